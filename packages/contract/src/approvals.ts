@@ -1,0 +1,71 @@
+/** Approvals: an effectful operation waits for a person (api.md section 5). */
+import {
+  EnvironmentName,
+  Id,
+  Json,
+  ListQuery,
+  Nullable,
+  OneOf,
+  Page,
+  type Static,
+  Strict,
+  Timestamp,
+  Type,
+} from './schema.ts';
+
+/**
+ * Where an approval is. `pending` → one of the others, once:
+ *
+ * - `approved`, `denied`: somebody decided; the first decision wins.
+ * - `expired`: nobody did in time.
+ * - `cancelled`: the Session ended or moved on before anybody did.
+ */
+export const approvalStatuses = ['pending', 'approved', 'denied', 'expired', 'cancelled'] as const;
+
+export const Approval = Type.Object(
+  {
+    operationId: Id('op', 'Stored before it is announced, and never changes.'),
+    sessionId: Id('ses'),
+    agentId: Id('agt'),
+    environment: EnvironmentName,
+    name: Type.String({ description: 'The tool that would run.' }),
+    input: Json,
+    editedInput: Type.Null(),
+    status: OneOf(approvalStatuses, { title: 'ApprovalStatus' }),
+    reason: Nullable(Type.String()),
+    resolvedBy: Nullable(
+      Type.Object(
+        {
+          type: OneOf(['api_key', 'user', 'system']),
+          id: Nullable(Type.String()),
+          name: Type.String(),
+          onBehalfOf: Nullable(Type.String({ description: "The integrator's own user, as the caller named it." })),
+        },
+        { title: 'ResolvedBy' },
+      ),
+    ),
+    requestedAt: Timestamp,
+    resolvedAt: Nullable(Timestamp),
+    expiresAt: Nullable(Timestamp),
+  },
+  { title: 'Approval' },
+);
+export type Approval = Static<typeof Approval>;
+
+export const ResolveApproval = Strict(
+  {
+    decision: OneOf(['approved', 'denied']),
+    reason: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 2_000, description: 'A denial reaches the model with it.' }),
+    ),
+    onBehalfOf: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+  },
+  { title: 'ResolveApproval' },
+);
+export const ApprovalParams = Strict({ operationId: Id('op') });
+export const ListApprovals = ListQuery({
+  status: Type.Optional(OneOf(approvalStatuses)),
+  environment: Type.Optional(EnvironmentName),
+  sessionId: Type.Optional(Id('ses')),
+});
+export const ApprovalPage = Page(Approval);

@@ -1,0 +1,220 @@
+/** Chunks, and the one envelope in which they leave a Session (source section 6, api.md section 6). */
+import {
+  EnvironmentName,
+  Id,
+  Json,
+  ListQuery,
+  longLists,
+  Nullable,
+  OneOf,
+  Page,
+  type Static,
+  Strict,
+  Tagged,
+  Timestamp,
+  Type,
+} from './schema.ts';
+
+/**
+ * Where a Session is (source section 3, api.md section 5).
+ *
+ * - `idle`: the turn is over and nothing is awaited; a message starts the next. → running, completed, cancelled
+ * - `running`: a turn is under way. → idle, waiting, completed, failed, cancelled
+ * - `waiting`: paused; `waitingFor` says for what. → running once all of it has come, cancelled, failed
+ * - `completed`, `failed`, `cancelled`: the end.
+ */
+export const sessionStatuses = ['idle', 'running', 'waiting', 'completed', 'failed', 'cancelled'] as const;
+export const SessionStatus = OneOf(sessionStatuses, { title: 'SessionStatus' });
+export type SessionStatus = Static<typeof SessionStatus>;
+
+/** Why the last turn ended. */
+export const StopReason = OneOf(
+  ['endTurn', 'maxSteps', 'budgetReached', 'refusal', 'interrupted', 'timedOut', 'error'],
+  {
+    title: 'StopReason',
+  },
+);
+export type StopReason = Static<typeof StopReason>;
+
+/** What a waiting Session waits for; the arrays are empty where nothing of that kind is awaited. */
+export const WaitingFor = Type.Object(
+  {
+    type: OneOf(['approval', 'toolResult', 'session', 'several']),
+    operationIds: Type.Array(Id('op')),
+    toolCallIds: Type.Array(Id('call')),
+    sessionIds: Type.Array(Id('ses')),
+    expiresAt: Nullable(Timestamp),
+  },
+  { title: 'WaitingFor' },
+);
+export type WaitingFor = Static<typeof WaitingFor>;
+
+/** Tokens and calls; counted over the turn in `turn.completed`, over its whole life on the Session. */
+export const Usage = Type.Object(
+  {
+    inputTokens: Type.Integer(),
+    outputTokens: Type.Integer(),
+    cachedTokens: Type.Integer(),
+    steps: Type.Integer({ description: 'Model calls.' }),
+    toolCalls: Type.Integer(),
+    costUsd: Nullable(Type.Number()),
+  },
+  { title: 'Usage' },
+);
+export type Usage = Static<typeof Usage>;
+
+export const Decision = OneOf(['approved', 'denied', 'expired', 'cancelled'], { title: 'Decision' });
+
+const position = {
+  turn: Type.Integer({ description: 'Counts from 1; 0 before the first turn.' }),
+  seq: Type.Integer({ description: 'Counts from 1 in each turn, without gaps.' }),
+};
+
+export const MessageChunk = Type.Object(
+  { type: Type.Literal('message.chunk'), delta: Type.String(), ...position },
+  { title: 'MessageChunk' },
+);
+export const SessionStatusChunk = Type.Object(
+  {
+    type: Type.Literal('session.status'),
+    status: SessionStatus,
+    waitingFor: Nullable(WaitingFor),
+    stopReason: Type.Optional(StopReason),
+    ...position,
+  },
+  { title: 'SessionStatusChunk' },
+);
+export const ToolCallChunk = Type.Object(
+  { type: Type.Literal('tool.call'), tool: Type.String(), toolCallId: Id('call'), input: Json, ...position },
+  { title: 'ToolCallChunk' },
+);
+export const ToolResultChunk = Type.Object(
+  {
+    type: Type.Literal('tool.result'),
+    toolCallId: Id('call'),
+    output: Type.Optional(Json),
+    error: Type.Optional(Type.String()),
+    outcomeUnknown: Type.Optional(
+      Type.Boolean({
+        description: 'true: the service stopped while the call ran; it may or may not have had its effect.',
+      }),
+    ),
+    ...position,
+  },
+  { title: 'ToolResultChunk' },
+);
+export const ApprovalRequestedChunk = Type.Object(
+  {
+    type: Type.Literal('approval.requested'),
+    operationId: Id('op'),
+    name: Type.String({ description: 'The tool that would run.' }),
+    input: Json,
+    toolCallId: Id('call'),
+    expiresAt: Nullable(Timestamp),
+    ...position,
+  },
+  { title: 'ApprovalRequestedChunk' },
+);
+export const ApprovalResolvedChunk = Type.Object(
+  {
+    type: Type.Literal('approval.resolved'),
+    operationId: Id('op'),
+    decision: Decision,
+    reason: Type.Optional(Type.String()),
+    ...position,
+  },
+  { title: 'ApprovalResolvedChunk' },
+);
+export const MessageResetChunk = Type.Object(
+  {
+    type: Type.Literal('message.reset'),
+    fromSeq: Type.Integer({
+      description: "Drop this turn's `message.chunk`s from this `seq` on: the model was asked again.",
+    }),
+    ...position,
+  },
+  { title: 'MessageResetChunk' },
+);
+export const TurnCompletedChunk = Type.Object(
+  {
+    type: Type.Literal('turn.completed'),
+    stopReason: StopReason,
+    usage: Usage,
+    output: Type.Optional(Json),
+    ...position,
+  },
+  { title: 'TurnCompletedChunk' },
+);
+
+/** Anything a Session shows. */
+export const Chunk = Tagged(
+  [
+    MessageChunk,
+    SessionStatusChunk,
+    ToolCallChunk,
+    ToolResultChunk,
+    ApprovalRequestedChunk,
+    ApprovalResolvedChunk,
+    MessageResetChunk,
+    TurnCompletedChunk,
+  ],
+  { title: 'Chunk' },
+);
+export type Chunk = Static<typeof Chunk>;
+
+export const chunkTypes = [
+  'message.chunk',
+  'session.status',
+  'tool.call',
+  'tool.result',
+  'approval.requested',
+  'approval.resolved',
+  'message.reset',
+  'turn.completed',
+] as const satisfies readonly Chunk['type'][];
+export const ChunkType = OneOf(chunkTypes, { title: 'ChunkType' });
+export type ChunkType = Static<typeof ChunkType>;
+
+/** What a webhook subscription gets unless it says otherwise (`message.reset` comes wherever `message.chunk` does). */
+export const defaultChunkTypes = [
+  'message.chunk',
+  'session.status',
+  'tool.call',
+  'approval.requested',
+  'approval.resolved',
+] as const satisfies readonly ChunkType[];
+
+export const cursorPattern = '^turn_(0|[1-9][0-9]{0,8}):seq_(0|[1-9][0-9]{0,14})$';
+
+/** A position in a Session's journal: `turn_<n>:seq_<n>`. */
+export const ChunkCursor = Type.String({
+  pattern: cursorPattern,
+  description: 'The position of a chunk in its Session.',
+  examples: ['turn_1:seq_12'],
+});
+
+/** The one shape in which chunks leave a Session: webhook, stream and list alike (source section 6.2). */
+export const Envelope = Type.Object(
+  {
+    event: Type.Literal('session.chunks'),
+    environment: EnvironmentName,
+    sessionId: Id('ses'),
+    agentId: Id('agt'),
+    cursor: ChunkCursor,
+    timestamp: Timestamp,
+    chunks: Type.Array(Chunk),
+  },
+  { title: 'Envelope' },
+);
+export type Envelope = Static<typeof Envelope>;
+
+/** `types` in a query: chunk types, comma separated. */
+const Types = Type.String({
+  pattern: `^(${chunkTypes.join('|').replaceAll('.', '\\.')})(,(${chunkTypes.join('|').replaceAll('.', '\\.')}))*$`,
+  description: 'Only chunks of these types, comma separated. Cursors stay true.',
+  examples: ['message.chunk,session.status'],
+});
+
+export const ListChunks = ListQuery({ cursor: Type.Optional(ChunkCursor), types: Type.Optional(Types) }, longLists);
+export const StreamQuery = Strict({ cursor: Type.Optional(ChunkCursor), types: Type.Optional(Types) });
+export const EnvelopePage = Page(Envelope);

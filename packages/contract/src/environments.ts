@@ -1,0 +1,44 @@
+/** Environments and their secrets (api.md section 4). */
+import { EnvironmentName, Id, ListQuery, Page, type Static, Strict, Timestamp, Type } from './schema.ts';
+
+export const Environment = Type.Object(
+  { environmentId: Id('env'), name: EnvironmentName, createdAt: Timestamp },
+  { title: 'Environment' },
+);
+export type Environment = Static<typeof Environment>;
+
+export const SecretName = Type.String({ pattern: '^[A-Z][A-Z0-9_]{0,63}$', examples: ['PAYMENTS_TOKEN'] });
+
+/** A secret as it can be read: never its value. */
+export const EnvironmentSecret = Type.Object(
+  {
+    name: SecretName,
+    allowedHosts: Type.Array(Type.String(), {
+      description:
+        'The only hosts that requests with this secret go to: `api.example.com`, `*.example.com`, with or without a port.',
+    }),
+    version: Type.Integer({ description: 'Counts up each time the secret is set.' }),
+    updatedAt: Timestamp,
+  },
+  { title: 'EnvironmentSecret' },
+);
+export type EnvironmentSecret = Static<typeof EnvironmentSecret>;
+
+export const AllowedHost = Type.String({
+  maxLength: 255,
+  pattern: '^(\\*\\.)?([A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?$',
+});
+
+export const CreateEnvironment = Strict({ name: EnvironmentName }, { title: 'CreateEnvironment' });
+export const SetSecret = Strict(
+  {
+    value: Type.String({ minLength: 1, maxLength: 16_384 }),
+    allowedHosts: Type.Array(AllowedHost, { minItems: 1, maxItems: 50 }),
+  },
+  { title: 'SetSecret' },
+);
+export const EnvironmentParams = Strict({ env: EnvironmentName });
+export const SecretParams = Strict({ env: EnvironmentName, name: SecretName });
+export const ListEnvironments = ListQuery({});
+export const EnvironmentPage = Page(Environment);
+export const SecretPage = Page(EnvironmentSecret);

@@ -1,0 +1,54 @@
+/** What can go wrong, as it stands on the wire (api.md section 1, "Errors"). */
+import { type Static, Type } from './schema.ts';
+
+/** Every error code with its status and title. The title never varies; what is particular stands in `detail`. */
+export const errorCodes = {
+  invalid_request: [400, 'The request is not valid'],
+  invalid_cursor: [400, 'The cursor is not valid'],
+  missing_token: [401, 'No API key was sent'],
+  malformed_token: [401, 'The API key is malformed'],
+  invalid_token: [401, 'The API key is not known'],
+  token_expired: [401, 'The API key has expired'],
+  token_rotated: [401, 'The API key was rotated'],
+  token_revoked: [401, 'The API key was deleted'],
+  insufficient_permission: [403, 'The API key lacks the permission'],
+  not_found: [404, 'Not found'],
+  conflict: [409, 'The resource does not allow this now'],
+  subscription_exists: [409, 'The environment has a webhook subscription'],
+  environment_exists: [409, 'The environment exists'],
+  idempotency_conflict: [409, 'The idempotency key was used for another request'],
+  idempotency_in_progress: [409, 'The first request with this idempotency key is under way'],
+  session_ended: [409, 'The session has ended'],
+  session_busy: [409, 'The session is busy'],
+  approval_already_resolved: [409, 'The approval was resolved already'],
+  agent_archived: [409, 'The agent is archived'],
+  payload_too_large: [413, 'The request body is too large'],
+  unsupported_media_type: [415, 'The content type is not supported'],
+  url_not_allowed: [422, 'The URL is not allowed'],
+  budget_invalid: [422, 'The budget is not valid'],
+  rate_limited: [429, 'Too many requests'],
+  internal_error: [500, 'Something went wrong on our side'],
+  unavailable: [503, 'The service is not available now'],
+} as const satisfies Record<string, readonly [status: number, title: string]>;
+
+/** One of the codes above; programs branch on this, people read `detail`. */
+export type ErrorCode = keyof typeof errorCodes;
+
+/** One field that is wrong: where (`tools[0].name`), and what would be right. */
+export const FieldError = Type.Object({ path: Type.String(), message: Type.String() }, { title: 'FieldError' });
+export type FieldError = Static<typeof FieldError>;
+
+/** The body of every error: RFC 9457 with our `code`, `requestId` and, for a 400, the fields. */
+export const Problem = Type.Object(
+  {
+    type: Type.String({ description: 'Where the code is explained, relative to the service.' }),
+    title: Type.String(),
+    status: Type.Integer(),
+    code: Type.Unsafe<ErrorCode>({ type: 'string', enum: Object.keys(errorCodes) }),
+    detail: Type.String(),
+    requestId: Type.String(),
+    errors: Type.Optional(Type.Array(FieldError)),
+  },
+  { title: 'Problem' },
+);
+export type Problem = Static<typeof Problem>;

@@ -1,0 +1,105 @@
+/** The organization event log: who changed what, in one chain without gaps (source section 4.4, api.md section 8). */
+import {
+  EnvironmentName,
+  Id,
+  ListQuery,
+  longLists,
+  Nullable,
+  OneOf,
+  Page,
+  type Static,
+  Strict,
+  Timestamp,
+  Type,
+} from './schema.ts';
+
+/** Every kind of record that the service writes. */
+export const eventTypes = [
+  'api_key.created',
+  'api_key.updated',
+  'api_key.rotated',
+  'api_key.deleted',
+  'agent.created',
+  'agent.updated',
+  'agent.archived',
+  'environment.created',
+  'environment.deleted',
+  'environment_secret.set',
+  'environment_secret.deleted',
+  'session.created',
+  'session.updated',
+  'session.deleted',
+  'session.waiting',
+  'session.idle',
+  'session.completed',
+  'session.failed',
+  'session.cancelled',
+  'approval.requested',
+  'approval.resolved',
+  'webhook_subscription.created',
+  'webhook_subscription.updated',
+  'webhook_subscription.deleted',
+  'webhook_subscription.secret_rotated',
+  'webhook_subscription.secret_confirmed',
+  'webhook_subscription.disabled',
+  'webhook_subscription.enabled',
+  'webhook_delivery.exhausted',
+  'access.denied',
+] as const;
+export const EventType = OneOf(eventTypes, { title: 'EventType' });
+export type EventType = Static<typeof EventType>;
+
+export const Event = Type.Object(
+  {
+    eventId: Id('evt'),
+    sequence: Type.Integer({ description: 'Counts from 1 in the organization, without gaps.' }),
+    type: EventType,
+    occurredAt: Timestamp,
+    outcome: OneOf(['success', 'denied', 'failure']),
+    actor: Type.Object(
+      { type: OneOf(['api_key', 'user', 'agent', 'system']), id: Nullable(Type.String()), name: Type.String() },
+      { title: 'Actor' },
+    ),
+    resource: Type.Object({ type: Type.String(), id: Type.String() }, { title: 'EventResource' }),
+    environment: Nullable(Type.String()),
+    sessionId: Nullable(Id('ses')),
+    changes: Nullable(
+      Type.Unsafe<Record<string, [before: unknown, after: unknown]>>({
+        type: 'object',
+        description: '`{ field: [before, after] }`. Never holds a secret.',
+        additionalProperties: { type: 'array', minItems: 2, maxItems: 2 },
+      }),
+    ),
+    context: Type.Object(
+      {
+        requestId: Nullable(Type.String()),
+        ipAddress: Nullable(Type.String()),
+        userAgent: Nullable(Type.String()),
+      },
+      { title: 'EventContext' },
+    ),
+    previousHash: Type.String({ description: 'Of the record before; 64 zeros for the first.' }),
+    hash: Type.String({
+      description:
+        'Lowercase hex of SHA-256 over the bytes of `previousHash` and the canonical JSON (RFC 8785) of the record without both hashes.',
+    }),
+  },
+  { title: 'Event' },
+);
+export type Event = Static<typeof Event>;
+
+export const EventParams = Strict({ eventId: Id('evt') });
+export const ListEvents = ListQuery(
+  {
+    order: Type.Optional(OneOf(['desc', 'asc'], { default: 'desc', description: 'Newest or oldest first.' })),
+    type: Type.Optional(EventType),
+    actorId: Type.Optional(Type.String({ maxLength: 100 })),
+    resourceId: Type.Optional(Type.String({ maxLength: 200 })),
+    sessionId: Type.Optional(Id('ses')),
+    environment: Type.Optional(EnvironmentName),
+    since: Type.Optional(Timestamp),
+    until: Type.Optional(Timestamp),
+  },
+  longLists,
+);
+export const EventPage = Page(Event);

@@ -1,0 +1,16 @@
+/**
+ * The wire of Signalbox: resources, chunks, errors, the route table and the signing constants, as TypeBox schemas
+ * (JSON Schema and TypeScript type in one value). No input or output, no other dependency.
+ */
+export * from './agents.ts';
+export * from './approvals.ts';
+export * from './chunks.ts';
+export * from './environments.ts';
+export * from './errors.ts';
+export * from './events.ts';
+export * from './keys.ts';
+export * from './routes.ts';
+export * from './schema.ts';
+export * from './sessions.ts';
+export * from './signing.ts';
+export * from './webhooks.ts';

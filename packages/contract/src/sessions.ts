@@ -1,0 +1,155 @@
+/** Sessions, their messages and tool results (api.md section 5). */
+import { ChunkCursor, SessionStatus, StopReason, sessionStatuses, Usage, WaitingFor } from './chunks.ts';
+import {
+  EnvironmentName,
+  Id,
+  Json,
+  ListQuery,
+  Metadata,
+  Nullable,
+  OneOf,
+  Page,
+  type Static,
+  Strict,
+  Tagged,
+  Timestamp,
+  Type,
+} from './schema.ts';
+
+/** How much a Session may use, over all of its turns. */
+export const Budget = Strict(
+  {
+    maxTokens: Type.Optional(Type.Integer({ minimum: 1, description: 'Input and output tokens together.' })),
+    maxSteps: Type.Optional(Type.Integer({ minimum: 1, description: 'Model calls.' })),
+    maxCostUsd: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
+  },
+  { title: 'Budget' },
+);
+export type Budget = Static<typeof Budget>;
+
+/** Why a Session failed, for people; never holds a prompt or a secret. */
+export const SessionError = Type.Object({ code: Type.String(), message: Type.String() }, { title: 'SessionError' });
+export type SessionError = Static<typeof SessionError>;
+
+export const Session = Type.Object(
+  {
+    sessionId: Id('ses'),
+    agentId: Id('agt'),
+    agentVersion: Nullable(Type.Integer(), { description: 'Of the present or last turn; null before the first.' }),
+    environment: EnvironmentName,
+    status: SessionStatus,
+    waitingFor: Nullable(WaitingFor),
+    stopReason: Nullable(StopReason),
+    turn: Type.Integer({ description: '0 before the first turn.' }),
+    cursor: Nullable(ChunkCursor, { description: 'Of the last chunk; null before the first.' }),
+    usage: Usage,
+    budget: Nullable(Budget),
+    error: Nullable(SessionError),
+    metadata: Metadata,
+    parentSessionId: Nullable(Id('ses')),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+    endedAt: Nullable(Timestamp),
+  },
+  { title: 'Session' },
+);
+export type Session = Static<typeof Session>;
+
+const Text = Strict(
+  { type: Type.Literal('text'), text: Type.String({ minLength: 1, maxLength: 500_000 }) },
+  { title: 'TextPart' },
+);
+const ToolCallPart = Type.Object(
+  { type: Type.Literal('tool_call'), toolCallId: Id('call'), tool: Type.String(), input: Json },
+  { title: 'ToolCallPart' },
+);
+const ToolResultPart = Type.Object(
+  {
+    type: Type.Literal('tool_result'),
+    toolCallId: Id('call'),
+    output: Type.Optional(Json),
+    error: Type.Optional(Type.String()),
+    outcomeUnknown: Type.Optional(Type.Boolean()),
+  },
+  { title: 'ToolResultPart' },
+);
+export type MessagePart = Static<typeof Text> | Static<typeof ToolCallPart> | Static<typeof ToolResultPart>;
+
+/** What a person or program says: a string, or text parts. */
+export const Content = Type.Unsafe<string | Static<typeof Text>[]>({
+  title: 'Content',
+  anyOf: [
+    { type: 'string', minLength: 1, maxLength: 500_000 },
+    { type: 'array', items: Text, minItems: 1, maxItems: 100 },
+  ],
+});
+export type Content = Static<typeof Content>;
+
+/** One entry of the transcript: what the model was told and what it answered. */
+export const Message = Type.Object(
+  {
+    messageId: Id('msg'),
+    role: OneOf(['user', 'assistant', 'tool']),
+    turn: Nullable(Type.Integer(), { description: 'null for a message whose turn has not begun.' }),
+    content: Type.Array(Tagged([Text, ToolCallPart, ToolResultPart], { title: 'MessagePart' })),
+    createdAt: Timestamp,
+  },
+  { title: 'Message' },
+);
+export type Message = Static<typeof Message>;
+
+export const OpenSession = Strict(
+  {
+    agentId: Id('agt'),
+    agentVersion: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'Stay on this version; else the newest each turn.' }),
+    ),
+    environment: EnvironmentName,
+    input: Type.Optional(Content),
+    metadata: Type.Optional(Metadata),
+    budget: Type.Optional(Nullable(Budget)),
+    closeOnIdle: Type.Optional(
+      Type.Boolean({ description: 'Complete the Session when a turn ends and no message is queued.' }),
+    ),
+  },
+  { title: 'OpenSession' },
+);
+export const UpdateSession = Strict({ metadata: Type.Optional(Metadata) }, { title: 'UpdateSession' });
+export const SendMessage = Strict(
+  {
+    content: Content,
+    onBusy: Type.Optional(
+      OneOf(['queue', 'reject'], {
+        default: 'queue',
+        description:
+          'While a turn is under way: `queue` a turn of its own after it, or `reject` with 409 `session_busy`.',
+      }),
+    ),
+  },
+  { title: 'SendMessage' },
+);
+export const ToolResult = Strict(
+  {
+    toolCallId: Id('call'),
+    output: Type.Optional(Json),
+    error: Type.Optional(Type.String({ minLength: 1, maxLength: 100_000 })),
+  },
+  { title: 'ToolResult', description: 'Exactly one of `output` and `error`.' },
+);
+export const SessionParams = Strict({ sessionId: Id('ses') });
+export const ListSessions = ListQuery({
+  status: Type.Optional(OneOf(sessionStatuses)),
+  agentId: Type.Optional(Id('agt')),
+  environment: Type.Optional(EnvironmentName),
+  metadata: Type.Optional(
+    Type.Unsafe<Record<string, string>>({
+      type: 'object',
+      description: '`metadata[key]=value`: Sessions whose metadata has this value, compared as text.',
+      maxProperties: 10,
+      additionalProperties: { type: 'string', maxLength: 512 },
+    }),
+  ),
+});
+export const ListMessages = ListQuery({});
+export const SessionPage = Page(Session);
+export const MessagePage = Page(Message);

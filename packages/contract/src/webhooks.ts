@@ -1,0 +1,156 @@
+/** Webhook subscriptions and their deliveries (source sections 2.2 and 4.3, api.md section 7). */
+import { ChunkCursor, ChunkType } from './chunks.ts';
+import {
+  EnvironmentName,
+  Id,
+  ListQuery,
+  Nullable,
+  OneOf,
+  Page,
+  type Static,
+  Strict,
+  Timestamp,
+  Type,
+} from './schema.ts';
+
+/**
+ * Whether a subscription sends.
+ *
+ * - `enabled`: it sends. → paused (by a caller), disabled (by the service; `disabledReason` says why)
+ * - `paused`: a caller stopped it; chunks are kept and sent later. → enabled
+ * - `disabled`: the destination answered 410; chunks are kept and sent later. → enabled
+ */
+export const subscriptionStatuses = ['enabled', 'paused', 'disabled'] as const;
+
+const WebhookUrl = Type.String({
+  maxLength: 2048,
+  description:
+    '`https`, without user info, at a public address; `http` and private addresses where the operator allows them.',
+  examples: ['https://example.com/hooks/signalbox'],
+});
+const ChunkTypes = Type.Array(ChunkType, {
+  minItems: 1,
+  uniqueItems: true,
+  description: 'What is delivered. `message.reset` comes wherever `message.chunk` does.',
+});
+
+export const WebhookSubscription = Type.Object(
+  {
+    webhookSubscriptionId: Id('whs'),
+    environment: EnvironmentName,
+    url: Type.String(),
+    chunkTypes: ChunkTypes,
+    status: OneOf(subscriptionStatuses, { title: 'WebhookSubscriptionStatus' }),
+    disabledReason: Nullable(Type.String()),
+    secretVersion: Type.Integer({ description: 'Of the newest signing secret; counts from 1.' }),
+    previousSecretExpiresAt: Nullable(Timestamp, {
+      description: 'Until then the secret before signs too; null: there is none.',
+    }),
+    confirmedSecretVersion: Nullable(Type.Integer(), { description: 'The newest version that the receiver accepted.' }),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+    lastSuccessAt: Nullable(Timestamp),
+    lastFailureAt: Nullable(Timestamp),
+  },
+  { title: 'WebhookSubscription' },
+);
+export type WebhookSubscription = Static<typeof WebhookSubscription>;
+
+const SigningSecret = Type.String({
+  description:
+    '`whsec_` and 44 characters of base64, shown this once. Absent only from an idempotent replay asked for with another credential.',
+});
+
+export const CreatedWebhookSubscription = Type.Object(
+  { webhookSubscription: WebhookSubscription, signingSecret: Type.Optional(SigningSecret) },
+  { title: 'CreatedWebhookSubscription' },
+);
+export const RotatedSecret = Type.Object(
+  {
+    signingSecret: Type.Optional(SigningSecret),
+    secretVersion: Type.Integer(),
+    previousSecretExpiresAt: Nullable(Timestamp),
+  },
+  { title: 'RotatedSecret' },
+);
+
+/** The default time in which the secret before a rotation still signs. */
+export const defaultGracePeriodSeconds = 24 * 3600;
+
+export const CreateWebhookSubscription = Strict(
+  { environment: EnvironmentName, url: WebhookUrl, chunkTypes: Type.Optional(ChunkTypes) },
+  { title: 'CreateWebhookSubscription' },
+);
+export const UpdateWebhookSubscription = Strict(
+  {
+    url: Type.Optional(WebhookUrl),
+    chunkTypes: Type.Optional(ChunkTypes),
+    status: Type.Optional(OneOf(['enabled', 'paused'])),
+  },
+  { title: 'UpdateWebhookSubscription' },
+);
+export const RotateSecret = Strict(
+  {
+    gracePeriodSeconds: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 7 * 24 * 3600, default: defaultGracePeriodSeconds }),
+    ),
+  },
+  { title: 'RotateSecret' },
+);
+
+/**
+ * Where a delivery is.
+ *
+ * - `pending`: it is sent, or will be again at `nextAttemptAt`. → the others
+ * - `succeeded`: the receiver answered 2xx.
+ * - `exhausted`: the last retry failed too; the Session's next delivery names in `X-Service-Previous-Cursor` what was
+ *   acknowledged last, so that the receiver sees the hole.
+ * - `cancelled`: the subscription was deleted before.
+ */
+export const deliveryStatuses = ['pending', 'succeeded', 'exhausted', 'cancelled'] as const;
+
+const deliveryFields = {
+  deliveryId: Id('whd'),
+  webhookSubscriptionId: Id('whs'),
+  environment: EnvironmentName,
+  sessionId: Id('ses'),
+  status: OneOf(deliveryStatuses, { title: 'WebhookDeliveryStatus' }),
+  previousCursor: Nullable(ChunkCursor, { description: 'What the receiver had acknowledged before; null: nothing.' }),
+  cursor: ChunkCursor,
+  attemptCount: Type.Integer({ description: 'How many were made.' }),
+  createdAt: Timestamp,
+  nextAttemptAt: Nullable(Timestamp),
+  finishedAt: Nullable(Timestamp),
+};
+
+/** One POST, or the try of it. */
+export const WebhookAttempt = Type.Object(
+  {
+    attempt: Type.Integer({ description: 'Counts from 1; as in the header `X-Service-Attempt`.' }),
+    at: Timestamp,
+    durationMs: Type.Integer(),
+    status: Nullable(Type.Integer({ description: 'The HTTP status of the answer; null: there was none.' })),
+    error: Nullable(Type.String({ description: 'What went wrong, as a class: `timeout`, `connect`, `not_allowed` …' })),
+    secretVersion: Type.Integer(),
+    responseBody: Nullable(Type.String({ description: 'The first 4 KiB of the answer.' })),
+  },
+  { title: 'WebhookAttempt' },
+);
+export type WebhookAttempt = Static<typeof WebhookAttempt>;
+
+export const WebhookDelivery = Type.Object(deliveryFields, { title: 'WebhookDelivery' });
+export type WebhookDelivery = Static<typeof WebhookDelivery>;
+export const WebhookDeliveryWithAttempts = Type.Object(
+  { ...deliveryFields, attempts: Type.Array(WebhookAttempt) },
+  { title: 'WebhookDeliveryWithAttempts' },
+);
+
+export const ListWebhookSubscriptions = ListQuery({});
+export const ListDeliveries = ListQuery({
+  status: Type.Optional(OneOf(deliveryStatuses)),
+  sessionId: Type.Optional(Id('ses')),
+});
+export const SubscriptionParams = Strict({ env: EnvironmentName });
+export const DeliveryParams = Strict({ env: EnvironmentName, deliveryId: Id('whd') });
+export const WebhookSubscriptionPage = Page(WebhookSubscription);
+export const WebhookDeliveryPage = Page(WebhookDelivery);
