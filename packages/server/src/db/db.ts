@@ -1,0 +1,178 @@
+// The database as the rest of the service sees it: statements, transactions, and one way to say "not available".
+//
+// A statement is a tagged template. `query` gives its rows and `execute` the number of rows it touched. Outside a
+// transaction each is its own; when the promise resolves, the commit is durable.
+//
+// A transaction is one connection and a queue. `begin` waits in the queue for the first statement and goes out with
+// it, and statements issued together (`Promise.all`) travel together: a round trip is paid for each answer awaited,
+// not for each statement (see pipeline.ts). Measured over a unix socket, a transaction of one insert: 3 round trips
+// become 2; `batch`, which knows all its statements, needs 1.
+import { hash } from 'node:crypto';
+import { Client, Pool, type PoolConfig } from 'pg';
+import sqlTag, { type Sql } from 'sql-template-tag';
+import { failureOf, Lease, refuse } from './lease.ts';
+import { rowCount, type Statement, type StatementResult, statement } from './pipeline.ts';
+import { Transaction } from './transaction.ts';
+
+export { DatabaseUnavailable } from './lease.ts';
+
+export interface Queryable {
+  /** The rows. */
+  query<Row>(sql: Sql): Promise<Row[]>;
+  /** The number of rows inserted, changed, deleted or selected. */
+  execute(sql: Sql): Promise<number>;
+}
+
+/** An open transaction. It is over when the function given to `transaction` has ended; later statements throw. */
+export interface Tx extends Queryable {
+  /** Runs after COMMIT was acknowledged, in the order of the calls; never after a rollback. It must not throw. */
+  afterCommit(fn: () => void): void;
+  /** Undoes what `fn` did, and only that, when it throws; the error goes on to the caller. */
+  savepoint<T>(fn: () => Promise<T>): Promise<T>;
+}
+
+export interface Db extends Queryable {
+  /** Commits when `fn` resolves, rolls back when it throws. */
+  transaction<T>(fn: (tx: Tx) => Promise<T>): Promise<T>;
+  /** All or none of the statements, in one transaction and one round trip: the rows of each. */
+  batch<Row>(statements: readonly Sql[]): Promise<Row[][]>;
+  /** A connection outside the pool, for LISTEN. The caller handles its 'error' and 'end' and ends it. */
+  connect(): Promise<Client>;
+  /** Waits for what is running, then closes every connection. */
+  close(): Promise<void>;
+}
+
+export interface DbLog {
+  warn(fields: object, message: string): void;
+}
+
+export interface DbOptions {
+  /** `postgres://…`; never logged. */
+  url: string;
+  /** The most connections the pool opens. */
+  max?: number;
+  log?: DbLog;
+  /** A start-up parameter of each connection, which transaction poolers refuse unless told otherwise. */
+  statementTimeoutMs?: number;
+  /** `false` behind a transaction pooler, which may give each transaction another server connection. */
+  prepare?: boolean;
+}
+
+// Under this a busy node has enough, and two nodes fit PostgreSQL's default of 100.
+const DEFAULT_MAX_CONNECTIONS = 20;
+
+// How long a request waits for a connection before it is told 503.
+const CONNECT_TIMEOUT_MS = 10_000;
+
+// Statements are prepared for ever on each connection, so texts made at run time must not pile up. The service has some
+// hundred statements; past this number a new text is parsed each time.
+const MAX_PREPARED_STATEMENTS = 1_000;
+
+export function createDb(options: DbOptions): Db {
+  const { url, log, max = DEFAULT_MAX_CONNECTIONS, statementTimeoutMs, prepare = true } = options;
+  const config: PoolConfig = {
+    connectionString: url,
+    max,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idleTimeoutMillis: 60_000,
+    keepAlive: true,
+    fallback_application_name: 'signalbox',
+    ...(statementTimeoutMs ? { statement_timeout: statementTimeoutMs } : {}),
+  };
+  const pool = new Pool(config);
+  // An idle connection that breaks is already out of the pool when this comes; unheard, it would end the process.
+  pool.on('error', (error) =>
+    log?.warn({ code: (error as { code?: string }).code }, 'lost an idle database connection'),
+  );
+
+  const names = new Map<string, string>();
+
+  function nameOf(text: string): string | undefined {
+    if (!prepare) return undefined;
+    let name = names.get(text);
+    if (name === undefined && names.size < MAX_PREPARED_STATEMENTS) {
+      name = `s_${hash('sha256', text, 'hex').slice(0, 24)}`;
+      names.set(text, name);
+    }
+    return name;
+  }
+
+  function toStatement(sql: Sql): Statement {
+    const text = sql.text;
+    return statement(text, sql.values, nameOf(text));
+  }
+
+  const command = (text: string): Statement => statement(text, [], nameOf(text));
+
+  async function withLease<T>(use: (lease: Lease) => Promise<T>): Promise<T> {
+    const lease = new Lease(await pool.connect().catch(refuse));
+    try {
+      return await use(lease);
+    } finally {
+      lease.release();
+    }
+  }
+
+  function runAlone(sql: Sql): Promise<StatementResult> {
+    const single = toStatement(sql);
+    return withLease(async (lease) => {
+      const outcome = await lease.run([single]);
+      // Outside a transaction the server commits at the Sync, so a lost connection leaves the outcome open.
+      if (outcome.error) throw failureOf(outcome, true);
+      return outcome.results[0] as StatementResult;
+    });
+  }
+
+  return {
+    async query<Row>(sql: Sql) {
+      return (await runAlone(sql)).rows as Row[];
+    },
+
+    async execute(sql) {
+      return rowCount(await runAlone(sql));
+    },
+
+    transaction(fn) {
+      return withLease((lease) => new Transaction(lease, toStatement, command).run(fn));
+    },
+
+    async batch<Row>(statements: readonly Sql[]) {
+      if (statements.length === 0) return [];
+      const group = [command('begin'), ...statements.map(toStatement), command('commit')];
+      return withLease(async (lease) => {
+        const outcome = await lease.run(group);
+        if (outcome.error) {
+          await lease.run([command('rollback')]);
+          throw failureOf(outcome, true);
+        }
+        return outcome.results.slice(1, -1).map((result) => result.rows as Row[]);
+      });
+    },
+
+    async connect() {
+      const client = new Client(config);
+      try {
+        await client.connect();
+      } catch (error) {
+        await client.end().catch(() => {});
+        return refuse(error);
+      }
+      return client;
+    },
+
+    close: () => pool.end(),
+  };
+}
+
+/**
+ * Throws when this server or its user is set to acknowledge commits that are not on disk yet, because what the service
+ * has answered for must survive a power cut.
+ */
+export async function requireDurableCommits(db: Queryable): Promise<void> {
+  const rows = await db.query<{ synchronous_commit: string }>(sqlTag`show synchronous_commit`);
+  if (rows[0]?.synchronous_commit === 'off') {
+    throw new Error(
+      'The database has synchronous_commit = off and would lose what was acknowledged in a power cut. Set it to on.',
+    );
+  }
+}

@@ -1,0 +1,78 @@
+// A pooled connection while it is in use, and what its failures mean.
+import type { PoolClient } from 'pg';
+import { isServerError, Pipeline, type PipelineOutcome, type Statement } from './pipeline.ts';
+
+/** No connection could be had, or the one in use was lost. Worth trying again; http answers 503. */
+export class DatabaseUnavailable extends Error {
+  /** The connection broke where a commit may have been done or not: read again before repeating. */
+  readonly outcomeUnknown: boolean;
+
+  constructor(cause: unknown, outcomeUnknown = false) {
+    const { message, code } = cause as { message?: string; code?: string };
+    super(`The database is not available: ${message || code || 'unknown reason'}`, { cause });
+    this.name = 'DatabaseUnavailable';
+    this.outcomeUnknown = outcomeUnknown;
+  }
+}
+
+// Shutdowns and start-ups of the server, and no room for another connection. With class 08, all of unavailability.
+const UNAVAILABLE = new Set(['57P01', '57P02', '57P03', '57P05', '53300']);
+
+// After these the connection is dropped, though it still answers. 57014 (time-out or cancel) and 08006 (a shard was lost)
+// can leave a cluster's inner connections in doubt; 0A000 comes from a prepared statement whose table a migration
+// changed, 26000 and 42P05 from one that a pooler mislaid, and would come again on every use.
+const DROP_AFTER = new Set(['57014', '08006', '0A000', '26000', '42P05']);
+
+function isUnavailable(error: unknown): boolean {
+  return isServerError(error) && (UNAVAILABLE.has(error.code) || error.code.startsWith('08'));
+}
+
+/** For a failed attempt to connect: a wrong password or database name stays what it is, all else is unavailability. */
+export function refuse(error: unknown): never {
+  throw isServerError(error) && !isUnavailable(error) ? error : new DatabaseUnavailable(error);
+}
+
+/**
+ * What the caller gets for a failed pipeline. `mayHaveCommitted`: a commit was on its way, so that with the connection
+ * the knowledge of its outcome is lost.
+ */
+export function failureOf({ error, connectionLost }: PipelineOutcome, mayHaveCommitted: boolean): unknown {
+  if (connectionLost || isUnavailable(error)) return new DatabaseUnavailable(error, mayHaveCommitted);
+  // The error was made where the socket is read; its stack should lead to who asked.
+  if (error) Error.captureStackTrace(error, failureOf);
+  return error;
+}
+
+export class Lease {
+  readonly #client: PoolClient;
+  #broken = false;
+
+  constructor(client: PoolClient) {
+    this.#client = client;
+    client.on('error', this.#breakage);
+  }
+
+  // The running pipeline gets the same error; but an 'error' event that nobody hears would end the process.
+  readonly #breakage = (): void => {
+    this.#broken = true;
+  };
+
+  /** Never rejects: a failure is an outcome. */
+  async run(statements: readonly Statement[]): Promise<PipelineOutcome> {
+    const { promise, resolve } = Promise.withResolvers<PipelineOutcome>();
+    this.#client.query(new Pipeline(statements, resolve));
+    const outcome = await promise;
+    const { error, connectionLost } = outcome;
+    if (connectionLost || isUnavailable(error) || (isServerError(error) && DROP_AFTER.has(error.code))) {
+      this.#broken = true;
+    }
+    return outcome;
+  }
+
+  /** Back to the pool, or out of it when it broke or is still inside a transaction. */
+  release(): void {
+    this.#client.removeListener('error', this.#breakage);
+    const status = this.#client.getTransactionStatus();
+    this.#client.release(this.#broken || (status !== null && status !== 'I'));
+  }
+}

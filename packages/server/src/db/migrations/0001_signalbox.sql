@@ -1,0 +1,329 @@
+-- The whole state of Signalbox.
+--
+-- `organization_id` leads every key and stands in every statement: an organization is the unit of tenancy and, on a
+-- sharded database, of placement. Ids are UUIDv7 and sort by time, so lists page by primary key.
+--
+-- Who writes what:
+--   sessions, segments, messages, operations   one writer at a time for a Session, fenced by sessions.epoch
+--   session_inbox                              API calls, while a worker holds the Session
+--   events                                     the sequencer, one at a time for an organization
+--   workers                                    each node its own row; the only table without an organization
+
+create table organizations (
+  organization_id uuid primary key,
+  name text not null,
+  created_at timestamptz not null
+);
+
+-- Keys. The secret carries organization and key id, so that even the credential look-up names the organization.
+create table api_keys (
+  organization_id uuid not null references organizations,
+  key_id uuid not null,
+  name text not null,
+  permission text not null check (permission in ('read', 'write', 'admin')),
+  expires_at timestamptz,
+  metadata jsonb not null,
+  secret_hash bytea not null,
+  secret_preview text not null,
+  last_used_at timestamptz,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  deleted_at timestamptz,
+  primary key (organization_id, key_id)
+);
+
+-- Hashes of secrets that were rotated away, kept 90 days for their exact 401 code.
+create table retired_key_secrets (
+  organization_id uuid not null,
+  key_id uuid not null,
+  secret_hash bytea not null,
+  retired_at timestamptz not null,
+  primary key (organization_id, key_id, secret_hash),
+  foreign key (organization_id, key_id) references api_keys on delete cascade
+);
+
+create table idempotency_records (
+  organization_id uuid not null,
+  key_id uuid not null,
+  idempotency_key text not null,
+  fingerprint bytea not null,
+  -- Null while the first request is under way; it is then visible to nobody else, its transaction being open.
+  status integer,
+  body jsonb,
+  -- The whole body where it holds a plaintext secret, sealed under the caller's own credential.
+  sealed_body bytea,
+  expires_at timestamptz not null,
+  primary key (organization_id, key_id, idempotency_key)
+);
+create index idempotency_records_expiry on idempotency_records (expires_at);
+
+create table environments (
+  organization_id uuid not null references organizations,
+  name text not null,
+  environment_id uuid not null,
+  created_at timestamptz not null,
+  primary key (organization_id, name),
+  unique (organization_id, environment_id)
+);
+
+create table environment_secrets (
+  organization_id uuid not null,
+  environment text not null,
+  name text not null,
+  sealed_value bytea not null,
+  allowed_hosts text[] not null,
+  version integer not null,
+  updated_at timestamptz not null,
+  primary key (organization_id, environment, name),
+  foreign key (organization_id, environment) references environments (organization_id, name) on delete cascade
+);
+
+create table agents (
+  organization_id uuid not null references organizations,
+  agent_id uuid not null,
+  version integer not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  archived_at timestamptz,
+  primary key (organization_id, agent_id)
+);
+
+-- Never updated: a version is the same for ever, and may be cached for ever.
+create table agent_versions (
+  organization_id uuid not null,
+  agent_id uuid not null,
+  version integer not null,
+  definition jsonb not null,
+  created_at timestamptz not null,
+  primary key (organization_id, agent_id, version),
+  foreign key (organization_id, agent_id) references agents
+);
+
+-- A Session is its own queue entry (status, worker_id), lease (worker_id), fence (epoch) and log head (turn, next_seq).
+--
+-- The fill factor leaves room on the page for the next version of the row: an append changes no indexed column (once
+-- delivery_due is set), so it stays a heap-only update.
+create table sessions (
+  organization_id uuid not null,
+  session_id uuid not null,
+  agent_id uuid not null,
+  pinned_version integer,
+  agent_version integer,
+  environment text not null,
+  status text not null check (status in ('idle', 'running', 'waiting', 'completed', 'failed', 'cancelled')),
+  waiting_for jsonb,
+  stop_reason text,
+  turn integer not null default 0,
+  next_seq bigint not null default 1,
+  -- Moves on each time the writer changes; what a writer with an older epoch sends is refused.
+  epoch integer not null default 0,
+  worker_id uuid,
+  runnable_at timestamptz not null,
+  -- How many rows of session_inbox wait. Kept here because a worker about to park must see a row that came at the same
+  -- moment: it re-reads this row under its lock, not the inbox.
+  inbox integer not null default 0,
+  closing boolean not null default false,
+  close_on_idle boolean not null,
+  budget jsonb,
+  error jsonb,
+  metadata jsonb not null,
+  input_tokens bigint not null default 0,
+  output_tokens bigint not null default 0,
+  cached_tokens bigint not null default 0,
+  steps integer not null default 0,
+  tool_calls integer not null default 0,
+  -- Model calls that answered or failed, so that the scripted model knows its place also after a crash.
+  model_calls integer not null default 0,
+  -- Webhooks: whether chunks wait, what the subscription has acknowledged, and the delivery under way.
+  delivery_due boolean not null default false,
+  delivered_turn integer not null default 0,
+  delivered_seq bigint not null default 0,
+  delivery_id uuid,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  ended_at timestamptz,
+  primary key (organization_id, session_id),
+  foreign key (organization_id, agent_id) references agents
+) with (fillfactor = 70);
+create index sessions_runnable on sessions (runnable_at) where status = 'running' and worker_id is null;
+create index sessions_held on sessions (worker_id) where worker_id is not null;
+create index sessions_due on sessions (organization_id, environment, session_id) where delivery_due;
+create index sessions_by_agent on sessions (organization_id, agent_id, session_id);
+
+-- The journal. A segment is the run of chunks that one commit added; body is a JSON array in which a string is the delta
+-- of a message.chunk and an object is any other chunk without turn and seq.
+create table segments (
+  organization_id uuid not null,
+  session_id uuid not null,
+  turn integer not null,
+  seq_to bigint not null,
+  seq_from bigint not null,
+  body text not null,
+  created_at timestamptz not null default now(),
+  primary key (organization_id, session_id, turn, seq_to)
+);
+
+-- What API calls leave for the worker that holds the Session, and messages queued for a later turn.
+create table session_inbox (
+  organization_id uuid not null,
+  session_id uuid not null,
+  inbox_id uuid not null,
+  kind text not null check (kind in ('message', 'approval', 'tool_result', 'close')),
+  body jsonb not null,
+  created_at timestamptz not null,
+  primary key (organization_id, session_id, inbox_id),
+  foreign key (organization_id, session_id) references sessions on delete cascade
+);
+
+-- The transcript: what the model was told and what it answered.
+create table messages (
+  organization_id uuid not null,
+  session_id uuid not null,
+  turn integer not null,
+  position integer not null,
+  message_id uuid not null,
+  role text not null check (role in ('user', 'assistant', 'tool')),
+  content jsonb not null,
+  created_at timestamptz not null,
+  primary key (organization_id, session_id, turn, position),
+  foreign key (organization_id, session_id) references sessions on delete cascade
+);
+
+-- Every model call (index 0 of its step) and tool call, stored before it starts.
+create table operations (
+  organization_id uuid not null,
+  session_id uuid not null,
+  turn integer not null,
+  step integer not null,
+  index integer not null,
+  -- Also the toolCallId, under another prefix.
+  operation_id uuid not null,
+  kind text not null check (kind in ('model', 'tool')),
+  status text not null check (status in (
+    'pending', 'awaiting_approval', 'ready', 'running', 'awaiting_result',
+    'succeeded', 'failed', 'denied', 'cancelled', 'unknown'
+  )),
+  tool text,
+  input jsonb,
+  output jsonb,
+  error text,
+  usage jsonb,
+  -- For a model call: the first seq that text of it may have.
+  from_seq bigint,
+  created_at timestamptz not null,
+  started_at timestamptz,
+  finished_at timestamptz,
+  primary key (organization_id, session_id, turn, step, index),
+  unique (organization_id, operation_id),
+  foreign key (organization_id, session_id) references sessions on delete cascade
+);
+
+create table approvals (
+  organization_id uuid not null,
+  operation_id uuid not null,
+  session_id uuid not null,
+  agent_id uuid not null,
+  environment text not null,
+  name text not null,
+  input jsonb,
+  status text not null check (status in ('pending', 'approved', 'denied', 'expired', 'cancelled')),
+  reason text,
+  resolved_by jsonb,
+  requested_at timestamptz not null,
+  resolved_at timestamptz,
+  expires_at timestamptz,
+  primary key (organization_id, operation_id),
+  foreign key (organization_id, session_id) references sessions on delete cascade
+);
+create index approvals_pending on approvals (organization_id, operation_id) where status = 'pending';
+create index approvals_by_session on approvals (organization_id, session_id);
+
+create table webhook_subscriptions (
+  organization_id uuid not null,
+  environment text not null,
+  webhook_subscription_id uuid not null,
+  url text not null,
+  chunk_types text[] not null,
+  status text not null check (status in ('enabled', 'paused', 'disabled')),
+  disabled_reason text,
+  sealed_secret bytea not null,
+  secret_version integer not null,
+  previous_sealed_secret bytea,
+  previous_secret_expires_at timestamptz,
+  confirmed_secret_version integer,
+  -- The node that sends for it; see workers.
+  worker_id uuid,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  last_success_at timestamptz,
+  last_failure_at timestamptz,
+  primary key (organization_id, environment),
+  unique (organization_id, webhook_subscription_id),
+  foreign key (organization_id, environment) references environments (organization_id, name)
+);
+
+-- One row a delivery: what it holds is fixed before its first attempt and never changes.
+create table webhook_deliveries (
+  organization_id uuid not null,
+  delivery_id uuid not null,
+  webhook_subscription_id uuid not null,
+  environment text not null,
+  session_id uuid not null,
+  agent_id uuid not null,
+  -- What the receiver had acknowledged before, as a cursor; empty for a Session's first.
+  previous_cursor text not null,
+  from_turn integer not null,
+  from_seq bigint not null,
+  to_turn integer not null,
+  to_seq bigint not null,
+  chunk_types text[] not null,
+  -- The time stamp that the envelope carries.
+  occurred_at timestamptz not null,
+  status text not null check (status in ('pending', 'succeeded', 'exhausted', 'cancelled')),
+  attempts jsonb not null default '[]',
+  attempt_count integer not null default 0,
+  next_attempt_at timestamptz,
+  -- The exact bytes, kept from the first failure on.
+  body text,
+  created_at timestamptz not null,
+  finished_at timestamptz,
+  primary key (organization_id, delivery_id)
+);
+create index webhook_deliveries_retry on webhook_deliveries (next_attempt_at) where status = 'pending';
+create index webhook_deliveries_by_subscription
+  on webhook_deliveries (organization_id, webhook_subscription_id, delivery_id);
+
+-- The event log. A change inserts into events_pending, without any lock shared between requests; the sequencer moves what
+-- is committed into events, where sequence and hash are given.
+create table events_pending (
+  organization_id uuid not null,
+  event_id uuid not null,
+  body jsonb not null,
+  occurred_at timestamptz not null,
+  primary key (organization_id, event_id)
+);
+
+create table events (
+  organization_id uuid not null,
+  sequence bigint not null,
+  event_id uuid not null,
+  body jsonb not null,
+  occurred_at timestamptz not null,
+  hash bytea not null,
+  primary key (organization_id, sequence),
+  unique (organization_id, event_id)
+);
+
+create table event_heads (
+  organization_id uuid primary key references organizations,
+  sequence bigint not null,
+  hash bytea not null
+);
+
+-- A node and its lease, renewed by the database's clock. Sessions and subscriptions name the node that holds them, so that
+-- no heartbeat touches their rows.
+create table workers (
+  worker_id uuid primary key,
+  lease_expires_at timestamptz not null,
+  started_at timestamptz not null default now()
+);

@@ -1,0 +1,149 @@
+// Several statements in one round trip.
+//
+// A pipeline goes out as one write and ends in one Sync. PostgreSQL runs its statements in order and, from the first
+// that fails, skips everything up to the Sync. So `begin` and the statement behind it can travel together: should
+// `begin` fail, the statement is skipped. (The `pipeline` option of pg gives every statement a Sync of its own; there a
+// statement behind a failed `begin` runs, and commits, outside any transaction. That is why it is not used here.)
+//
+// pg accepts foreign query objects; the handle… methods below are its interface to them. While a response comes in, pg
+// keeps its register of prepared statements by the object's `name` and `text`: here those of the statement in turn.
+import { type Connection, DatabaseError } from 'pg';
+import { encodeValue, parserOf, type WireValue } from './values.ts';
+
+/** One statement, its parameters encoded. Without a name it is parsed each time. */
+export interface Statement {
+  readonly text: string;
+  readonly values: WireValue[];
+  readonly name: string | undefined;
+}
+
+export interface StatementResult {
+  rows: Record<string, unknown>[];
+  /** PostgreSQL's command tag, such as `INSERT 0 2` or `COMMIT`. */
+  tag: string;
+}
+
+/**
+ * How a pipeline ended. Without `error` there is one result for each statement. With it, the results are those of the
+ * statements before the failed one, which stands at `results.length`; those behind it were not run.
+ */
+export interface PipelineOutcome {
+  results: StatementResult[];
+  error?: Error;
+  /** The error is that the connection broke; nobody knows what the server did. */
+  connectionLost?: boolean;
+}
+
+interface WireConnection {
+  stream: Connection['stream'];
+  parsedStatements: Record<string, string>;
+  submittedNamedStatements: Record<string, string>;
+  parse(message: { text: string; name: string }): void;
+  bind(message: { statement: string; values: WireValue[] }): void;
+  describe(message: { type: 'P' }): void;
+  execute(): void;
+  sync(): void;
+}
+
+interface Column {
+  name: string;
+  parse: (text: string) => unknown;
+}
+
+/** Encodes the parameters, so that what cannot be encoded throws before anything is sent. */
+export function statement(text: string, values: readonly unknown[], name: string | undefined): Statement {
+  return { text, values: values.map(encodeValue), name };
+}
+
+/** Give it to `client.query`; `ended` is called once, when the server has answered the Sync, or with the error. */
+export class Pipeline {
+  /** pg calls this instead when `query` is given a callback. */
+  callback: undefined;
+  readonly #statements: readonly Statement[];
+  readonly #ended: (outcome: PipelineOutcome) => void;
+  readonly #results: StatementResult[] = [];
+  #rows: Record<string, unknown>[] = [];
+  #columns: Column[] = [];
+  #parseError: Error | undefined;
+
+  constructor(statements: readonly Statement[], ended: (outcome: PipelineOutcome) => void) {
+    this.#statements = statements;
+    this.#ended = ended;
+  }
+
+  get name(): string | undefined {
+    return this.#statements[this.#results.length]?.name;
+  }
+
+  get text(): string | undefined {
+    return this.#statements[this.#results.length]?.text;
+  }
+
+  submit(connection: unknown): null {
+    const wire = connection as WireConnection;
+    wire.stream.cork();
+    try {
+      for (const { name = '', text, values } of this.#statements) {
+        if (name === '' || !(wire.parsedStatements[name] ?? wire.submittedNamedStatements[name])) {
+          wire.parse({ text, name });
+          if (name !== '') wire.submittedNamedStatements[name] = text;
+        }
+        wire.bind({ statement: name, values });
+        wire.describe({ type: 'P' });
+        wire.execute();
+      }
+      wire.sync();
+    } finally {
+      wire.stream.uncork();
+    }
+    return null;
+  }
+
+  handleRowDescription(message: { fields: { name: string; dataTypeID: number }[] }): void {
+    this.#columns = message.fields.map((field) => ({ name: field.name, parse: parserOf(field.dataTypeID) }));
+  }
+
+  handleDataRow(message: { fields: (string | null)[] }): void {
+    if (this.#parseError) return;
+    const row: Record<string, unknown> = {};
+    try {
+      for (const [index, column] of this.#columns.entries()) {
+        const text = message.fields[index] ?? null;
+        row[column.name] = text === null ? null : column.parse(text);
+      }
+    } catch (error) {
+      this.#parseError = error as Error;
+    }
+    this.#rows.push(row);
+  }
+
+  handleCommandComplete(message: { text: string }): void {
+    this.#results.push({ rows: this.#rows, tag: message.text });
+    this.#rows = [];
+    this.#columns = [];
+  }
+
+  handleEmptyQuery(): void {
+    this.handleCommandComplete({ text: '' });
+  }
+
+  handleReadyForQuery(): void {
+    this.#ended(this.#parseError ? { results: this.#results, error: this.#parseError } : { results: this.#results });
+  }
+
+  handleError(error: Error, connection: unknown): void {
+    const { submittedNamedStatements } = connection as WireConnection;
+    for (const { name } of this.#statements) if (name) delete submittedNamedStatements[name];
+    this.#ended({ results: this.#results, error, connectionLost: !isServerError(error) });
+  }
+}
+
+/** Whether the server said it, in contrast to a connection that broke. */
+export function isServerError(error: unknown): error is DatabaseError & { code: string } {
+  return error instanceof DatabaseError;
+}
+
+/** How many rows the statement touched, from its command tag (`INSERT 0 2`, `UPDATE 5`, `SELECT 7`). */
+export function rowCount({ tag }: StatementResult): number {
+  return Number(/\d+$/.exec(tag)?.[0] ?? 0);
+}

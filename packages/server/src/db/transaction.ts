@@ -1,0 +1,136 @@
+// A transaction: one connection and a queue of statements.
+//
+// `begin` waits in the queue for the first statement and goes out with it. While the answer to one group of statements
+// is awaited, those issued meanwhile gather and go out as the next group.
+import type { Sql } from 'sql-template-tag';
+import type { Tx } from './db.ts';
+import { failureOf, type Lease } from './lease.ts';
+import { rowCount, type Statement, type StatementResult } from './pipeline.ts';
+
+interface Pending {
+  statement: Statement;
+  resolve(result: StatementResult): void;
+  reject(error: unknown): void;
+}
+
+export class Transaction {
+  readonly #lease: Lease;
+  readonly #toStatement: (sql: Sql) => Statement;
+  readonly #command: (text: string) => Statement;
+  readonly #afterCommit: (() => void)[] = [];
+  #queue: Pending[] = [];
+  #sending = false;
+  #begun = false;
+  #over = false;
+  #savepoints = 0;
+  /** The first error, kept for who swallowed it and then finds that COMMIT rolled back. */
+  #firstError: unknown;
+
+  constructor(lease: Lease, toStatement: (sql: Sql) => Statement, command: (text: string) => Statement) {
+    this.#lease = lease;
+    this.#toStatement = toStatement;
+    this.#command = command;
+  }
+
+  async run<T>(fn: (tx: Tx) => Promise<T>): Promise<T> {
+    let value: T;
+    try {
+      value = await fn(this.#facade());
+    } catch (error) {
+      this.#over = true;
+      // Should the rollback fail, the connection does not go back to the pool, and the server rolls back at its end.
+      if (this.#begun) await this.#send(this.#command('rollback')).catch(() => {});
+      throw error;
+    }
+    this.#over = true;
+    if (this.#begun) {
+      const { tag } = await this.#send(this.#command('commit'));
+      // PostgreSQL answers COMMIT in a failed transaction with success and the tag ROLLBACK.
+      if (tag !== 'COMMIT') {
+        throw new Error('The transaction was rolled back, because a statement in it had failed', {
+          cause: this.#firstError,
+        });
+      }
+    }
+    for (const fn of this.#afterCommit) fn();
+    return value;
+  }
+
+  #facade(): Tx {
+    const issue = async (sql: Sql): Promise<StatementResult> => {
+      if (this.#over) throw new Error('The transaction is over');
+      return this.#send(this.#toStatement(sql));
+    };
+    return {
+      query: async <Row>(sql: Sql) => (await issue(sql)).rows as Row[],
+      execute: async (sql) => rowCount(await issue(sql)),
+      afterCommit: (fn) => {
+        if (this.#over) throw new Error('The transaction is over');
+        this.#afterCommit.push(fn);
+      },
+      savepoint: (fn) => this.#savepoint(fn),
+    };
+  }
+
+  async #savepoint<T>(fn: () => Promise<T>): Promise<T> {
+    if (this.#over) throw new Error('The transaction is over');
+    this.#savepoints += 1;
+    // One text for each depth rather than for each use, so that the statements can be prepared.
+    const name = `s${this.#savepoints}`;
+    const callbacks = this.#afterCommit.length;
+    // Goes out with the first statement of `fn`; its failure would be that statement's failure too.
+    const set = this.#send(this.#command(`savepoint ${name}`));
+    set.catch(() => {});
+    try {
+      const value = await fn();
+      await this.#send(this.#command(`release savepoint ${name}`));
+      return value;
+    } catch (error) {
+      this.#afterCommit.length = callbacks;
+      await Promise.all([
+        this.#send(this.#command(`rollback to savepoint ${name}`)),
+        this.#send(this.#command(`release savepoint ${name}`)),
+      ]);
+      this.#firstError = undefined;
+      throw error;
+    } finally {
+      this.#savepoints -= 1;
+    }
+  }
+
+  #send(statement: Statement): Promise<StatementResult> {
+    this.#begun = true;
+    const { promise, resolve, reject } = Promise.withResolvers<StatementResult>();
+    if (this.#queue.length === 0 && !this.#sending) queueMicrotask(() => void this.#drain());
+    this.#queue.push({ statement, resolve, reject });
+    return promise;
+  }
+
+  #opened = false;
+
+  async #drain(): Promise<void> {
+    if (this.#sending) return;
+    this.#sending = true;
+    while (this.#queue.length > 0) {
+      const group = this.#queue;
+      this.#queue = [];
+      await this.#sendGroup(group);
+    }
+    this.#sending = false;
+  }
+
+  async #sendGroup(group: readonly Pending[]): Promise<void> {
+    const opening = this.#opened ? [] : [this.#command('begin')];
+    this.#opened = true;
+    const outcome = await this.#lease.run([...opening, ...group.map((pending) => pending.statement)]);
+    const done = outcome.results.slice(opening.length);
+    const committing = group.at(-1)?.statement.text === 'commit';
+    const failure = outcome.error ? failureOf(outcome, committing) : undefined;
+    this.#firstError ??= failure;
+    for (const [index, pending] of group.entries()) {
+      const result = done[index];
+      if (result) pending.resolve(result);
+      else pending.reject(failure);
+    }
+  }
+}

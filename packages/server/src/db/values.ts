@@ -1,0 +1,66 @@
+// How values cross the wire: parameters as text (bytea as binary), results by the parsers below.
+import { types } from 'pg';
+
+/** A parameter as the protocol carries it: text, binary for bytea, or null. */
+export type WireValue = string | Buffer | null;
+
+/**
+ * One parameter. Dates go as ISO 8601 in UTC, Uint8Array as bytea, arrays as PostgreSQL arrays (of any of these),
+ * other objects as JSON; `undefined` is null. An array meant as jsonb has to be stringified by the caller.
+ */
+export function encodeValue(value: unknown): WireValue {
+  if (value === null || value === undefined) return null;
+  switch (typeof value) {
+    case 'string':
+      return value;
+    case 'number':
+    case 'bigint':
+    case 'boolean':
+      return String(value);
+    case 'object':
+      if (Buffer.isBuffer(value)) return value;
+      if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+      if (value instanceof Date) return value.toISOString();
+      if (Array.isArray(value)) return encodeArray(value);
+      return JSON.stringify(value);
+    default:
+      throw new TypeError(`A ${typeof value} cannot be a statement parameter`);
+  }
+}
+
+function encodeArray(items: readonly unknown[]): string {
+  return `{${items.map(encodeItem).join(',')}}`;
+}
+
+function encodeItem(item: unknown): string {
+  if (Array.isArray(item)) return encodeArray(item);
+  const value = encodeValue(item);
+  if (value === null) return 'NULL';
+  if (typeof value !== 'string') return `"\\\\x${value.toString('hex')}"`;
+  if (typeof item === 'number' || typeof item === 'bigint') return value;
+  return `"${value.replace(/["\\]/g, '\\$&')}"`;
+}
+
+type Parser = (text: string) => unknown;
+
+const OID = { int8: 20, int8Array: 1016, textArray: 1009, date: 1082 };
+
+function parseInt8(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new RangeError(`The bigint ${text} is too large for a number`);
+  return value;
+}
+
+const parseTextArray = types.getTypeParser(OID.textArray, 'text') as (text: string) => (string | null)[];
+
+const ownParsers = new Map<number, Parser>([
+  [OID.int8, parseInt8],
+  [OID.int8Array, (text) => parseTextArray(text).map((item) => (item === null ? null : parseInt8(item)))],
+  // A calendar day has no time zone; as a Date it would get the machine's.
+  [OID.date, (text) => text],
+]);
+
+/** The parser of a result column: bigint → number, timestamptz → Date, jsonb → parsed, bytea → Buffer, uuid → string. */
+export function parserOf(oid: number): Parser {
+  return ownParsers.get(oid) ?? (types.getTypeParser(oid, 'text') as Parser);
+}
