@@ -1,0 +1,273 @@
+/**
+ * The one way out. Every request of ours to an address that somebody gave goes through an `Egress`: webhooks, http and
+ * mcp tools, base urls of models.
+ *
+ *   check    judges a url when it is given, so that a bad one is refused where a person sees it
+ *   request  one exchange, bounded in time and bytes: webhooks and http tools
+ *   fetch    the same guard in the form that AI SDK providers and others take: streaming answers
+ *
+ * What may be reached is decided in `policy.ts`; that nothing else is reached is the work of `connector.ts`, below the
+ * pool of connections, so no way of asking goes past it. A connection belongs to one origin (scheme, host and port)
+ * from its birth to its end: undici keeps a pool for each, and HTTP/2, where one connection could serve several hosts,
+ * is not spoken. Redirects are answers like any other. No proxy is used: the dispatcher is always our own, so neither
+ * `HTTP_PROXY` nor `NODE_USE_ENV_PROXY` reaches it.
+ */
+import { Agent, type Dispatcher, Headers, type RequestInit as UndiciRequestInit, fetch as undiciFetch } from 'undici';
+import { type ConnectorOptions, createConnector } from './connector.ts';
+import { EgressError, toEgressError, UrlNotAllowed } from './errors.ts';
+import { createLookup, type Lookup } from './lookup.ts';
+import { type EgressPolicy, judgeUrl } from './policy.ts';
+
+export interface EgressOptions extends Pick<ConnectorOptions, 'ca' | 'open'> {
+  readonly policy: EgressPolicy;
+  readonly lookup?: Lookup;
+  /** For look-up, TCP and TLS together. 5 s unless said. */
+  readonly connectTimeoutMs?: number;
+}
+
+export interface EgressRequest {
+  readonly url: string;
+  readonly method: string;
+  /** What belongs to the connection rather than to the message (`Host`, `Connection`, …) is left out. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer | null;
+  /** For the whole exchange: connecting, sending, and reading the answer to its last byte. */
+  readonly timeoutMs: number;
+  /** More of the answer than this is never read; what was read is given, with `truncated`. */
+  readonly maxResponseBytes: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface EgressResponse {
+  readonly status: number;
+  /** Names in lower case; an array where the header came more than once. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Buffer;
+  readonly truncated: boolean;
+}
+
+export interface Egress {
+  /** Throws `UrlNotAllowed`. What passes may still be refused when it is connected to. */
+  check(url: string): void;
+  /** Resolves with any answer that came, whatever its status; rejects with `EgressError` alone. */
+  request(request: EgressRequest): Promise<EgressResponse>;
+  /**
+   * As `globalThis.fetch`, but redirects are given back, not followed. Rejects with a `TypeError` whose `cause` is an
+   * `EgressError`, or with the signal's reason. There is no limit of time or size: whoever reads sets it.
+   */
+  readonly fetch: typeof globalThis.fetch;
+  /** Ends what is under way (`aborted`) and closes every connection. */
+  close(): Promise<void>;
+}
+
+const CONNECT_TIMEOUT_MS = 5000;
+
+/** Far above what real answers carry; an endless header ends here. */
+const MAX_RESPONSE_HEADER_BYTES = 16 * 1024;
+
+/** A stop against running out of file descriptors; HTTP/1.1 needs one connection for each model that streams. */
+const MAX_CONNECTIONS_PER_ORIGIN = 1024;
+
+/** Below the 5 s after which Node's own servers hang up: a request sent into a closing connection is a failed attempt. */
+const IDLE_TIMEOUT_MS = 4000;
+
+/** Servers that announce a longer time are believed up to this. */
+const MAX_IDLE_TIMEOUT_MS = 60_000;
+
+/** After this a connection takes no new request, so that a host whose name moved to another address is followed there. */
+const CONNECTION_LIFETIME_MS = 300_000;
+
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+
+/** Headers of the connection, not of the message (RFC 9110, 7.6.1), and those that follow from the url and the body. */
+const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+export function createEgress(options: EgressOptions): Egress {
+  const { policy, lookup = createLookup(), connectTimeoutMs = CONNECT_TIMEOUT_MS } = options;
+  const agent = new Agent({
+    connect: createConnector({ ...options, lookup, connectTimeoutMs }),
+    allowH2: false,
+    connections: MAX_CONNECTIONS_PER_ORIGIN,
+    pipelining: 1,
+    keepAliveTimeout: IDLE_TIMEOUT_MS,
+    keepAliveMaxTimeout: MAX_IDLE_TIMEOUT_MS,
+    clientTtl: CONNECTION_LIFETIME_MS,
+    maxHeaderSize: MAX_RESPONSE_HEADER_BYTES,
+  });
+
+  function allowed(text: string): URL {
+    const judgement = judgeUrl(policy, text);
+    if (!judgement.ok) throw new UrlNotAllowed(judgement.reason);
+    return judgement.url;
+  }
+
+  return {
+    check(url) {
+      allowed(url);
+    },
+    async request(request) {
+      const url = allowed(request.url);
+      if (!METHODS.has(request.method))
+        throw new EgressError('protocol', 'the method is not one of HTTP’s common ones');
+      return await new Promise<EgressResponse>((resolve, reject) => {
+        new Exchange(request, resolve, reject).start(agent, url);
+      });
+    },
+    fetch: guardedFetch(agent, allowed),
+    close: () => agent.destroy(),
+  };
+}
+
+/** One `request` under way: undici's handler and the limits around it. It ends once, whichever comes first. */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #request: EgressRequest;
+  readonly #resolve: (response: EgressResponse) => void;
+  readonly #reject: (error: EgressError) => void;
+  readonly #chunks: Buffer[] = [];
+  #bytes = 0;
+  #status = 0;
+  #headers: EgressResponse['headers'] = {};
+  #controller: Dispatcher.DispatchController | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #ended = false;
+
+  constructor(
+    request: EgressRequest,
+    resolve: (response: EgressResponse) => void,
+    reject: (error: EgressError) => void,
+  ) {
+    this.#request = request;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  start(agent: Agent, url: URL): void {
+    const { method, headers = {}, body = null, timeoutMs, signal } = this.#request;
+    if (signal?.aborted) {
+      this.#fail(new EgressError('aborted', 'the signal was aborted before the request'));
+      return;
+    }
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    this.#timer = setTimeout(
+      () => this.#fail(new EgressError('timeout', `no answer within ${timeoutMs} ms`)),
+      timeoutMs,
+    );
+    agent.dispatch(
+      {
+        origin: url.origin,
+        path: url.pathname + url.search,
+        method,
+        headers: Object.entries(headers)
+          .filter(([name]) => !CONNECTION_HEADERS.has(name.toLowerCase()))
+          .flat(),
+        body,
+        // Our own timer covers both.
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      },
+      this,
+    );
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    // It ended while it waited for a connection: nothing may be sent any more.
+    if (this.#ended) controller.abort(new EgressError('aborted', 'the request ended before it was sent'));
+  }
+
+  onResponseStart(_controller: unknown, status: number, headers: EgressResponse['headers']): void {
+    this.#status = status;
+    this.#headers = headers;
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    const room = this.#request.maxResponseBytes - this.#bytes;
+    this.#chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk);
+    this.#bytes += chunk.length;
+    if (chunk.length <= room) return;
+    this.#succeed(true);
+    // What is still to come would have to be read to keep the connection: it is closed instead.
+    controller.abort(new EgressError('aborted', 'the answer is longer than what is read of it'));
+  }
+
+  onResponseEnd(): void {
+    this.#succeed(false);
+  }
+
+  onResponseError(_controller: unknown, error: Error): void {
+    this.#fail(toEgressError(error));
+  }
+
+  readonly #onAbort = (): void => this.#fail(new EgressError('aborted', 'the signal was aborted'));
+
+  #succeed(truncated: boolean): void {
+    if (!this.#end()) return;
+    this.#resolve({ status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks), truncated });
+  }
+
+  #fail(error: EgressError): void {
+    if (!this.#end()) return;
+    this.#controller?.abort(error);
+    this.#reject(error);
+  }
+
+  #end(): boolean {
+    if (this.#ended) return false;
+    this.#ended = true;
+    clearTimeout(this.#timer);
+    this.#request.signal?.removeEventListener('abort', this.#onAbort);
+    return true;
+  }
+}
+
+function guardedFetch(agent: Agent, allowed: (text: string) => URL): typeof globalThis.fetch {
+  // undici's errors carry the socket with its addresses; callers keep and print what they catch.
+  const dispatcher = agent.compose((dispatch) => (options, handler) => {
+    const translating: Dispatcher.DispatchHandler = Object.create(handler);
+    translating.onResponseError = (controller, error) =>
+      handler.onResponseError?.call(translating, controller, toEgressError(error));
+    return dispatch(options, translating);
+  });
+
+  return async (input, init) => {
+    const request = input instanceof Request ? input : undefined;
+    const signal = init?.signal ?? request?.signal;
+    try {
+      const url = allowed(request === undefined ? String(input) : request.url);
+      const headers = new Headers(init?.headers ?? request?.headers);
+      for (const name of CONNECTION_HEADERS) headers.delete(name);
+      const options = {
+        ...(request === undefined ? {} : { method: request.method, body: request.body, duplex: 'half', signal }),
+        ...init,
+        headers: [...headers],
+        redirect: 'manual',
+        dispatcher,
+      };
+      // The two implementations of fetch are typed apart, down to their streams, but are the same at run time.
+      return (await undiciFetch(url, options as unknown as UndiciRequestInit)) as unknown as Response;
+    } catch (error) {
+      if (signal?.aborted) throw error;
+      throw new TypeError('fetch failed', { cause: fetchCause(error) });
+    }
+  };
+}
+
+function fetchCause(error: unknown): EgressError {
+  if (error instanceof EgressError) return error;
+  if (error instanceof Error && error.cause !== undefined) return toEgressError(error.cause);
+  // A malformed header: undici's message would quote its value, which may be a secret.
+  return new EgressError('protocol', 'the request is malformed');
+}

@@ -1,0 +1,261 @@
+/**
+ * Where a request of ours may go: pure decisions, without I/O.
+ *
+ * Anyone who can write a webhook url, a tool or a model's base url makes this host send requests, so by default only
+ * public addresses over `https` are allowed. The operator opens more with `SIGNALBOX_EGRESS_ALLOW`, whose entries are
+ * address rules (one address or a CIDR) and host rules (a name, or `*.` before one), each for all ports or for one.
+ *
+ * A decision has two halves, because a name says nothing about where it leads:
+ *
+ *   judgeUrl      when a url is given: its shape, its scheme, and its host where that is an address in any spelling
+ *   judgeAddress  at every connection: each address that the host stands for, and the one really connected to
+ *
+ * What an address rule covers may be reached by any url. A host rule opens the private ranges to that name, but not
+ * link-local addresses and other special ones: clouds keep their credentials there, and whoever answers for one name
+ * below `*.example.com` must not be able to point it at them. `http` is for what a rule covers, and for nothing else.
+ */
+import { isIP } from 'node:net';
+import { domainToASCII } from 'node:url';
+import ipaddr from 'ipaddr.js';
+
+type Ip = ipaddr.IPv4 | ipaddr.IPv6;
+
+interface AddressRule {
+  readonly network: Ip;
+  readonly prefixLength: number;
+  /** The one port that it is for; null for every port. */
+  readonly port: number | null;
+}
+
+interface HostRule {
+  readonly name: string;
+  /** True for `*.name`: every name below it, at any depth, and not the name itself. */
+  readonly below: boolean;
+  readonly port: number | null;
+}
+
+/** What the operator opened. Made by `parseEgressAllow`, never changed. */
+export interface EgressPolicy {
+  readonly addresses: readonly AddressRule[];
+  readonly hosts: readonly HostRule[];
+}
+
+/** Where a url leads: a name, or an address in its canonical spelling without brackets. */
+export interface Destination {
+  readonly protocol: string;
+  readonly host: string;
+  readonly port: number;
+}
+
+/** A refusal's reason is for the operator's log; who gave the url is told only that it is not allowed. */
+export type Judgement = { readonly ok: true } | { readonly ok: false; readonly reason: string };
+
+const ALLOWED: Judgement = { ok: true };
+
+function refused(reason: string): { readonly ok: false; readonly reason: string } {
+  return { ok: false, reason };
+}
+
+/** Enough for a signed url with a long query; a parser should not be handed megabytes. */
+const URL_MAX_LENGTH = 8192;
+
+/** The ports that a url leaves out. */
+const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'https:': 443, 'http:': 80 };
+
+/** Ranges that people use for their own networks, which a host rule opens. */
+const PRIVATE_RANGES: ReadonlySet<string> = new Set(['private', 'loopback', 'carrierGradeNat', 'uniqueLocal']);
+
+/** The addresses of `localhost` by RFC 6761; DNS is never asked for it. */
+export const LOCALHOST_ADDRESSES: readonly string[] = ['127.0.0.1', '::1'];
+
+/** All of IPv6 that is given out as global unicast; what lies outside (IPv4-compatible, site-local, …) is nowhere to go. */
+const GLOBAL_UNICAST_IPV6: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse('2000::'), 3];
+
+/** Addresses that mean the IPv4 address in their last 32 bits: IPv4-mapped, and NAT64's well-known prefix. */
+const IPV4_IN_IPV6: readonly [ipaddr.IPv6, number][] = [
+  [ipaddr.IPv6.parse('::ffff:0:0'), 96],
+  // Behind a DNS64 every IPv4-only host has such an address, so they are judged by what they lead to.
+  [ipaddr.IPv6.parse('64:ff9b::'), 96],
+];
+
+/** Azure's host agent: it looks public, is reachable from every machine there, and hands out their configuration. */
+const AZURE_WIRE_SERVER = '168.63.129.16';
+
+const NAME = /^(?=.{1,253}$)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*$/;
+
+/** A refused entry of `SIGNALBOX_EGRESS_ALLOW`. The message names the entry: it is the operator's own text. */
+export class EgressAllowError extends Error {
+  override readonly name = 'EgressAllowError';
+}
+
+/**
+ * Reads `SIGNALBOX_EGRESS_ALLOW`: entries separated by commas, each `10.0.0.0/8`, `192.168.1.5`, `fd00::/8`,
+ * `hooks.example.com` or `*.example.com`, and with a port `10.0.0.0/8:8080`, `[fd00::/8]:8080`, `hooks.example.com:8080`.
+ * An empty text opens nothing. Throws `EgressAllowError` at the first entry that is none of these.
+ */
+export function parseEgressAllow(text: string): EgressPolicy {
+  const addresses: AddressRule[] = [];
+  const hosts: HostRule[] = [];
+  for (const part of text.split(',')) {
+    const entry = part.trim();
+    if (entry === '') continue;
+    const { target, port } = splitPort(entry);
+    if (/[:/]/.test(target) || isIP(target) !== 0) addresses.push({ ...parseNetwork(entry, target), port });
+    else hosts.push({ ...parseHostPattern(entry, target), port });
+  }
+  return { addresses, hosts };
+}
+
+function badEntry(entry: string, problem: string): EgressAllowError {
+  return new EgressAllowError(`SIGNALBOX_EGRESS_ALLOW: "${entry}" ${problem}`);
+}
+
+function splitPort(entry: string): { target: string; port: number | null } {
+  if (entry.includes('://')) throw badEntry(entry, 'is a url; give its host and port alone');
+  const bracketed = /^\[([^\]]+)\](?::(.*))?$/.exec(entry);
+  // Without brackets a second colon belongs to an IPv6 address, never to a port.
+  const plain = bracketed ?? /^([^:]*)(?::([^:]*))?$/.exec(entry);
+  if (plain === null) return { target: entry, port: null };
+  if (bracketed !== null && !bracketed[1]?.includes(':')) throw badEntry(entry, 'has brackets around what is not IPv6');
+  const [, target = '', portText] = plain;
+  if (portText === undefined) return { target, port: null };
+  const port = Number(portText);
+  if (!/^\d{1,5}$/.test(portText) || port < 1 || port > 65_535)
+    throw badEntry(entry, 'has a port that is not 1 to 65535');
+  return { target, port };
+}
+
+function parseNetwork(entry: string, target: string): { network: Ip; prefixLength: number } {
+  const [address = '', prefixText, ...rest] = target.split('/');
+  // `isIP` takes the plain spelling alone; the library below would read 010.0.0.1 as octal.
+  const family = isIP(address);
+  if (family === 0 || address.includes('%') || rest.length > 0) {
+    throw badEntry(entry, 'is neither an address, a CIDR nor a host');
+  }
+  const network = ipaddr.parse(address);
+  const addressBits = family === 4 ? 32 : 128;
+  const prefixLength = prefixText === undefined ? addressBits : Number(prefixText);
+  if (prefixText !== undefined && (!/^\d{1,3}$/.test(prefixText) || prefixLength > addressBits)) {
+    throw badEntry(entry, `has a prefix length that is not 0 to ${addressBits}`);
+  }
+  if (network instanceof ipaddr.IPv6 && IPV4_IN_IPV6.some((range) => network.match(range))) {
+    throw badEntry(entry, 'stands for IPv4 addresses; give those');
+  }
+  // 10.1.2.3/8 is more often a slip for /32 than a way to say 10.0.0.0/8, and would open sixteen million addresses.
+  const { IPv4, IPv6 } = ipaddr;
+  const first = (family === 4 ? IPv4 : IPv6).networkAddressFromCIDR(`${address}/${prefixLength}`).toString();
+  if (first !== network.toString())
+    throw badEntry(entry, `does not start at its address; did you mean ${first}/${prefixLength}?`);
+  return { network, prefixLength };
+}
+
+function parseHostPattern(entry: string, target: string): { name: string; below: boolean } {
+  const below = target.startsWith('*.');
+  const name = domainToASCII(below ? target.slice(2) : target).replace(/\.$/, '');
+  // A last label of digits would be an address in another spelling, which no url's host can ever equal.
+  if (!NAME.test(name) || /(^|\.)(\d+|0x[\da-f]*)$/.test(name)) {
+    throw badEntry(entry, 'is neither an address, a CIDR nor a host');
+  }
+  return { name, below };
+}
+
+/**
+ * Judges a url as it was given. What passes may still be refused when it is connected to, where its host is a name.
+ * The parser of the WHATWG reads it, so that an address is seen as such however it is spelled; texts that other
+ * parsers read differently are refused rather than understood.
+ */
+export function judgeUrl(
+  policy: EgressPolicy,
+  text: string,
+): { readonly ok: true; readonly url: URL } | { readonly ok: false; readonly reason: string } {
+  if (text.length > URL_MAX_LENGTH) return refused(`the url is longer than ${URL_MAX_LENGTH} characters`);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the parser drops tabs and line breaks, so they are looked for before
+  if (/[\u0000-\u0020\u007f\\]/.test(text)) return refused('the url holds a space, a control character or a backslash');
+  const authority = /^https?:\/\/([^/?#]+)(?:[/?#]|$)/i.exec(text)?.[1];
+  if (authority === undefined) return refused('the url is not https:// or http:// with a host');
+  if (authority.includes('@')) return refused('the url holds user info');
+  if (text.includes('#')) return refused('the url holds a fragment, which is never sent');
+  const url = URL.parse(text);
+  if (url === null) return refused('the url does not parse');
+  const judgement = judgeDestination(policy, destinationOf(url));
+  return judgement.ok ? { ok: true, url } : judgement;
+}
+
+/** Where a parsed `http:` or `https:` url leads. */
+export function destinationOf(url: URL): Destination {
+  const { protocol, hostname } = url;
+  const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
+  return { protocol, host, port: url.port === '' ? (DEFAULT_PORTS[protocol] ?? 0) : Number(url.port) };
+}
+
+/** Judges scheme, host and port, as far as that can be known before the host's addresses are. */
+export function judgeDestination(policy: EgressPolicy, destination: Destination): Judgement {
+  const { protocol, host, port } = destination;
+  if (protocol !== 'https:' && protocol !== 'http:') return refused(`the scheme ${protocol} is not http or https`);
+  if (port === 0) return refused('the port is 0');
+  if (isIP(host) !== 0) return judgeAddress(policy, host, destination);
+  // One host has one spelling, for every list that is compared with it; so no dot at the end either.
+  if (!NAME.test(host)) return refused('the host is not a name in its plain spelling');
+  if (isHostListed(policy, destination)) return ALLOWED;
+  if (isLocalhost(host)) {
+    return LOCALHOST_ADDRESSES.some((address) => isAddressListed(policy, ipaddr.parse(address), port))
+      ? ALLOWED
+      : refused('localhost is this host itself');
+  }
+  // Both of these can only end at a listed address, which is known when the name has been looked up.
+  const mayBeListed = policy.addresses.some((rule) => rule.port === null || rule.port === port);
+  if (protocol === 'http:' && !mayBeListed) return refused('http is only for what the operator listed');
+  if (!host.includes('.') && !mayBeListed) return refused('a host without a dot is never public');
+  return ALLOWED;
+}
+
+/**
+ * Judges one address that a destination's host stands for, or that a socket is connected to.
+ * `address` is as the system spells it; a zone (`%eth0`) is refused.
+ */
+export function judgeAddress(policy: EgressPolicy, address: string, destination: Destination): Judgement {
+  if (isIP(address) === 0 || address.includes('%')) return refused(`${address} is not a plain address`);
+  const ip = unwrap(ipaddr.parse(address));
+  if (isAddressListed(policy, ip, destination.port)) return ALLOWED;
+  const range = rangeOf(ip);
+  const hostListed = isHostListed(policy, destination);
+  if (destination.protocol !== 'https:' && !hostListed) {
+    return refused(`http is only for what the operator listed, and ${address} is not`);
+  }
+  if (range === 'public' || (hostListed && PRIVATE_RANGES.has(range))) return ALLOWED;
+  return refused(`${address} is not public (${range})`);
+}
+
+/** True for the names that always mean this host. */
+export function isLocalhost(host: string): boolean {
+  return host === 'localhost' || host.endsWith('.localhost');
+}
+
+/** True where the operator listed this host by name. */
+export function isHostListed(policy: EgressPolicy, { host, port }: Destination): boolean {
+  return policy.hosts.some(
+    (rule) =>
+      (rule.below ? host.endsWith(`.${rule.name}`) : host === rule.name) && (rule.port === null || rule.port === port),
+  );
+}
+
+function isAddressListed(policy: EgressPolicy, ip: Ip, port: number): boolean {
+  return policy.addresses.some(
+    (rule) =>
+      rule.network.kind() === ip.kind() &&
+      ip.match([rule.network, rule.prefixLength]) &&
+      (rule.port === null || rule.port === port),
+  );
+}
+
+function unwrap(ip: Ip): Ip {
+  if (ip instanceof ipaddr.IPv4 || !IPV4_IN_IPV6.some((range) => ip.match(range))) return ip;
+  return new ipaddr.IPv4(ip.toByteArray().slice(12));
+}
+
+function rangeOf(ip: Ip): string {
+  const range = ip.range();
+  if (range !== 'unicast') return range;
+  if (ip instanceof ipaddr.IPv6) return ip.match(GLOBAL_UNICAST_IPV6) ? 'public' : 'reserved';
+  return ip.toString() === AZURE_WIRE_SERVER ? 'reserved' : 'public';
+}
