@@ -44,7 +44,7 @@ export const Problem = Type.Object(
     type: Type.String({ description: 'Where the code is explained, relative to the service.' }),
     title: Type.String(),
     status: Type.Integer(),
-    code: Type.Unsafe<ErrorCode>({ type: 'string', enum: Object.keys(errorCodes) }),
+    code: Type.Unsafe<ErrorCode>({ type: 'string', title: 'ErrorCode', enum: Object.keys(errorCodes) }),
     detail: Type.String(),
     requestId: Type.String(),
     errors: Type.Optional(Type.Array(FieldError)),

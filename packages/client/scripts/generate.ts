@@ -1,0 +1,136 @@
+/**
+ * Writes `src/types.generated.ts` from the contract: an interface for each titled schema, and the table of operations.
+ *
+ *     node packages/client/scripts/generate.ts
+ */
+import { writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import {
+  collectComponents,
+  componentPrefix,
+  Problem,
+  type Route,
+  routes,
+  type SchemaObject,
+} from '@signalbox/contract';
+
+const { refer, schemas } = collectComponents();
+
+/** The whole file. */
+export function generate(): string {
+  const operations = Object.entries<Route>(routes);
+  const types = operations.map(([name, route]) => operationType(name, route));
+  refer(Problem);
+  const components = Object.entries(schemas)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, schema]) => declaration(name, schema));
+  const table = operations.map(([name, { method, path }]) => `  ${name}: { method: '${method}', path: '${path}' },`);
+  return `// Generated from the contract by scripts/generate.ts; npm test compares.
+
+${components.join('\n\n')}
+
+/** Every operation of the interface: what it takes and what it answers with. */
+export interface Operations {
+${types.join('\n')}
+}
+
+/** Method and path of every operation, below \`/api/v1\`. */
+export const operations = {
+${table.join('\n')}
+} as const satisfies Record<keyof Operations, { method: string; path: string }>;
+`;
+}
+
+function operationType(name: string, route: Route): string {
+  const fields: string[] = [];
+  if (route.params) fields.push(`params: ${typeOf(refer(route.params), 2)};`);
+  if (route.query) fields.push(`query: ${typeOf(refer(route.query), 2)};`);
+  if (route.body) fields.push(`body: ${typeOf(refer(route.body), 2)};`);
+  fields.push(`result: ${typeOf(refer(route.result), 2)};`);
+  const doc = comment(
+    `${route.summary}. \`${route.method} /api/v1${route.path}\`, permission \`${route.permission}\`.`,
+    '  ',
+  );
+  return `${doc}  ${name}: {\n${fields.map((field) => `    ${field}\n`).join('')}  };`;
+}
+
+function declaration(name: string, schema: SchemaObject): string {
+  const doc = comment(describe(schema), '');
+  return schema.properties
+    ? `${doc}export interface ${name} ${typeOf(schema, 0)}`
+    : `${doc}export type ${name} = ${typeOf(schema, 0)};`;
+}
+
+/** The TypeScript type of a schema; `depth` is how deep its lines are indented. */
+function typeOf(schema: SchemaObject, depth: number): string {
+  if (schema.$ref !== undefined) return schema.$ref.slice(componentPrefix.length);
+  if (schema.const !== undefined) return literal(schema.const);
+  if (schema.enum) return union(schema.enum.map(literal));
+  const either = schema.oneOf ?? schema.anyOf;
+  if (either) return union(either.map((one) => typeOf(one, depth)));
+  if (schema.type === undefined) return 'unknown';
+  return union([schema.type].flat().map((type) => simpleType(type, schema, depth)));
+}
+
+function simpleType(type: string, schema: SchemaObject, depth: number): string {
+  switch (type) {
+    case 'integer':
+      return 'number';
+    case 'string':
+    case 'number':
+    case 'boolean':
+    case 'null':
+      return type;
+    case 'array':
+      return arrayType(schema, depth);
+    case 'object':
+      return objectType(schema, depth);
+    default:
+      throw new Error(`no TypeScript type for the JSON type ${type}`);
+  }
+}
+
+function arrayType({ items = {}, minItems, maxItems }: SchemaObject, depth: number): string {
+  const item = typeOf(items, depth);
+  if (typeof minItems === 'number' && minItems === maxItems) return `[${Array(minItems).fill(item).join(', ')}]`;
+  return /[ |]/.test(item) && !item.startsWith('{') ? `(${item})[]` : `${item}[]`;
+}
+
+function objectType(schema: SchemaObject, depth: number): string {
+  const { properties, required = [], additionalProperties } = schema;
+  if (!properties) {
+    const value = typeof additionalProperties === 'object' ? typeOf(additionalProperties, depth) : 'unknown';
+    return `Record<string, ${value}>`;
+  }
+  const indent = '  '.repeat(depth + 1);
+  const lines = Object.entries(properties).map(([name, property]) => {
+    const optional = !required.includes(name);
+    // What a caller sends may say `undefined` for "not given"; what the service answers never holds it.
+    const absent = optional && additionalProperties === false ? ' | undefined' : '';
+    const type = typeOf(property, depth + 1);
+    return `${comment(describe(property), indent)}${indent}${name}${optional ? '?' : ''}: ${type}${type === 'unknown' ? '' : absent};\n`;
+  });
+  return `{\n${lines.join('')}${'  '.repeat(depth)}}`;
+}
+
+function describe({ description, default: fallback }: SchemaObject): string {
+  const parts = [description, fallback === undefined ? undefined : `Default: \`${JSON.stringify(fallback)}\`.`];
+  return parts.filter((part) => part !== undefined).join(' ');
+}
+
+function comment(text: string, indent: string): string {
+  return text === '' ? '' : `${indent}/** ${text.replaceAll('*/', '*\\/')} */\n`;
+}
+
+function literal(value: unknown): string {
+  return typeof value === 'string'
+    ? `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
+    : JSON.stringify(value);
+}
+
+function union(types: string[]): string {
+  return [...new Set(types)].join(' | ');
+}
+
+export const generatedFile = fileURLToPath(new URL('../src/types.generated.ts', import.meta.url));
+if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(generatedFile, generate());

@@ -1,0 +1,52 @@
+/** The client itself: every operation of the interface, grouped as it is there. */
+import { Agents } from './resources/agents.ts';
+import { Approvals } from './resources/approvals.ts';
+import { Environments } from './resources/environments.ts';
+import { Events } from './resources/events.ts';
+import { Keys } from './resources/keys.ts';
+import { Sessions } from './resources/sessions.ts';
+import { WebhookSubscriptions } from './resources/webhook-subscriptions.ts';
+import { type ClientOptions, type RequestOptions, Transport } from './transport.ts';
+import type { Me } from './types.generated.ts';
+
+/**
+ * A client of one Signalbox service, with one API key.
+ *
+ *     const client = new Signalbox({ apiKey });
+ *     const session = await client.sessions.open({ agentId, environment: 'production', input: 'Hello' });
+ *     for await (const { chunks } of client.sessions.stream(session.sessionId)) …
+ *
+ * Rules that hold for every method:
+ *
+ * - Arguments: identifiers first, then an object with what else the call takes, then {@link RequestOptions}.
+ * - An answer with one field comes unwrapped (`{ apiKey }` → the key); one with several comes as it is.
+ * - A failure is a {@link SignalboxError} with `status`, `code` and `requestId`.
+ * - What can't happen twice is tried again by itself after a passing failure: everything but the `update` methods.
+ */
+export class Signalbox {
+  readonly keys: Keys;
+  readonly agents: Agents;
+  readonly environments: Environments;
+  readonly sessions: Sessions;
+  readonly approvals: Approvals;
+  readonly webhookSubscriptions: WebhookSubscriptions;
+  readonly events: Events;
+  readonly #transport: Transport;
+
+  constructor(options: ClientOptions) {
+    const transport = new Transport(options);
+    this.#transport = transport;
+    this.keys = new Keys(transport);
+    this.agents = new Agents(transport);
+    this.environments = new Environments(transport);
+    this.sessions = new Sessions(transport);
+    this.approvals = new Approvals(transport);
+    this.webhookSubscriptions = new WebhookSubscriptions(transport);
+    this.events = new Events(transport);
+  }
+
+  /** Who is calling: the organization, the key and its permission. Any permission (api.md section 2). */
+  me(options?: RequestOptions): Promise<Me> {
+    return this.#transport.call('getMe', {}, options);
+  }
+}

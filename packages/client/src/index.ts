@@ -1,0 +1,24 @@
+/** The TypeScript client of Signalbox. No run-time dependency; Node 22.19 or later, and other run-times with `fetch`. */
+export { Signalbox } from './client.ts';
+export {
+  AuthenticationError,
+  BadRequestError,
+  type ClientErrorCode,
+  ConflictError,
+  ConnectionError,
+  NotFoundError,
+  PermissionError,
+  RateLimitError,
+  ServerError,
+  SignalboxError,
+  TimeoutError,
+  UnprocessableError,
+} from './errors.ts';
+export { Page, PageRequest } from './page.ts';
+export type { DecisionParams } from './resources/approvals.ts';
+export type { ChunksParams } from './resources/sessions.ts';
+export { SessionStream, type StreamParams } from './stream.ts';
+export type { Sleep } from './time.ts';
+export type { ClientOptions, RequestOptions } from './transport.ts';
+export type * from './types.generated.ts';
+export { version } from './version.ts';

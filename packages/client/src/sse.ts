@@ -1,0 +1,56 @@
+/** Server-Sent Events out of bytes (WHATWG HTML, section 9.2). */
+
+export interface ServerSentEvent {
+  /** The `event` field; `message` where there was none. */
+  event: string;
+  /** The `data` lines, joined by line feeds. */
+  data: string;
+}
+
+/**
+ * Give it the bytes as they come, cut anywhere. An event that is not whole when the bytes end is never given out: it
+ * comes again when the stream is resumed.
+ */
+export class EventParser {
+  readonly #decoder = new TextDecoder();
+  #line = '';
+  #afterCarriageReturn = false;
+  #event = '';
+  #data: string[] = [];
+
+  /** The events that end within these bytes. */
+  *push(bytes: Uint8Array): Generator<ServerSentEvent, void, undefined> {
+    let text = this.#decoder.decode(bytes, { stream: true });
+    if (text === '') return;
+    if (this.#afterCarriageReturn && text.startsWith('\n')) text = text.slice(1);
+    this.#afterCarriageReturn = text.endsWith('\r');
+
+    let start = 0;
+    for (const { 0: end, index } of text.matchAll(/\r\n|\n|\r/g)) {
+      const event = this.#endLine(this.#line + text.slice(start, index));
+      this.#line = '';
+      start = index + end.length;
+      if (event) yield event;
+    }
+    this.#line += text.slice(start);
+  }
+
+  #endLine(line: string): ServerSentEvent | undefined {
+    if (line === '') return this.#endEvent();
+    const colon = line.indexOf(':');
+    if (colon === 0) return undefined;
+    const field = colon === -1 ? line : line.slice(0, colon);
+    const value = colon === -1 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1);
+    // `id` is the envelope's own cursor, and the pauses between connections are ours: neither is needed.
+    if (field === 'event') this.#event = value;
+    if (field === 'data') this.#data.push(value);
+    return undefined;
+  }
+
+  #endEvent(): ServerSentEvent | undefined {
+    const [event, data] = [this.#event || 'message', this.#data];
+    this.#event = '';
+    this.#data = [];
+    return data.length === 0 ? undefined : { event, data: data.join('\n') };
+  }
+}

@@ -1,0 +1,268 @@
+/**
+ * One call over HTTP: address, headers, time-out, retries, errors.
+ *
+ * The API key lives here in a private field: no other object of the client holds it, so neither `util.inspect` nor
+ * `JSON.stringify` nor an error can show it.
+ */
+import { ConnectionError, errorOf, SignalboxError, TimeoutError } from './errors.ts';
+import { retryDelayMs } from './retry.ts';
+import { now, type Sleep, sleep } from './time.ts';
+import { type Operations, operations } from './types.generated.ts';
+import { version } from './version.ts';
+
+export interface ClientOptions {
+  /** `sbk_…`. Keep it on servers: it belongs neither in a browser nor in an app. */
+  apiKey: string;
+  /** Where the service answers, without `/api/v1`. Default: `http://127.0.0.1:4500`. */
+  baseUrl?: string | undefined;
+  /** How often a failed call is tried again where that is safe. Default: 2. */
+  maxRetries?: number | undefined;
+  /** How long one attempt of a call may take, in milliseconds; streams: until it begins. Default: 60,000. */
+  timeoutMs?: number | undefined;
+  /** Your program, such as `billing/2.1`; stands before the client's own name in `User-Agent`. */
+  userAgent?: string | undefined;
+  /** Default: the global `fetch`. */
+  fetch?: typeof globalThis.fetch | undefined;
+  /** How all waiting is done (pauses between attempts, time-outs); for tests. */
+  sleep?: Sleep | undefined;
+}
+
+/** What any method takes as its last argument. */
+export interface RequestOptions {
+  /**
+   * For POST: a call repeated with the same key within 24 h, even by another process, happens once (api.md section 1).
+   * Default: a new one for each call, the same for all of its attempts.
+   */
+  idempotencyKey?: string | undefined;
+  /** Aborts the call, which then rejects with the signal's reason. */
+  signal?: AbortSignal | undefined;
+  /** Instead of the client's, for this call. */
+  timeoutMs?: number | undefined;
+  /** Instead of the client's, for this call. */
+  maxRetries?: number | undefined;
+}
+
+type Name = keyof Operations;
+type Part<N extends Name, K extends 'params' | 'query' | 'body'> = Operations[N] extends { [P in K]: infer T }
+  ? T
+  : never;
+
+/** Path parameters, query and body of an operation. */
+export type Input<N extends Name> = {
+  [K in Extract<keyof Operations[N], 'params'>]: Part<N, K>;
+} & {
+  [K in Extract<keyof Operations[N], 'query' | 'body'>]?: Part<N, K> | undefined;
+};
+/** The query of an operation. */
+export type Query<N extends Name> = Part<N, 'query'>;
+/** What an operation answers with. */
+export type Result<N extends Name> = Operations[N]['result'];
+
+/** A response whose body is still to be read, and what gives the connection back. */
+export interface OpenResponse {
+  response: Response;
+  /** Ends the request; the body is not read any further. */
+  close: () => void;
+}
+
+const defaultTimeoutMs = 60_000;
+const defaultMaxRetries = 2;
+
+export class Transport {
+  readonly #authorization: string;
+  readonly #baseUrl: string;
+  readonly #fetch: typeof globalThis.fetch;
+  readonly #maxRetries: number;
+  readonly #timeoutMs: number;
+  readonly #userAgent: string;
+  readonly sleep: Sleep;
+
+  constructor(options: ClientOptions) {
+    // Checked here because fetch would put a bad header value, the key, into its own error message.
+    if (typeof options.apiKey !== 'string' || !/^[\x21-\x7e]+$/.test(options.apiKey)) {
+      throw new TypeError('apiKey must be an API key: printable ASCII without spaces or line ends');
+    }
+    this.#authorization = `Bearer ${options.apiKey}`;
+    this.#baseUrl = checkedBaseUrl(options.baseUrl ?? 'http://127.0.0.1:4500');
+    // Bound: browsers and workers refuse to call fetch as a method of another object.
+    this.#fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
+    this.#maxRetries = options.maxRetries ?? defaultMaxRetries;
+    this.#timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
+    this.#userAgent = `${options.userAgent ? `${options.userAgent} ` : ''}signalbox-client/${version}`;
+    this.sleep = options.sleep ?? sleep;
+  }
+
+  /** Makes the call and reads its answer. */
+  async call<N extends Name>(name: N, input: Input<N>, options: RequestOptions = {}): Promise<Result<N>> {
+    return await this.#withRetries(name, input, options, {}, async (exchange) => {
+      const body = await exchange.text();
+      return jsonIn(exchange.response, body) as Result<N>;
+    });
+  }
+
+  /** Makes the call and leaves the body to the caller. A time-out covers it until the headers are there. */
+  async open<N extends Name>(
+    name: N,
+    input: Input<N>,
+    options: RequestOptions,
+    headers: Record<string, string>,
+  ): Promise<OpenResponse> {
+    return await this.#withRetries(name, input, options, headers, async (exchange) => exchange.keepOpen());
+  }
+
+  async #withRetries<N extends Name, T>(
+    name: N,
+    input: Input<N>,
+    options: RequestOptions,
+    extraHeaders: Record<string, string>,
+    read: (exchange: Exchange) => Promise<T>,
+  ): Promise<T> {
+    const { method, path } = operations[name];
+    const { params, query, body } = input as { params?: object; query?: object; body?: object };
+    const url = this.#baseUrl + fillPath(path, params ?? {}) + queryString(query ?? {});
+    const headers: Record<string, string> = {
+      accept: 'application/json',
+      'user-agent': this.#userAgent,
+      ...extraHeaders,
+      authorization: this.#authorization,
+    };
+    if (body !== undefined) headers['content-type'] = 'application/json';
+    if (method === 'POST') headers['idempotency-key'] = options.idempotencyKey ?? crypto.randomUUID();
+    const init = {
+      method,
+      headers,
+      redirect: 'manual' as const,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    };
+    const maxRetries = options.maxRetries ?? this.#maxRetries;
+
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await this.#attempt(url, init, options, read);
+      } catch (error) {
+        if (!(error instanceof SignalboxError) || attempt >= maxRetries) throw error;
+        const delayMs = retryDelayMs(method, error, attempt, Math.random(), now());
+        if (delayMs === null) throw error;
+        await this.sleep(delayMs, options.signal);
+      }
+    }
+  }
+
+  async #attempt<T>(
+    url: string,
+    init: RequestInit,
+    { signal, timeoutMs = this.#timeoutMs }: RequestOptions,
+    read: (exchange: Exchange) => Promise<T>,
+  ): Promise<T> {
+    signal?.throwIfAborted();
+    const controller = new AbortController();
+    const abort = () => controller.abort(signal?.reason);
+    signal?.addEventListener('abort', abort, { once: true });
+    const timer = new AbortController();
+    let timedOut = false;
+    this.sleep(timeoutMs, timer.signal).then(
+      () => {
+        timedOut = true;
+        controller.abort();
+      },
+      () => {},
+    );
+    let open = false;
+    const finish = () => signal?.removeEventListener('abort', abort);
+    try {
+      const response = await this.#fetch(url, { ...init, signal: controller.signal });
+      if (!response.ok) throw errorOf(response, await response.text());
+      return await read({
+        response,
+        text: () => response.text(),
+        keepOpen: () => {
+          open = true;
+          return {
+            response,
+            close: () => {
+              finish();
+              controller.abort();
+            },
+          };
+        },
+      });
+    } catch (error) {
+      if (error instanceof SignalboxError) throw error;
+      signal?.throwIfAborted();
+      if (timedOut) {
+        throw new TimeoutError({ status: 0, code: 'timeout', detail: `No answer within ${timeoutMs} ms` });
+      }
+      throw connectionError(error);
+    } finally {
+      timer.abort();
+      if (!open) finish();
+    }
+  }
+}
+
+interface Exchange {
+  response: Response;
+  text: () => Promise<string>;
+  /** Keeps the request alive, still tied to the caller's signal, until `close`. */
+  keepOpen: () => OpenResponse;
+}
+
+/** What fetch rejected with, as ours; fetch hides the reason ("connect ECONNREFUSED …") in `cause`. */
+export function connectionError(error: unknown): ConnectionError {
+  const outer = error instanceof Error ? error : new Error(String(error));
+  const inner = outer.cause instanceof Error && outer.cause.message ? outer.cause : outer;
+  const detail = `The service can't be reached or broke off: ${inner.message}`;
+  return new ConnectionError({ status: 0, code: 'connection_error', detail, cause: error });
+}
+
+function jsonIn(response: Response, body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    throw new SignalboxError({
+      status: response.status,
+      code: 'unexpected_response',
+      detail: 'The answer is not JSON: is baseUrl the address of Signalbox?',
+      requestId: response.headers.get('x-request-id'),
+      headers: response.headers,
+    });
+  }
+}
+
+function checkedBaseUrl(given: string): string {
+  if (!URL.canParse(given) || !/^https?:/i.test(given)) {
+    throw new TypeError('baseUrl must be an http or https address, such as http://127.0.0.1:4500');
+  }
+  const { username, password, search, hash, origin, pathname } = new URL(given);
+  if (username || password || search || hash) {
+    throw new TypeError('baseUrl must hold neither user info nor a query nor a fragment');
+  }
+  return `${origin}${pathname.replace(/\/+$/, '').replace(/\/api\/v1$/, '')}/api/v1`;
+}
+
+function fillPath(path: string, params: object): string {
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = (params as Record<string, unknown>)[name];
+    // An empty one would silently name the collection instead: `DELETE /sessions/`; `.` and `..` would walk up.
+    if (typeof value !== 'string' || value === '' || value === '.' || value === '..') {
+      throw new TypeError(`${name} must be a non-empty string`);
+    }
+    return encodeURIComponent(value);
+  });
+}
+
+/** Lists are joined by commas, objects written as `name[key]=value`, what is undefined left out. */
+function queryString(query: object): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined) continue;
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      for (const [key, one] of Object.entries(value)) {
+        if (one !== undefined) search.append(`${name}[${key}]`, String(one));
+      }
+    } else {
+      search.append(name, String(value));
+    }
+  }
+  return search.size === 0 ? '' : `?${search}`;
+}
