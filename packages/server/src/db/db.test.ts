@@ -1,0 +1,368 @@
+import { once } from 'node:events';
+import { createServer, type Server, type Socket } from 'node:net';
+import sql, { join } from 'sql-template-tag';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts';
+import { createDb, DatabaseUnavailable, type Db, requireDurableCommits } from './db.ts';
+
+let database: TestDatabase;
+let db: Db;
+
+beforeAll(async () => {
+  database = await createTestDatabase({ empty: true });
+  db = createDb({ url: database.url });
+  await db.execute(sql`create table notes (id int primary key, text text)`);
+});
+
+beforeEach(async () => {
+  await db.execute(sql`delete from notes`);
+});
+
+afterAll(async () => {
+  await db.close();
+  await database.drop();
+});
+
+const ids = async () => (await db.query<{ id: number }>(sql`select id from notes order by id`)).map((row) => row.id);
+
+describe('values', () => {
+  test('come back as what they went in as', async () => {
+    const given = {
+      big: 2 ** 53 - 1,
+      at: new Date('2026-01-02T03:04:05.678Z'),
+      json: { a: [1, null, 'ü"\\'] },
+      bytes: Buffer.from([0, 1, 255]),
+      uuid: '0190d8a5-0000-7000-8000-000000000000',
+      day: '2026-02-28',
+      yes: true,
+      nothing: null,
+    };
+    const [row] = await db.query(sql`
+      select ${given.big}::int8 as big, ${given.at}::timestamptz as at, ${given.json}::jsonb as json,
+        ${given.bytes}::bytea as bytes, ${given.uuid}::uuid as uuid, ${given.day}::date as day,
+        ${given.yes}::bool as yes, ${undefined}::text as nothing`);
+    expect(row).toEqual(given);
+  });
+
+  test('in arrays as well, whatever characters they hold', async () => {
+    const texts = ['', 'NULL', 'a,b', '{}', '"', '\\', "'", ' x ', 'ü😀', null, '\n'];
+    const given = {
+      texts,
+      numbers: [1, null, 2 ** 53 - 1],
+      dates: [new Date(0)],
+      bytes: [Buffer.from([0, 255])],
+      json: [{ a: '"\\' }],
+      nested: [
+        ['a', 'b"'],
+        ['c', 'd'],
+      ],
+      none: [],
+    };
+    const [row] = await db.query(sql`
+      select ${given.texts}::text[] as texts, ${given.numbers}::int8[] as numbers, ${given.dates}::timestamptz[] as dates,
+        ${given.bytes}::bytea[] as bytes, ${given.json}::jsonb[] as json, ${given.nested}::text[] as nested,
+        ${given.none}::uuid[] as none`);
+    expect(row).toEqual(given);
+  });
+
+  test('that a number cannot hold are an error, and the connection is of use afterwards', async () => {
+    await expect(db.query(sql`select ${'9007199254740993'}::int8`)).rejects.toThrow(RangeError);
+    await expect(db.query(sql`select ${() => 1}`)).rejects.toThrow(TypeError);
+    expect(await db.query(sql`select 1 as one`)).toEqual([{ one: 1 }]);
+  });
+});
+
+describe('a transaction', () => {
+  test('commits when its function resolves, and only then runs afterCommit, in order', async () => {
+    const order: string[] = [];
+    await db.transaction(async (tx) => {
+      tx.afterCommit(() => order.push('first'));
+      tx.afterCommit(() => order.push('second'));
+      expect(await tx.execute(sql`insert into notes values (1), (2)`)).toBe(2);
+      expect(await ids()).toEqual([]);
+      expect(order).toEqual([]);
+    });
+    expect(order).toEqual(['first', 'second']);
+    expect(await ids()).toEqual([1, 2]);
+  });
+
+  test('rolls back when its function throws, and runs no afterCommit', async () => {
+    let ran = false;
+    const failing = db.transaction(async (tx) => {
+      tx.afterCommit(() => {
+        ran = true;
+      });
+      await tx.execute(sql`insert into notes values (1)`);
+      throw new Error('no');
+    });
+    await expect(failing).rejects.toThrow('no');
+    expect(ran).toBe(false);
+    expect(await ids()).toEqual([]);
+  });
+
+  test('in which an error was swallowed is not taken for committed', async () => {
+    let ran = false;
+    const failing = db.transaction(async (tx) => {
+      tx.afterCommit(() => {
+        ran = true;
+      });
+      await tx.execute(sql`insert into notes values (1)`);
+      await tx.execute(sql`insert into notes values (1)`).catch(() => {});
+    });
+    await expect(failing).rejects.toMatchObject({ message: /rolled back/, cause: { code: '23505' } });
+    expect(ran).toBe(false);
+    expect(await ids()).toEqual([]);
+  });
+
+  test('runs none of the statements sent along behind one that failed', async () => {
+    const failing = db.transaction(async (tx) => {
+      const outcomes = await Promise.allSettled([
+        tx.execute(sql`insert into notes values (1)`),
+        tx.execute(sql`insert into notes values (1)`),
+        tx.execute(sql`insert into notes values (2)`),
+      ]);
+      expect(outcomes.map((outcome) => outcome.status)).toEqual(['fulfilled', 'rejected', 'rejected']);
+      throw new Error('done');
+    });
+    await expect(failing).rejects.toThrow('done');
+    expect(await ids()).toEqual([]);
+  });
+
+  test('commits statements that its function did not wait for, and takes none afterwards', async () => {
+    let late: (() => Promise<unknown>) | undefined;
+    await db.transaction(async (tx) => {
+      void tx.execute(sql`insert into notes values (1)`);
+      late = () => tx.execute(sql`insert into notes values (2)`);
+    });
+    await expect(late?.()).rejects.toThrow('The transaction is over');
+    expect(await ids()).toEqual([1]);
+  });
+
+  test('fails when its commit fails', async () => {
+    await db.execute(sql`create table if not exists later (id int unique deferrable initially deferred)`);
+    const failing = db.transaction(async (tx) => {
+      await tx.execute(sql`insert into later values (1)`);
+      await tx.execute(sql`insert into later values (1)`);
+    });
+    await expect(failing).rejects.toMatchObject({ code: '23505' });
+    await expect(db.execute(sql`insert into later values (2), (2)`)).rejects.toMatchObject({ code: '23505' });
+    expect(await db.query(sql`select * from later`)).toEqual([]);
+  });
+
+  test('keeps what stands outside a savepoint that failed', async () => {
+    const ran: string[] = [];
+    await db.transaction(async (tx) => {
+      tx.afterCommit(() => ran.push('outer'));
+      await tx.execute(sql`insert into notes values (1)`);
+      const inner = tx.savepoint(async () => {
+        tx.afterCommit(() => ran.push('inner'));
+        await tx.execute(sql`insert into notes values (2)`);
+        await tx.savepoint(() => tx.execute(sql`insert into notes values (4)`));
+        await tx.execute(sql`insert into notes values (1)`);
+      });
+      await expect(inner).rejects.toMatchObject({ code: '23505' });
+      await tx.savepoint(() => tx.execute(sql`insert into notes values (3)`));
+    });
+    expect(await ids()).toEqual([1, 3]);
+    expect(ran).toEqual(['outer']);
+  });
+
+  test('gives its connection back clean, whatever happened in it', async () => {
+    const one = createDb({ url: database.url, max: 1 });
+    const pid = async () => (await one.query<{ pid: number }>(sql`select pg_backend_pid() as pid`))[0]?.pid;
+    const before = await pid();
+    await one.transaction((tx) => tx.query(sql`select 1 / 0`)).catch(() => {});
+    await one.transaction(async (tx) => tx.query(sql`not sql`)).catch(() => {});
+    await one.batch([sql`select 1 / 0`]).catch(() => {});
+    expect(await pid()).toBe(before);
+    await one.execute(sql`insert into notes values (1)`);
+    expect(await ids()).toEqual([1]);
+    await one.close();
+  });
+});
+
+describe('a batch', () => {
+  test('gives the rows of each statement', async () => {
+    const statements = [sql`insert into notes values (1) returning id`, sql`select count(*) as n from notes`];
+    expect(await db.batch(statements)).toEqual([[{ id: 1 }], [{ n: 1 }]]);
+    expect(await db.batch([])).toEqual([]);
+  });
+
+  test('is done as a whole or not at all', async () => {
+    const failing = db.batch([sql`insert into notes values (1)`, sql`insert into notes values (1)`, sql`select 1`]);
+    await expect(failing).rejects.toMatchObject({ code: '23505' });
+    expect(await ids()).toEqual([]);
+    await db.batch([sql`insert into notes values (1)`, sql`insert into notes values (2)`]);
+    expect(await ids()).toEqual([1, 2]);
+  });
+});
+
+describe('prepared statements', () => {
+  test('are prepared once on a connection, also when their first use failed', async () => {
+    const one = createDb({ url: database.url, max: 1 });
+    const insert = (id: unknown) => one.execute(sql`insert into notes (id) values (${id})`);
+    await expect(insert('not a number')).rejects.toMatchObject({ code: '22P02' });
+    await insert(1);
+    await expect(insert(1)).rejects.toMatchObject({ code: '23505' });
+    await expect(one.query(sql`select nonsense`)).rejects.toMatchObject({ code: '42703' });
+    await expect(one.query(sql`select nonsense`)).rejects.toMatchObject({ code: '42703' });
+    await insert(2);
+    const rows = await one.query(sql`select 1 from pg_prepared_statements where statement like 'insert into notes%'`);
+    expect(rows).toHaveLength(1);
+    await one.close();
+  });
+
+  test('skipped behind one that failed can be used later', async () => {
+    const one = createDb({ url: database.url, max: 1 });
+    const skipped = sql`insert into notes values (77)`;
+    await one.batch([sql`select 1 / 0`, skipped]).catch(() => {});
+    await one.batch([skipped]);
+    expect(await ids()).toEqual([77]);
+    await one.close();
+  });
+
+  test('whose table was changed under them work again at once', async () => {
+    const one = createDb({ url: database.url, max: 1 });
+    await one.execute(sql`create table growing (a int)`);
+    await one.query(sql`select * from growing`);
+    await db.execute(sql`alter table growing add b int`);
+    await expect(one.query(sql`select * from growing`)).rejects.toMatchObject({ code: '0A000' });
+    expect(await one.query(sql`select * from growing`)).toEqual([]);
+    await one.close();
+  });
+
+  test('are not used behind a transaction pooler', async () => {
+    const one = createDb({ url: database.url, max: 1, prepare: false });
+    await one.transaction((tx) => tx.query(sql`select ${1}::int`));
+    expect(await one.query(sql`select name from pg_prepared_statements`)).toEqual([]);
+    await one.close();
+  });
+
+  test('of texts made at run time do not pile up on the server', async () => {
+    const one = createDb({ url: database.url, max: 1 });
+    for (let count = 1; count <= 1_050; count += 1) {
+      await one.query(
+        sql`select ${join(
+          Array.from({ length: count }, () => sql`1`),
+          '+',
+        )} as sum`,
+      );
+    }
+    const [row] = await one.query<{ n: number }>(sql`select count(*) as n from pg_prepared_statements`);
+    expect(row?.n).toBeLessThanOrEqual(1_000);
+    await one.close();
+  });
+});
+
+describe('a database that is not there', () => {
+  test('is DatabaseUnavailable: nobody listens', async () => {
+    const gone = createDb({ url: 'postgres://user:secret@127.0.0.1:1/none' });
+    for (const attempt of [gone.query(sql`select 1`), gone.transaction(async () => 1), gone.connect()]) {
+      const error = await attempt.catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(DatabaseUnavailable);
+      expect(error).toMatchObject({ outcomeUnknown: false, cause: { code: 'ECONNREFUSED' } });
+      expect(String(error)).not.toContain('secret');
+    }
+    await gone.close();
+  });
+
+  test('but a wrong database name is not: waiting does not help', async () => {
+    const url = new URL(database.url);
+    url.pathname = '/no_such_database';
+    const wrong = createDb({ url: url.href });
+    await expect(wrong.query(sql`select 1`)).rejects.toMatchObject({ code: '3D000' });
+    await wrong.close();
+  });
+
+  test('is DatabaseUnavailable: the connection is ended while in use; the next one works', async () => {
+    const other = createDb({ url: database.url });
+    const failing = other.transaction(async (tx) => {
+      const [row] = await tx.query<{ pid: number }>(sql`select pg_backend_pid() as pid`);
+      await db.query(sql`select pg_terminate_backend(${row?.pid}, 5000)`);
+      await tx.query(sql`select 1`);
+    });
+    await expect(failing).rejects.toMatchObject({ name: 'DatabaseUnavailable', outcomeUnknown: false });
+    expect(await other.query(sql`select 1 as one`)).toEqual([{ one: 1 }]);
+    await other.close();
+  });
+
+  test('does not end the process when it goes away while connections are idle', async () => {
+    const warned = Promise.withResolvers<void>();
+    const other = createDb({ url: database.url, log: { warn: () => warned.resolve() } });
+    const [row] = await other.query<{ pid: number }>(sql`select pg_backend_pid() as pid`);
+    await db.query(sql`select pg_terminate_backend(${row?.pid})`);
+    await warned.promise;
+    expect(await other.query(sql`select 1 as one`)).toEqual([{ one: 1 }]);
+    await other.close();
+  });
+});
+
+describe('behind a line that is cut', () => {
+  let proxy: Server;
+  let cutAt: ((sent: string) => boolean) | undefined;
+
+  beforeAll(async () => {
+    const target = new URL(database.url);
+    const host = target.searchParams.get('host');
+    proxy = createServer((client: Socket) => {
+      const upstream = host
+        ? new (client.constructor as typeof Socket)().connect(`${host}/.s.PGSQL.${target.port}`)
+        : new (client.constructor as typeof Socket)().connect(Number(target.port || 5432), target.hostname);
+      let commits = false;
+      client.on('data', (data) => {
+        commits ||= cutAt?.(data.toString('latin1')) ?? false;
+        upstream.write(data);
+      });
+      // The server's answer to the commit is what gets lost.
+      upstream.on('data', (data) => (commits ? client.destroy() : client.write(data)));
+      client.on('close', () => upstream.end()).on('error', () => {});
+      upstream.on('close', () => client.destroy()).on('error', () => {});
+    }).listen(0, '127.0.0.1');
+    await once(proxy, 'listening');
+  });
+
+  afterAll(() => {
+    proxy.close();
+  });
+
+  test('a lost acknowledgement of a commit says so, and the commit is there', async () => {
+    const { port } = proxy.address() as { port: number };
+    const url = new URL(database.url);
+    url.search = '';
+    url.hostname = '127.0.0.1';
+    url.port = String(port);
+    const far = createDb({ url: url.href, prepare: false });
+    cutAt = (sent) => sent.includes('commit');
+    const failing = far.transaction((tx) => tx.execute(sql`insert into notes values (5)`));
+    await expect(failing).rejects.toMatchObject({ name: 'DatabaseUnavailable', outcomeUnknown: true });
+    await expect.poll(ids).toEqual([5]);
+    await far.close();
+  });
+});
+
+test('a time-out ends the statement and drops its connection', async () => {
+  const one = createDb({ url: database.url, max: 1, statementTimeoutMs: 50 });
+  const [before] = await one.query(sql`select pg_backend_pid() as pid`);
+  await expect(one.query(sql`select pg_sleep(30)`)).rejects.toMatchObject({ code: '57014' });
+  const [after] = await one.query(sql`select pg_backend_pid() as pid`);
+  expect(after).not.toEqual(before);
+  await one.close();
+});
+
+test('a dedicated connection hears notifications', async () => {
+  const client = await db.connect();
+  await client.query('listen news');
+  const heard = once(client, 'notification');
+  await db.query(sql`select pg_notify('news', 'hello')`);
+  expect((await heard)[0]).toMatchObject({ channel: 'news', payload: 'hello' });
+  await client.end();
+});
+
+test('commits that would not be durable are refused', async () => {
+  await requireDurableCommits(db);
+  const url = new URL(database.url);
+  url.searchParams.set('options', '-c synchronous_commit=off');
+  const lax = createDb({ url: url.href });
+  await expect(requireDurableCommits(lax)).rejects.toThrow('synchronous_commit');
+  await lax.close();
+});
