@@ -215,6 +215,10 @@ const Types = Type.String({
   examples: ['message.chunk,session.status'],
 });
 
-export const ListChunks = ListQuery({ cursor: Type.Optional(ChunkCursor), types: Type.Optional(Types) }, longLists);
-export const StreamQuery = Strict({ cursor: Type.Optional(ChunkCursor), types: Type.Optional(Types) });
+const After = Type.String({
+  maxLength: 500,
+  description: 'Only what stands after this cursor, `turn_<n>:seq_<n>`; from the beginning without it.',
+});
+export const ListChunks = ListQuery({ cursor: Type.Optional(After), types: Type.Optional(Types) }, longLists);
+export const StreamQuery = Strict({ cursor: Type.Optional(After), types: Type.Optional(Types) });
 export const EnvelopePage = Page(Envelope);

@@ -1,0 +1,100 @@
+// Environments (api.md section 4): named scopes for Sessions, secrets and webhook subscriptions.
+import type { Environment, Input, Result } from '@signalbox/contract';
+import sql, { empty } from 'sql-template-tag';
+import type { Tx } from '../db/db.ts';
+import { recordEvent } from '../events/record.ts';
+import { ApiError, notFound } from '../lib/api-error.ts';
+import { type Context, inTransaction } from '../lib/context.ts';
+import { formatId, newUuid } from '../lib/ids.ts';
+import { pageOf, pageRequest } from '../lib/page.ts';
+
+interface Row {
+  environmentId: string;
+  name: string;
+  createdAt: Date;
+}
+
+/** Newest first. */
+export async function listEnvironments(
+  ctx: Context,
+  input: Input<'listEnvironments'>,
+): Promise<Result<'listEnvironments'>> {
+  const request = pageRequest(`environments:${ctx.organizationId}`, input);
+  const rows = await ctx.db.query<Row>(sql`
+    select environment_id as "environmentId", name, created_at as "createdAt" from environments
+    where organization_id = ${ctx.organizationId}
+      ${request.after === undefined ? empty : sql`and environment_id < ${request.after}`}
+    order by environment_id desc limit ${request.limit + 1}`);
+  return pageOf(request, rows, (row) => row.environmentId, view);
+}
+
+/** 409 `environment_exists` where the name is taken. */
+export async function createEnvironment(
+  ctx: Context,
+  input: Input<'createEnvironment'>,
+): Promise<Result<'createEnvironment'>> {
+  return inTransaction(ctx, async (tx) => {
+    const row: Row = { environmentId: newUuid(), name: input.name, createdAt: ctx.clock.now() };
+    const inserted = await tx.execute(sql`
+      insert into environments (organization_id, name, environment_id, created_at)
+      values (${ctx.organizationId}, ${row.name}, ${row.environmentId}, ${row.createdAt})
+      on conflict do nothing`);
+    if (inserted === 0)
+      throw new ApiError('environment_exists', `name: the environment "${input.name}" exists already.`);
+    await tx.query(
+      recordEvent(ctx, row.createdAt, {
+        type: 'environment.created',
+        resource: { type: 'environment', id: formatId('env', row.environmentId) },
+        environment: row.name,
+      }),
+    );
+    return { environment: view(row) };
+  });
+}
+
+/** 409 `conflict` while it has open Sessions or a subscription. Its secrets go with it. */
+export async function deleteEnvironment(
+  ctx: Context,
+  input: Input<'deleteEnvironment'>,
+): Promise<Result<'deleteEnvironment'>> {
+  const { organizationId } = ctx;
+  return inTransaction(ctx, async (tx) => {
+    // Who opens a Session or subscribes holds the row for share, so neither can come between the check and the end.
+    const [row] = await tx.query<Row>(sql`
+      select environment_id as "environmentId", name, created_at as "createdAt" from environments
+      where organization_id = ${organizationId} and name = ${input.env} for update`);
+    if (!row) throw notFound('environment');
+    const [used] = await tx.query<{ sessions: boolean; subscription: boolean }>(sql`
+      select
+        exists (select 1 from sessions where organization_id = ${organizationId} and environment = ${row.name}
+          and ended_at is null) as sessions,
+        exists (select 1 from webhook_subscriptions where organization_id = ${organizationId}
+          and environment = ${row.name}) as subscription`);
+    if (used!.sessions)
+      throw new ApiError('conflict', 'The environment has open sessions. Close or cancel them first.');
+    if (used!.subscription)
+      throw new ApiError('conflict', 'The environment has a webhook subscription. Delete it first.');
+    await Promise.all([
+      tx.query(sql`delete from environments where organization_id = ${organizationId} and name = ${row.name}`),
+      tx.query(
+        recordEvent(ctx, ctx.clock.now(), {
+          type: 'environment.deleted',
+          resource: { type: 'environment', id: formatId('env', row.environmentId) },
+          environment: row.name,
+        }),
+      ),
+    ]);
+    return { environmentId: formatId('env', row.environmentId), deleted: true };
+  });
+}
+
+/** Makes sure that the environment is there and stays until the transaction ends; 404 where it is not. */
+export async function holdEnvironment(tx: Tx, organizationId: string, name: string): Promise<void> {
+  const found = await tx.execute(sql`
+    select 1 from environments where organization_id = ${organizationId} and name = ${name} for key share`);
+  if (found === 0) throw notFound(`environment "${name}"`);
+}
+
+function view(row: Row): Environment {
+  return { environmentId: formatId('env', row.environmentId), name: row.name, createdAt: row.createdAt.toISOString() };
+}

@@ -1,0 +1,120 @@
+// Secrets of an Environment (api.md section 4). A value is sealed at rest, is never returned, and is put only into requests
+// whose host stands in `allowedHosts`, a list that `admin` alone may change.
+import type { EnvironmentSecret, Input, Result } from '@signalbox/contract';
+import sql, { empty } from 'sql-template-tag';
+import { recordEvent } from '../events/record.ts';
+import { notFound } from '../lib/api-error.ts';
+import { type Context, inTransaction } from '../lib/context.ts';
+import { pageOf, pageRequest } from '../lib/page.ts';
+import type { Platform } from '../platform.ts';
+import { holdEnvironment } from './environments.ts';
+
+interface Row {
+  name: string;
+  allowedHosts: string[];
+  version: number;
+  updatedAt: Date;
+}
+
+/** By name. */
+export async function listSecrets(ctx: Context, input: Input<'listSecrets'>): Promise<Result<'listSecrets'>> {
+  const { organizationId } = ctx;
+  const request = pageRequest(`secrets:${organizationId}:${input.env}`, input);
+  await ctx.db.transaction((tx) => holdEnvironment(tx, organizationId, input.env));
+  const rows = await ctx.db.query<Row>(sql`
+    select name, allowed_hosts as "allowedHosts", version, updated_at as "updatedAt" from environment_secrets
+    where organization_id = ${organizationId} and environment = ${input.env}
+      ${request.after === undefined ? empty : sql`and name > ${request.after}`}
+    order by name limit ${request.limit + 1}`);
+  return pageOf(request, rows, (row) => row.name, view);
+}
+
+/** Sets value and hosts together; counts the version up. */
+export async function setSecret(ctx: Context, input: Input<'setSecret'>): Promise<Result<'setSecret'>> {
+  const { organizationId, vault } = ctx;
+  return inTransaction(ctx, async (tx) => {
+    await holdEnvironment(tx, organizationId, input.env);
+    const now = ctx.clock.now();
+    const allowedHosts = input.allowedHosts.map((host) => host.toLowerCase());
+    const sealed = vault.seal('environment_secret', [organizationId, input.env, input.name], input.value);
+    const [row] = await tx.query<Row>(sql`
+      insert into environment_secrets as s
+        (organization_id, environment, name, sealed_value, allowed_hosts, version, updated_at)
+      values (${organizationId}, ${input.env}, ${input.name}, ${sealed}, ${allowedHosts}, 1, ${now})
+      on conflict (organization_id, environment, name) do update
+        set sealed_value = excluded.sealed_value, allowed_hosts = excluded.allowed_hosts, version = s.version + 1,
+          updated_at = excluded.updated_at
+      returning s.name, s.allowed_hosts as "allowedHosts", s.version, s.updated_at as "updatedAt"`);
+    await tx.query(
+      recordEvent(ctx, now, {
+        type: 'environment_secret.set',
+        resource: { type: 'environment_secret', id: input.name },
+        environment: input.env,
+        changes: {
+          version: [row!.version > 1 ? row!.version - 1 : null, row!.version],
+          allowedHosts: [null, row!.allowedHosts],
+        },
+      }),
+    );
+    return { secret: view(row!) };
+  });
+}
+
+/** 404 where there is none of this name. */
+export async function deleteSecret(ctx: Context, input: Input<'deleteSecret'>): Promise<Result<'deleteSecret'>> {
+  return inTransaction(ctx, async (tx) => {
+    const deleted = await tx.execute(sql`
+      delete from environment_secrets
+      where organization_id = ${ctx.organizationId} and environment = ${input.env} and name = ${input.name}`);
+    if (deleted === 0) throw notFound('secret');
+    await tx.query(
+      recordEvent(ctx, ctx.clock.now(), {
+        type: 'environment_secret.deleted',
+        resource: { type: 'environment_secret', id: input.name },
+        environment: input.env,
+      }),
+    );
+    return { name: input.name, deleted: true };
+  });
+}
+
+/** A secret as a request may be given it. */
+export interface OpenedSecret {
+  value: string;
+  allowedHosts: string[];
+}
+
+/** The named secrets that there are, opened. What becomes of a value is the caller's care: it goes to allowed hosts alone. */
+export async function openSecrets(
+  { db, vault }: Pick<Platform, 'db' | 'vault'>,
+  organizationId: string,
+  environment: string,
+  names: readonly string[],
+): Promise<Map<string, OpenedSecret>> {
+  if (names.length === 0) return new Map();
+  const rows = await db.query<{ name: string; sealedValue: Buffer; allowedHosts: string[] }>(sql`
+    select name, sealed_value as "sealedValue", allowed_hosts as "allowedHosts" from environment_secrets
+    where organization_id = ${organizationId} and environment = ${environment} and name = any(${[...names]}::text[])`);
+  return new Map(
+    rows.map(({ name, sealedValue, allowedHosts }) => [
+      name,
+      { value: vault.open('environment_secret', [organizationId, environment, name], sealedValue), allowedHosts },
+    ]),
+  );
+}
+
+/** Whether a request to `url` may carry the secret: its host is listed, exactly or by `*.`, with the port where one is given. */
+export function mayGoTo(allowedHosts: readonly string[], url: URL): boolean {
+  const host = url.hostname.replace(/\.$/, '');
+  const port = url.port || (url.protocol === 'http:' ? '80' : '443');
+  return allowedHosts.some((allowed) => {
+    const [, name = '', onlyPort] = /^(\[[^\]]*\]|[^:]*)(?::([0-9]+))?$/.exec(allowed) ?? [];
+    if (onlyPort !== undefined && onlyPort !== port) return false;
+    // `*.example.com` is every name below example.com, and not example.com itself.
+    return name.startsWith('*.') ? host.endsWith(name.slice(1)) && host.length >= name.length : host === name;
+  });
+}
+
+function view(row: Row): EnvironmentSecret {
+  return { ...row, updatedAt: row.updatedAt.toISOString() };
+}

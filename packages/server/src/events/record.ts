@@ -1,0 +1,61 @@
+// Writing to the event log. A record is inserted in the transaction of the change it speaks of: both are there or neither.
+import type { Event, EventType } from '@signalbox/contract';
+import sql, { type Sql } from 'sql-template-tag';
+import type { Actor } from '../lib/context.ts';
+import { newUuid } from '../lib/ids.ts';
+
+/** A record before the sequencer has given it its place in the chain. */
+export type PendingEvent = Omit<Event, 'eventId' | 'sequence' | 'occurredAt' | 'previousHash' | 'hash'>;
+
+/** What a record says of itself; `changes` never holds a secret, not even a sealed one. */
+export interface EventDraft {
+  type: EventType;
+  resource: Event['resource'];
+  outcome?: Event['outcome'];
+  environment?: string | null;
+  sessionId?: string | null;
+  changes?: Event['changes'];
+}
+
+/** Who did it, and in which request. */
+export interface EventSource {
+  organizationId: string;
+  actor: Actor;
+  requestId: string | null;
+  ipAddress: string | null;
+  userAgent: string | null;
+}
+
+/** The service itself, as the author of what no caller asked for. */
+export const systemActor: Actor = { type: 'system', id: null, name: 'Signalbox' };
+
+/** The statement that writes a record; run it in the transaction of the change. */
+export function recordEvent(source: EventSource, now: Date, draft: EventDraft): Sql {
+  const body: PendingEvent = {
+    type: draft.type,
+    outcome: draft.outcome ?? 'success',
+    actor: source.actor,
+    resource: draft.resource,
+    environment: draft.environment ?? null,
+    sessionId: draft.sessionId ?? null,
+    changes: draft.changes ?? null,
+    context: { requestId: source.requestId, ipAddress: source.ipAddress, userAgent: source.userAgent },
+  };
+  return sql`
+    insert into events_pending (organization_id, event_id, body, occurred_at)
+    values (${source.organizationId}, ${newUuid()}, ${JSON.stringify(body)}, ${now})`;
+}
+
+/** `{ field: [before, after] }` of the fields that differ; null where none does. */
+export function changesBetween<T extends object>(
+  before: T,
+  after: T,
+  fields: readonly (keyof T & string)[],
+): Event['changes'] {
+  const changes: Record<string, [unknown, unknown]> = {};
+  for (const field of fields) {
+    const pair: [unknown, unknown] = [before[field] ?? null, after[field] ?? null];
+    if (JSON.stringify(pair[0]) !== JSON.stringify(pair[1])) changes[field] = pair;
+  }
+  return Object.keys(changes).length > 0 ? changes : null;
+}

@@ -1,0 +1,90 @@
+// The sequencer gives records their place: one at a time for an organization, it locks that organization's row in
+// event_heads, reads what is committed in events_pending in id order, and moves it into events with the next sequence
+// numbers and hashes. A number is given only to what is committed, so there is no gap; and only under the lock, so nothing
+// ever appears behind a number that somebody has read.
+//
+// A read of the log runs it first and waits for it, so that a caller sees its own writes at once.
+import { createHash } from 'node:crypto';
+import type { Event } from '@signalbox/contract';
+import canonicalize from 'canonicalize';
+import sql from 'sql-template-tag';
+import type { Db } from '../db/db.ts';
+import { formatId } from '../lib/ids.ts';
+import type { PendingEvent } from './record.ts';
+
+/** The `previousHash` of an organization's first record. */
+export const firstHash = Buffer.alloc(32);
+
+// Bounds the memory of one pass; a longer queue takes more passes.
+const BATCH = 500;
+
+/** Moves everything that was committed before the call; resolves when it stands in `events`. */
+export async function sequenceEvents(db: Db, organizationId: string): Promise<void> {
+  // The cheap question first: most reads find nothing to move, and take no lock.
+  while ((await db.execute(sql`select 1 from events_pending where organization_id = ${organizationId} limit 1`)) > 0) {
+    await moveBatch(db, organizationId);
+  }
+}
+
+/** Organizations with records that wait, for the background pass. */
+export async function organizationsToSequence(db: Db): Promise<string[]> {
+  const rows = await db.query<{ organizationId: string }>(
+    sql`select distinct organization_id as "organizationId" from events_pending limit 1000`,
+  );
+  return rows.map((row) => row.organizationId);
+}
+
+function moveBatch(db: Db, organizationId: string): Promise<void> {
+  return db.transaction(async (tx) => {
+    const [head] = await tx.query<{ sequence: number; hash: Buffer }>(
+      sql`select sequence, hash from event_heads where organization_id = ${organizationId} for update`,
+    );
+    if (!head) throw new Error('An organization without an event head');
+    const pending = await tx.query<{ eventId: string; body: PendingEvent; occurredAt: Date }>(sql`
+      select event_id as "eventId", body, occurred_at as "occurredAt" from events_pending
+      where organization_id = ${organizationId} order by event_id limit ${BATCH}`);
+    if (pending.length === 0) return;
+
+    let { sequence, hash } = head;
+    const ids: string[] = [];
+    const sequences: number[] = [];
+    const hashes: Buffer[] = [];
+    for (const { eventId, body, occurredAt } of pending) {
+      sequence += 1;
+      hash = hashOf(hash, recordOf(eventId, sequence, occurredAt, body));
+      ids.push(eventId);
+      sequences.push(sequence);
+      hashes.push(hash);
+    }
+    await Promise.all([
+      tx.query(sql`
+        with i as (
+          insert into events as e (organization_id, sequence, event_id, body, occurred_at, hash)
+          select p.organization_id, x.sequence, p.event_id, p.body, p.occurred_at, x.hash
+          from events_pending p
+          join unnest(${ids}::uuid[], ${sequences}::bigint[], ${hashes}::bytea[]) as x(event_id, sequence, hash)
+            on p.event_id = x.event_id
+          where p.organization_id = ${organizationId}
+          returning e.event_id)
+        delete from events_pending p using i
+        where p.organization_id = ${organizationId} and p.event_id = i.event_id`),
+      tx.query(sql`
+        update event_heads set sequence = ${sequence}, hash = ${hash} where organization_id = ${organizationId}`),
+    ]);
+  });
+}
+
+/** A record as it is hashed: all of it but the two hashes. */
+export function recordOf(
+  eventId: string,
+  sequence: number,
+  occurredAt: Date,
+  body: PendingEvent,
+): Omit<Event, 'previousHash' | 'hash'> {
+  return { eventId: formatId('evt', eventId), sequence, occurredAt: occurredAt.toISOString(), ...body };
+}
+
+/** `SHA-256(previousHash ‖ canonical JSON of the record)`. */
+export function hashOf(previousHash: Buffer, record: Omit<Event, 'previousHash' | 'hash'>): Buffer {
+  return createHash('sha256').update(previousHash).update(canonicalize(record)!).digest();
+}

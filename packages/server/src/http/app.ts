@@ -1,0 +1,246 @@
+// The HTTP server: every route of the contract, in three hops: who calls (auth.ts), what they sent (validate.ts), and the
+// domain function (handlers.ts). Checks come in the order of api.md section 1: 404 of a route, 401, 403, then 415, 413, 400,
+// then what the domain function refuses.
+import { type IncomingMessage, METHODS } from 'node:http';
+import { type Route, type RouteName, routes } from '@signalbox/contract';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { Compile } from 'typebox/compile';
+import type { JournalStream } from '../journal/live.ts';
+import { createAuthenticator } from '../keys/authenticate.ts';
+import { ApiError } from '../lib/api-error.ts';
+import type { Context } from '../lib/context.ts';
+import { formatId, newUuid } from '../lib/ids.ts';
+import type { Platform } from '../platform.ts';
+import { createAuthorize } from './auth.ts';
+import { docsPage } from './docs-page.ts';
+import { handleError, sendProblem } from './errors.ts';
+import { handlers } from './handlers.ts';
+import { actOnce, idempotencyKeyOf } from './idempotency.ts';
+import { openApiDocument } from './openapi.ts';
+import { parseQuery } from './query.ts';
+import { writeEvents } from './sse.ts';
+import { validatorOf } from './validate.ts';
+
+const PREFIX = '/api/v1';
+const BODY_LIMIT_BYTES = 1024 * 1024;
+// Beside the parser's own limits; a request that dribbles in does not hold a socket for ever.
+const REQUEST_TIMEOUT_MS = 60_000;
+
+export interface AppOptions {
+  version: string;
+  /** Checks every answer against the contract and fails the request where it differs: for tests. */
+  checkAnswers?: boolean;
+}
+
+export interface App {
+  /** Returns the port. */
+  listen(options: { port: number; host: string }): Promise<number>;
+  /** Ends streams, refuses new requests with 503, and waits for those under way. */
+  close(): Promise<void>;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    ctx: Context | undefined;
+  }
+}
+
+export async function createApp(platform: Platform, options: AppOptions): Promise<App> {
+  const authenticator = createAuthenticator(platform);
+  const authorize = createAuthorize(platform, authenticator);
+  const streams = new Set<() => void>();
+  let closing = false;
+
+  const app = Fastify({
+    loggerInstance: platform.log as never,
+    disableRequestLogging: true,
+    genReqId: () => formatId('req', newUuid()),
+    requestIdHeader: false,
+    bodyLimit: BODY_LIMIT_BYTES,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    exposeHeadRoutes: false,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: 500, querystringParser: parseQuery },
+    frameworkErrors: (error, request, reply) => {
+      reply.header('X-Request-Id', request.id).header('Cache-Control', 'no-store');
+      handleError(error, request as FastifyRequest, reply as FastifyReply);
+    },
+  });
+
+  readJsonStrictly(app);
+  app.decorateRequest('ctx', undefined);
+  app.setErrorHandler(handleError);
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('X-Request-Id', request.id).header('Cache-Control', 'no-store');
+    if (request.is404)
+      throw new ApiError('not_found', `There is no ${request.method} ${pathOf(request.raw)}. See /docs.`);
+    if (closing) throw new ApiError('unavailable', 'The service is shutting down.', { retryAfterSeconds: 1 });
+  });
+  app.addHook('onResponse', async (request, reply) => logRequest(platform, request, reply));
+  // Reached only past the hook above, which has answered already.
+  app.setNotFoundHandler((request, reply) => sendProblem(reply, new ApiError('not_found', 'Not found.'), request.id));
+
+  for (const [name, route] of Object.entries(routes) as [RouteName, Route][]) {
+    addRoute(name, route, `${PREFIX}${route.path}`);
+    if (route.alsoAtRoot) addRoute(name, route, route.path);
+  }
+  addPages(app, platform, options.version);
+
+  function addRoute(name: RouteName, route: Route, path: string): void {
+    const validate = validatorOf(route);
+    const handle = handlers[name] as (ctx: Context, input: unknown) => Promise<unknown>;
+    const check = options.checkAnswers && !route.stream ? Compile(route.result) : undefined;
+
+    async function act(ctx: Context, input: unknown): Promise<unknown> {
+      const value = await handle(ctx, input);
+      if (check && !check.Check(value)) {
+        throw new Error(`The answer of ${name} is not as the contract has it: ${JSON.stringify(check.Errors(value))}`);
+      }
+      return value;
+    }
+
+    app.route({
+      method: route.method,
+      url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      onRequest: async (request) => {
+        request.ctx = await authorize(route, {
+          requestId: request.id,
+          ipAddress: request.ip,
+          headers: request.headers,
+        });
+      },
+      handler: async (request, reply) => {
+        const ctx = request.ctx!;
+        const input = validate(request);
+        if (route.stream)
+          return stream(request, reply, (await act(ctx, withLastEventId(input, request))) as JournalStream);
+        const key = route.method === 'POST' ? idempotencyKeyOf(request.headers['idempotency-key']) : undefined;
+        if (key === undefined) return send(reply, route.status, JSON.stringify(await act(ctx, input)));
+        const answer = await actOnce(
+          ctx,
+          route,
+          {
+            key,
+            method: route.method,
+            path: pathOf(request.raw),
+            body: request.body ?? null,
+            credential: request.headers.authorization!,
+          },
+          (inner) => act(inner, input),
+        );
+        if (answer.replayed) reply.header('Idempotent-Replayed', 'true');
+        return send(reply, answer.status, answer.body);
+      },
+    });
+  }
+
+  async function stream(request: FastifyRequest, reply: FastifyReply, found: JournalStream | undefined) {
+    if (!found) return reply.code(204).send();
+    reply.hijack();
+    for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value as string);
+    const end = () => reply.raw.destroy();
+    streams.add(end);
+    try {
+      await writeEvents(reply.raw, found);
+    } catch (error) {
+      // The reader resumes at its cursor; the cause is for the operator.
+      platform.log.warn({ err: error, requestId: request.id }, 'stream broken off');
+    } finally {
+      streams.delete(end);
+      logRequest(platform, request, reply);
+    }
+  }
+
+  return {
+    async listen({ port, host }) {
+      await app.listen({ port, host });
+      const address = app.server.address();
+      return typeof address === 'object' && address ? address.port : port;
+    },
+    async close() {
+      closing = true;
+      for (const end of streams) end();
+      await app.close();
+      await authenticator.close();
+    },
+  };
+}
+
+/** A body is UTF-8 JSON or it is refused; an empty one is no body. */
+function readJsonStrictly(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    let text: string;
+    try {
+      text = decoder.decode(body as Buffer);
+    } catch {
+      return done(notJson('is not UTF-8'), undefined);
+    }
+    if (text.trim() === '') return done(null, undefined);
+    parse(request, text, (error, value) => done(error && notJson('is not JSON, or has a forbidden field name'), value));
+  });
+}
+
+function notJson(message: string): ApiError {
+  return new ApiError('invalid_request', `The body ${message}.`, { errors: [{ path: '', message }] });
+}
+
+function send(reply: FastifyReply, status: number, body: string): FastifyReply {
+  return reply
+    .code(status)
+    .type(status >= 400 ? 'application/problem+json; charset=utf-8' : 'application/json; charset=utf-8')
+    .send(body);
+}
+
+/** Browsers and our client send the last cursor in this header when they come back; it is newer than the one in the URL. */
+function withLastEventId(input: Record<string, unknown>, request: FastifyRequest): Record<string, unknown> {
+  const header = request.headers['last-event-id'];
+  return header === undefined || header === '' ? input : { ...input, cursor: header };
+}
+
+function pathOf(request: IncomingMessage): string {
+  return request.url?.split('?', 1)[0] ?? '';
+}
+
+/** One line a request; the route rather than the path, and nothing of the query, headers or body. */
+function logRequest(platform: Platform, request: FastifyRequest, reply: FastifyReply): void {
+  platform.log.info(
+    {
+      requestId: request.id,
+      method: METHODS.includes(request.method) ? request.method : 'other',
+      route: request.routeOptions.url ?? null,
+      status: reply.raw.statusCode,
+      durationMs: Math.round(reply.elapsedTime),
+      organizationId: request.ctx && formatId('org', request.ctx.organizationId),
+      actorId: request.ctx?.actor.id,
+    },
+    'request',
+  );
+}
+
+/** What stands beside the resources (api.md section 9). */
+function addPages(app: FastifyInstance, platform: Platform, version: string): void {
+  const document = openApiDocument(routes, version);
+  const text = JSON.stringify(document);
+  const page = docsPage(document);
+  app.get(`${PREFIX}/openapi.json`, async (_, reply) => reply.type('application/json; charset=utf-8').send(text));
+  app.get('/docs', async (_, reply) =>
+    reply
+      .type('text/html; charset=utf-8')
+      .header(
+        'Content-Security-Policy',
+        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
+      )
+      .header('X-Content-Type-Options', 'nosniff')
+      .send(page),
+  );
+  app.get('/', async (_, reply) => reply.redirect('/docs'));
+  app.get('/healthz', async () => ({ status: 'alive' }));
+  app.get('/readyz', async () => {
+    await platform.db.query({ text: 'select 1', values: [] } as never);
+    return { status: 'ready' };
+  });
+}

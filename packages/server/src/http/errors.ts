@@ -1,0 +1,63 @@
+// What a caller sees when something went wrong: `application/problem+json` (api.md section 1, "Errors"). Anything that is
+// not an ApiError is ours: the caller gets a bare `internal_error` or `unavailable`, the log gets the cause.
+import { errorCodes, type Problem } from '@signalbox/contract';
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { DatabaseUnavailable } from '../db/db.ts';
+import { ApiError } from '../lib/api-error.ts';
+
+/** The body of a refusal. */
+export function problemOf(error: ApiError, requestId: string): Problem {
+  return {
+    type: `/docs#${error.code}`,
+    title: errorCodes[error.code][1],
+    status: error.status,
+    code: error.code,
+    detail: error.message,
+    requestId,
+    ...(error.errors && { errors: [...error.errors] }),
+  };
+}
+
+/** Answers a refusal. */
+export function sendProblem(reply: FastifyReply, error: ApiError, requestId: string): FastifyReply {
+  if (error.status === 401) reply.header('WWW-Authenticate', 'Bearer');
+  if (error.retryAfterSeconds !== undefined) reply.header('Retry-After', error.retryAfterSeconds);
+  return reply
+    .code(error.status)
+    .type('application/problem+json; charset=utf-8')
+    .send(JSON.stringify(problemOf(error, requestId)));
+}
+
+/** For Fastify's `setErrorHandler` and `frameworkErrors`. */
+export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const known = asApiError(error);
+  if (known.status >= 500) {
+    request.log.error(
+      { err: error, requestId: request.id },
+      known.code === 'unavailable' ? 'unavailable' : 'request failed',
+    );
+  }
+  return sendProblem(reply, known, request.id);
+}
+
+function asApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  if (error instanceof DatabaseUnavailable) {
+    return new ApiError('unavailable', 'The database is away. Ask again soon.', { retryAfterSeconds: 1 });
+  }
+  const { code, statusCode } = error as Partial<FastifyError>;
+  switch (code) {
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new ApiError('unsupported_media_type', 'Send the body as `Content-Type: application/json`.');
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new ApiError('payload_too_large', 'A request body may have at most 1 MiB.');
+    case 'FST_ERR_BAD_URL':
+      return new ApiError('invalid_request', 'The path of the URL is not well-formed.');
+    default:
+      if (statusCode === 400) return new ApiError('invalid_request', 'The request is not well-formed.');
+      return new ApiError(
+        'internal_error',
+        'Something went wrong on our side. Quote the requestId when you ask about it.',
+      );
+  }
+}

@@ -1,0 +1,73 @@
+// One table: which function answers which route. The contract's table says the rest.
+import type { Input, Result, RouteName, Routes } from '@signalbox/contract';
+import * as agents from '../agents/agents.ts';
+import * as approvals from '../approvals/approvals.ts';
+import * as environments from '../environments/environments.ts';
+import * as secrets from '../environments/secrets.ts';
+import * as events from '../events/events.ts';
+import { type JournalStream, streamSession } from '../journal/live.ts';
+import { listChunks } from '../journal/read.ts';
+import * as keys from '../keys/keys.ts';
+import type { Context } from '../lib/context.ts';
+import * as messages from '../sessions/messages.ts';
+import * as sessions from '../sessions/sessions.ts';
+import * as toolResults from '../sessions/tool-results.ts';
+import * as deliveries from '../webhooks/deliveries.ts';
+import * as webhooks from '../webhooks/subscriptions.ts';
+
+/** A stream is answered by what there is to read, or undefined where nothing can follow. */
+type Answer<N extends RouteName> = Routes[N] extends { stream: 'sse' } ? JournalStream | undefined : Result<N>;
+export type Handlers = { [N in RouteName]: (ctx: Context, input: Input<N>) => Promise<Answer<N>> };
+
+export const handlers: Handlers = {
+  getMe: keys.getMe,
+  createKey: keys.createKey,
+  listKeys: keys.listKeys,
+  getKey: keys.getKey,
+  updateKey: keys.updateKey,
+  rotateKey: keys.rotateKey,
+  deleteKey: keys.deleteKey,
+
+  createAgent: agents.createAgent,
+  listAgents: agents.listAgents,
+  getAgent: agents.getAgent,
+  listAgentVersions: agents.listAgentVersions,
+  updateAgent: agents.updateAgent,
+  archiveAgent: agents.archiveAgent,
+
+  listEnvironments: environments.listEnvironments,
+  createEnvironment: environments.createEnvironment,
+  deleteEnvironment: environments.deleteEnvironment,
+  listSecrets: secrets.listSecrets,
+  setSecret: secrets.setSecret,
+  deleteSecret: secrets.deleteSecret,
+
+  openSession: sessions.openSession,
+  listSessions: sessions.listSessions,
+  getSession: sessions.getSession,
+  updateSession: sessions.updateSession,
+  deleteSession: sessions.deleteSession,
+  closeSession: sessions.closeSession,
+  cancelSession: sessions.cancelSession,
+  sendMessage: messages.sendMessage,
+  listMessages: messages.listMessages,
+  sendToolResult: toolResults.sendToolResult,
+  listChunks,
+  streamSession,
+
+  listApprovals: approvals.listApprovals,
+  getApproval: approvals.getApproval,
+  resolveApproval: approvals.resolveApproval,
+
+  listWebhookSubscriptions: webhooks.listWebhookSubscriptions,
+  createWebhookSubscription: webhooks.createWebhookSubscription,
+  getWebhookSubscription: webhooks.getWebhookSubscription,
+  updateWebhookSubscription: webhooks.updateWebhookSubscription,
+  deleteWebhookSubscription: webhooks.deleteWebhookSubscription,
+  rotateWebhookSecret: webhooks.rotateWebhookSecret,
+  listDeliveries: deliveries.listDeliveries,
+  getDelivery: deliveries.getDelivery,
+
+  listEvents: events.listEvents,
+  getEvent: events.getEvent,
+};

@@ -1,0 +1,163 @@
+// Idempotency keys (api.md section 1). The record is inserted first, in the transaction of the change itself: both are
+// committed or neither, so that after a crash the call either did all of its work, and answers it again, or nothing.
+//
+// A duplicate that comes while the first is under way meets its uncommitted row; it waits for a moment and then answers
+// `idempotency_in_progress` rather than wait for the first to end.
+import { createHash } from 'node:crypto';
+import type { Route } from '@signalbox/contract';
+import canonicalize from 'canonicalize';
+import sql from 'sql-template-tag';
+import type { Tx } from '../db/db.ts';
+import { ApiError, invalidField } from '../lib/api-error.ts';
+import type { Context } from '../lib/context.ts';
+import { openUnderCredential, sealUnderCredential } from '../vault/vault.ts';
+import { problemOf } from './errors.ts';
+
+/** An answer as text, and whether it is the first one again. */
+export interface Answer {
+  status: number;
+  body: string;
+  replayed: boolean;
+}
+
+export interface IdempotentRequest {
+  key: string;
+  method: string;
+  path: string;
+  /** The body as it came; compared in its canonical form. */
+  body: unknown;
+  /** The caller's own credential: stored answers with a secret are sealed under it. */
+  credential: string;
+}
+
+const KEPT_MS = 24 * 3600 * 1000;
+// PostgreSQL's code for a lock that was not to be had within lock_timeout.
+const LOCK_NOT_AVAILABLE = '55P03';
+// Refusals that say something of the resource are kept; the others would be the same without having acted.
+const KEPT_REFUSALS = new Set([404, 409, 422]);
+
+interface StoredAnswer {
+  fingerprint: Buffer;
+  status: number;
+  body: string;
+  sealedBody: Buffer | null;
+}
+
+/** Checks the header; throws a 400 that names it. */
+export function idempotencyKeyOf(header: string | string[] | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  if (typeof header !== 'string' || !/^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/.test(header)) {
+    throw invalidField('Idempotency-Key', 'must be 1 to 255 visible ASCII characters');
+  }
+  return header;
+}
+
+/** Runs `act` in a transaction with the record of the request, or gives the first answer again. */
+export async function actOnce(
+  ctx: Context,
+  route: Route,
+  request: IdempotentRequest,
+  act: (ctx: Context) => Promise<unknown>,
+): Promise<Answer> {
+  const place = [ctx.organizationId, ctx.keyId!, request.key];
+  const fingerprint = createHash('sha256')
+    .update(JSON.stringify([request.method, request.path]))
+    .update(canonicalize(request.body) ?? '')
+    .digest();
+  try {
+    return await ctx.db.transaction(async (tx) => {
+      if (!(await insertRecord(tx, ctx, request.key, fingerprint))) {
+        return await replay(tx, ctx, request, place, fingerprint);
+      }
+      const { status, value } = await outcome(ctx, route, tx, act);
+      const whole = JSON.stringify(value);
+      const shown = route.reveals && status < 400 ? JSON.stringify(withoutSecret(value, route.reveals)) : whole;
+      const sealed = shown === whole ? null : sealUnderCredential(request.credential, place, whole);
+      await tx.query(sql`
+        update idempotency_records set status = ${status}, body = ${shown}, sealed_body = ${sealed}
+        where organization_id = ${ctx.organizationId} and key_id = ${ctx.keyId} and idempotency_key = ${request.key}`);
+      return { status, body: whole, replayed: false };
+    });
+  } catch (error) {
+    if ((error as { code?: string }).code === LOCK_NOT_AVAILABLE) {
+      throw new ApiError(
+        'idempotency_in_progress',
+        'The first request with this Idempotency-Key has not ended. Ask again soon.',
+        {
+          retryAfterSeconds: 1,
+        },
+      );
+    }
+    throw error;
+  }
+}
+
+async function insertRecord(tx: Tx, ctx: Context, key: string, fingerprint: Buffer): Promise<boolean> {
+  const now = ctx.clock.now();
+  const [, inserted] = await Promise.all([
+    tx.query(sql`set local lock_timeout = '20ms'`),
+    tx.execute(sql`
+      insert into idempotency_records as r (organization_id, key_id, idempotency_key, fingerprint, expires_at)
+      values (${ctx.organizationId}, ${ctx.keyId}, ${key}, ${fingerprint}, ${new Date(now.getTime() + KEPT_MS)})
+      on conflict (organization_id, key_id, idempotency_key) do update
+        set fingerprint = excluded.fingerprint, status = null, body = null, sealed_body = null,
+          expires_at = excluded.expires_at
+        where r.expires_at <= ${now}`),
+    tx.query(sql`set local lock_timeout = 0`),
+  ]);
+  return inserted === 1;
+}
+
+async function replay(
+  tx: Tx,
+  ctx: Context,
+  request: IdempotentRequest,
+  place: string[],
+  fingerprint: Buffer,
+): Promise<Answer> {
+  const [record] = await tx.query<StoredAnswer>(sql`
+    select fingerprint, status, body, sealed_body as "sealedBody" from idempotency_records
+    where organization_id = ${ctx.organizationId} and key_id = ${ctx.keyId} and idempotency_key = ${request.key}`);
+  if (!record) throw new ApiError('idempotency_in_progress', 'Ask again.', { retryAfterSeconds: 1 });
+  if (!record.fingerprint.equals(fingerprint)) {
+    throw new ApiError(
+      'idempotency_conflict',
+      'This Idempotency-Key was used for a request with another path or body.',
+    );
+  }
+  let { body } = record;
+  if (record.sealedBody) {
+    try {
+      body = openUnderCredential(request.credential, place, record.sealedBody);
+    } catch {
+      // The credential was rotated since: the answer comes without the secret.
+    }
+  }
+  return { status: record.status, body, replayed: true };
+}
+
+/** What `act` did, or which refusal it ended in; its own changes are undone then, and only those. */
+async function outcome(
+  ctx: Context,
+  route: Route,
+  tx: Tx,
+  act: (ctx: Context) => Promise<unknown>,
+): Promise<{ status: number; value: unknown }> {
+  try {
+    return { status: route.status, value: await tx.savepoint(() => act({ ...ctx, tx })) };
+  } catch (error) {
+    if (error instanceof ApiError && KEPT_REFUSALS.has(error.status)) {
+      return { status: error.status, value: problemOf(error, ctx.requestId!) };
+    }
+    throw error;
+  }
+}
+
+function withoutSecret(value: unknown, path: string): unknown {
+  const copy = structuredClone(value) as Record<string, unknown>;
+  const parts = path.split('.');
+  const last = parts.pop()!;
+  const holder = parts.reduce((at, part) => at[part] as Record<string, unknown>, copy);
+  delete holder[last];
+  return copy;
+}

@@ -1,0 +1,33 @@
+// Server-Sent Events: `id` the cursor, `event: session.chunks`, `data` the envelope (api.md section 6).
+
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { JournalStream } from '../journal/live.ts';
+
+// Proxies close what is silent for longer than half a minute or so, and readers know by it that the service is there.
+const HEARTBEAT_MS = 10_000;
+
+/** Writes until the stream ends or the reader goes. A reader that is slow is waited for; nothing is dropped. */
+export async function writeEvents(response: ServerResponse, stream: JournalStream): Promise<void> {
+  response.writeHead(200, {
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-store',
+    'x-accel-buffering': 'no',
+  });
+  // Something at once, so that the reader's client knows that it is connected.
+  response.write(': connected\n\n');
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  const heartbeat = setInterval(() => response.writableNeedDrain || response.write(': here\n\n'), HEARTBEAT_MS);
+  try {
+    for await (const { cursor, json } of stream.read(gone.signal)) {
+      const room = response.write(`id: ${cursor}\nevent: session.chunks\ndata: ${json}\n\n`);
+      if (!room) await once(response, 'drain', { signal: gone.signal });
+    }
+  } catch (error) {
+    if (!gone.signal.aborted) throw error;
+  } finally {
+    clearInterval(heartbeat);
+    response.end();
+  }
+}

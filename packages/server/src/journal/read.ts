@@ -1,0 +1,96 @@
+// Reading the journal from the database: for the list call, the live stream and the dispatcher alike.
+import { type ChunkType, type Envelope, type Input, longLists, type Result } from '@signalbox/contract';
+import sql from 'sql-template-tag';
+import type { Db } from '../db/db.ts';
+import { notFound } from '../lib/api-error.ts';
+import type { Context } from '../lib/context.ts';
+import { uuidOf } from '../lib/ids.ts';
+import { beginning, comparePositions, formatCursor, invalidCursor, type Position, parseCursor } from './cursor.ts';
+import { chunksOf, envelopeOf, type Owner, type Segment, typeSet } from './segment.ts';
+
+/** A Session as its readers need it: whose it is, where its journal ends, and whether more can follow. */
+export interface Head extends Owner {
+  organizationId: string;
+  /** Of the last chunk. */
+  position: Position;
+  ended: boolean;
+}
+
+/** 404 where the organization has no such Session. */
+export async function readHead(db: Db, organizationId: string, sessionId: string): Promise<Head> {
+  const [row] = await db.query<{
+    agentId: string;
+    environment: string;
+    turn: number;
+    nextSeq: number;
+    ended: boolean;
+  }>(sql`
+    select agent_id as "agentId", environment, turn, next_seq as "nextSeq", ended_at is not null as ended
+    from sessions where organization_id = ${organizationId} and session_id = ${sessionId}`);
+  if (!row) throw notFound('session');
+  const { agentId, environment, turn, nextSeq, ended } = row;
+  return { organizationId, sessionId, agentId, environment, position: { turn, seq: nextSeq - 1 }, ended };
+}
+
+/** Segments that reach past a position, in order. */
+export function readSegments(
+  db: Pick<Db, 'query'>,
+  organizationId: string,
+  sessionId: string,
+  after: Position,
+  limit: number,
+): Promise<Segment[]> {
+  return db.query<Segment>(sql`
+    select turn, seq_from as "seqFrom", seq_to as "seqTo", body, created_at as "createdAt" from segments
+    where organization_id = ${organizationId} and session_id = ${sessionId}
+      and (turn, seq_to) > (${after.turn}, ${after.seq})
+    order by turn, seq_to limit ${limit}`);
+}
+
+/** The position that a reader sends; refused where it is damaged or ahead of the journal. */
+export function positionAfter(cursor: string | undefined, head: Head): Position {
+  if (cursor === undefined || cursor === '') return beginning;
+  const position = parseCursor(cursor);
+  if (comparePositions(position, head.position) > 0) throw invalidCursor('is ahead of the session');
+  return position;
+}
+
+/** `types` of a query: comma separated. */
+export function typesOf(query: { types?: string }): ReadonlySet<ChunkType> | undefined {
+  return query.types === undefined ? undefined : typeSet(query.types.split(',') as ChunkType[]);
+}
+
+/** Envelopes after a cursor, oldest first; `limit` counts chunks, and cuts an envelope where it must. */
+export async function listChunks(ctx: Context, input: Input<'listChunks'>): Promise<Result<'listChunks'>> {
+  const { limit = longLists.default } = input;
+  const head = await readHead(ctx.db, ctx.organizationId, uuidOf('ses', input.sessionId));
+  const types = typesOf(input);
+  let after = positionAfter(input.cursor, head);
+  let room = limit;
+  const data: Envelope[] = [];
+  while (room > 0) {
+    const segments = await readSegments(ctx.db, ctx.organizationId, head.sessionId, after, limit);
+    for (const segment of segments) {
+      const chunks = chunksOf(segment, after, types);
+      const shown = chunks.slice(0, room);
+      // Where the page is full within a segment, the cursor stays at the last chunk shown; else the whole segment was read.
+      after = shown.length < chunks.length ? positionOf(shown.at(-1)!) : { turn: segment.turn, seq: segment.seqTo };
+      room -= shown.length;
+      if (shown.length > 0) data.push(envelopeOf(head, after, segment.createdAt, shown));
+      if (room === 0) break;
+    }
+    if (segments.length < limit) break;
+  }
+  const isBeginning = comparePositions(after, beginning) === 0;
+  return {
+    data,
+    page: {
+      hasMore: comparePositions(after, head.position) < 0,
+      nextCursor: isBeginning ? (input.cursor ?? '') : formatCursor(after),
+    },
+  };
+}
+
+function positionOf({ turn, seq }: Position): Position {
+  return { turn, seq };
+}

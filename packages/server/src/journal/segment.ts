@@ -1,0 +1,68 @@
+// The stored form of chunks, and the one shape in which they leave.
+//
+// A segment is the run of chunks that one commit added to one turn of a Session. Its body is a JSON array in which a string
+// is the delta of a `message.chunk`, by far the commonest chunk, and an object is any other chunk without `turn` and `seq`:
+// both follow from where the segment stands.
+import type { Chunk, ChunkType, Envelope } from '@signalbox/contract';
+import { formatId } from '../lib/ids.ts';
+import { formatCursor, type Position } from './cursor.ts';
+
+type Without<T> = T extends unknown ? Omit<T, 'turn' | 'seq'> : never;
+/** A chunk before the journal has given it its place. */
+export type NewChunk = Without<Exclude<Chunk, { type: 'message.chunk' }>>;
+/** A delta of text, or any other chunk. */
+export type Item = string | NewChunk;
+
+export interface Segment {
+  turn: number;
+  seqFrom: number;
+  seqTo: number;
+  body: string;
+  createdAt: Date;
+}
+
+/** Whose journal it is, as envelopes say it. */
+export interface Owner {
+  sessionId: string;
+  agentId: string;
+  environment: string;
+}
+
+export function encodeItems(items: readonly Item[]): string {
+  return JSON.stringify(items);
+}
+
+/** The chunks of a segment after a position, of the types asked for. */
+export function chunksOf(segment: Segment, after: Position, types?: ReadonlySet<ChunkType>): Chunk[] {
+  const items = JSON.parse(segment.body) as Item[];
+  const chunks: Chunk[] = [];
+  for (const [index, item] of items.entries()) {
+    const seq = segment.seqFrom + index;
+    if (segment.turn < after.turn || (segment.turn === after.turn && seq <= after.seq)) continue;
+    const chunk = (
+      typeof item === 'string'
+        ? { type: 'message.chunk', delta: item, turn: segment.turn, seq }
+        : { ...item, turn: segment.turn, seq }
+    ) as Chunk;
+    if (!types || types.has(chunk.type)) chunks.push(chunk);
+  }
+  return chunks;
+}
+
+/** The envelope of some chunks, whose last position is `at` (also where the last chunks were filtered out). */
+export function envelopeOf(owner: Owner, at: Position, timestamp: Date, chunks: Chunk[]): Envelope {
+  return {
+    event: 'session.chunks',
+    environment: owner.environment,
+    sessionId: formatId('ses', owner.sessionId),
+    agentId: formatId('agt', owner.agentId),
+    cursor: formatCursor(at),
+    timestamp: timestamp.toISOString(),
+    chunks,
+  };
+}
+
+/** `types` of a query or a subscription; who reads text must also hear that some of it is void. */
+export function typeSet(types: readonly ChunkType[]): ReadonlySet<ChunkType> {
+  return new Set(types.includes('message.chunk') ? [...types, 'message.reset'] : types);
+}

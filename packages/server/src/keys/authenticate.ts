@@ -1,0 +1,151 @@
+// Who sent this secret? Asked of the database on every request, never of a cache, so that a rotated or deleted key is refused
+// at once on every node. Look-ups that arrive in the same tick go as one query.
+import type { Permission } from '@signalbox/contract';
+import sql from 'sql-template-tag';
+import type { Db } from '../db/db.ts';
+import { ApiError } from '../lib/api-error.ts';
+import type { Clock } from '../lib/clock.ts';
+import { type ParsedSecret, parseSecret, sameHash } from './secret.ts';
+
+/** A key that may call. */
+export interface AuthenticatedKey {
+  organizationId: string;
+  keyId: string;
+  name: string;
+  permission: Permission;
+}
+
+/** A 401 of a key that is known (its whole secret matched): the event log hears of it. */
+export class KnownKeyRefused extends ApiError {
+  readonly key: AuthenticatedKey;
+  constructor(code: 'token_expired' | 'token_rotated' | 'token_revoked', detail: string, key: AuthenticatedKey) {
+    super(code, detail);
+    this.key = key;
+  }
+}
+
+export interface Authenticator {
+  /**
+   * The key of an `Authorization` header. Throws `missing_token`, `malformed_token`, `invalid_token`, `token_expired`,
+   * `token_rotated` or `token_revoked` (the last three only after the whole secret matched).
+   */
+  authenticate(authorization: string | undefined): Promise<AuthenticatedKey>;
+  /** Writes what is still to be written of `lastUsedAt`. */
+  close(): Promise<void>;
+}
+
+interface Row {
+  organizationId: string;
+  keyId: string;
+  name: string;
+  permission: Permission;
+  secretHash: Buffer;
+  expiresAt: Date | null;
+  lastUsedAt: Date | null;
+  deletedAt: Date | null;
+}
+
+// How long rotated and deleted secrets have a code of their own (api.md section 2).
+const RETIRED_KEPT_MS = 90 * 24 * 3600 * 1000;
+const LAST_USED_EVERY_MS = 60_000;
+
+export function createAuthenticator({ db, clock }: { db: Db; clock: Clock }): Authenticator {
+  let waiting: { secret: ParsedSecret; resolve: (row: Row | undefined) => void; reject: (error: unknown) => void }[] =
+    [];
+  const writes = new Set<Promise<unknown>>();
+  // Keys whose use was noted in this minute, so that a busy key is not written again and again before its row is read anew.
+  const notedAt = new Map<string, number>();
+
+  async function lookUpWaiting(): Promise<void> {
+    const batch = waiting;
+    waiting = [];
+    try {
+      const organizations = [...new Set(batch.map(({ secret }) => secret.organizationId))];
+      const keys = [...new Set(batch.map(({ secret }) => secret.keyId))];
+      const rows = await db.query<Row>(sql`
+        select organization_id as "organizationId", key_id as "keyId", name, permission, secret_hash as "secretHash",
+          expires_at as "expiresAt", last_used_at as "lastUsedAt", deleted_at as "deletedAt"
+        from api_keys where organization_id = any(${organizations}::uuid[]) and key_id = any(${keys}::uuid[])`);
+      const byId = new Map(rows.map((row) => [`${row.organizationId}${row.keyId}`, row]));
+      for (const { secret, resolve } of batch) resolve(byId.get(`${secret.organizationId}${secret.keyId}`));
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
+  }
+
+  function lookUp(secret: ParsedSecret): Promise<Row | undefined> {
+    return new Promise((resolve, reject) => {
+      waiting.push({ secret, resolve, reject });
+      if (waiting.length === 1) setImmediate(lookUpWaiting);
+    });
+  }
+
+  async function wasRotatedAway(secret: ParsedSecret): Promise<boolean> {
+    const since = new Date(clock.now().getTime() - RETIRED_KEPT_MS);
+    const rows = await db.query(sql`
+      select 1 from retired_key_secrets
+      where organization_id = ${secret.organizationId} and key_id = ${secret.keyId} and secret_hash = ${secret.hash}
+        and retired_at > ${since}`);
+    return rows.length > 0;
+  }
+
+  function noteUse(row: Row, now: Date): void {
+    const id = `${row.organizationId}${row.keyId}`;
+    const last = Math.max(row.lastUsedAt?.getTime() ?? 0, notedAt.get(id) ?? 0);
+    if (now.getTime() - last < LAST_USED_EVERY_MS) return;
+    notedAt.set(id, now.getTime());
+    // Not awaited: a use is noted beside the request, and a failure to note it is no failure of the request.
+    const write = db
+      .execute(sql`
+        update api_keys set last_used_at = ${now}
+        where organization_id = ${row.organizationId} and key_id = ${row.keyId}
+          and (last_used_at is null or last_used_at < ${now})`)
+      .catch(() => notedAt.delete(id))
+      .finally(() => writes.delete(write));
+    writes.add(write);
+  }
+
+  return {
+    async authenticate(authorization) {
+      const secret = secretOf(authorization);
+      const row = await lookUp(secret);
+      const unknown = new ApiError('invalid_token', 'No API key has this secret. Is it the secret of this service?');
+      if (!row) throw unknown;
+      const key = { organizationId: row.organizationId, keyId: row.keyId, name: row.name, permission: row.permission };
+      const now = clock.now();
+      if (!sameHash(row.secretHash, secret.hash)) {
+        if (!(await wasRotatedAway(secret))) throw unknown;
+        throw new KnownKeyRefused(
+          'token_rotated',
+          'This secret was rotated away. Use the newest secret of the key.',
+          key,
+        );
+      }
+      if (row.deletedAt) {
+        if (now.getTime() - row.deletedAt.getTime() > RETIRED_KEPT_MS) throw unknown;
+        throw new KnownKeyRefused('token_revoked', 'This key was deleted. Use another key.', key);
+      }
+      if (row.expiresAt && row.expiresAt <= now) {
+        throw new KnownKeyRefused('token_expired', 'This key has expired. Use another key.', key);
+      }
+      noteUse(row, now);
+      return key;
+    },
+
+    async close() {
+      await Promise.allSettled(writes);
+    },
+  };
+}
+
+function secretOf(authorization: string | undefined): ParsedSecret {
+  if (authorization === undefined || authorization.trim() === '') {
+    throw new ApiError('missing_token', 'Send `Authorization: Bearer <API key>`.');
+  }
+  const [, bearer] = /^Bearer +([^\s]+)$/i.exec(authorization.trim()) ?? [];
+  const secret = bearer && parseSecret(bearer);
+  if (!secret) {
+    throw new ApiError('malformed_token', 'Send `Authorization: Bearer sbk_…` with the whole secret as it was shown.');
+  }
+  return secret;
+}

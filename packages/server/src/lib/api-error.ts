@@ -1,0 +1,30 @@
+// The one error that a caller of the interface may read. Whatever else is thrown is ours: the caller gets
+// `internal_error`, the operator's log gets the cause.
+import { type ErrorCode, errorCodes, type FieldError } from '@signalbox/contract';
+
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly errors: readonly FieldError[] | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  /** `detail` is for the caller: what is wrong here, and what would be right. */
+  constructor(code: ErrorCode, detail: string, more: { errors?: FieldError[]; retryAfterSeconds?: number } = {}) {
+    super(detail);
+    this.code = code;
+    this.status = errorCodes[code][0];
+    this.errors = more.errors;
+    this.retryAfterSeconds = more.retryAfterSeconds;
+  }
+}
+
+/** A 400 that names one field. */
+export function invalidField(path: string, message: string): ApiError {
+  return new ApiError('invalid_request', `${path}: ${message}`, { errors: [{ path, message }] });
+}
+
+/** The same for an id that does not exist and for another organization's. */
+export function notFound(what: string): ApiError {
+  return new ApiError('not_found', `There is no such ${what}.`);
+}

@@ -1,0 +1,24 @@
+// Who is calling, for which organization: what a domain function is handed.
+import type { Event, Permission } from '@signalbox/contract';
+import type { Tx } from '../db/db.ts';
+import type { Platform } from '../platform.ts';
+
+export type Actor = Event['actor'];
+
+export interface Context extends Platform {
+  readonly organizationId: string;
+  readonly actor: Actor;
+  /** The key of the call, where it was made with one. */
+  readonly keyId: string | null;
+  readonly permission: Permission;
+  readonly requestId: string | null;
+  readonly ipAddress: string | null;
+  readonly userAgent: string | null;
+  /** The transaction of an idempotent request, which the change joins. */
+  readonly tx?: Tx;
+}
+
+/** Runs `fn` in the transaction of the request where there is one, else in one of its own. */
+export function inTransaction<T>(ctx: Context, fn: (tx: Tx) => Promise<T>): Promise<T> {
+  return ctx.tx ? fn(ctx.tx) : ctx.db.transaction(fn);
+}

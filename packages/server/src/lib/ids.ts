@@ -1,0 +1,61 @@
+// Identifiers: a UUIDv7 in the database, `prefix_` and 26 characters of Crockford's base32 outside (the TypeID form).
+// Both sort by time of creation.
+import type { IdPrefix } from '@signalbox/contract';
+import { v7 } from 'uuid';
+
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
+const VALUE_OF = new Map([...ALPHABET].map((character, value) => [character, value]));
+// 128 bits are written as 130, so the first character holds three and each other one five.
+const PATTERN = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/;
+
+/** A new UUIDv7; later ones of this process sort after it. */
+export const newUuid: () => string = v7;
+
+/** `key`, `0198…` → `key_01k…`. */
+export function formatId(prefix: IdPrefix, uuid: string): string {
+  let text = '';
+  let buffer = 0;
+  let bits = 2; // two zero bits in front make 130
+  for (let at = 0; at < 36; at += 1) {
+    const digit = hexValue(uuid.charCodeAt(at));
+    if (digit < 0) continue;
+    buffer = ((buffer << 4) | digit) & 0xff_ff;
+    bits += 4;
+    while (bits >= 5) {
+      bits -= 5;
+      text += ALPHABET[(buffer >> bits) & 31];
+    }
+  }
+  return `${prefix}_${text}`;
+}
+
+/** The UUID of an identifier, or undefined where it is none of this prefix. */
+export function parseId(prefix: IdPrefix, id: string): string | undefined {
+  const body = id.slice(prefix.length + 1);
+  if (!id.startsWith(`${prefix}_`) || !PATTERN.test(body)) return undefined;
+  let hex = '';
+  let buffer = 0;
+  let bits = -2; // drop the two bits that were put in front
+  for (const character of body) {
+    buffer = ((buffer << 5) | VALUE_OF.get(character)!) & 0xff_ff;
+    bits += 5;
+    while (bits >= 4) {
+      bits -= 4;
+      hex += ((buffer >> bits) & 15).toString(16);
+    }
+  }
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+/** The UUID of an identifier that the contract's pattern has already let through. */
+export function uuidOf(prefix: IdPrefix, id: string): string {
+  const uuid = parseId(prefix, id);
+  if (uuid === undefined) throw new TypeError(`Not an identifier of ${prefix}`);
+  return uuid;
+}
+
+function hexValue(code: number): number {
+  if (code >= 48 && code <= 57) return code - 48;
+  if (code >= 97 && code <= 102) return code - 87;
+  return -1;
+}

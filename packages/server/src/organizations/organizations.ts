@@ -1,0 +1,49 @@
+// Organizations: the unit of tenancy. A fresh installation has one, made at its first start.
+import sql from 'sql-template-tag';
+import type { Db, Tx } from '../db/db.ts';
+import { firstHash } from '../events/sequencer.ts';
+import { newUuid } from '../lib/ids.ts';
+
+/** The environments that every organization has from the start (api.md section 4). */
+const firstEnvironments = ['production', 'staging'];
+
+export interface Organization {
+  organizationId: string;
+  name: string;
+}
+
+/** Makes an organization with its environments and the head of its event log. */
+export async function createOrganization(tx: Tx, name: string, now: Date): Promise<Organization> {
+  const organizationId = newUuid();
+  await Promise.all([
+    tx.query(sql`
+      insert into organizations (organization_id, name, created_at) values (${organizationId}, ${name}, ${now})`),
+    tx.query(sql`
+      insert into event_heads (organization_id, sequence, hash) values (${organizationId}, 0, ${firstHash})`),
+    ...firstEnvironments.map((environment) =>
+      tx.query(sql`
+        insert into environments (organization_id, name, environment_id, created_at)
+        values (${organizationId}, ${environment}, ${newUuid()}, ${now})`),
+    ),
+  ]);
+  return { organizationId, name };
+}
+
+/** Every organization of the installation, oldest first: for the operator's commands, never for a request. */
+export function allOrganizations(db: Db): Promise<Organization[]> {
+  return db.query<Organization>(
+    sql`select organization_id as "organizationId", name from organizations order by organization_id`,
+  );
+}
+
+/** The first organization, made where there is none. Two nodes that start at once make one. */
+export async function ensureFirstOrganization(db: Db, now: Date): Promise<Organization> {
+  return db.transaction(async (tx) => {
+    // Serialises starting nodes; nothing else takes this lock, and it is held for a few inserts.
+    await tx.query(sql`lock table organizations in share row exclusive mode`);
+    const [first] = await tx.query<Organization>(
+      sql`select organization_id as "organizationId", name from organizations order by organization_id limit 1`,
+    );
+    return first ?? createOrganization(tx, 'My organization', now);
+  });
+}

@@ -1,0 +1,16 @@
+// What every part of the service is handed.
+import type { Db } from './db/db.ts';
+import type { Egress } from './egress/egress.ts';
+import type { Clock } from './lib/clock.ts';
+import type { Log } from './lib/log.ts';
+import type { Vault } from './vault/vault.ts';
+import type { Wake } from './wake/wake.ts';
+
+export interface Platform {
+  readonly db: Db;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly vault: Vault;
+  readonly wake: Wake;
+  readonly egress: Egress;
+}

@@ -1,0 +1,97 @@
+// Seals what must be read again but never seen: environment secrets, signing secrets, stored responses with a secret.
+//
+// AES-256-GCM under a key derived (HKDF) from the master key for one purpose. The additional data binds a sealed value to
+// its place (organization and name): moved elsewhere it does not open. A sealed value is
+//   version (1 byte) ‖ id of the master key (4) ‖ nonce (12) ‖ tag (16) ‖ ciphertext
+// and names its key, so that a list of older keys can still open what they sealed.
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
+
+/** `place` says where the value belongs: every part of it must be the same on opening. */
+export interface Vault {
+  seal(purpose: Purpose, place: readonly string[], plaintext: string): Buffer;
+  /** Throws `CannotOpen` when the value was sealed by another key, for another place, or was changed. */
+  open(purpose: Purpose, place: readonly string[], sealed: Buffer): string;
+}
+
+export type Purpose = 'environment_secret' | 'signing_secret';
+
+/** Says nothing of the value. */
+export class CannotOpen extends Error {
+  override readonly name = 'CannotOpen';
+  constructor(reason: string) {
+    super(`A sealed value cannot be opened: ${reason}. Is SIGNALBOX_MASTER_KEY the one that sealed it?`);
+  }
+}
+
+const VERSION = 1;
+const KEY_ID_BYTES = 4;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const HEADER_BYTES = 1 + KEY_ID_BYTES + NONCE_BYTES + TAG_BYTES;
+
+/** `masterKeys`: 32 bytes each; the first seals, all open. */
+export function createVault(masterKeys: readonly Buffer[]): Vault {
+  const keyrings = masterKeys.map((master) => {
+    const id = createHash('sha256').update('signalbox master key id').update(master).digest().subarray(0, KEY_ID_BYTES);
+    const derived = new Map<Purpose, Buffer>();
+    return {
+      id,
+      keyFor(purpose: Purpose): Buffer {
+        const known = derived.get(purpose);
+        if (known) return known;
+        const key = Buffer.from(hkdfSync('sha256', master, '', `signalbox ${purpose}`, 32));
+        derived.set(purpose, key);
+        return key;
+      },
+    };
+  });
+  const [first] = keyrings;
+  if (!first) throw new TypeError('A vault needs a master key');
+
+  return {
+    seal: (purpose, place, plaintext) => sealWith(first.keyFor(purpose), first.id, place, plaintext),
+    open(purpose, place, sealed) {
+      const id = sealed.subarray(1, 1 + KEY_ID_BYTES);
+      const keyring = keyrings.find((candidate) => candidate.id.equals(id));
+      if (!keyring) throw new CannotOpen('no configured master key sealed it');
+      return openWith(keyring.keyFor(purpose), place, sealed);
+    },
+  };
+}
+
+/**
+ * Seals under a key derived from a credential that the service itself does not keep: only who sends the credential again
+ * can open it.
+ */
+export function sealUnderCredential(credential: string, place: readonly string[], plaintext: string): Buffer {
+  return sealWith(credentialKey(credential), Buffer.alloc(KEY_ID_BYTES), place, plaintext);
+}
+
+/** Throws `CannotOpen` with any other credential. */
+export function openUnderCredential(credential: string, place: readonly string[], sealed: Buffer): string {
+  return openWith(credentialKey(credential), place, sealed);
+}
+
+function credentialKey(credential: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', credential, '', 'signalbox stored response', 32));
+}
+
+function sealWith(key: Buffer, keyId: Buffer, place: readonly string[], plaintext: string): Buffer {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(JSON.stringify(place)));
+  const ciphertext = Buffer.concat([cipher.update(plaintext, 'utf8'), cipher.final()]);
+  return Buffer.concat([Buffer.of(VERSION), keyId, nonce, cipher.getAuthTag(), ciphertext]);
+}
+
+function openWith(key: Buffer, place: readonly string[], sealed: Buffer): string {
+  if (sealed.length < HEADER_BYTES || sealed[0] !== VERSION) throw new CannotOpen('its form is not known');
+  const nonce = sealed.subarray(1 + KEY_ID_BYTES, 1 + KEY_ID_BYTES + NONCE_BYTES);
+  const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })
+    .setAAD(Buffer.from(JSON.stringify(place)))
+    .setAuthTag(sealed.subarray(HEADER_BYTES - TAG_BYTES, HEADER_BYTES));
+  try {
+    return Buffer.concat([decipher.update(sealed.subarray(HEADER_BYTES)), decipher.final()]).toString('utf8');
+  } catch {
+    throw new CannotOpen('the key or the place is another one');
+  }
+}

@@ -1,0 +1,114 @@
+// Waking: "something may be there for you". It is lossy by design; whoever listens also polls, and takes nothing from a
+// wake-up but the hint to look now.
+//
+// On this node a wake-up is a function call. To other nodes it goes by NOTIFY, gathered for a few milliseconds into one
+// statement of its own, after the commit it speaks of. A node alone on its database sends none.
+import { EventEmitter } from 'node:events';
+import sql from 'sql-template-tag';
+import type { Db } from '../db/db.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+
+/**
+ * - `runnable`: a Session may be claimed
+ * - `inbox`: something came for the worker that holds this Session, or it lost the Session
+ * - `journal`: chunks were committed to this Session
+ * - `subscription`: a webhook subscription of this organization changed
+ */
+export type Topic = 'runnable' | 'inbox' | 'journal' | 'subscription';
+
+export interface Wake {
+  /** Tells this node at once and the others soon. `id` is a Session's, or an organization's for `subscription`. */
+  publish(topic: Topic, id: string): void;
+  /** Returns the way to stop. `listener` must not throw. An undefined id: anything may have happened, look everywhere. */
+  subscribe(topic: Topic, listener: (id: string | undefined) => void): () => void;
+  close(): Promise<void>;
+}
+
+const CHANNEL = 'signalbox_wake';
+// Long enough to gather what one flush of the journal wakes, short beside a network's round trip.
+const GATHER_MS = 5;
+// PostgreSQL refuses payloads of 8000 bytes; beyond this the payload says "anything".
+const MAX_PAYLOAD_BYTES = 7_900;
+const RECONNECT_MS = 1_000;
+
+export interface WakeOptions {
+  db: Db;
+  log: Log;
+  clock: Clock;
+  /** Whether other nodes use this database. */
+  acrossNodes: boolean;
+}
+
+export function createWake({ db, log, clock, acrossNodes }: WakeOptions): Wake {
+  const local = new EventEmitter();
+  local.setMaxListeners(0);
+  const stop = new AbortController();
+  const origin = process.pid.toString(36) + Math.random().toString(36).slice(2, 8);
+  let gathered = new Set<string>();
+  let sending: Promise<void> | undefined;
+
+  async function send(): Promise<void> {
+    await clock.sleep(GATHER_MS);
+    const hints = [...gathered];
+    gathered = new Set();
+    sending = undefined;
+    const whole = `${origin} ${hints.join(' ')}`;
+    const payload = whole.length > MAX_PAYLOAD_BYTES ? `${origin} *` : whole;
+    await db.query(sql`select pg_notify(${CHANNEL}, ${payload})`).catch((error: Error) => {
+      log.warn({ err: error }, 'wake-up not sent; other nodes find out by polling');
+    });
+  }
+
+  function hear(payload: string): void {
+    const [from, ...hints] = payload.split(' ');
+    if (from === origin) return;
+    for (const hint of hints) {
+      if (hint === '*') {
+        for (const topic of local.eventNames()) local.emit(topic, undefined);
+      } else {
+        const [topic, id] = hint.split(':');
+        local.emit(topic!, id);
+      }
+    }
+  }
+
+  async function listen(): Promise<void> {
+    while (!stop.signal.aborted) {
+      try {
+        const connection = await db.connect();
+        const lost = new Promise<void>((resolve) => {
+          connection.once('end', () => resolve());
+          connection.once('error', () => resolve());
+          stop.signal.addEventListener('abort', () => resolve(), { once: true });
+        });
+        connection.on('notification', ({ payload }) => payload && hear(payload));
+        await connection.query(`listen ${CHANNEL}`);
+        hear('nobody *'); // what was said while nobody listened
+        await lost;
+        await connection.end().catch(() => {});
+      } catch (error) {
+        log.warn({ err: error }, 'wake-ups of other nodes are not heard now; polling goes on');
+      }
+      await clock.sleep(RECONNECT_MS, stop.signal).catch(() => {});
+    }
+  }
+
+  const listening = acrossNodes ? listen() : Promise.resolve();
+  return {
+    publish(topic, id) {
+      local.emit(topic, id);
+      if (!acrossNodes) return;
+      gathered.add(`${topic}:${id}`);
+      sending ??= send();
+    },
+    subscribe(topic, listener) {
+      local.on(topic, listener);
+      return () => local.off(topic, listener);
+    },
+    async close() {
+      stop.abort();
+      await Promise.all([listening, sending]);
+    },
+  };
+}
