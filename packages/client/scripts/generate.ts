@@ -8,8 +8,10 @@ import { fileURLToPath } from 'node:url';
 import {
   collectComponents,
   componentPrefix,
+  deliveryHeaders,
   Problem,
   type Route,
+  replayWindowSeconds,
   routes,
   type SchemaObject,
 } from '@signalbox/contract';
@@ -38,6 +40,12 @@ ${types.join('\n')}
 export const operations = {
 ${table.join('\n')}
 } as const satisfies Record<keyof Operations, { method: string; path: string }>;
+
+/** Headers of a webhook delivery (source section 6.4, api.md section 7). */
+export const deliveryHeaders = ${JSON.stringify(deliveryHeaders, null, 2)} as const;
+
+/** A receiver refuses a delivery whose timestamp is further than this from its own clock (source section 6.4). */
+export const replayWindowSeconds = ${replayWindowSeconds};
 `;
 }
 

@@ -1,4 +1,7 @@
 /** The TypeScript client of Signalbox. No run-time dependency; Node 22.19 or later, and other run-times with `fetch`. */
+import { receiver } from './receiver.ts';
+import { verify } from './webhooks.ts';
+
 export { Signalbox } from './client.ts';
 export {
   AuthenticationError,
@@ -15,6 +18,7 @@ export {
   UnprocessableError,
 } from './errors.ts';
 export { Page, PageRequest } from './page.ts';
+export type { Delivery, NodeRequest, NodeResponse, Receiver, ReceiverOptions } from './receiver.ts';
 export type { DecisionParams } from './resources/approvals.ts';
 export type { ChunksParams } from './resources/sessions.ts';
 export { SessionStream, type StreamParams } from './stream.ts';
@@ -22,3 +26,12 @@ export type { Sleep } from './time.ts';
 export type { ClientOptions, RequestOptions } from './transport.ts';
 export type * from './types.generated.ts';
 export { version } from './version.ts';
+export {
+  type HeadersLike,
+  type VerifyOptions,
+  WebhookVerificationError,
+  type WebhookVerificationReason,
+} from './webhooks.ts';
+
+/** What receives webhooks needs no client and no API key (source section 6.4). */
+export const webhooks = { verify, receiver } as const;

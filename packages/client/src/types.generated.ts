@@ -1204,3 +1204,16 @@ export const operations = {
   listEvents: { method: 'GET', path: '/events' },
   getEvent: { method: 'GET', path: '/events/{eventId}' },
 } as const satisfies Record<keyof Operations, { method: string; path: string }>;
+
+/** Headers of a webhook delivery (source section 6.4, api.md section 7). */
+export const deliveryHeaders = {
+  "timestamp": "x-service-timestamp",
+  "signature": "x-service-signature",
+  "deliveryId": "x-service-delivery-id",
+  "attempt": "x-service-attempt",
+  "secretVersion": "x-service-secret-version",
+  "previousCursor": "x-service-previous-cursor"
+} as const;
+
+/** A receiver refuses a delivery whose timestamp is further than this from its own clock (source section 6.4). */
+export const replayWindowSeconds = 300;

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { type Answer, clientOf, json, problem } from '../test/fake-service.ts';
+
+/** Seven keys, three a page unless asked otherwise; the cursor is the number of those before. */
+const sevenKeys: Answer = (response, { url }) => {
+  const query = new URL(url, 'http://x').searchParams;
+  const from = Number(query.get('cursor') ?? 0);
+  const to = Math.min(7, from + Number(query.get('limit') ?? 3));
+  const data = Array.from({ length: to - from }, (_, index) => ({ keyId: `key_${from + index}` }));
+  json(response, 200, { data, page: { hasMore: to < 7, nextCursor: String(to) } });
+};
+
+test('a list that is awaited is one page, which knows the next', async () => {
+  const { client, seen } = await clientOf(sevenKeys);
+  const page = await client.keys.list({ limit: 5 });
+  expect(page).toMatchObject({ hasMore: true, nextCursor: '5' });
+  expect(page.data.map(({ keyId }) => keyId)).toEqual(['key_0', 'key_1', 'key_2', 'key_3', 'key_4']);
+  const next = await page.nextPage();
+  expect(next).toMatchObject({ hasMore: false, nextCursor: '7', data: [{ keyId: 'key_5' }, { keyId: 'key_6' }] });
+  expect(seen.map(({ url }) => url)).toEqual(['/api/v1/api_keys?limit=5', '/api/v1/api_keys?limit=5&cursor=5']);
+});
+
+test('a list that is iterated over gives every item of every page once, from the cursor it was given', async () => {
+  const { client, seen } = await clientOf(sevenKeys);
+  const ids: string[] = [];
+  for await (const { keyId } of client.keys.list({ cursor: '1' })) ids.push(keyId);
+  expect(ids).toEqual(['key_1', 'key_2', 'key_3', 'key_4', 'key_5', 'key_6']);
+  expect(seen).toHaveLength(2);
+});
+
+test('pages are read as they are needed: none before, none after a break', async () => {
+  const { client, seen } = await clientOf(sevenKeys);
+  const list = client.keys.list();
+  expect(seen).toHaveLength(0);
+  for await (const { keyId } of list) if (keyId === 'key_3') break;
+  expect(seen).toHaveLength(2);
+  await list;
+  expect(seen).toHaveLength(2);
+});
+
+test('a poller goes on from the last page, also after an empty log', async () => {
+  const { client, seen } = await clientOf((response, _, number) =>
+    json(response, 200, { data: [], page: { hasMore: false, nextCursor: number === 0 ? '' : 'c' } }),
+  );
+  const empty = await client.events.list({ order: 'asc' });
+  await (await empty.nextPage()).nextPage();
+  expect(seen.map(({ url }) => url)).toEqual([
+    '/api/v1/events?order=asc',
+    '/api/v1/events?order=asc',
+    '/api/v1/events?order=asc&cursor=c',
+  ]);
+});
+
+test('an error rejects the page, and the iteration', async () => {
+  const { client } = await clientOf((response) => problem(response, 403, 'insufficient_permission'));
+  await expect(client.keys.list()).rejects.toMatchObject({ status: 403 });
+  await expect(client.keys.list()[Symbol.asyncIterator]().next()).rejects.toMatchObject({ status: 403 });
+});

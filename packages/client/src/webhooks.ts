@@ -1,0 +1,137 @@
+/**
+ * Receiving webhooks: is this delivery from the service, and unchanged (source section 6.4)?
+ *
+ * The signature is HMAC-SHA256 over `<timestamp>.<raw body>`, keyed with the whole signing secret. It is checked over the
+ * bytes as they came: a body that was parsed and written again has other bytes. Web Crypto does the comparison, in
+ * constant time, on every run-time.
+ */
+import { now } from './time.ts';
+import { deliveryHeaders, type Envelope, replayWindowSeconds } from './types.generated.ts';
+
+/** Headers as node, `fetch` or a framework gives them, names in any case. */
+export type HeadersLike = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/**
+ * Why a delivery was refused.
+ *
+ * - `missing_header`: it has no timestamp or no signature.
+ * - `malformed_timestamp`: the timestamp is not a whole number of seconds.
+ * - `timestamp_outside_tolerance`: it is too old or too new: a replay, or a clock is wrong.
+ * - `malformed_signature`: the signature is not 64 lowercase hexadecimal digits.
+ * - `signature_mismatch`: none of the secrets made it, or the body is not the one that was signed.
+ * - `malformed_body`: it was signed, but is no `session.chunks` envelope.
+ */
+export type WebhookVerificationReason =
+  | 'missing_header'
+  | 'malformed_timestamp'
+  | 'timestamp_outside_tolerance'
+  | 'malformed_signature'
+  | 'signature_mismatch'
+  | 'malformed_body';
+
+/** A delivery that failed its check: answer it with 401. Holds neither secret nor body. */
+export class WebhookVerificationError extends Error {
+  readonly reason: WebhookVerificationReason;
+
+  constructor(reason: WebhookVerificationReason, message: string) {
+    super(`${reason}: ${message}`);
+    this.name = 'WebhookVerificationError';
+    this.reason = reason;
+  }
+}
+
+export interface VerifyOptions {
+  /** How far the timestamp may be from the clock, in seconds, either way. Default: 300. */
+  toleranceSeconds?: number | undefined;
+  /** The clock. Default: the system's. */
+  now?: (() => Date) | undefined;
+}
+
+/**
+ * Checks a delivery and gives its envelope.
+ *
+ * @param rawBody the body's bytes exactly as they came (or their text, decoded as UTF-8 and not touched since)
+ * @param headers all headers of the request
+ * @param secrets the signing secret; during the grace period of a rotation the old one and the new one
+ * @throws WebhookVerificationError with its `reason`
+ * @throws TypeError where there is no secret, or the body is not raw
+ */
+export async function verify(
+  rawBody: string | Uint8Array,
+  headers: HeadersLike,
+  secrets: string | readonly string[],
+  { toleranceSeconds = replayWindowSeconds, now: clock = now }: VerifyOptions = {},
+): Promise<Envelope> {
+  const keys = checkedSecrets(secrets);
+  if (typeof rawBody !== 'string' && !(rawBody instanceof Uint8Array)) throw new TypeError(rawBodyNeeded);
+  const body = typeof rawBody === 'string' ? new TextEncoder().encode(rawBody) : rawBody;
+
+  const timestamp = headerValue(headers, deliveryHeaders.timestamp);
+  const signature = headerValue(headers, deliveryHeaders.signature);
+  if (timestamp === undefined) refuse('missing_header', `there is no ${deliveryHeaders.timestamp}`);
+  if (signature === undefined) refuse('missing_header', `there is no ${deliveryHeaders.signature}`);
+  if (!/^\d{1,15}$/.test(timestamp)) refuse('malformed_timestamp', 'the timestamp is not a whole number of seconds');
+  const nowSeconds = Math.floor(clock().getTime() / 1000);
+  if (!(Math.abs(nowSeconds - Number(timestamp)) <= toleranceSeconds)) {
+    refuse('timestamp_outside_tolerance', `the timestamp is more than ${toleranceSeconds} s from this machine's clock`);
+  }
+  if (!/^[0-9a-f]{64}$/.test(signature)) refuse('malformed_signature', 'the signature is not lowercase hex of SHA-256');
+
+  const prefix = new TextEncoder().encode(`${timestamp}.`);
+  const signed = new Uint8Array(prefix.length + body.length);
+  signed.set(prefix);
+  signed.set(body, prefix.length);
+  // Every secret is tried, so that the time taken tells nothing about which one matched.
+  const matches = await Promise.all(keys.map((secret) => isSignedWith(secret, bytesOfHex(signature), signed)));
+  if (!matches.includes(true)) refuse('signature_mismatch', 'no secret made this signature of this body');
+  return envelopeIn(body);
+}
+
+/** What to say where a framework has parsed the body already. */
+export const rawBodyNeeded =
+  'The signature covers the raw bytes of the body, but it was parsed already: put the receiver before the JSON parser, or give this route a raw one (Express: express.raw({ type: "application/json" }))';
+
+/** The secrets as a list; an empty one (an unset variable, say) must never verify anything. */
+export function checkedSecrets(secrets: string | readonly string[]): readonly string[] {
+  const list = typeof secrets === 'string' ? [secrets] : secrets;
+  if (!Array.isArray(list) || list.length === 0 || list.some((secret) => typeof secret !== 'string' || secret === '')) {
+    throw new TypeError('secrets must hold at least one signing secret, and none that is empty');
+  }
+  return list;
+}
+
+/** The one value of a header; undefined where it is missing, empty or there several times with different values. */
+export function headerValue(headers: HeadersLike, name: string): string | undefined {
+  if (headers instanceof Headers) return headers.get(name) || undefined;
+  const values = Object.entries(headers)
+    .filter(([key]) => key.toLowerCase() === name)
+    .flatMap(([, value]) => value ?? []);
+  return new Set(values).size === 1 ? values[0] || undefined : undefined;
+}
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+async function isSignedWith(secret: string, signature: Bytes, signed: Bytes): Promise<boolean> {
+  const algorithm = { name: 'HMAC', hash: 'SHA-256' };
+  const key = await crypto.subtle.importKey('raw', new TextEncoder().encode(secret), algorithm, false, ['verify']);
+  return await crypto.subtle.verify('HMAC', key, signature, signed);
+}
+
+function bytesOfHex(hex: string): Bytes {
+  return Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+}
+
+function envelopeIn(body: Uint8Array): Envelope {
+  try {
+    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    const { event, chunks } = value as Partial<Envelope>;
+    if (event === 'session.chunks' && Array.isArray(chunks)) return value as Envelope;
+  } catch {
+    // Said below: what the body is instead is nobody's business here.
+  }
+  refuse('malformed_body', 'the body is signed, but is no session.chunks envelope');
+}
+
+function refuse(reason: WebhookVerificationReason, message: string): never {
+  throw new WebhookVerificationError(reason, message);
+}
