@@ -268,6 +268,14 @@ describe('what the operator listed is reached', () => {
     expect(target.connections).toBe(1);
   });
 
+  test('of the two addresses of localhost, the one that is listed', async () => {
+    const target = await serve(ok);
+    const url = `http://localhost:${target.port}/`;
+    expect((await egressFor('127.0.0.1').request(get(url))).status).toBe(200);
+    await failure(egressFor('::1').request(get(url)));
+    expect(target.connections).toBe(1);
+  });
+
   test('the next vetted address is tried where one does not answer', async () => {
     const target = await serve(ok);
     const egress = egressFor('127.0.0.0/8,::1', { lookup: answering('127.0.0.9', '::1', '127.0.0.1') });

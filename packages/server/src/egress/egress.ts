@@ -80,7 +80,7 @@ const CONNECTION_LIFETIME_MS = 300_000;
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 /** Headers of the connection, not of the message (RFC 9110, 7.6.1), and those that follow from the url and the body. */
-const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
+export const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
   'expect',

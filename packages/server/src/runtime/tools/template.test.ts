@@ -1,0 +1,323 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { checkTemplate, type RequestTemplate, renderRequest, secretNames, TemplateError } from './template.ts';
+
+const get = (url: string): RequestTemplate => ({ method: 'GET', url });
+const post = (body: unknown, headers: Record<string, string> = {}): RequestTemplate => ({
+  method: 'POST',
+  url: 'https://api.example.com/',
+  headers,
+  body,
+});
+const render = (template: RequestTemplate, input: unknown, secrets: Record<string, string> = {}) =>
+  renderRequest(template, { input, secrets });
+
+describe('checkTemplate refuses, and names the place', () => {
+  test.each<[string, RequestTemplate, string]>([
+    ['a placeholder as scheme', get('{{input.scheme}}://example.com/'), 'url'],
+    ['a placeholder as url', get('{{input.url}}'), 'url'],
+    ['a placeholder as host', get('https://{{input.host}}/'), 'url'],
+    ['a placeholder in the host', get('https://{{secrets.REGION}}.example.com/'), 'url'],
+    ['a placeholder after the host', get('https://example.com{{input.x}}/'), 'url'],
+    ['a placeholder as port', get('https://example.com:{{input.port}}/'), 'url'],
+    ['a placeholder as user info', get('https://{{secrets.USER}}@example.com/'), 'url'],
+    ['a placeholder in a fragment', get('https://example.com/#{{input.x}}'), 'url'],
+    ['a url that does not parse', get('https://exa mple.com/'), 'url'],
+    ['a url without a host', get('https:///{{input.x}}'), 'url'],
+    ['another scheme', get('ftp://example.com/'), 'url'],
+    ['a backslash', get('https://example.com/\\{{input.x}}'), 'url'],
+    ['half a percent-encoding', get('https://example.com/%2{{input.x}}'), 'url'],
+    ['a placeholder of nothing', get('https://example.com/{{x}}'), 'url'],
+    ['an unfinished placeholder', get('https://example.com/{{input.x'), 'url'],
+    ['spaces', get('https://example.com/?a={{ input.x }}'), 'url'],
+    ['an empty path', get('https://example.com/{{input}}'), 'url'],
+    ['an empty name', get('https://example.com/{{input.a..b}}'), 'url'],
+    ['a secret in lower case', get('https://example.com/{{secrets.name}}'), 'url'],
+    ['a path into a secret', get('https://example.com/{{secrets.NAME.x}}'), 'url'],
+    ['a malformed placeholder in a header', post({}, { 'X-A': '{{input}}' }), 'headers.X-A'],
+    ['a line break in a header', post({}, { 'X-A': 'a\r\nb' }), 'headers.X-A'],
+    ['a header name that is none', post({}, { 'X A': 'a' }), 'headers.X A'],
+    ['a header of the connection', post({}, { Host: 'example.com' }), 'headers.Host'],
+    ['a malformed placeholder in the body', post({ items: [{ name: 'x {{input}}' }] }), 'body.items.0.name'],
+    ['a placeholder in a name', post({ '{{input.x}}': 1 }), 'body'],
+    ['a body that claims to be JSON', post('{"n": {{input.n}}}', { 'Content-Type': 'application/json' }), 'body'],
+    ['a body that can’t be sent', { method: 'GET', url: 'https://example.com/', body: {} }, 'body'],
+  ])('%s', (_title, template, path) => {
+    expect(checkTemplate(template).map((problem) => problem.path)).toContain(path);
+  });
+
+  test('a body nested too deep, without being exhausted by it', () => {
+    const deep = JSON.parse('['.repeat(100_000) + ']'.repeat(100_000));
+    expect(checkTemplate(post(deep))).toEqual([
+      { path: `body${'.0'.repeat(64)}`, message: 'is nested deeper than 64 levels' },
+    ]);
+  });
+
+  test('nothing in a template that uses everything there is', () => {
+    const template = {
+      method: 'POST',
+      url: 'https://api.example.com:8443/v1/{{input.a.b-c}}/x%20y/pre-{{input.list.0}}?q={{input.q}}&k={{secrets.KEY}}',
+      headers: { Authorization: 'Bearer {{secrets.TOKEN}}', 'Content-Type': 'application/json' },
+      body: { text: 'Hello {{input.name}}, }} { {', n: '{{input.n}}', fixed: [1, true, null] },
+    };
+    expect(checkTemplate(template)).toEqual([]);
+    expect(secretNames(template)).toEqual(['KEY', 'TOKEN']);
+  });
+});
+
+describe('secretNames', () => {
+  test('finds each once, wherever it stands', () => {
+    const template = {
+      method: 'POST',
+      url: 'https://example.com/{{secrets.C}}?{{secrets.C}}',
+      headers: { 'X-A': '{{secrets.A}}{{input.x}}' },
+      body: { deep: [{ er: 'x{{secrets.B}}' }], input: '{{input.secrets.Z}}' },
+    };
+    expect(secretNames(template)).toEqual(['A', 'B', 'C']);
+    expect(secretNames(get('https://example.com/'))).toEqual([]);
+    expect(secretNames(post('{{secrets.D}}', { 'content-type': 'text/plain' }))).toEqual(['D']);
+  });
+});
+
+describe('renderRequest', () => {
+  test('fills in path, query, headers and body', () => {
+    const template = {
+      method: 'PUT',
+      url: 'https://api.example.com/users/{{input.user.id}}?q={{input.q}}&n={{input.list.1}}',
+      headers: { Authorization: 'Bearer {{secrets.TOKEN}}' },
+      body: {
+        note: 'Hi {{input.q}}',
+        n: '{{input.list}}',
+        b: '{{input.yes}}',
+        z: '{{input.none}}',
+        k: '{{secrets.TOKEN}}',
+      },
+    };
+    const input = { user: { id: 'a b/c' }, q: 'x&y=z #1+2', list: [1, 2.5], yes: true, none: null };
+    expect(render(template, input, { TOKEN: 's3cret' })).toEqual({
+      method: 'PUT',
+      url: 'https://api.example.com/users/a%20b%2Fc?q=x%26y%3Dz%20%231%2B2&n=2.5',
+      headers: { Authorization: 'Bearer s3cret', 'content-type': 'application/json' },
+      body: '{"note":"Hi x&y=z #1+2","n":[1,2.5],"b":true,"z":null,"k":"s3cret"}',
+    });
+  });
+
+  test('a value is never read as a template itself', () => {
+    const input = { x: '{{secrets.TOKEN}}' };
+    const { url, body } = render(
+      { ...post({ a: '{{input.x}}', b: 'b {{input.x}}' }), url: 'https://e.com/{{input.x}}' },
+      input,
+      {
+        TOKEN: 's3cret',
+      },
+    );
+    expect(`${url} ${body}`).not.toContain('s3cret');
+  });
+
+  test.each<[string, RequestTemplate, unknown, string | null, string | undefined]>([
+    ['no body', post(undefined), {}, null, undefined],
+    ['JSON', post([1]), {}, '[1]', 'application/json'],
+    ['JSON null', post(null), {}, 'null', 'application/json'],
+    ['JSON under another type', post({ a: 1 }, { 'Content-Type': 'application/vnd.x+json' }), {}, '{"a":1}', undefined],
+    ['a lone placeholder', post('{{input.x}}'), { x: { a: 1 } }, '{"a":1}', 'application/json'],
+    ['text', post('a {{input.x}}'), { x: 'b"' }, 'a b"', 'text/plain; charset=utf-8'],
+    ['a lone placeholder as text', post('{{input.x}}', { 'content-type': 'text/csv' }), { x: 'a,b' }, 'a,b', undefined],
+    [
+      'a form',
+      post('a={{input.x}}&b=c', { 'Content-Type': 'application/x-www-form-urlencoded' }),
+      { x: '1&admin=true' },
+      'a=1%26admin%3Dtrue&b=c',
+      undefined,
+    ],
+    [
+      'JSON as text',
+      post('{"a": "x {{input.x}}", "n": "{{input.n}}"}', { 'Content-Type': 'application/json; charset=utf-8' }),
+      { x: '", "admin": "true', n: 5 },
+      '{"a":"x \\", \\"admin\\": \\"true","n":5}',
+      undefined,
+    ],
+  ])('body: %s', (_title, template, input, body, contentType) => {
+    expect(checkTemplate(template)).toEqual([]);
+    const rendered = render(template, input);
+    expect([rendered.body, rendered.headers['content-type'] ?? undefined]).toEqual([
+      body,
+      contentType ?? template.headers?.['content-type'],
+    ]);
+  });
+
+  test.each<[string, RequestTemplate, unknown, string]>([
+    ['a missing value', get('https://e.com/{{input.a.b}}'), { a: {} }, 'input.a.b is missing'],
+    ['a value below none', get('https://e.com/{{input.a.b}}'), { a: 'text' }, 'input.a.b is missing'],
+    ['no input at all', get('https://e.com/{{input.a}}'), undefined, 'input.a is missing'],
+    ['an inherited value', get('https://e.com/{{input.constructor.name}}'), {}, 'input.constructor.name is missing'],
+    ['a prototype', post({ a: '{{input.__proto__}}' }), {}, 'input.__proto__ is missing'],
+    ['a missing secret', get('https://e.com/?{{secrets.KEY}}'), {}, 'the secret KEY is missing'],
+    [
+      'an object in a url',
+      get('https://e.com/{{input.a}}'),
+      { a: { b: 'hidden' } },
+      'input.a is not a string, number or boolean',
+    ],
+    ['null in a text', post({ a: 'x {{input.a}}' }), { a: null }, 'input.a is null'],
+  ])('%s is named', (_title, template, input, message) => {
+    expect(() => render(template, input)).toThrow(new TemplateError(message));
+  });
+
+  test.each(['a\r\nX-Evil: b', 'a\nb', 'a\rb', 'a\0b', 'snow ☃'])(
+    'a header refuses %j, and does not quote it',
+    (value) => {
+      const template = post({}, { 'X-A': 'v {{input.x}} {{secrets.KEY}}' });
+      const [byInput, bySecret] = [
+        () => render(template, { x: value }, { KEY: 'k' }),
+        () => render(template, { x: 'x' }, { KEY: value }),
+      ];
+      expect(byInput).toThrow(/^input\.x holds a line break/);
+      expect(bySecret).toThrow(/^secrets\.KEY holds a line break/);
+      expect(bySecret).not.toThrow(value);
+    },
+  );
+
+  test.each(['', '.', '..', '../admin', 'a/../b', '..\\admin', 'a/.', '/..', '\\..\\'])(
+    'a path refuses to climb by %j',
+    (x) => {
+      expect(() => render(get('https://e.com/users/{{input.x}}/edit'), { x })).toThrow(/^input\.x would make/);
+      expect(() => render(get('https://e.com/users/{{input.x}}'), { x })).toThrow(TemplateError);
+    },
+  );
+
+  test.each([
+    ['.{{input.x}}', '.'],
+    ['{{input.x}}{{input.x}}', '.'],
+    ['%2e{{input.x}}', '.'],
+    ['{{input.x}}%2E', '.'],
+    ['..%2f{{input.x}}', 'a'],
+  ])('nor by what stands beside it: %s with %j', (segment, x) => {
+    expect(() => render(get(`https://e.com/a/${segment}/b`), { x })).toThrow(TemplateError);
+  });
+
+  test.each([
+    ['%2e%2e', '%252e%252e'],
+    ['...', '...'],
+    ['a..b', 'a..b'],
+    ['a/b', 'a%2Fb'],
+    ['a//b', 'a%2F%2Fb'],
+    ['a?b#c', 'a%3Fb%23c'],
+    [';@:', '%3B%40%3A'],
+    ['\ud800', '%EF%BF%BD'],
+    ['ü', '%C3%BC'],
+    ["!'()*", '%21%27%28%29%2A'],
+  ])('a path holds %j as %s', (x, encoded) => {
+    expect(render(get('https://e.com/users/{{input.x}}/edit'), { x }).url).toBe(`https://e.com/users/${encoded}/edit`);
+  });
+});
+
+describe('whatever the values are, the structure of a request stays', () => {
+  /** Texts made of what could break out somewhere, and any others. */
+  const text = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc
+      .array(
+        fc.constantFrom(
+          '.',
+          '..',
+          '/',
+          '\\',
+          '%',
+          '%2e',
+          '%2f',
+          '?',
+          '#',
+          '&',
+          '=',
+          '@',
+          ':',
+          '\r\n',
+          '\t',
+          ' ',
+          '"',
+          '{{',
+          '}}',
+          'a',
+        ),
+      )
+      .map((pieces) => pieces.join('')),
+  );
+  const rendered = (template: RequestTemplate, input: unknown) => {
+    try {
+      return render(template, input);
+    } catch (error) {
+      expect(error).toBeInstanceOf(TemplateError);
+      return undefined;
+    }
+  };
+
+  test('of a url: the origin, the segments of its path around a value, and the names of its parameters', () => {
+    const template = get('https://api.example.com:8443/v1/{{input.x}}/pre-{{input.y}}/end?a={{input.x}}&b={{input.y}}');
+    fc.assert(
+      fc.property(text, text, (x, y) => {
+        const result = rendered(template, { x, y });
+        if (result === undefined) return;
+        const url = new URL(result.url);
+        expect([url.origin, url.username, url.hash]).toEqual(['https://api.example.com:8443', '', '']);
+        const segments = url.pathname.split('/');
+        expect([segments.length, segments[1], segments[4]]).toEqual([5, 'v1', 'end']);
+        expect(decodeURIComponent(segments[2] ?? '')).toBe(x.toWellFormed());
+        expect(decodeURIComponent(segments[3] ?? '')).toBe(`pre-${y.toWellFormed()}`);
+        expect([...url.searchParams]).toEqual([
+          ['a', x.toWellFormed()],
+          ['b', y.toWellFormed()],
+        ]);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('of a path that servers decode first', () => {
+    fc.assert(
+      fc.property(text, (x) => {
+        const result = rendered(get('https://example.com/a/{{input.x}}/b'), { x });
+        if (result === undefined) return;
+        const decoded = decodeURIComponent(new URL(result.url).pathname).replaceAll('\\', '/');
+        expect(decoded.split('/').some((segment) => segment === '.' || segment === '..')).toBe(false);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('of headers: one line each', () => {
+    fc.assert(
+      fc.property(text, (x) => {
+        const result = rendered(post({}, { 'X-A': '{{input.x}}' }), { x });
+        if (result !== undefined) expect(result.headers['X-A']).toMatch(/^[\t\u0020-\u007e\u0080-\u00ff]*$/);
+      }),
+    );
+  });
+
+  test('of a JSON body, given as a value or as text', () => {
+    const value = { a: '{{input.x}}', b: ['x {{input.x}}'] };
+    for (const template of [post(value), post(JSON.stringify(value), { 'Content-Type': 'application/json' })]) {
+      fc.assert(
+        fc.property(text, (x) => {
+          expect(JSON.parse(render(template, { x }).body ?? '')).toEqual({ a: x, b: [`x ${x}`] });
+        }),
+      );
+    }
+    fc.assert(
+      fc.property(fc.jsonValue(), (x) => {
+        expect(JSON.parse(render(post(value.a), { x }).body ?? '')).toEqual(JSON.parse(JSON.stringify(x)));
+      }),
+    );
+  });
+
+  test('of a form', () => {
+    const template = post('a={{input.x}}&b={{input.y}}', { 'content-type': 'application/x-www-form-urlencoded' });
+    fc.assert(
+      fc.property(text, text, (x, y) => {
+        expect([...new URLSearchParams(render(template, { x, y }).body ?? '')]).toEqual([
+          ['a', x.toWellFormed()],
+          ['b', y.toWellFormed()],
+        ]);
+      }),
+    );
+  });
+});

@@ -1,0 +1,308 @@
+/**
+ * The request of an `http` tool, as its author wrote it, with places for what is known only when it is called:
+ *
+ *   {{input.customer.id}}   a value of the model's input, by a dotted path; a number is an index of an array
+ *   {{secrets.NAME}}        a secret of the environment
+ *
+ * What comes in there is chosen by a model, which may be reading a stranger's text. So a value never changes the
+ * request's structure, only fills it in:
+ *
+ *   scheme, host, port   take no placeholder
+ *   path                 a value stays within its segment: percent-encoded; `.`, `..` and an empty segment are refused
+ *   query                percent-encoded
+ *   headers              values only; line breaks and what HTTP can't carry are refused
+ *   body                 within the strings of a JSON value; a string that is nothing but `{{input.n}}` becomes the value
+ *                        itself, with its JSON type. Percent-encoded in a form, as it is in any other text
+ *
+ * Nothing here is looked up or sent. Errors name a placeholder, never a value.
+ */
+import { CONNECTION_HEADERS } from '../../egress/egress.ts';
+
+export interface RequestTemplate {
+  readonly method: string;
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** JSON. A string is sent as text, unless its content type is JSON or it is nothing but `{{input.n}}`. */
+  readonly body?: unknown;
+}
+
+export interface RenderedRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Record<string, string>;
+  readonly body: string | null;
+}
+
+export interface TemplateProblem {
+  /** Where in the request: `url`, `headers.X-Account`, `body.items.0.name`. */
+  readonly path: string;
+  readonly message: string;
+}
+
+/** A request that can't be made from this input and these secrets. The message is for the model and for people. */
+export class TemplateError extends Error {
+  override readonly name = 'TemplateError';
+}
+
+interface Placeholder {
+  /** As it is written, without braces: `input.customer.id`. */
+  readonly text: string;
+  readonly source: 'input' | 'secrets';
+  readonly path: readonly string[];
+}
+
+type Part = string | Placeholder;
+
+interface Values {
+  readonly input: unknown;
+  readonly secrets: Readonly<Record<string, string>>;
+}
+
+const PLACEHOLDER = /\{\{((input)((?:\.[A-Za-z0-9_-]+)+)|(secrets)(\.[A-Z][A-Z0-9_]{0,63}))\}\}/g;
+
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+
+/** What a header can carry: tabs and what of Latin-1 is printable. */
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** Deeper than people write, far from what would exhaust the stack. */
+const BODY_MAX_DEPTH = 64;
+
+/** Everything that is wrong with a template; an empty list where it can be rendered, given the values. */
+export function checkTemplate(template: RequestTemplate): TemplateProblem[] {
+  const problems: TemplateProblem[] = [];
+  const problem = (path: string, message: string) => problems.push({ path, message });
+  const checkText = (path: string, text: string) => {
+    if (hasStrayBraces(text)) problem(path, 'holds {{ that does not begin {{input.x}} or {{secrets.NAME}}');
+  };
+  checkText('url', template.url);
+  for (const message of urlProblems(template.url)) problem('url', message);
+  for (const [name, value] of Object.entries(template.headers ?? {})) {
+    const path = `headers.${name}`;
+    if (!HEADER_NAME.test(name)) problem(path, 'is not the name of a header');
+    if (CONNECTION_HEADERS.has(name.toLowerCase())) problem(path, 'is set by the service');
+    if (!HEADER_VALUE.test(value)) problem(path, 'holds a character that a header can’t carry');
+    checkText(path, value);
+  }
+  if (template.body === undefined) return problems;
+  if (template.method === 'GET' || template.method === 'HEAD') problem('body', `can’t be sent with ${template.method}`);
+  const body = bodyOf(template);
+  if (body.format === 'broken') problem('body', 'is not JSON, though its content type says so');
+  if ('value' in body) {
+    visitStrings(body.value, 'body', (path, text, isName) => {
+      if (text === null) problem(path, `is nested deeper than ${BODY_MAX_DEPTH} levels`);
+      else if (isName && text.includes('{{')) problem(path, 'has a placeholder in a name, where none may stand');
+      else checkText(path, text);
+    });
+  }
+  return problems;
+}
+
+/** The secrets that a template names, each once, sorted. */
+export function secretNames(template: RequestTemplate): string[] {
+  const texts = [template.url, ...Object.values(template.headers ?? {})];
+  const body = bodyOf(template);
+  if ('value' in body)
+    visitStrings(body.value, 'body', (_path, text, isName) => texts.push(isName || text === null ? '' : text));
+  const names = texts
+    .flatMap(partsOf)
+    .flatMap((part) => (typeof part !== 'string' && part.source === 'secrets' ? part.path : []));
+  return [...new Set(names)].sort();
+}
+
+/**
+ * Fills in a template that `checkTemplate` found nothing wrong with. `input` is the model's, `secrets` are those that may
+ * go to this host. Throws `TemplateError` where a value is missing or can't stand where it would.
+ */
+export function renderRequest(template: RequestTemplate, values: Values): RenderedRequest {
+  const { method } = template;
+  const url = renderUrl(template.url, values);
+  const headers: Record<string, string> = {};
+  for (const [name, text] of Object.entries(template.headers ?? {})) {
+    headers[name] = fillIn(text, (placeholder) => {
+      const value = textOf(placeholder, values);
+      if (HEADER_VALUE.test(value)) return value;
+      throw new TemplateError(
+        `${placeholder.text} holds a line break, or a character that the header ${name} can’t carry`,
+      );
+    });
+  }
+  const { body, contentType } = renderBody(template, values);
+  if (contentType !== null && contentTypeOf(template) === undefined) headers['content-type'] = contentType;
+  return { method, url, headers, body };
+}
+
+// Placeholders
+
+function partsOf(text: string): Part[] {
+  const parts: Part[] = [];
+  let end = 0;
+  for (const match of text.matchAll(PLACEHOLDER)) {
+    parts.push(text.slice(end, match.index));
+    const source = match[2] === 'input' ? 'input' : 'secrets';
+    const path = (match[3] ?? match[5] ?? '').slice(1).split('.');
+    parts.push({ text: match[1] ?? '', source, path });
+    end = match.index + match[0].length;
+  }
+  parts.push(text.slice(end));
+  return parts.filter((part) => part !== '');
+}
+
+/** The placeholder that a text consists of, where it is nothing else. */
+function lonePlaceholder(text: string): Placeholder | null {
+  const [only, ...more] = partsOf(text);
+  return only === undefined || typeof only === 'string' || more.length > 0 ? null : only;
+}
+
+function hasStrayBraces(text: string): boolean {
+  return partsOf(text).some((part) => typeof part === 'string' && part.includes('{{'));
+}
+
+function valueFor({ text, source, path }: Placeholder, { input, secrets }: Values): unknown {
+  let value: unknown = source === 'input' ? input : secrets;
+  for (const name of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) {
+      throw new TemplateError(source === 'input' ? `${text} is missing` : `the secret ${name} is missing`);
+    }
+    value = (value as Record<string, unknown>)[name];
+  }
+  if (value === undefined) throw new TemplateError(`${text} is missing`);
+  return value;
+}
+
+/** The text with each placeholder replaced by what `fill` makes of it. */
+function fillIn(text: string, fill: (placeholder: Placeholder) => string): string {
+  return partsOf(text)
+    .map((part) => (typeof part === 'string' ? part : fill(part)))
+    .join('');
+}
+
+/** A placeholder's value as text. Throws where it is missing, or has no one spelling as text. */
+function textOf(placeholder: Placeholder, values: Values): string {
+  const value = valueFor(placeholder, values);
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  throw new TemplateError(`${placeholder.text} is ${value === null ? 'null' : 'not a string, number or boolean'}`);
+}
+
+/** Leaves only letters, digits, `-`, `_`, `.` and `~`, so that nothing is left which means something to anyone. */
+function percentEncode(value: string): string {
+  return encodeURIComponent(value.toWellFormed()).replace(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+// Url
+
+function urlProblems(text: string): string[] {
+  const literal = partsOf(text).map((part) => (typeof part === 'string' ? part : 'x'));
+  const origin = /^https?:\/\/[^/?#]+/i.exec(text)?.[0];
+  if (origin === undefined) return ['is not an http or https url'];
+  if (origin.includes('{{')) return ['has a placeholder in its host or port, where none may stand'];
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the URL parser drops some of them, so they are looked for before
+  if (/[\u0000-\u0020\u007f\\#]/.test(text)) return ['holds a space, a control character, a backslash or a fragment'];
+  // Otherwise "%2{{input.x}}" would let the value choose which character it is.
+  if (literal.some((part) => /%(?![\da-f]{2})/i.test(part)))
+    return ['holds a % that is not followed by two hex digits'];
+  return URL.canParse(literal.join('')) ? [] : ['does not parse'];
+}
+
+function renderUrl(text: string, values: Values): string {
+  const encoded = (part: string) => fillIn(part, (placeholder) => percentEncode(textOf(placeholder, values)));
+  const [path = '', ...query] = text.split('?');
+  const segments = path.split('/').map((segment) => {
+    const rendered = encoded(segment);
+    if (rendered !== segment) assertSegment(segment, rendered);
+    return rendered;
+  });
+  const rendered = [segments.join('/'), ...query.map(encoded)].join('?');
+  // What the rules above are for, said once more of their result: the same host, and as many segments and parameters.
+  const expected = outline(fillIn(text, () => 'x'));
+  if (expected === null || outline(rendered) !== expected) throw new TemplateError('the url would lead elsewhere');
+  return rendered;
+}
+
+function assertSegment(segment: string, rendered: string): void {
+  // Servers that decode before they look at the path see these too, so they are looked for behind %2F and %5C as well.
+  const pieces = rendered.replaceAll(/%2e/gi, '.').split(/\/|\\|%2f|%5c/i);
+  if (rendered !== '' && !pieces.some((piece) => piece === '.' || piece === '..')) return;
+  const names = partsOf(segment).flatMap((part) => (typeof part === 'string' ? [] : [part.text]));
+  throw new TemplateError(`${names.join(' and ')} would make an empty, "." or ".." segment of the url’s path`);
+}
+
+function outline(text: string): string | null {
+  const url = URL.parse(text);
+  return url && JSON.stringify([url.origin, url.pathname.split('/').length, url.search.split('&').length]);
+}
+
+// Body
+
+type BodyTemplate =
+  | { readonly format: 'none' }
+  | { readonly format: 'broken' }
+  | { readonly format: 'json'; readonly value: unknown }
+  | { readonly format: 'form' | 'text'; readonly value: string };
+
+function contentTypeOf({ headers = {} }: RequestTemplate): string | undefined {
+  return Object.entries(headers).find(([name]) => name.toLowerCase() === 'content-type')?.[1];
+}
+
+/** How a body is to be read. A string that claims to be JSON is taken apart, so that values stay within its strings. */
+function bodyOf(template: RequestTemplate): BodyTemplate {
+  const { body } = template;
+  if (body === undefined) return { format: 'none' };
+  if (typeof body !== 'string') return { format: 'json', value: body };
+  const mediaType = contentTypeOf(template)?.split(';')[0]?.trim().toLowerCase();
+  const isJson = mediaType !== undefined && /[/+]json$/.test(mediaType);
+  if ((isJson || mediaType === undefined) && lonePlaceholder(body) !== null) return { format: 'json', value: body };
+  if (mediaType === 'application/x-www-form-urlencoded') return { format: 'form', value: body };
+  if (!isJson) return { format: 'text', value: body };
+  try {
+    return { format: 'json', value: JSON.parse(body) };
+  } catch {
+    return { format: 'broken' };
+  }
+}
+
+function renderBody(template: RequestTemplate, values: Values): { body: string | null; contentType: string | null } {
+  const body = bodyOf(template);
+  if (body.format === 'broken') throw new TemplateError('the body is not JSON, though its content type says so');
+  if (body.format === 'none') return { body: null, contentType: null };
+  if (body.format === 'json') {
+    return { body: JSON.stringify(renderJson(body.value, values)), contentType: 'application/json' };
+  }
+  const encode = body.format === 'form' ? percentEncode : (value: string) => value;
+  const text = fillIn(body.value, (placeholder) => encode(textOf(placeholder, values)));
+  return { body: text, contentType: 'text/plain; charset=utf-8' };
+}
+
+function renderJson(value: unknown, values: Values): unknown {
+  if (typeof value === 'string') {
+    const placeholder = lonePlaceholder(value);
+    if (placeholder !== null) return valueFor(placeholder, values);
+    return fillIn(value, (placeholder) => textOf(placeholder, values));
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item: unknown) => renderJson(item, values));
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, renderJson(item, values)]));
+}
+
+/** Calls `visit` for each string and each name in a JSON value, and with null for what is nested too deep to be looked at. */
+function visitStrings(
+  value: unknown,
+  path: string,
+  visit: (path: string, text: string | null, isName: boolean) => void,
+  depth = 0,
+): void {
+  if (typeof value === 'string') visit(path, value, false);
+  if (typeof value !== 'object' || value === null) return;
+  if (depth >= BODY_MAX_DEPTH) {
+    visit(path, null, false);
+    return;
+  }
+  for (const [name, item] of Object.entries(value)) {
+    visit(path, name, true);
+    visitStrings(item, `${path}.${name}`, visit, depth + 1);
+  }
+}
