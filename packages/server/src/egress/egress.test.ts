@@ -709,7 +709,7 @@ describe('DNS, by a server of the test’s own', () => {
       'silent.example.com': 'silent',
       'a.example.com': { a: ['127.0.0.1'] },
     });
-    const egress = egressFor('', { lookup, connectTimeoutMs: 400 });
+    const egress = egressFor('', { lookup, connectTimeoutMs: 1000 });
     const silent = Array.from({ length: 50 }, () => kindOf(egress.request(get('https://silent.example.com/'))));
     let done = false;
     silent[0]?.then(() => {

@@ -163,6 +163,17 @@ describe('renderRequest', () => {
     expect(() => render(template, input)).toThrow(new TemplateError(message));
   });
 
+  test('a template that was never checked still leads nowhere else', () => {
+    for (const url of [
+      'https://{{input.x}}/',
+      'https://e.com{{input.x}}/',
+      'https://e.com:{{input.x}}/',
+      '{{input.x}}',
+    ]) {
+      expect(() => render(get(url), { x: 'evil.example.com' })).toThrow(TemplateError);
+    }
+  });
+
   test.each(['a\r\nX-Evil: b', 'a\nb', 'a\rb', 'a\0b', 'snow ☃'])(
     'a header refuses %j, and does not quote it',
     (value) => {
