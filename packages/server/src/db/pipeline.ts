@@ -107,9 +107,10 @@ export class Pipeline {
     if (this.#parseError) return;
     const row: Record<string, unknown> = {};
     try {
-      for (const [index, column] of this.#columns.entries()) {
+      for (let index = 0; index < this.#columns.length; index += 1) {
+        const { name, parse } = this.#columns[index] as Column;
         const text = message.fields[index] ?? null;
-        row[column.name] = text === null ? null : column.parse(text);
+        row[name] = text === null ? null : parse(text);
       }
     } catch (error) {
       this.#parseError = error as Error;
