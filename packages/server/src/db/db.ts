@@ -5,8 +5,9 @@
 //
 // A transaction is one connection and a queue. `begin` waits in the queue for the first statement and goes out with
 // it, and statements issued together (`Promise.all`) travel together: a round trip is paid for each answer awaited,
-// not for each statement (see pipeline.ts). Measured over a unix socket, a transaction of one insert: 3 round trips
-// become 2; `batch`, which knows all its statements, needs 1.
+// not for each statement (see pipeline.ts). A transaction of one insert takes 2 round trips instead of 3, and `batch`,
+// which knows all its statements, 1. Over a unix socket, without the wait for the disk: 0.20 ms, 0.13 ms, 0.08 ms. With
+// that wait, on a fast disk, only `batch` is clearly ahead; over a network each round trip counts.
 import { hash } from 'node:crypto';
 import { Client, Pool, type PoolConfig } from 'pg';
 import sqlTag, { type Sql } from 'sql-template-tag';
