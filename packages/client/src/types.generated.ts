@@ -975,7 +975,7 @@ export interface Operations {
     query: {
       /** Default: `100`. */
       limit?: number | undefined;
-      /** The position of a chunk in its Session. */
+      /** Only what stands after this cursor, `turn_<n>:seq_<n>`; from the beginning without it. */
       cursor?: string | undefined;
       /** Only chunks of these types, comma separated. Cursors stay true. */
       types?: string | undefined;
@@ -991,7 +991,7 @@ export interface Operations {
       sessionId: string;
     };
     query: {
-      /** The position of a chunk in its Session. */
+      /** Only what stands after this cursor, `turn_<n>:seq_<n>`; from the beginning without it. */
       cursor?: string | undefined;
       /** Only chunks of these types, comma separated. Cursors stay true. */
       types?: string | undefined;

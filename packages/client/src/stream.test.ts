@@ -1,0 +1,281 @@
+import type { ServerResponse } from 'node:http';
+import { describe, expect, test } from 'vitest';
+import { type Answer, clientOf, problem, timeoutMs } from '../test/fake-service.ts';
+import { type Chunk, type Envelope, NotFoundError, type SessionStream, type Sleep } from './index.ts';
+
+const delta = (seq: number): Chunk => ({ type: 'message.chunk', delta: `d${seq}`, turn: 1, seq });
+const completed = (seq: number): Chunk => ({
+  type: 'session.status',
+  status: 'completed',
+  waitingFor: null,
+  turn: 1,
+  seq,
+});
+
+function envelope(...chunks: Chunk[]): Envelope {
+  const { turn, seq } = chunks.at(-1)!;
+  return {
+    event: 'session.chunks',
+    environment: 'production',
+    sessionId: 'ses_1',
+    agentId: 'agt_1',
+    cursor: `turn_${turn}:seq_${seq}`,
+    timestamp: '2026-01-01T00:00:00.000Z',
+    chunks,
+  };
+}
+
+const text = (one: Envelope) => `id: ${one.cursor}\nevent: session.chunks\ndata: ${JSON.stringify(one)}\n\n`;
+
+function begin(response: ServerResponse, ...envelopes: Envelope[]): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' });
+  response.write(`: open\n\n${envelopes.map(text).join('')}`);
+}
+
+/** Breaks off as a crash does, but only after what was written has gone out. */
+function breakOff(response: ServerResponse): void {
+  response.write('', () => setImmediate(() => response.socket?.destroy()));
+}
+
+async function all(stream: SessionStream): Promise<string[]> {
+  const seen: string[] = [];
+  for await (const { chunks } of stream) seen.push(...chunks.map(({ turn, seq }) => `${turn}:${seq}`));
+  return seen;
+}
+
+const cursors = (seen: { url: string }[]) => seen.map(({ url }) => new URL(url, 'http://x').searchParams.get('cursor'));
+
+describe('a stream', () => {
+  test('gives the envelopes in order, holds the cursor of the last, and ends with the Session', async () => {
+    const { client, seen } = await clientOf((response) => {
+      begin(response, envelope(delta(1), delta(2)), envelope(delta(3)), envelope(completed(4)));
+    });
+    const stream = client.sessions.stream('ses_1', { types: ['message.chunk', 'session.status'] });
+    expect(stream.cursor).toBeNull();
+    const passed: (string | null)[] = [];
+    for await (const { cursor } of stream) passed.push(cursor, stream.cursor);
+    expect(passed).toEqual([
+      'turn_1:seq_2',
+      'turn_1:seq_2',
+      'turn_1:seq_3',
+      'turn_1:seq_3',
+      'turn_1:seq_4',
+      'turn_1:seq_4',
+    ]);
+    expect(seen).toHaveLength(1);
+    expect(seen[0]).toMatchObject({
+      url: '/api/v1/sessions/ses_1/stream?types=message.chunk%2Csession.status',
+      headers: { accept: 'text/event-stream' },
+    });
+  });
+
+  test('of an ended Session ends at once (204)', async () => {
+    const { client, seen } = await clientOf((response) => void response.writeHead(204).end());
+    expect(await all(client.sessions.stream('ses_1', { cursor: 'turn_1:seq_9' }))).toEqual([]);
+    expect(cursors(seen)).toEqual(['turn_1:seq_9']);
+  });
+
+  test('ends by 204 where the terminal status was not asked for', async () => {
+    const { client, seen } = await clientOf((response, _, number) => {
+      if (number === 1) response.writeHead(204).end();
+      else {
+        begin(response, envelope(delta(1)));
+        response.end();
+      }
+    });
+    expect(await all(client.sessions.stream('ses_1', { types: ['message.chunk'] }))).toEqual(['1:1']);
+    expect(seen).toHaveLength(2);
+  });
+
+  test('left by break ends the request, and iterated over again goes on where it was', async () => {
+    const closed = Promise.withResolvers<void>();
+    const { client, seen } = await clientOf((response, _, number) => {
+      if (number === 0) {
+        response.on('close', closed.resolve);
+        begin(response, envelope(delta(1)), envelope(delta(2)));
+      } else begin(response, envelope(delta(2)), envelope(completed(3)));
+    });
+    const stream = client.sessions.stream('ses_1');
+    for await (const _ of stream) break;
+    await closed.promise;
+    expect(await all(stream)).toEqual(['1:2', '1:3']);
+    expect(cursors(seen)).toEqual([null, 'turn_1:seq_1']);
+  });
+});
+
+describe('a lost connection', () => {
+  test('is taken up after the last cursor: cut between events, within one, within a character, or ended', async () => {
+    const chunk = (seq: number): Chunk => ({ ...delta(seq), delta: 'é€😀' }) as Chunk;
+    const half = (one: Envelope, lost: number) => Buffer.from(text(one)).subarray(0, -lost);
+    const insideCharacter = Buffer.from(text(envelope(chunk(3)))).indexOf('😀') + 2;
+    const { client, seen, pauses } = await clientOf((response, _, number) => {
+      if (number === 0) {
+        begin(response, envelope(chunk(1)));
+        breakOff(response);
+      } else if (number === 1) {
+        begin(response, envelope(chunk(2)));
+        response.write(half(envelope(chunk(3)), 1));
+        breakOff(response);
+      } else if (number === 2) {
+        begin(response);
+        response.write(Buffer.from(text(envelope(chunk(3)))).subarray(0, insideCharacter));
+        response.end();
+      } else begin(response, envelope(chunk(3)), envelope(completed(4)));
+    });
+    expect(await all(client.sessions.stream('ses_1'))).toEqual(['1:1', '1:2', '1:3', '1:4']);
+    expect(cursors(seen)).toEqual([null, 'turn_1:seq_1', 'turn_1:seq_2', 'turn_1:seq_2']);
+    expect(pauses).toHaveLength(3);
+  });
+
+  test('gives nothing twice, though the service repeats or regroups what was seen', async () => {
+    const { client } = await clientOf((response, _, number) => {
+      if (number === 0) {
+        begin(response, envelope(delta(1)), envelope(delta(2)));
+        breakOff(response);
+      } else {
+        begin(
+          response,
+          envelope(delta(1), delta(2)),
+          envelope(delta(2), delta(3)),
+          envelope({ ...completed(1), turn: 2 }),
+        );
+      }
+    });
+    expect(await all(client.sessions.stream('ses_1'))).toEqual(['1:1', '1:2', '1:3', '2:1']);
+  });
+
+  test('waits for a service that restarts: refused, 503 with Retry-After, 502 of a proxy', async () => {
+    const { client, pauses } = await clientOf((response, _, number) => {
+      if (number === 0) {
+        begin(response, envelope(delta(1)));
+        breakOff(response);
+      } else if (number === 1) response.socket?.destroy();
+      else if (number === 2) problem(response, 503, 'unavailable', { 'retry-after': '5' });
+      else if (number === 3) response.writeHead(502).end('bad gateway');
+      else begin(response, envelope(completed(2)));
+    });
+    expect(await all(client.sessions.stream('ses_1'))).toEqual(['1:1', '1:2']);
+    expect(pauses).toHaveLength(4);
+    expect(pauses[2]).toBe(5000);
+    for (const pause of pauses) expect(pause).toBeGreaterThanOrEqual(250);
+  });
+
+  test('is noticed by silence alone: three ticks without a byte, not two', async () => {
+    const ticks: (() => void)[] = [];
+    let nextTick = Promise.withResolvers<void>();
+    const sleep: Sleep = (ms, signal) => {
+      if (ms !== timeoutMs && ms !== 10_000) return Promise.resolve();
+      return new Promise((resolve, reject) => {
+        signal?.addEventListener('abort', () => reject(signal.reason));
+        if (ms !== 10_000) return;
+        ticks.push(resolve);
+        nextTick.resolve();
+      });
+    };
+    const tick = async () => {
+      await nextTick.promise;
+      nextTick = Promise.withResolvers();
+      ticks.pop()!();
+    };
+    const first = Promise.withResolvers<ServerResponse>();
+    const closed = Promise.withResolvers<void>();
+    const { client, seen } = await clientOf(
+      (response, _, number) => {
+        if (number === 0) {
+          response.on('close', closed.resolve);
+          begin(response, envelope(delta(1)));
+          first.resolve(response);
+        } else begin(response, envelope(completed(3)));
+      },
+      { sleep },
+    );
+    const iterator = client.sessions.stream('ses_1')[Symbol.asyncIterator]();
+    expect((await iterator.next()).value?.cursor).toBe('turn_1:seq_1');
+    // Heard since it began; then two silent ticks; then another envelope: still the first connection.
+    await tick();
+    await tick();
+    await tick();
+    (await first.promise).write(text(envelope(delta(2))));
+    expect((await iterator.next()).value?.cursor).toBe('turn_1:seq_2');
+    expect(seen).toHaveLength(1);
+    const next = iterator.next();
+    for (let count = 0; count < 4; count++) await tick();
+    await closed.promise;
+    expect((await next).value?.cursor).toBe('turn_1:seq_3');
+    expect(cursors(seen)).toEqual([null, 'turn_1:seq_2']);
+  });
+
+  test('is given up after 32 attempts in a row that brought nothing, not after 100 that brought something', async () => {
+    const away = await clientOf((response, _, number) => {
+      if (number === 0) {
+        begin(response, envelope(delta(1)));
+        breakOff(response);
+      } else problem(response, 503, 'unavailable');
+    });
+    await expect(all(away.client.sessions.stream('ses_1'))).rejects.toMatchObject({ status: 503 });
+    expect(away.seen).toHaveLength(33);
+
+    const flapping = await clientOf((response, _, number) => {
+      begin(response, envelope(number === 100 ? completed(2) : delta(1)));
+      response.end();
+    });
+    expect(await all(flapping.client.sessions.stream('ses_1'))).toEqual(['1:1', '1:2']);
+  });
+});
+
+describe('a stream fails', () => {
+  const refuse: Answer = (response) => problem(response, 404, 'not_found');
+
+  test('at once with a 4xx, and with what any call fails with before it began', async () => {
+    const missing = await clientOf(refuse);
+    await expect(all(missing.client.sessions.stream('ses_1'))).rejects.toThrow(NotFoundError);
+    expect(missing.seen).toHaveLength(1);
+    const away = await clientOf((response) => problem(response, 503, 'unavailable'));
+    await expect(all(away.client.sessions.stream('ses_1'))).rejects.toMatchObject({ status: 503 });
+    expect(away.seen).toHaveLength(3);
+  });
+
+  test('with a 4xx also when it is taken up again', async () => {
+    const { client, seen } = await clientOf((response, _, number) => {
+      if (number > 0) return problem(response, 401, 'token_rotated');
+      begin(response, envelope(delta(1)));
+      breakOff(response);
+    });
+    await expect(all(client.sessions.stream('ses_1'))).rejects.toMatchObject({ code: 'token_rotated' });
+    expect(seen).toHaveLength(2);
+  });
+
+  test('where something else than a stream answers, or an event is not JSON', async () => {
+    const page = await clientOf((response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>'));
+    await expect(all(page.client.sessions.stream('ses_1'))).rejects.toMatchObject({ code: 'unexpected_response' });
+    const bad = await clientOf((response) => {
+      begin(response);
+      response.write('event: session.chunks\ndata: {"a\n\n');
+    });
+    await expect(all(bad.client.sessions.stream('ses_1'))).rejects.toMatchObject({ code: 'unexpected_response' });
+  });
+
+  test('with the signal’s reason when it aborts, waiting for a chunk or between connections', async () => {
+    const reason = new Error('enough');
+    const closed = Promise.withResolvers<void>();
+    const waiting = new AbortController();
+    const { client } = await clientOf((response) => {
+      response.on('close', closed.resolve);
+      begin(response, envelope(delta(1)));
+    });
+    const iterator = client.sessions.stream('ses_1', {}, { signal: waiting.signal })[Symbol.asyncIterator]();
+    await iterator.next();
+    const next = iterator.next();
+    waiting.abort(reason);
+    await expect(next).rejects.toBe(reason);
+    await closed.promise;
+
+    const between = new AbortController();
+    const lost = await clientOf((response, _, number) => {
+      if (number === 1) between.abort(reason);
+      begin(response, envelope(delta(1)));
+      response.end();
+    });
+    await expect(all(lost.client.sessions.stream('ses_1', {}, { signal: between.signal }))).rejects.toBe(reason);
+  });
+});
