@@ -1,6 +1,7 @@
 // What every part of the service is handed.
 import type { Db } from './db/db.ts';
 import type { Egress } from './egress/egress.ts';
+import type { Live } from './journal/live.ts';
 import type { Clock } from './lib/clock.ts';
 import type { Log } from './lib/log.ts';
 import type { Vault } from './vault/vault.ts';
@@ -12,5 +13,6 @@ export interface Platform {
   readonly log: Log;
   readonly vault: Vault;
   readonly wake: Wake;
+  readonly live: Live;
   readonly egress: Egress;
 }

@@ -3,7 +3,8 @@
 // then what the domain function refuses.
 import { type IncomingMessage, METHODS } from 'node:http';
 import { type Route, type RouteName, routes } from '@signalbox/contract';
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import sql from 'sql-template-tag';
 import { Compile } from 'typebox/compile';
 import type { JournalStream } from '../journal/live.ts';
 import { createAuthenticator } from '../keys/authenticate.ts';
@@ -52,7 +53,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   let closing = false;
 
   const app = Fastify({
-    loggerInstance: platform.log as never,
+    loggerInstance: platform.log as FastifyBaseLogger,
     disableRequestLogging: true,
     genReqId: () => formatId('req', newUuid()),
     requestIdHeader: false,
@@ -240,7 +241,7 @@ function addPages(app: FastifyInstance, platform: Platform, version: string): vo
   app.get('/', async (_, reply) => reply.redirect('/docs'));
   app.get('/healthz', async () => ({ status: 'alive' }));
   app.get('/readyz', async () => {
-    await platform.db.query({ text: 'select 1', values: [] } as never);
+    await platform.db.query(sql`select 1`);
     return { status: 'ready' };
   });
 }

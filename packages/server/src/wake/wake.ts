@@ -20,8 +20,11 @@ export type Topic = 'runnable' | 'inbox' | 'journal' | 'subscription';
 export interface Wake {
   /** Tells this node at once and the others soon. `id` is a Session's, or an organization's for `subscription`. */
   publish(topic: Topic, id: string): void;
-  /** Returns the way to stop. `listener` must not throw. An undefined id: anything may have happened, look everywhere. */
-  subscribe(topic: Topic, listener: (id: string | undefined) => void): () => void;
+  /**
+   * Returns the way to stop. `listener` must not throw. An undefined id: anything may have happened, look everywhere.
+   * `here`: it was published on this node.
+   */
+  subscribe(topic: Topic, listener: (id: string | undefined, here: boolean) => void): () => void;
   close(): Promise<void>;
 }
 
@@ -65,10 +68,10 @@ export function createWake({ db, log, clock, acrossNodes }: WakeOptions): Wake {
     if (from === origin) return;
     for (const hint of hints) {
       if (hint === '*') {
-        for (const topic of local.eventNames()) local.emit(topic, undefined);
+        for (const topic of local.eventNames()) local.emit(topic, undefined, false);
       } else {
         const [topic, id] = hint.split(':');
-        local.emit(topic!, id);
+        local.emit(topic!, id, false);
       }
     }
   }
@@ -97,7 +100,7 @@ export function createWake({ db, log, clock, acrossNodes }: WakeOptions): Wake {
   const listening = acrossNodes ? listen() : Promise.resolve();
   return {
     publish(topic, id) {
-      local.emit(topic, id);
+      local.emit(topic, id, true);
       if (!acrossNodes) return;
       gathered.add(`${topic}:${id}`);
       sending ??= send();

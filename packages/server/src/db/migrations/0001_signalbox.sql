@@ -135,11 +135,15 @@ create table sessions (
   tool_calls integer not null default 0,
   -- Model calls that answered or failed, so that the scripted model knows its place also after a crash.
   model_calls integer not null default 0,
-  -- Webhooks: whether chunks wait, what the subscription has acknowledged, and the delivery under way.
+  -- Webhooks: whether chunks wait, the delivery under way, and the position that it or the next one starts behind: what
+  -- stands before was acknowledged, given up or not asked for.
   delivery_due boolean not null default false,
   delivered_turn integer not null default 0,
   delivered_seq bigint not null default 0,
   delivery_id uuid,
+  -- The cursor that a receiver acknowledged last, and of which subscription: another one has not seen it.
+  acknowledged_cursor text,
+  acknowledged_subscription_id uuid,
   created_at timestamptz not null,
   updated_at timestamptz not null,
   ended_at timestamptz,
@@ -160,7 +164,7 @@ create table segments (
   seq_to bigint not null,
   seq_from bigint not null,
   body text not null,
-  created_at timestamptz not null default now(),
+  created_at timestamptz not null,
   primary key (organization_id, session_id, turn, seq_to)
 );
 
@@ -169,7 +173,7 @@ create table session_inbox (
   organization_id uuid not null,
   session_id uuid not null,
   inbox_id uuid not null,
-  kind text not null check (kind in ('message', 'approval', 'tool_result', 'close')),
+  kind text not null check (kind in ('message', 'approval', 'tool_result')),
   body jsonb not null,
   created_at timestamptz not null,
   primary key (organization_id, session_id, inbox_id),
@@ -254,6 +258,8 @@ create table webhook_subscriptions (
   confirmed_secret_version integer,
   -- The node that sends for it; see workers.
   worker_id uuid,
+  -- Moves on with each claim and each change: a node that knows an older one fixes no delivery and skips no chunk.
+  epoch integer not null default 0,
   created_at timestamptz not null,
   updated_at timestamptz not null,
   last_success_at timestamptz,
@@ -273,6 +279,7 @@ create table webhook_deliveries (
   agent_id uuid not null,
   -- What the receiver had acknowledged before, as a cursor; empty for a Session's first.
   previous_cursor text not null,
+  -- The range of chunks: from is the position before its first, to that of its last.
   from_turn integer not null,
   from_seq bigint not null,
   to_turn integer not null,
@@ -283,14 +290,19 @@ create table webhook_deliveries (
   status text not null check (status in ('pending', 'succeeded', 'exhausted', 'cancelled')),
   attempts jsonb not null default '[]',
   attempt_count integer not null default 0,
+  -- How many waits of the retry schedule it has used; not every attempt costs one.
+  retries integer not null default 0,
+  -- Only while it waits for a retry.
   next_attempt_at timestamptz,
-  -- The exact bytes, kept from the first failure on.
+  -- The exact bytes, kept from the first failure to the end.
   body text,
   created_at timestamptz not null,
   finished_at timestamptz,
   primary key (organization_id, delivery_id)
-);
-create index webhook_deliveries_retry on webhook_deliveries (next_attempt_at) where status = 'pending';
+) with (fillfactor = 60);
+-- Neither index holds what the success of a first attempt changes, so that it is a heap-only update.
+create index webhook_deliveries_retry on webhook_deliveries (organization_id, webhook_subscription_id, next_attempt_at)
+  where next_attempt_at is not null;
 create index webhook_deliveries_by_subscription
   on webhook_deliveries (organization_id, webhook_subscription_id, delivery_id);
 

@@ -1,0 +1,243 @@
+// Agents (api.md section 3). Every change makes a new version; a version never changes, so whoever has read one may keep it.
+import type { Agent, Input, Model, Result, Tool } from '@signalbox/contract';
+import sql, { empty, type Sql } from 'sql-template-tag';
+import type { Db, Queryable, Tx } from '../db/db.ts';
+import { changesBetween, recordEvent } from '../events/record.ts';
+import { ApiError, notFound } from '../lib/api-error.ts';
+import { type Context, inTransaction } from '../lib/context.ts';
+import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
+import { pageOf, pageRequest } from '../lib/page.ts';
+import { checkDefinition } from './definition.ts';
+
+/** What a version fixes. */
+export interface Definition {
+  name: string;
+  description: string;
+  model: Model;
+  instructions: string;
+  tools: Tool[];
+  limits: Agent['limits'];
+  metadata: Agent['metadata'];
+}
+
+interface Row {
+  agentId: string;
+  version: number;
+  definition: Definition;
+  createdAt: Date;
+  updatedAt: Date;
+  archivedAt: Date | null;
+}
+
+const defaultLimits: Agent['limits'] = { maxStepsPerTurn: 20, maxOutputTokens: null };
+const definitionFields = ['name', 'description', 'model', 'instructions', 'tools', 'limits', 'metadata'] as const;
+
+/** 400 where tools or model are not whole, 422 `url_not_allowed` where a URL of theirs may not be reached. */
+export async function createAgent(ctx: Context, input: Input<'createAgent'>): Promise<Result<'createAgent'>> {
+  const definition: Definition = {
+    name: input.name,
+    description: input.description ?? '',
+    model: modelOf(input.model),
+    instructions: input.instructions ?? '',
+    tools: input.tools ?? [],
+    limits: { ...defaultLimits, ...input.limits },
+    metadata: input.metadata ?? {},
+  };
+  checkDefinition(definition, ctx.egress);
+  const now = ctx.clock.now();
+  const row: Row = { agentId: newUuid(), version: 1, definition, createdAt: now, updatedAt: now, archivedAt: null };
+  await inTransaction(ctx, async (tx) => {
+    await Promise.all([
+      tx.query(sql`
+        insert into agents (organization_id, agent_id, version, created_at, updated_at)
+        values (${ctx.organizationId}, ${row.agentId}, 1, ${now}, ${now})`),
+      tx.query(insertVersion(ctx.organizationId, row)),
+      tx.query(
+        recordEvent(ctx, now, {
+          type: 'agent.created',
+          resource: resourceOf(row.agentId),
+          changes: { name: [null, definition.name] },
+        }),
+      ),
+    ]);
+  });
+  return { agent: view(row) };
+}
+
+/** Newest first, in their newest versions. */
+export async function listAgents(ctx: Context, input: Input<'listAgents'>): Promise<Result<'listAgents'>> {
+  const request = pageRequest(`agents:${ctx.organizationId}`, input);
+  const rows = await ctx.db.query<Row>(sql`
+    ${selectAgents()}
+    where a.organization_id = ${ctx.organizationId}
+      and a.archived_at is ${input.archived ? sql`not null` : sql`null`}
+      ${request.after === undefined ? empty : sql`and a.agent_id < ${request.after}`}
+    order by a.agent_id desc limit ${request.limit + 1}`);
+  return pageOf(request, rows, (row) => row.agentId, view);
+}
+
+/** Also an archived one. */
+export async function getAgent(ctx: Context, input: Input<'getAgent'>): Promise<Result<'getAgent'>> {
+  return { agent: view(await readAgent(ctx.db, ctx.organizationId, uuidOf('agt', input.agentId))) };
+}
+
+/** Newest first. */
+export async function listAgentVersions(
+  ctx: Context,
+  input: Input<'listAgentVersions'>,
+): Promise<Result<'listAgentVersions'>> {
+  const request = pageRequest(`agent_versions:${ctx.organizationId}:${input.agentId}`, input);
+  const agent = await readAgent(ctx.db, ctx.organizationId, uuidOf('agt', input.agentId));
+  const rows = await ctx.db.query<{ version: number; definition: Definition; updatedAt: Date }>(sql`
+    select version, definition, created_at as "updatedAt" from agent_versions
+    where organization_id = ${ctx.organizationId} and agent_id = ${agent.agentId}
+      ${request.after === undefined ? empty : sql`and version < ${Number(request.after)}`}
+    order by version desc limit ${request.limit + 1}`);
+  return pageOf(
+    request,
+    rows,
+    (row) => String(row.version),
+    (row) => view({ ...agent, ...row }),
+  );
+}
+
+/** A new version where anything differs; nothing to change is no change. */
+export async function updateAgent(ctx: Context, input: Input<'updateAgent'>): Promise<Result<'updateAgent'>> {
+  return inTransaction(ctx, async (tx) => {
+    const before = await lockAgent(tx, ctx, input.agentId);
+    if (before.archivedAt) throw new ApiError('agent_archived', 'An archived agent does not change any more.');
+    const definition: Definition = {
+      name: input.name ?? before.definition.name,
+      description: input.description ?? before.definition.description,
+      model: input.model === undefined ? before.definition.model : modelOf(input.model),
+      instructions: input.instructions ?? before.definition.instructions,
+      tools: input.tools ?? before.definition.tools,
+      limits: { ...before.definition.limits, ...input.limits },
+      metadata: input.metadata ?? before.definition.metadata,
+    };
+    const changes = changesBetween(before.definition, definition, definitionFields);
+    if (!changes) return { agent: view(before) };
+    checkDefinition(definition, ctx.egress);
+    const now = ctx.clock.now();
+    const row: Row = { ...before, version: before.version + 1, definition, updatedAt: now };
+    await Promise.all([
+      tx.query(insertVersion(ctx.organizationId, row)),
+      tx.query(sql`
+        update agents set version = ${row.version}, updated_at = ${now}
+        where organization_id = ${ctx.organizationId} and agent_id = ${row.agentId}`),
+      tx.query(
+        recordEvent(ctx, now, {
+          type: 'agent.updated',
+          resource: resourceOf(row.agentId),
+          changes: { version: [before.version, row.version], ...changes },
+        }),
+      ),
+    ]);
+    return { agent: view(row) };
+  });
+}
+
+/** New Sessions and messages are refused from then on; a turn under way ends as usual. Archived again: the same answer. */
+export async function archiveAgent(ctx: Context, input: Input<'archiveAgent'>): Promise<Result<'archiveAgent'>> {
+  return inTransaction(ctx, async (tx) => {
+    const row = await lockAgent(tx, ctx, input.agentId);
+    if (!row.archivedAt) {
+      const now = ctx.clock.now();
+      await Promise.all([
+        tx.query(sql`
+          update agents set archived_at = ${now}, updated_at = ${now}
+          where organization_id = ${ctx.organizationId} and agent_id = ${row.agentId}`),
+        tx.query(recordEvent(ctx, now, { type: 'agent.archived', resource: resourceOf(row.agentId) })),
+      ]);
+    }
+    return { agentId: formatId('agt', row.agentId), deleted: true };
+  });
+}
+
+/** The newest version's number; 404 where there is no such Agent, 409 `agent_archived` where it takes no new work. */
+export async function currentVersion(tx: Queryable, organizationId: string, agentId: string): Promise<number> {
+  const [agent] = await tx.query<{ version: number; archived: boolean }>(sql`
+    select version, archived_at is not null as archived from agents
+    where organization_id = ${organizationId} and agent_id = ${agentId} for key share`);
+  if (!agent) throw notFound('agent');
+  if (agent.archived)
+    throw new ApiError('agent_archived', 'The agent is archived and takes no new sessions or messages.');
+  return agent.version;
+}
+
+// Versions never change, so they may be kept; the bound is on memory alone.
+const MAX_KEPT_VERSIONS = 1_000;
+
+/** Reads definitions by version, and keeps them. */
+export function createDefinitions(db: Db) {
+  const kept = new Map<string, Definition>();
+  return async (organizationId: string, agentId: string, version: number): Promise<Definition> => {
+    const key = `${agentId} ${version}`;
+    const known = kept.get(key);
+    if (known) return known;
+    const [row] = await db.query<{ definition: Definition }>(sql`
+      select definition from agent_versions
+      where organization_id = ${organizationId} and agent_id = ${agentId} and version = ${version}`);
+    if (!row) throw new Error('A session names an agent version that is not there');
+    if (kept.size >= MAX_KEPT_VERSIONS) kept.delete(kept.keys().next().value!);
+    kept.set(key, row.definition);
+    return row.definition;
+  };
+}
+
+async function lockAgent(tx: Tx, ctx: Context, agentId: string): Promise<Row> {
+  // The row of the Agent alone is locked; its versions never change.
+  return readAgent(tx, ctx.organizationId, uuidOf('agt', agentId), sql`for no key update of a`);
+}
+
+async function readAgent(db: Queryable, organizationId: string, agentId: string, lock: Sql = empty): Promise<Row> {
+  const [row] = await db.query<Row>(sql`
+    ${selectAgents()} where a.organization_id = ${organizationId} and a.agent_id = ${agentId} ${lock}`);
+  if (!row) throw notFound('agent');
+  return row;
+}
+
+function selectAgents(): Sql {
+  return sql`
+    select a.agent_id as "agentId", a.version, v.definition, a.created_at as "createdAt", a.updated_at as "updatedAt",
+      a.archived_at as "archivedAt"
+    from agents a
+    join agent_versions v
+      on v.organization_id = a.organization_id and v.agent_id = a.agent_id and v.version = a.version`;
+}
+
+function insertVersion(organizationId: string, row: Row): Sql {
+  return sql`
+    insert into agent_versions (organization_id, agent_id, version, definition, created_at)
+    values (${organizationId}, ${row.agentId}, ${row.version}, ${JSON.stringify(row.definition)}, ${row.updatedAt})`;
+}
+
+/** `provider/model` is short for an object; the model's own name may hold further slashes. */
+function modelOf(model: Model | string): Model {
+  if (typeof model !== 'string') return model;
+  const slash = model.indexOf('/');
+  return { provider: model.slice(0, slash) as Model['provider'], model: model.slice(slash + 1) };
+}
+
+function resourceOf(agentId: string) {
+  return { type: 'agent', id: formatId('agt', agentId) };
+}
+
+function view(row: Row): Agent {
+  const { definition } = row;
+  return {
+    agentId: formatId('agt', row.agentId),
+    version: row.version,
+    name: definition.name,
+    description: definition.description,
+    model: definition.model,
+    instructions: definition.instructions,
+    tools: definition.tools,
+    limits: definition.limits,
+    outputSchema: null,
+    metadata: definition.metadata,
+    createdAt: row.createdAt.toISOString(),
+    updatedAt: row.updatedAt.toISOString(),
+    archivedAt: row.archivedAt?.toISOString() ?? null,
+  };
+}

@@ -1,0 +1,57 @@
+// A body for every operation that takes one, as the OpenAPI document and the reference page show it. A test holds each
+// against the contract's schema.
+import type { RouteName } from '@signalbox/contract';
+
+export const bodyExamples: Partial<Record<RouteName, unknown>> = {
+  createKey: { name: 'Billing', permission: 'write', expiresAt: '2030-01-31T00:00:00.000Z' },
+  updateKey: { name: 'Billing, nightly', metadata: { team: 'payments' } },
+  createAgent: {
+    name: 'Refunds',
+    model: {
+      provider: 'scripted',
+      model: 'demo',
+      settings: {
+        script: [
+          { text: 'I will refund it.', toolCalls: [{ name: 'refund', input: { orderId: '1041', amount: 20 } }] },
+          { text: 'Done: {{lastToolResult}}' },
+        ],
+      },
+    },
+    instructions: 'You answer customers of a shop.',
+    tools: [
+      {
+        type: 'http',
+        name: 'refund',
+        description: 'Refunds an order.',
+        inputSchema: {
+          type: 'object',
+          properties: { orderId: { type: 'string' }, amount: { type: 'number' } },
+          required: ['orderId', 'amount'],
+        },
+        request: {
+          method: 'POST',
+          url: 'https://payments.example.com/orders/{{input.orderId}}/refunds',
+          headers: { authorization: 'Bearer {{secrets.PAYMENTS_TOKEN}}' },
+          body: { amount: '{{input.amount}}' },
+        },
+        approval: 'always',
+      },
+    ],
+  },
+  updateAgent: { instructions: 'You answer customers of a shop, in one sentence.' },
+  createEnvironment: { name: 'preview' },
+  setSecret: { value: 'the secret itself', allowedHosts: ['payments.example.com'] },
+  openSession: {
+    agentId: 'agt_01k9xq3v7gf3pbt8zn5e6m2r4c',
+    environment: 'production',
+    input: 'Please refund order 1041.',
+    metadata: { customer: '17' },
+  },
+  updateSession: { metadata: { customer: '17', ticket: 'T-204' } },
+  sendMessage: { content: 'And tell me when it is done.', onBusy: 'queue' },
+  sendToolResult: { toolCallId: 'call_01k9xq3v7gf3pbt8zn5e6m2r4c', output: { temperature: 21 } },
+  resolveApproval: { decision: 'approved', reason: 'Checked the order.', onBehalfOf: 'mara@example.com' },
+  createWebhookSubscription: { environment: 'production', url: 'https://example.com/hooks/signalbox' },
+  updateWebhookSubscription: { status: 'paused' },
+  rotateWebhookSecret: { gracePeriodSeconds: 3600 },
+};

@@ -1,0 +1,206 @@
+// The live stream of a Session: what is committed from a cursor on, for as long as more can follow.
+//
+// A reader subscribes first, then reads from its cursor, then drains what came meanwhile and skips what it has seen. What is
+// committed on this node is handed to it directly; each hand-over names the position before it, and a reader that sees a gap
+// reads the journal again. So does one that was too slow (what waits for it is bounded), one that heard of a commit on
+// another node, and one that the poll finds behind: the net under lost wake-ups.
+import type { ChunkType, Input } from '@signalbox/contract';
+import sql from 'sql-template-tag';
+import type { Context } from '../lib/context.ts';
+import { uuidOf } from '../lib/ids.ts';
+import type { Platform } from '../platform.ts';
+import { comparePositions, formatCursor, type Position } from './cursor.ts';
+import { type Head, positionAfter, readHead, readSegments, typesOf } from './read.ts';
+import { chunksOf, envelopeOf, type Segment } from './segment.ts';
+
+/** An envelope as text, with the cursor that it carries. */
+export interface StreamEvent {
+  cursor: string;
+  json: string;
+}
+
+export interface JournalStream {
+  /** Ends after the terminal status, or when the signal is aborted. */
+  read(signal: AbortSignal): AsyncGenerator<StreamEvent>;
+}
+
+export interface Live {
+  /** Called after each commit on this node; `previous` is where the journal ended before. */
+  committed(sessionId: string, previous: Position, segments: readonly Segment[]): void;
+  follow(head: Head, after: Position, types: ReadonlySet<ChunkType> | undefined): JournalStream;
+  start(): void;
+  stop(): Promise<void>;
+}
+
+/** A commit on its way to readers; its text is made once for all of those who want every type. */
+interface Handover {
+  previous: Position;
+  segment: Segment;
+  event?: StreamEvent;
+}
+
+interface Reader {
+  head: Head;
+  at: Position;
+  queue: Handover[];
+  /** The queue does not tell all: read the journal. */
+  behind: boolean;
+  notify: () => void;
+}
+
+const POLL_MS = 1_000;
+const READ_SEGMENTS = 200;
+// What waits for one slow reader; past it the reader is told to read the journal when it is ready.
+const MAX_QUEUE = 256;
+
+/** The answer of the stream route: undefined where nothing can follow the cursor. Throws 404 and `invalid_cursor`. */
+export async function streamSession(ctx: Context, input: Input<'streamSession'>): Promise<JournalStream | undefined> {
+  const head = await readHead(ctx.db, ctx.organizationId, uuidOf('ses', input.sessionId));
+  const after = positionAfter(input.cursor, head);
+  if (head.ended && comparePositions(after, head.position) === 0) return undefined;
+  return ctx.live.follow(head, after, typesOf(input));
+}
+
+export function createLive({ db, wake, clock, log }: Pick<Platform, 'db' | 'wake' | 'clock' | 'log'>): Live {
+  const readersOf = new Map<string, Set<Reader>>();
+  const stopping = new AbortController();
+  let polling: Promise<void> | undefined;
+  let unsubscribe = () => {};
+
+  function committed(sessionId: string, previous: Position, segments: readonly Segment[]): void {
+    const readers = readersOf.get(sessionId);
+    if (!readers) return;
+    let before = previous;
+    for (const segment of segments) {
+      const handover: Handover = { previous: before, segment };
+      for (const reader of readers) {
+        if (reader.behind) continue;
+        reader.queue.push(handover);
+        if (reader.queue.length > MAX_QUEUE) markBehind(reader);
+      }
+      before = { turn: segment.turn, seq: segment.seqTo };
+    }
+    for (const reader of readers) reader.notify();
+  }
+
+  function markBehind(reader: Reader): void {
+    reader.behind = true;
+    reader.queue = [];
+    reader.notify();
+  }
+
+  async function* read(
+    head: Head,
+    after: Position,
+    types: ReadonlySet<ChunkType> | undefined,
+    signal: AbortSignal,
+  ): AsyncGenerator<StreamEvent> {
+    let woken = Promise.withResolvers<void>();
+    const reader: Reader = { head, at: after, queue: [], behind: true, notify: () => woken.resolve() };
+    const readers = readersOf.get(head.sessionId) ?? new Set();
+    readersOf.set(head.sessionId, readers.add(reader));
+    signal.addEventListener('abort', reader.notify, { once: true });
+    try {
+      while (!signal.aborted) {
+        woken = Promise.withResolvers();
+        if (reader.behind) {
+          reader.behind = false;
+          yield* catchUp(reader);
+        }
+        const handovers = reader.queue;
+        reader.queue = [];
+        for (const handover of handovers) {
+          if (reader.behind) break;
+          if (comparePositions(handover.previous, reader.at) > 0) {
+            reader.behind = true;
+          } else {
+            yield* show(reader, handover.segment, handover);
+          }
+        }
+        if (ended(reader)) return;
+        if (!reader.behind && reader.queue.length === 0) await woken.promise;
+      }
+    } finally {
+      readers.delete(reader);
+      if (readers.size === 0) readersOf.delete(head.sessionId);
+    }
+
+    async function* catchUp(of: Reader): AsyncGenerator<StreamEvent> {
+      let segments: Segment[];
+      do {
+        segments = await readSegments(db, head.organizationId, head.sessionId, of.at, READ_SEGMENTS);
+        for (const segment of segments) yield* show(of, segment);
+      } while (segments.length === READ_SEGMENTS && !signal.aborted);
+    }
+
+    function* show(of: Reader, segment: Segment, handover?: Handover): Generator<StreamEvent> {
+      const end = { turn: segment.turn, seq: segment.seqTo };
+      if (comparePositions(end, of.at) <= 0) return;
+      const whole = comparePositions({ turn: segment.turn, seq: segment.seqFrom - 1 }, of.at) >= 0;
+      const shared = whole && !types ? handover : undefined;
+      const event = shared?.event ?? eventOf(segment, of.at);
+      if (shared && event) shared.event = event;
+      of.at = end;
+      if (isTerminal(segment)) of.head = { ...of.head, ended: true, position: end };
+      if (event) yield event;
+    }
+
+    function eventOf(segment: Segment, from: Position): StreamEvent | undefined {
+      const chunks = chunksOf(segment, from, types);
+      if (chunks.length === 0) return undefined;
+      const end = { turn: segment.turn, seq: segment.seqTo };
+      return { cursor: formatCursor(end), json: JSON.stringify(envelopeOf(head, end, segment.createdAt, chunks)) };
+    }
+  }
+
+  async function poll(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await clock.sleep(POLL_MS, stopping.signal).catch(() => {});
+      const heads = [...readersOf.values()].flatMap(([reader]) => (reader ? [reader.head] : []));
+      if (heads.length === 0 || stopping.signal.aborted) continue;
+      try {
+        const rows = await db.query<{ sessionId: string; turn: number; nextSeq: number }>(sql`
+          select session_id as "sessionId", turn, next_seq as "nextSeq" from sessions
+          where organization_id = any(${[...new Set(heads.map((head) => head.organizationId))]}::uuid[])
+            and session_id = any(${heads.map((head) => head.sessionId)}::uuid[])`);
+        for (const { sessionId, turn, nextSeq } of rows) {
+          for (const reader of readersOf.get(sessionId) ?? []) {
+            const waiting = reader.queue.length > 0 || reader.behind;
+            if (!waiting && comparePositions(reader.at, { turn, seq: nextSeq - 1 }) < 0) markBehind(reader);
+          }
+        }
+      } catch (error) {
+        log.warn({ err: error }, 'could not look for lost wake-ups of streams');
+      }
+    }
+  }
+
+  return {
+    committed,
+    follow: (head, after, types) => ({ read: (signal) => read(head, after, types, signal) }),
+    start() {
+      unsubscribe = wake.subscribe('journal', (sessionId, here) => {
+        if (here) return;
+        const woken = sessionId === undefined ? readersOf.values() : [readersOf.get(sessionId) ?? []];
+        for (const readers of woken) for (const reader of readers) markBehind(reader);
+      });
+      polling = poll();
+    },
+    async stop() {
+      unsubscribe();
+      stopping.abort();
+      await polling;
+    },
+  };
+}
+
+function ended(reader: Reader): boolean {
+  return reader.head.ended && comparePositions(reader.at, reader.head.position) >= 0;
+}
+
+/** The terminal status is a Session's last chunk (api.md section 6). */
+function isTerminal(segment: Segment): boolean {
+  if (!segment.body.includes('"session.status"')) return false;
+  const last = (JSON.parse(segment.body) as unknown[]).at(-1) as { type?: string; status?: string };
+  return last.type === 'session.status' && ['completed', 'failed', 'cancelled'].includes(last.status ?? '');
+}

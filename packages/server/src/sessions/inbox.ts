@@ -1,0 +1,58 @@
+// The inbox of a Session: what API calls leave for the worker that holds it, and messages queued for a later turn.
+//
+// The row's own `inbox` counts what waits: a worker about to park makes its update conditional on the count it knows, and so
+// sees what came at the same moment.
+import type { MessagePart } from '@signalbox/contract';
+import sql, { type Sql } from 'sql-template-tag';
+import type { Queryable, Tx } from '../db/db.ts';
+import { newUuid } from '../lib/ids.ts';
+import type { Platform } from '../platform.ts';
+import type { SessionRow } from './session.ts';
+
+/** What waits: a message for a turn of its own, or a change of an operation that is to be shown. */
+export type InboxBody =
+  | { kind: 'message'; content: MessagePart[] }
+  | { kind: 'approval'; operationId: string; decision: 'approved' | 'denied'; reason?: string }
+  | { kind: 'tool_result'; operationId: string };
+
+export type InboxEntry = InboxBody & { inboxId: string };
+
+/** Leaves something for the Session; the caller holds the row's lock. The id of a message is its message id. */
+export async function leaveInInbox(
+  tx: Tx,
+  row: SessionRow,
+  { kind, ...body }: InboxBody,
+  { wake, now }: { wake: Platform['wake']; now: Date },
+): Promise<string> {
+  const inboxId = newUuid();
+  await Promise.all([
+    tx.query(sql`
+      insert into session_inbox (organization_id, session_id, inbox_id, kind, body, created_at)
+      values (${row.organizationId}, ${row.sessionId}, ${inboxId}, ${kind}, ${JSON.stringify(body)}, ${now})`),
+    tx.query(sql`
+      update sessions set inbox = inbox + 1
+      where organization_id = ${row.organizationId} and session_id = ${row.sessionId}`),
+  ]);
+  row.inbox += 1;
+  tx.afterCommit(() => wake.publish('inbox', row.sessionId));
+  return inboxId;
+}
+
+/** What waits, oldest first. */
+export async function readInbox(db: Queryable, organizationId: string, sessionId: string): Promise<InboxEntry[]> {
+  const rows = await db.query<{ inboxId: string; kind: InboxBody['kind']; body: object }>(sql`
+    select inbox_id as "inboxId", kind, body from session_inbox
+    where organization_id = ${organizationId} and session_id = ${sessionId} order by inbox_id`);
+  return rows.map(({ inboxId, kind, body }) => ({ inboxId, kind, ...body }) as InboxEntry);
+}
+
+/** Takes entries out; the count of the row is the caller's to lower in the same transaction. */
+export function deleteFromInbox(
+  owner: { organizationId: string; sessionId: string },
+  entries: readonly InboxEntry[],
+): Sql {
+  return sql`
+    delete from session_inbox
+    where organization_id = ${owner.organizationId} and session_id = ${owner.sessionId}
+      and inbox_id = any(${entries.map(({ inboxId }) => inboxId)}::uuid[])`;
+}

@@ -1,0 +1,72 @@
+// Messages of a Session (api.md section 5): sending one, reading the transcript.
+import type { Input, Result } from '@signalbox/contract';
+import sql, { empty } from 'sql-template-tag';
+import { currentVersion } from '../agents/agents.ts';
+import { writeTransition } from '../journal/append.ts';
+import { ApiError } from '../lib/api-error.ts';
+import { type Context, inTransaction } from '../lib/context.ts';
+import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
+import { pageOf, pageRequest } from '../lib/page.ts';
+import { leaveInInbox } from './inbox.ts';
+import { lockSession, readSession, requireOpen, viewSession } from './session.ts';
+import { partsOf, type TranscriptEntry, viewEntry } from './transcript.ts';
+import { beginTurn } from './turns.ts';
+
+/**
+ * The next turn: at once where the Session is idle, else after the present one. 409 `session_ended`, `agent_archived`, and
+ * `session_busy` where the caller asked for it with `onBusy: "reject"`.
+ */
+export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Promise<Result<'sendMessage'>> {
+  return inTransaction(ctx, async (tx) => {
+    const row = await lockSession(tx, ctx.organizationId, uuidOf('ses', input.sessionId));
+    requireOpen(row);
+    if (row.closing) throw new ApiError('session_ended', 'The session is closing and takes no more messages.');
+    const newest = await currentVersion(tx, ctx.organizationId, row.agentId);
+    const now = ctx.clock.now();
+    const content = partsOf(input.content);
+
+    if (row.status !== 'idle') {
+      if (input.onBusy === 'reject') throw new ApiError('session_busy', `The session is ${row.status}.`);
+      const messageId = await leaveInInbox(tx, row, { kind: 'message', content }, { wake: ctx.wake, now });
+      return { session: viewSession(row), messageId: formatId('msg', messageId) };
+    }
+
+    const messageId = newUuid();
+    const version = row.pinnedVersion ?? newest;
+    const begun = beginTurn(row, row.turn + 1, { messageId, content }, version, now);
+    await writeTransition(ctx, tx, { ...row }, { ...begun, runs: [begun.run], now });
+    tx.afterCommit(() => ctx.wake.publish('runnable', row.sessionId));
+    const session = viewSession({
+      ...row,
+      status: 'running',
+      stopReason: null,
+      agentVersion: version,
+      turn: begun.turn,
+      nextSeq: begun.run.items.length + 1,
+      updatedAt: now,
+    });
+    return { session, messageId: formatId('msg', messageId) };
+  });
+}
+
+/** Oldest first; after the transcript, the messages whose turn has not begun. */
+export async function listMessages(ctx: Context, input: Input<'listMessages'>): Promise<Result<'listMessages'>> {
+  const { organizationId } = ctx;
+  const request = pageRequest(`messages:${organizationId}:${input.sessionId}`, input);
+  const { sessionId } = await readSession(ctx.db, organizationId, uuidOf('ses', input.sessionId));
+  const [turn, position] = (request.after ?? '').split(':').map(Number);
+  const rows = await ctx.db.query<TranscriptEntry>(sql`
+    select turn, position, message_id as "messageId", role, content, created_at as "createdAt" from messages
+    where organization_id = ${organizationId} and session_id = ${sessionId}
+      ${position === undefined ? empty : sql`and (turn, position) > (${turn}, ${position})`}
+    order by turn, position limit ${request.limit + 1}`);
+  const page = pageOf(request, rows, (row) => `${row.turn}:${row.position}`, viewEntry);
+  if (page.page.hasMore) return page;
+
+  // Queued messages have no place yet, so they have no cursor either: they stand at the end of the last page.
+  const queued = await ctx.db.query<Omit<TranscriptEntry, 'turn' | 'position'>>(sql`
+    select inbox_id as "messageId", 'user' as role, body->'content' as content, created_at as "createdAt"
+    from session_inbox
+    where organization_id = ${organizationId} and session_id = ${sessionId} and kind = 'message' order by inbox_id`);
+  return { ...page, data: [...page.data, ...queued.map((entry) => viewEntry({ ...entry, turn: null }))] };
+}

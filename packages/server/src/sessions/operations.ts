@@ -1,0 +1,129 @@
+// Operations: every model call and tool call of a Session, stored before it starts, with the key (session, turn, step, index).
+import type { Usage, WaitingFor } from '@signalbox/contract';
+import sql, { type Sql } from 'sql-template-tag';
+import type { Queryable } from '../db/db.ts';
+import { formatId, newUuid } from '../lib/ids.ts';
+
+/**
+ * Where an operation is.
+ *
+ * - `pending`: a model call that has not answered. → succeeded, failed, cancelled
+ * - `awaiting_approval`: a tool call that a person decides on. → ready, denied, cancelled
+ * - `ready`: a tool call that may start. → running, awaiting_result, failed (its tool is gone), cancelled
+ * - `running`: the service runs it. → succeeded, failed, unknown (the service stopped meanwhile), cancelled
+ * - `awaiting_result`: the integrator runs it (client tools). → succeeded, failed, cancelled
+ * - `succeeded`, `failed`, `denied`, `cancelled`, `unknown`: the end.
+ */
+export type OperationStatus =
+  | 'pending'
+  | 'awaiting_approval'
+  | 'ready'
+  | 'running'
+  | 'awaiting_result'
+  | 'succeeded'
+  | 'failed'
+  | 'denied'
+  | 'cancelled'
+  | 'unknown';
+
+export interface Operation {
+  turn: number;
+  step: number;
+  /** 0: the step's model call; from 1 on its tool calls, in the model's order. */
+  index: number;
+  operationId: string;
+  kind: 'model' | 'tool';
+  status: OperationStatus;
+  tool: string | null;
+  input: unknown;
+  output: unknown;
+  error: string | null;
+  usage: TokenUsage | null;
+  fromSeq: number | null;
+}
+
+/** What a model call used. */
+export type TokenUsage = Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedTokens'>;
+
+/** A tool call names the same operation to the integrator under another prefix. */
+export function toolCallIdOf(operation: { operationId: string }): string {
+  return formatId('call', operation.operationId);
+}
+
+/** The model call of a step, as it is stored before it is asked. `fromSeq`: the first seq that its text can have. */
+export function newModelCall(turn: number, step: number, fromSeq: number): Operation {
+  return {
+    turn,
+    step,
+    index: 0,
+    operationId: newUuid(),
+    kind: 'model',
+    status: 'pending',
+    tool: null,
+    input: null,
+    output: null,
+    error: null,
+    usage: null,
+    fromSeq,
+  };
+}
+
+export function insertOperation(
+  owner: { organizationId: string; sessionId: string },
+  operation: Operation,
+  now: Date,
+): Sql {
+  return sql`
+    insert into operations (organization_id, session_id, turn, step, index, operation_id, kind, status, tool, input,
+      from_seq, created_at)
+    values (${owner.organizationId}, ${owner.sessionId}, ${operation.turn}, ${operation.step}, ${operation.index},
+      ${operation.operationId}, ${operation.kind}, ${operation.status}, ${operation.tool},
+      ${operation.input === null ? null : JSON.stringify(operation.input)}, ${operation.fromSeq}, ${now})`;
+}
+
+/** Writes where the operation is now; its instants follow from its status. */
+export function updateOperation(owner: { organizationId: string }, operation: Operation, now: Date): Sql {
+  const { status } = operation;
+  const started = status === 'running' || status === 'awaiting_result';
+  const finished = isFinished(operation);
+  return sql`
+    update operations set status = ${status}, output = ${operation.output === undefined ? null : JSON.stringify(operation.output)},
+      error = ${operation.error}, usage = ${operation.usage && JSON.stringify(operation.usage)},
+      from_seq = ${operation.fromSeq},
+      started_at = coalesce(started_at, ${started ? now : null}::timestamptz), finished_at = ${finished ? now : null}
+    where organization_id = ${owner.organizationId} and operation_id = ${operation.operationId}`;
+}
+
+/** The operations of one turn, in order. */
+export function readOperations(
+  db: Queryable,
+  organizationId: string,
+  sessionId: string,
+  turn: number,
+): Promise<Operation[]> {
+  return db.query<Operation>(sql`
+    select turn, step, index, operation_id as "operationId", kind, status, tool, input, output, error, usage,
+      from_seq as "fromSeq"
+    from operations
+    where organization_id = ${organizationId} and session_id = ${sessionId} and turn = ${turn}
+    order by step, index`);
+}
+
+export function isFinished({ status }: Pick<Operation, 'status'>): boolean {
+  return ['succeeded', 'failed', 'denied', 'cancelled', 'unknown'].includes(status);
+}
+
+/** What the Session waits for when nothing else of the step can proceed; null where nothing is awaited. */
+export function waitingForOf(operations: readonly Operation[]): WaitingFor | null {
+  const approvals = operations.filter(({ status }) => status === 'awaiting_approval');
+  const results = operations.filter(({ status }) => status === 'awaiting_result');
+  if (approvals.length === 0 && results.length === 0) return null;
+  const type = results.length === 0 ? 'approval' : approvals.length === 0 ? 'toolResult' : 'several';
+  return {
+    type,
+    operationIds: approvals.map(({ operationId }) => formatId('op', operationId)),
+    toolCallIds: results.map(toolCallIdOf),
+    sessionIds: [],
+    expiresAt: null,
+  };
+}

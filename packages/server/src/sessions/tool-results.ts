@@ -1,0 +1,75 @@
+// The result of a client tool, given by the integrator who ran it (api.md section 5).
+import type { Input, Result } from '@signalbox/contract';
+import canonicalize from 'canonicalize';
+import sql from 'sql-template-tag';
+import type { Tx } from '../db/db.ts';
+import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
+import { type Context, inTransaction } from '../lib/context.ts';
+import { uuidOf } from '../lib/ids.ts';
+import { awaitedCame } from './awaited.ts';
+import { isFinished, type Operation, toolCallIdOf, updateOperation } from './operations.ts';
+import { lockSession, requireOpen, viewSession } from './session.ts';
+
+/** 404 for a call that the Session has not made; 409 `conflict` where it is not awaited, or had another result. */
+export async function sendToolResult(ctx: Context, input: Input<'sendToolResult'>): Promise<Result<'sendToolResult'>> {
+  if ((input.output === undefined) === (input.error === undefined)) {
+    throw invalidField(input.output === undefined ? 'output' : 'error', 'send exactly one of output and error');
+  }
+  return inTransaction(ctx, async (tx) => {
+    const row = await lockSession(tx, ctx.organizationId, uuidOf('ses', input.sessionId));
+    const operation = await readToolCall(tx, row.organizationId, row.sessionId, uuidOf('call', input.toolCallId));
+    if (isFinished(operation) && isSameResult(operation, input)) return { session: viewSession(row) };
+    requireOpen(row);
+    if (isFinished(operation)) throw new ApiError('conflict', 'The call has ended with another result.');
+    if (operation.status !== 'awaiting_result') {
+      throw new ApiError(
+        'conflict',
+        'No result of this call is awaited: it has no tool.call in the stream yet, or the service runs it.',
+      );
+    }
+    const ended: Operation = {
+      ...operation,
+      status: input.error === undefined ? 'succeeded' : 'failed',
+      output: input.output ?? null,
+      error: input.error ?? null,
+    };
+    await tx.query(updateOperation(row, ended, ctx.clock.now()));
+    const after = await awaitedCame(
+      tx,
+      ctx,
+      row,
+      {
+        type: 'tool.result',
+        toolCallId: toolCallIdOf(ended),
+        ...(ended.error === null ? { output: ended.output } : { error: ended.error }),
+      },
+      { kind: 'tool_result', operationId: ended.operationId },
+    );
+    return { session: viewSession(after) };
+  });
+}
+
+async function readToolCall(
+  tx: Tx,
+  organizationId: string,
+  sessionId: string,
+  operationId: string,
+): Promise<Operation> {
+  const [operation] = await tx.query<Operation>(sql`
+    select turn, step, index, operation_id as "operationId", kind, status, tool, input, output, error, usage,
+      from_seq as "fromSeq"
+    from operations
+    where organization_id = ${organizationId} and session_id = ${sessionId} and operation_id = ${operationId}
+      and kind = 'tool'`);
+  if (!operation) throw notFound('tool call in this session');
+  return operation;
+}
+
+function isSameResult(operation: Operation, result: { output?: unknown; error?: string }): boolean {
+  if (operation.status === 'failed') return operation.error === result.error;
+  return (
+    operation.status === 'succeeded' &&
+    result.error === undefined &&
+    canonicalize(operation.output ?? null) === canonicalize(result.output ?? null)
+  );
+}

@@ -1,0 +1,54 @@
+// How a turn begins: the same whether a Session is opened with input, a message reaches an idle one, or a queued message
+// follows the turn before.
+
+import type { MessagePart } from '@signalbox/contract';
+import sql, { type Sql } from 'sql-template-tag';
+import type { Patch, Run } from '../journal/append.ts';
+import type { NewChunk } from '../journal/segment.ts';
+import { insertOperation, newModelCall, type Operation } from './operations.ts';
+import { insertEntry, type TranscriptEntry } from './transcript.ts';
+
+/** A message whose turn begins. */
+export interface TurnInput {
+  messageId: string;
+  content: MessagePart[];
+}
+
+export interface Beginning {
+  turn: number;
+  run: Run;
+  patch: Patch;
+  statements: Sql[];
+  entry: TranscriptEntry;
+  modelCall: Operation;
+}
+
+const running: NewChunk = { type: 'session.status', status: 'running', waitingFor: null };
+
+/** The turn's first chunk, its row changes, its message, and its first model call, stored before it is asked. */
+export function beginTurn(
+  owner: { organizationId: string; sessionId: string },
+  turn: number,
+  input: TurnInput,
+  agentVersion: number,
+  now: Date,
+): Beginning {
+  const entry: TranscriptEntry = { turn, position: 0, role: 'user', createdAt: now, ...input };
+  const items = [running];
+  const modelCall = newModelCall(turn, 1, items.length + 1);
+  return {
+    turn,
+    run: { turn, items },
+    patch: [
+      sql`status = 'running'`,
+      sql`waiting_for = null`,
+      sql`stop_reason = null`,
+      sql`agent_version = ${agentVersion}`,
+      sql`runnable_at = ${now}`,
+      sql`updated_at = ${now}`,
+    ],
+    statements: [insertEntry(owner, entry), insertOperation(owner, modelCall, now)],
+    entry,
+    modelCall,
+  };
+}
