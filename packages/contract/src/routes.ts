@@ -310,7 +310,7 @@ export const routes = table({
     body: OpenSession,
     status: 201,
     result: one('session', Session),
-    errors: ['agent_archived', 'budget_invalid'],
+    errors: ['not_found', 'agent_archived', 'budget_invalid'],
   },
   listSessions: {
     method: 'GET',
@@ -490,7 +490,7 @@ export const routes = table({
     body: CreateWebhookSubscription,
     status: 201,
     result: CreatedWebhookSubscription,
-    errors: ['subscription_exists', 'url_not_allowed'],
+    errors: ['not_found', 'subscription_exists', 'url_not_allowed'],
     reveals: 'signingSecret',
     alsoAtRoot: true,
   },
