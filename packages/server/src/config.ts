@@ -1,0 +1,180 @@
+// What the operator can set, and the only reader of process.env.
+//
+// `settings` is the one table: options of `signalbox start`, environment variables, defaults. An option goes before its
+// variable; an empty variable counts as none, as container tools write it. Every problem is reported at once.
+import { resolve } from 'node:path';
+import { type EgressPolicy, parseEgressAllow } from './egress/policy.ts';
+import { parseMasterKeys } from './vault/master-key.ts';
+
+export const roles = ['api', 'runtime', 'delivery'] as const;
+/** Parts that a node runs: the HTTP interface, the turns of Sessions, the sending of webhooks. */
+export type Role = (typeof roles)[number];
+
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+interface Setting<T> {
+  /** The option of the command, without its dashes; undefined where a variable is the only way (secrets, mostly). */
+  option?: string;
+  variable: string;
+  /** As it would be written; undefined where nothing is set unless the operator does. */
+  default?: string;
+  /** In one line, for `--help`. */
+  about: string;
+  /** Throws an Error whose message says what would be right, and shows no value that may be secret. */
+  parse(text: string): T;
+}
+
+const setting = <T>(definition: Setting<T>): Setting<T> => definition;
+const required = <T>(definition: Setting<T> & { default: string }): Setting<T> & { default: string } => definition;
+
+export const settings = {
+  port: required({
+    option: 'port',
+    variable: 'SIGNALBOX_PORT',
+    default: '4500',
+    about: 'the port of the HTTP interface; 0 takes any that is free',
+    parse: parsePort,
+  }),
+  host: required({
+    option: 'host',
+    variable: 'SIGNALBOX_HOST',
+    default: '127.0.0.1',
+    about: 'the address to listen on; 0.0.0.0 is every one of this machine',
+    parse: parseHost,
+  }),
+  dataDir: required({
+    option: 'data-dir',
+    variable: 'SIGNALBOX_DATA_DIR',
+    default: './data',
+    about: 'where the embedded PostgreSQL and the master key file are kept',
+    parse: (text) => resolve(text),
+  }),
+  adminKeyFile: setting({
+    option: 'admin-key-file',
+    variable: 'SIGNALBOX_ADMIN_KEY_FILE',
+    about: 'on the first start, the secret of an admin key is written to this new file',
+    parse: (text) => resolve(text),
+  }),
+  databaseUrl: setting({
+    variable: 'DATABASE_URL',
+    about: 'a PostgreSQL (15 or later) to use instead of the embedded one',
+    parse: parseDatabaseUrl,
+  }),
+  listenUrl: setting({
+    variable: 'SIGNALBOX_LISTEN_URL',
+    about: 'a direct connection to the same database, where DATABASE_URL leads through a pooler',
+    parse: parseDatabaseUrl,
+  }),
+  masterKeys: setting({
+    variable: 'SIGNALBOX_MASTER_KEY',
+    about: 'the key that secrets are sealed under; several: the first seals, all open',
+    parse: (text): readonly Buffer[] => parseMasterKeys(text),
+  }),
+  egress: required({
+    variable: 'SIGNALBOX_EGRESS_ALLOW',
+    default: '',
+    about: 'private addresses and hosts that webhooks, tools and models may reach',
+    parse: parseEgress,
+  }),
+  roles: required({
+    variable: 'SIGNALBOX_ROLES',
+    default: roles.join(','),
+    about: 'which parts this node runs',
+    parse: parseRoles,
+  }),
+  logLevel: required({
+    variable: 'SIGNALBOX_LOG_LEVEL',
+    default: 'info',
+    about: `the least level that is logged: ${logLevels.join(', ')}`,
+    parse: parseLogLevel,
+  }),
+};
+
+type Settings = typeof settings;
+type Value<S> = S extends { default: string; parse(text: string): infer T }
+  ? T
+  : S extends { parse(text: string): infer T }
+    ? T | undefined
+    : never;
+export type Config = { readonly [K in keyof Settings]: Value<Settings[K]> };
+
+/** One line a problem; each names the option or variable and says what would be right. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly problems: readonly string[];
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.problems = problems;
+  }
+}
+
+/** `options` by their names without dashes, as `util.parseArgs` gives them. Throws `ConfigError` with every problem. */
+export function readConfig(
+  options: Readonly<Record<string, string | undefined>> = {},
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Config {
+  const problems: string[] = [];
+  const config: Record<string, unknown> = {};
+  for (const [name, { option, variable, default: fallback, parse }] of Object.entries<Setting<unknown>>(settings)) {
+    const given = option === undefined ? undefined : options[option];
+    const [source, text] = given === undefined ? [variable, env[variable] || fallback] : [`--${option}`, given];
+    try {
+      config[name] = text === undefined ? undefined : parse(text);
+    } catch (error) {
+      problems.push(`${source}: ${(error as Error).message}`);
+    }
+  }
+  if (config.listenUrl !== undefined && !env.DATABASE_URL) {
+    problems.push(
+      'SIGNALBOX_LISTEN_URL: is of use only beside DATABASE_URL; set both, or none for the embedded database',
+    );
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  return config as Config;
+}
+
+function parsePort(text: string): number {
+  const port = Number(text);
+  if (!/^\d{1,5}$/.test(text) || port > 65_535)
+    throw new Error(`"${text}" is not a port; give a number from 0 to 65535`);
+  return port;
+}
+
+function parseHost(text: string): string {
+  if (!/^[A-Za-z0-9.:_-]+$/.test(text)) {
+    throw new Error(`"${text}" is not an address; give one such as 127.0.0.1, 0.0.0.0, :: or localhost`);
+  }
+  return text;
+}
+
+/** The value holds a password, so the message doesn't show it. */
+function parseDatabaseUrl(text: string): string {
+  if (!URL.canParse(text) || !/^postgres(ql)?:\/\//i.test(text)) {
+    throw new Error('is not the URL of a database; give one such as postgres://user:password@host:5432/database');
+  }
+  return text;
+}
+
+function parseEgress(text: string): EgressPolicy {
+  try {
+    return parseEgressAllow(text);
+  } catch (error) {
+    throw new Error((error as Error).message.replace(/^SIGNALBOX_EGRESS_ALLOW: /, ''));
+  }
+}
+
+function parseRoles(text: string): ReadonlySet<Role> {
+  const found = text.split(',').map((part) => part.trim());
+  const unknown = found.find((role) => !roles.includes(role as Role));
+  if (unknown !== undefined) {
+    throw new Error(`"${unknown}" is not a role; give one or more of ${roles.join(', ')}, separated by commas`);
+  }
+  return new Set(found as Role[]);
+}
+
+function parseLogLevel(text: string): string {
+  if (!logLevels.includes(text as (typeof logLevels)[number])) {
+    throw new Error(`"${text}" is not a level; give one of ${logLevels.join(', ')}`);
+  }
+  return text;
+}

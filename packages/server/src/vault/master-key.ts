@@ -1,0 +1,110 @@
+// Where the master key comes from: SIGNALBOX_MASTER_KEY, else the file `master.key` in the data directory, made at the first
+// start. What it sealed is lost without it, so the file is on disk before anything is sealed, and never overwritten.
+import { randomBytes } from 'node:crypto';
+import * as fs from 'node:fs/promises';
+import { join } from 'node:path';
+
+const KEY_BYTES = 32;
+const FILE = 'master.key';
+
+/** The key file cannot be used as it is; the message says what to do. */
+export class MasterKeyFileError extends Error {
+  override readonly name = 'MasterKeyFileError';
+}
+
+/** One key or several, separated by commas or line ends: 32 bytes each, as base64 or hex. The message shows none of them. */
+export function parseMasterKeys(text: string): Buffer[] {
+  const parts = text.split(/[\s,]+/).filter((part) => part !== '');
+  const keys = parts.map(parseKey);
+  const wrong = keys.indexOf(undefined);
+  if (parts.length === 0 || wrong >= 0) {
+    throw new Error(
+      `${parts.length > 1 ? `key ${wrong + 1} of ${parts.length}` : 'the value'} is not a key; ` +
+        'give 32 bytes as base64 or hex, such as `openssl rand -base64 32` prints',
+    );
+  }
+  return keys as Buffer[];
+}
+
+function parseKey(text: string): Buffer | undefined {
+  if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex');
+  if (!/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return undefined;
+  const key = Buffer.from(text, 'base64');
+  return key.length === KEY_BYTES ? key : undefined;
+}
+
+/** The keys of the file, which is made where there is none. Throws `MasterKeyFileError`. */
+export async function loadMasterKeys(dataDir: string): Promise<Buffer[]> {
+  const path = join(dataDir, FILE);
+  try {
+    await fs.mkdir(dataDir, { recursive: true, mode: 0o700 });
+    return (await readKeys(path)) ?? (await makeKey(dataDir, path));
+  } catch (error) {
+    if (error instanceof MasterKeyFileError) throw error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'EACCES' || code === 'EPERM') {
+      throw new MasterKeyFileError(
+        `${path} cannot be read or made by this user. Start Signalbox as the user it was first started as, or change the owner.`,
+        { cause: error },
+      );
+    }
+    if (code === 'EEXIST' || code === 'ENOTDIR') {
+      throw new MasterKeyFileError(`The data directory ${dataDir} is not a directory. Name another one.`, {
+        cause: error,
+      });
+    }
+    throw new MasterKeyFileError(`${path} cannot be read or made (${code ?? message}).`, { cause: error });
+  }
+}
+
+async function readKeys(path: string): Promise<Buffer[] | undefined> {
+  let file: fs.FileHandle;
+  try {
+    file = await fs.open(path, 'r');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+  try {
+    const { mode } = await file.stat();
+    if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
+      throw new MasterKeyFileError(`${path} is open to other users of this machine. Close it: chmod 600 ${path}`);
+    }
+    const text = await file.readFile('utf8');
+    try {
+      return parseMasterKeys(text);
+    } catch {
+      throw new MasterKeyFileError(
+        `${path} does not hold a key of 32 bytes in base64 or hex. Restore it from a backup: without it, stored secrets ` +
+          'cannot be read. Where nothing is to be kept, remove it, and a new one is made.',
+      );
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+/** Written under another name and linked, so that it is whole or not there; of two nodes at once, one makes it. */
+async function makeKey(dataDir: string, path: string): Promise<Buffer[]> {
+  const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`;
+  try {
+    await fs.writeFile(draft, `${randomBytes(KEY_BYTES).toString('base64')}\n`, {
+      mode: 0o600,
+      flag: 'wx',
+      flush: true,
+    });
+    await fs.link(draft, path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+  } finally {
+    await fs.rm(draft, { force: true });
+  }
+  await syncDirectory(dataDir);
+  return (await readKeys(path))!;
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const directory = await fs.open(path, 'r');
+  await directory.sync().finally(() => directory.close());
+}
