@@ -1,0 +1,91 @@
+// Deliveries as people look at them (api.md section 7). The dispatcher makes them.
+import type { Input, Result, WebhookAttempt, WebhookDelivery } from '@signalbox/contract';
+import sql, { empty, type Sql } from 'sql-template-tag';
+import { formatCursor } from '../journal/cursor.ts';
+import { notFound } from '../lib/api-error.ts';
+import type { Context } from '../lib/context.ts';
+import { formatId, uuidOf } from '../lib/ids.ts';
+import { pageOf, pageRequest } from '../lib/page.ts';
+
+interface Row {
+  deliveryId: string;
+  webhookSubscriptionId: string;
+  environment: string;
+  sessionId: string;
+  status: WebhookDelivery['status'];
+  previousCursor: string;
+  toTurn: number;
+  toSeq: number;
+  attemptCount: number;
+  createdAt: Date;
+  nextAttemptAt: Date | null;
+  finishedAt: Date | null;
+}
+
+/** Of the Environment's present subscription, newest first. 404 where it has none. */
+export async function listDeliveries(ctx: Context, input: Input<'listDeliveries'>): Promise<Result<'listDeliveries'>> {
+  const webhookSubscriptionId = await subscriptionOf(ctx, input.env);
+  const request = pageRequest(`deliveries:${webhookSubscriptionId}`, input);
+  const rows = await ctx.db.query<Row>(sql`
+    select ${columns()} from webhook_deliveries
+    where organization_id = ${ctx.organizationId} and webhook_subscription_id = ${webhookSubscriptionId}
+      ${request.after === undefined ? empty : sql`and delivery_id < ${request.after}`}
+      ${input.status === undefined ? empty : sql`and status = ${input.status}`}
+      ${input.sessionId === undefined ? empty : sql`and session_id = ${uuidOf('ses', input.sessionId)}`}
+    order by delivery_id desc limit ${request.limit + 1}`);
+  return pageOf(request, rows, (row) => row.deliveryId, view);
+}
+
+/** One with its attempts. */
+export async function getDelivery(ctx: Context, input: Input<'getDelivery'>): Promise<Result<'getDelivery'>> {
+  const webhookSubscriptionId = await subscriptionOf(ctx, input.env);
+  const [row] = await ctx.db.query<Row & { attempts: WebhookAttempt[] }>(sql`
+    select ${columns()}, attempts from webhook_deliveries
+    where organization_id = ${ctx.organizationId} and delivery_id = ${uuidOf('whd', input.deliveryId)}
+      and webhook_subscription_id = ${webhookSubscriptionId}`);
+  if (!row) throw notFound('delivery');
+  return { webhookDelivery: { ...view(row), attempts: row.attempts } };
+}
+
+/**
+ * Ends the delivery of a Session that is about to be deleted. Run it in that transaction, before the Session's row goes:
+ * the bytes kept for a retry are part of its data.
+ */
+export function cancelDeliveryOf(organizationId: string, sessionId: string, now: Date): Sql {
+  return sql`
+    update webhook_deliveries d set status = 'cancelled', next_attempt_at = null, body = null, finished_at = ${now}
+    from sessions s
+    where s.organization_id = ${organizationId} and s.session_id = ${sessionId}
+      and d.organization_id = ${organizationId} and d.delivery_id = s.delivery_id and d.status = 'pending'`;
+}
+
+async function subscriptionOf(ctx: Context, environment: string): Promise<string> {
+  const [row] = await ctx.db.query<{ webhookSubscriptionId: string }>(sql`
+    select webhook_subscription_id as "webhookSubscriptionId" from webhook_subscriptions
+    where organization_id = ${ctx.organizationId} and environment = ${environment}`);
+  if (!row) throw notFound('webhook subscription');
+  return row.webhookSubscriptionId;
+}
+
+function columns(): Sql {
+  return sql`delivery_id as "deliveryId", webhook_subscription_id as "webhookSubscriptionId", environment,
+    session_id as "sessionId", status, previous_cursor as "previousCursor", to_turn as "toTurn", to_seq as "toSeq",
+    attempt_count as "attemptCount", created_at as "createdAt", next_attempt_at as "nextAttemptAt",
+    finished_at as "finishedAt"`;
+}
+
+function view(row: Row): WebhookDelivery {
+  return {
+    deliveryId: formatId('whd', row.deliveryId),
+    webhookSubscriptionId: formatId('whs', row.webhookSubscriptionId),
+    environment: row.environment,
+    sessionId: formatId('ses', row.sessionId),
+    status: row.status,
+    previousCursor: row.previousCursor || null,
+    cursor: formatCursor({ turn: row.toTurn, seq: row.toSeq }),
+    attemptCount: row.attemptCount,
+    createdAt: row.createdAt.toISOString(),
+    nextAttemptAt: row.nextAttemptAt?.toISOString() ?? null,
+    finishedAt: row.finishedAt?.toISOString() ?? null,
+  };
+}

@@ -1,0 +1,295 @@
+// Webhook subscriptions (api.md section 7): where an Environment's chunks are sent, one destination each.
+//
+// A subscription is `enabled`, `paused` by a caller or `disabled` by the service; chunks wait in the journal meanwhile.
+// Every change moves its `epoch` on, so that the node that sends for it reads it again before it goes on.
+//
+// Locks are taken in one order everywhere: subscription, Sessions by id, deliveries.
+import { randomBytes } from 'node:crypto';
+import {
+  type ChunkType,
+  defaultChunkTypes,
+  defaultGracePeriodSeconds,
+  type Input,
+  type Result,
+  signingSecretPrefix,
+  type WebhookSubscription,
+} from '@signalbox/contract';
+import sql, { empty, type Sql } from 'sql-template-tag';
+import type { Tx } from '../db/db.ts';
+import { UrlNotAllowed } from '../egress/errors.ts';
+import { holdEnvironment } from '../environments/environments.ts';
+import { changesBetween, type EventDraft, recordEvent } from '../events/record.ts';
+import { ApiError, notFound } from '../lib/api-error.ts';
+import { type Context, inTransaction } from '../lib/context.ts';
+import { formatId, newUuid } from '../lib/ids.ts';
+import { pageOf, pageRequest } from '../lib/page.ts';
+import { sealSecret } from './signing-secret.ts';
+
+interface Row {
+  webhookSubscriptionId: string;
+  environment: string;
+  url: string;
+  chunkTypes: ChunkType[];
+  status: WebhookSubscription['status'];
+  disabledReason: string | null;
+  secretVersion: number;
+  previousSecretExpiresAt: Date | null;
+  confirmedSecretVersion: number | null;
+  createdAt: Date;
+  updatedAt: Date;
+  lastSuccessAt: Date | null;
+  lastFailureAt: Date | null;
+}
+
+const SECRET_BYTES = 32;
+
+/** Subscriptions of all Environments, newest first. */
+export async function listWebhookSubscriptions(
+  ctx: Context,
+  input: Input<'listWebhookSubscriptions'>,
+): Promise<Result<'listWebhookSubscriptions'>> {
+  const request = pageRequest(`webhook_subscriptions:${ctx.organizationId}`, input);
+  const rows = await ctx.db.query<Row>(sql`
+    select ${columns()} from webhook_subscriptions where organization_id = ${ctx.organizationId}
+      ${request.after === undefined ? empty : sql`and webhook_subscription_id < ${request.after}`}
+    order by webhook_subscription_id desc limit ${request.limit + 1}`);
+  const now = ctx.clock.now();
+  return pageOf(
+    request,
+    rows,
+    (row) => row.webhookSubscriptionId,
+    (row) => view(row, now),
+  );
+}
+
+/** 422 `url_not_allowed`, 404 for an unknown Environment, 409 `subscription_exists` where it has one. */
+export async function createWebhookSubscription(
+  ctx: Context,
+  input: Input<'createWebhookSubscription'>,
+): Promise<Result<'createWebhookSubscription'>> {
+  const { organizationId } = ctx;
+  checkUrl(ctx, input.url);
+  return inTransaction(ctx, async (tx) => {
+    await holdEnvironment(tx, organizationId, input.environment);
+    const now = ctx.clock.now();
+    const row: Row = {
+      webhookSubscriptionId: newUuid(),
+      environment: input.environment,
+      url: input.url,
+      chunkTypes: input.chunkTypes ?? [...defaultChunkTypes],
+      status: 'enabled',
+      disabledReason: null,
+      secretVersion: 1,
+      previousSecretExpiresAt: null,
+      confirmedSecretVersion: null,
+      createdAt: now,
+      updatedAt: now,
+      lastSuccessAt: null,
+      lastFailureAt: null,
+    };
+    const signingSecret = newSigningSecret();
+    const sealed = sealSecret(ctx.vault, { organizationId, ...row }, signingSecret);
+    const inserted = await tx.execute(sql`
+      insert into webhook_subscriptions (organization_id, environment, webhook_subscription_id, url, chunk_types, status,
+        sealed_secret, secret_version, created_at, updated_at)
+      values (${organizationId}, ${row.environment}, ${row.webhookSubscriptionId}, ${row.url}, ${row.chunkTypes},
+        ${row.status}, ${sealed}, ${row.secretVersion}, ${now}, ${now})
+      on conflict do nothing`);
+    if (inserted === 0) {
+      throw new ApiError(
+        'subscription_exists',
+        `environment: "${input.environment}" has a subscription already. Change or delete that one.`,
+      );
+    }
+    await Promise.all([
+      tx.query(startAtHeads(organizationId, row.environment)),
+      tx.query(
+        recordEvent(ctx, now, draft(row, 'created', { url: [null, row.url], chunkTypes: [null, row.chunkTypes] })),
+      ),
+    ]);
+    announce(tx, ctx);
+    return { webhookSubscription: view(row, now), signingSecret };
+  });
+}
+
+/** 404 where the Environment has no subscription. */
+export async function getWebhookSubscription(
+  ctx: Context,
+  input: Input<'getWebhookSubscription'>,
+): Promise<Result<'getWebhookSubscription'>> {
+  const [row] = await ctx.db.query<Row>(sql`
+    select ${columns()} from webhook_subscriptions
+    where organization_id = ${ctx.organizationId} and environment = ${input.env}`);
+  if (!row) throw notFound('webhook subscription');
+  return { webhookSubscription: view(row, ctx.clock.now()) };
+}
+
+/** Changes url, chunk types or status; what waits is sent from the next delivery on as it then says. */
+export async function updateWebhookSubscription(
+  ctx: Context,
+  input: Input<'updateWebhookSubscription'>,
+): Promise<Result<'updateWebhookSubscription'>> {
+  if (input.url !== undefined) checkUrl(ctx, input.url);
+  return inTransaction(ctx, async (tx) => {
+    const before = await lockSubscription(tx, ctx, input.env);
+    const now = ctx.clock.now();
+    const after: Row = {
+      ...before,
+      url: input.url ?? before.url,
+      chunkTypes: input.chunkTypes ?? before.chunkTypes,
+      status: input.status ?? before.status,
+      disabledReason: input.status === undefined ? before.disabledReason : null,
+      updatedAt: now,
+    };
+    const isEnabled = after.status === 'enabled' && before.status !== 'enabled';
+    const changed = changesBetween(before, after, ['url', 'chunkTypes', ...(isEnabled ? [] : (['status'] as const))]);
+    if (!changed && !isEnabled) return { webhookSubscription: view(before, now) };
+    await tx.query(sql`
+      update webhook_subscriptions set url = ${after.url}, chunk_types = ${after.chunkTypes}, status = ${after.status},
+        disabled_reason = ${after.disabledReason}, epoch = epoch + 1, updated_at = ${now}
+      where organization_id = ${ctx.organizationId} and environment = ${after.environment}`);
+    if (changed) await tx.query(recordEvent(ctx, now, draft(after, 'updated', changed)));
+    if (isEnabled) {
+      await tx.query(recordEvent(ctx, now, draft(after, 'enabled', changesBetween(before, after, ['status']))));
+    }
+    announce(tx, ctx);
+    return { webhookSubscription: view(after, now) };
+  });
+}
+
+/** Ends it: what was not delivered never is, and a subscription made later starts anew. */
+export async function deleteWebhookSubscription(
+  ctx: Context,
+  input: Input<'deleteWebhookSubscription'>,
+): Promise<Result<'deleteWebhookSubscription'>> {
+  const { organizationId } = ctx;
+  return inTransaction(ctx, async (tx) => {
+    const row = await lockSubscription(tx, ctx, input.env);
+    const now = ctx.clock.now();
+    const underWay = sql`s.organization_id = ${organizationId} and s.environment = ${row.environment}
+      and s.delivery_due and s.delivery_id is not null`;
+    await Promise.all([
+      tx.query(sql`
+        select count(*) from (
+          select 1 from sessions s where ${underWay} order by s.session_id for no key update of s) as locked`),
+      tx.query(sql`
+        update webhook_deliveries d set status = 'cancelled', next_attempt_at = null, body = null, finished_at = ${now}
+        from sessions s
+        where d.organization_id = ${organizationId} and d.delivery_id = s.delivery_id and d.status = 'pending'
+          and ${underWay}`),
+      tx.query(sql`update sessions s set delivery_id = null where ${underWay}`),
+      tx.query(sql`
+        delete from webhook_subscriptions where organization_id = ${organizationId} and environment = ${row.environment}`),
+      tx.query(recordEvent(ctx, now, draft(row, 'deleted'))),
+    ]);
+    announce(tx, ctx);
+    return { webhookSubscriptionId: formatId('whs', row.webhookSubscriptionId), deleted: true };
+  });
+}
+
+/** A new signing secret; the one before signs too until the grace period is over, and one older than that no more. */
+export async function rotateWebhookSecret(
+  ctx: Context,
+  input: Input<'rotateWebhookSecret'>,
+): Promise<Result<'rotateWebhookSecret'>> {
+  const { organizationId } = ctx;
+  const { gracePeriodSeconds = defaultGracePeriodSeconds } = input;
+  return inTransaction(ctx, async (tx) => {
+    const before = await lockSubscription(tx, ctx, input.env);
+    const now = ctx.clock.now();
+    const hasGrace = gracePeriodSeconds > 0;
+    const after: Row = {
+      ...before,
+      secretVersion: before.secretVersion + 1,
+      previousSecretExpiresAt: hasGrace ? new Date(now.getTime() + gracePeriodSeconds * 1000) : null,
+      updatedAt: now,
+    };
+    const signingSecret = newSigningSecret();
+    const sealed = sealSecret(ctx.vault, { organizationId, ...after }, signingSecret);
+    await Promise.all([
+      tx.query(sql`
+        update webhook_subscriptions set
+          previous_sealed_secret = ${hasGrace ? sql`sealed_secret` : sql`null`},
+          previous_secret_expires_at = ${after.previousSecretExpiresAt}, sealed_secret = ${sealed},
+          secret_version = ${after.secretVersion}, epoch = epoch + 1, updated_at = ${now}
+        where organization_id = ${organizationId} and environment = ${after.environment}`),
+      tx.query(recordEvent(ctx, now, draft(after, 'secret_rotated', changesBetween(before, after, ['secretVersion'])))),
+    ]);
+    announce(tx, ctx);
+    return {
+      signingSecret,
+      secretVersion: after.secretVersion,
+      previousSecretExpiresAt: after.previousSecretExpiresAt?.toISOString() ?? null,
+    };
+  });
+}
+
+// Whoever appends to one of these Sessions holds its row until the append is committed, or waits for this transaction and
+// marks it as due again: a chunk is before the subscription or is delivered to it.
+function startAtHeads(organizationId: string, environment: string): Sql {
+  return sql`
+    update sessions s set delivered_turn = s.turn, delivered_seq = s.next_seq - 1, delivery_due = false, delivery_id = null
+    where s.organization_id = ${organizationId} and s.session_id in (
+      select x.session_id from sessions x
+      where x.organization_id = ${organizationId} and x.environment = ${environment} and x.delivery_due
+      order by x.session_id for no key update of x)`;
+}
+
+function checkUrl(ctx: Context, url: string): void {
+  try {
+    ctx.egress.check(url);
+  } catch (error) {
+    if (!(error instanceof UrlNotAllowed)) throw error;
+    // No reason: it could speak of the operator's network.
+    const message = 'must be an https url at a public address, without user info and fragment';
+    throw new ApiError('url_not_allowed', `url: ${message}`, { errors: [{ path: 'url', message }] });
+  }
+}
+
+async function lockSubscription(tx: Tx, ctx: Context, environment: string): Promise<Row> {
+  const [row] = await tx.query<Row>(sql`
+    select ${columns()} from webhook_subscriptions
+    where organization_id = ${ctx.organizationId} and environment = ${environment} for update`);
+  if (!row) throw notFound('webhook subscription');
+  return row;
+}
+
+function newSigningSecret(): string {
+  return `${signingSecretPrefix}${randomBytes(SECRET_BYTES).toString('base64')}`;
+}
+
+function announce(tx: Tx, ctx: Context): void {
+  tx.afterCommit(() => ctx.wake.publish('subscription', ctx.organizationId));
+}
+
+function columns(): Sql {
+  return sql`webhook_subscription_id as "webhookSubscriptionId", environment, url, chunk_types as "chunkTypes", status,
+    disabled_reason as "disabledReason", secret_version as "secretVersion",
+    previous_secret_expires_at as "previousSecretExpiresAt", confirmed_secret_version as "confirmedSecretVersion",
+    created_at as "createdAt", updated_at as "updatedAt", last_success_at as "lastSuccessAt",
+    last_failure_at as "lastFailureAt"`;
+}
+
+type What = 'created' | 'updated' | 'deleted' | 'secret_rotated' | 'enabled';
+
+function draft(row: Row, what: What, changes: EventDraft['changes'] = null): EventDraft {
+  return {
+    type: `webhook_subscription.${what}`,
+    resource: { type: 'webhook_subscription', id: formatId('whs', row.webhookSubscriptionId) },
+    environment: row.environment,
+    changes,
+  };
+}
+
+function view(row: Row, now: Date): WebhookSubscription {
+  const { previousSecretExpiresAt: expiresAt } = row;
+  return {
+    ...row,
+    webhookSubscriptionId: formatId('whs', row.webhookSubscriptionId),
+    previousSecretExpiresAt: expiresAt && expiresAt > now ? expiresAt.toISOString() : null,
+    createdAt: row.createdAt.toISOString(),
+    updatedAt: row.updatedAt.toISOString(),
+    lastSuccessAt: row.lastSuccessAt?.toISOString() ?? null,
+    lastFailureAt: row.lastFailureAt?.toISOString() ?? null,
+  };
+}
