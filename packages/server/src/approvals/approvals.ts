@@ -11,7 +11,7 @@ import { formatId, uuidOf } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
 import { awaitedCame } from '../sessions/awaited.ts';
 import { toolCallIdOf } from '../sessions/operations.ts';
-import { lockSession, type SessionRow, sessionEvent } from '../sessions/session.ts';
+import { lockSession, type SessionRow } from '../sessions/session.ts';
 
 interface Row {
   operationId: string;
@@ -123,37 +123,20 @@ function denialOf(reason: string | null): string {
   return reason === null ? 'A person denied this call.' : `A person denied this call: ${reason}`;
 }
 
-/** Stores what is asked and what announces it; the operation's id is stored before anyone hears of it. */
+/** What stores a request and what announces it, for one transaction: nobody hears of an id that is not stored. */
 export function requestApproval(
   session: SessionRow,
   request: ApprovalRequest,
   now: Date,
-): { statements: Sql[]; chunk: NewChunk } {
+): { statement: Sql; chunk: NewChunk } {
   const { organizationId, sessionId, agentId, environment } = session;
   const { operationId, name, input } = request;
   return {
-    statements: [
-      sql`
-        insert into approvals (organization_id, operation_id, session_id, agent_id, environment, name, input, status,
-          requested_at)
-        values (${organizationId}, ${operationId}, ${sessionId}, ${agentId}, ${environment}, ${name},
-          ${JSON.stringify(input)}, 'pending', ${now})`,
-      recordEvent(
-        {
-          organizationId,
-          actor: { type: 'agent', id: formatId('agt', agentId), name: name },
-          requestId: null,
-          ipAddress: null,
-          userAgent: null,
-        },
-        now,
-        {
-          type: 'approval.requested',
-          ...sessionEvent(session),
-          resource: { type: 'approval', id: formatId('op', operationId) },
-        },
-      ),
-    ],
+    statement: sql`
+      insert into approvals (organization_id, operation_id, session_id, agent_id, environment, name, input, status,
+        requested_at)
+      values (${organizationId}, ${operationId}, ${sessionId}, ${agentId}, ${environment}, ${name},
+        ${JSON.stringify(input)}, 'pending', ${now})`,
     chunk: {
       type: 'approval.requested',
       operationId: formatId('op', operationId),

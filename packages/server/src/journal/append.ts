@@ -57,7 +57,7 @@ export async function writeTransition(
     segments.push({ turn, seqFrom: nextSeq, seqTo, body: encodeItems(run.items), createdAt: change.now });
     nextSeq = seqTo + 1;
   }
-  const set = [...change.patch, sql`turn = ${turn}`, sql`next_seq = ${nextSeq}`];
+  const set = [...change.patch, sql`turn = ${turn}`, sql`next_seq = ${nextSeq}`, sql`updated_at = ${change.now}`];
   if (segments.length > 0) set.push(sql`delivery_due = true`);
 
   const [updated] = await Promise.all([

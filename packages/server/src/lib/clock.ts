@@ -10,6 +10,8 @@ export interface Clock {
 export const systemClock: Clock = {
   now: () => new Date(),
   sleep: async (ms, signal) => {
-    await delay(ms, undefined, signal ? { signal } : {});
+    await delay(ms, undefined, signal ? { signal } : {}).catch((error) => {
+      throw signal?.aborted ? signal.reason : error;
+    });
   },
 };

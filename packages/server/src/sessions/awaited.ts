@@ -42,7 +42,6 @@ export async function awaitedCame(
         sql`status = ${after.status}`,
         sql`waiting_for = ${after.waitingFor && JSON.stringify(after.waitingFor)}`,
         sql`runnable_at = ${now}`,
-        sql`updated_at = ${now}`,
       ],
       now,
     },

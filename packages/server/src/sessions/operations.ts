@@ -75,10 +75,11 @@ export function insertOperation(
 ): Sql {
   return sql`
     insert into operations (organization_id, session_id, turn, step, index, operation_id, kind, status, tool, input,
-      from_seq, created_at)
+      error, from_seq, created_at, finished_at)
     values (${owner.organizationId}, ${owner.sessionId}, ${operation.turn}, ${operation.step}, ${operation.index},
       ${operation.operationId}, ${operation.kind}, ${operation.status}, ${operation.tool},
-      ${operation.input === null ? null : JSON.stringify(operation.input)}, ${operation.fromSeq}, ${now})`;
+      ${operation.input === null ? null : JSON.stringify(operation.input)}, ${operation.error}, ${operation.fromSeq}, ${now},
+      ${isFinished(operation) ? now : null})`;
 }
 
 /** Writes where the operation is now; its instants follow from its status. */

@@ -221,7 +221,6 @@ async function endSession(
       sql`status = ${status}`,
       sql`waiting_for = null`,
       sql`ended_at = ${now}`,
-      sql`updated_at = ${now}`,
       sql`epoch = epoch + 1`,
       sql`worker_id = null`,
     ],

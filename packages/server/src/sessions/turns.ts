@@ -45,7 +45,6 @@ export function beginTurn(
       sql`stop_reason = null`,
       sql`agent_version = ${agentVersion}`,
       sql`runnable_at = ${now}`,
-      sql`updated_at = ${now}`,
     ],
     statements: [insertEntry(owner, entry), insertOperation(owner, modelCall, now)],
     entry,

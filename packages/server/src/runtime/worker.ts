@@ -1,0 +1,276 @@
+// A worker claims Sessions that can go on and drives them.
+//
+// Claiming moves the Session's epoch on and puts the worker's id on its row. The lease is one row a worker, renewed by the
+// database's clock; Sessions whose worker's lease has run out may be claimed by anyone. Nothing's safety rests on the lease:
+// a worker that is wrong about it meets another epoch and can't write.
+//
+// A wake-up makes a claim come at once; without any, the poll finds what is runnable.
+import sql from 'sql-template-tag';
+import { createDefinitions } from '../agents/agents.ts';
+import { createAppender, Fenced } from '../journal/append.ts';
+import { formatId } from '../lib/ids.ts';
+import type { Platform } from '../platform.ts';
+import type { Operation } from '../sessions/operations.ts';
+import { type SessionRow, sessionColumns } from '../sessions/session.ts';
+import type { TranscriptEntry } from '../sessions/transcript.ts';
+import { type Claimed, createDrive, type Drive } from './drive.ts';
+import type { AskModel } from './models/model.ts';
+import type { RunTool } from './tools/tool.ts';
+
+export interface Worker {
+  /** Resolves when the lease is written. */
+  start(): Promise<void>;
+  /** Claims nothing more, gives turns under way a moment to end, and hands the rest over. */
+  stop(): Promise<void>;
+}
+
+export interface WorkerOptions {
+  workerId: string;
+  ask: AskModel;
+  run: RunTool;
+  /** How long a dead worker's Sessions wait at most before another takes them; renewed three times in it. */
+  leaseSeconds?: number;
+  /** How long turns may go on when the worker stops. */
+  graceMs?: number;
+}
+
+// Sessions held at once: they wait for models most of the time, and each costs some kilobytes.
+const MAX_HELD = 2_000;
+const CLAIM_BATCH = 200;
+const POLL_MS = 1_000;
+const DEFAULT_LEASE_SECONDS = 15;
+const DEFAULT_GRACE_MS = 5_000;
+// After a failure that was not foreseen, so that a Session that always fails does not occupy the worker.
+const UNFORESEEN_PAUSE_SECONDS = 5;
+const RELEASE_RETRY_MS = 500;
+
+/** The worker stops; another goes on. */
+class HandedOver extends Error {
+  override readonly name = 'HandedOver';
+}
+
+export function createWorker(platform: Platform, options: WorkerOptions): Worker {
+  const { db, clock, log, wake } = platform;
+  const { workerId, leaseSeconds = DEFAULT_LEASE_SECONDS, graceMs = DEFAULT_GRACE_MS } = options;
+  const appender = createAppender(platform);
+  const definitionOf = createDefinitions(db);
+  const held = new Map<string, Drive>();
+  const driving = new Set<Promise<void>>();
+  const stopping = new AbortController();
+  const loops: Promise<void>[] = [];
+  const unsubscribe: (() => void)[] = [];
+  let claiming: Promise<void> | undefined;
+  let wanted = false;
+  /** Workers that Sessions still name and whose lease has run out or is gone. */
+  let deadKnown: string[] = [];
+
+  // ── Claiming ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Claims now, or once more after the claim under way. */
+  function claimSoon(): void {
+    if (stopping.signal.aborted) return;
+    wanted = true;
+    claiming ??= claimAll().finally(() => {
+      claiming = undefined;
+      if (wanted) claimSoon();
+    });
+  }
+
+  async function claimAll(): Promise<void> {
+    // What arrives in one turn of the event loop is claimed together.
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    wanted = false;
+    try {
+      while (!stopping.signal.aborted && held.size < MAX_HELD) {
+        const candidates = await db.query<{ organizationId: string; sessionId: string; epoch: number }>(sql`
+          (select organization_id as "organizationId", session_id as "sessionId", epoch from sessions
+           where status = 'running' and worker_id is null and runnable_at <= ${clock.now()}
+           order by runnable_at limit ${CLAIM_BATCH})
+          union all
+          (select organization_id as "organizationId", session_id as "sessionId", epoch from sessions
+           where worker_id = any(${deadKnown}::uuid[]) limit ${CLAIM_BATCH})`);
+        const groups = Map.groupBy(candidates, ({ organizationId }) => organizationId);
+        for (const [organizationId, group] of groups) {
+          for (const claimed of await claim(organizationId, group)) drive(claimed);
+        }
+        if (candidates.length < CLAIM_BATCH) return;
+      }
+    } catch (error) {
+      log.warn({ err: error }, 'could not claim sessions; trying again');
+    }
+  }
+
+  async function claim(
+    organizationId: string,
+    candidates: readonly { sessionId: string; epoch: number }[],
+  ): Promise<Claimed[]> {
+    const rows = await db.query<SessionRow>(sql`
+      update sessions s set epoch = s.epoch + 1, worker_id = ${workerId}
+      where s.organization_id = ${organizationId} and s.session_id in (
+        select x.session_id from sessions x
+        join unnest(${candidates.map(({ sessionId }) => sessionId)}::uuid[], ${candidates.map(({ epoch }) => epoch)}::int[])
+          as c(sid, epoch) on x.session_id = c.sid
+        where x.organization_id = ${organizationId} and x.epoch = c.epoch and x.status = 'running'
+          and (x.worker_id is null or x.worker_id = any(${deadKnown}::uuid[]))
+        order by x.session_id for no key update of x skip locked)
+      returning ${sessionColumns}`);
+    if (rows.length === 0) return [];
+    const ids = rows.map(({ sessionId }) => sessionId);
+    const [entries, operations] = await Promise.all([
+      db.query<TranscriptEntry & { sessionId: string }>(sql`
+        select session_id as "sessionId", turn, position, message_id as "messageId", role, content,
+          created_at as "createdAt"
+        from messages where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])
+        order by session_id, turn, position`),
+      db.query<Operation & { sessionId: string }>(sql`
+        select o.session_id as "sessionId", o.turn, o.step, o.index, o.operation_id as "operationId", o.kind, o.status,
+          o.tool, o.input, o.output, o.error, o.usage, o.from_seq as "fromSeq"
+        from operations o
+        join unnest(${ids}::uuid[], ${rows.map(({ turn }) => turn)}::int[]) as c(sid, turn)
+          on o.session_id = c.sid and o.turn = c.turn
+        where o.organization_id = ${organizationId}
+        order by o.session_id, o.step, o.index`),
+    ]);
+    const entriesOf = Map.groupBy(entries, ({ sessionId }) => sessionId);
+    const operationsOf = Map.groupBy(operations, ({ sessionId }) => sessionId);
+    return rows.map((row) => ({
+      row,
+      transcript: entriesOf.get(row.sessionId) ?? [],
+      operations: operationsOf.get(row.sessionId) ?? [],
+    }));
+  }
+
+  // ── Driving ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  function drive(claimed: Claimed): void {
+    const { ask, run } = options;
+    const one = createDrive(claimed, { platform, appender, definitionOf, ask, run });
+    const { sessionId } = one.head;
+    held.set(sessionId, one);
+    const done = one
+      .run()
+      .catch((error) => letGo(one, error))
+      .finally(() => {
+        if (held.get(sessionId) === one) held.delete(sessionId);
+        driving.delete(done);
+      });
+    driving.add(done);
+  }
+
+  /** Gives the Session back after a failure, so that it goes on here or elsewhere. */
+  async function letGo({ head }: Drive, error: unknown): Promise<void> {
+    if (error instanceof Fenced) return;
+    const handedOver = error instanceof HandedOver;
+    if (!handedOver)
+      log.error({ err: error, sessionId: formatId('ses', head.sessionId) }, 'turn broke off; it goes on soon');
+    await appender.take(head);
+    const pause = handedOver ? 0 : UNFORESEEN_PAUSE_SECONDS;
+    while (true) {
+      try {
+        await db.execute(sql`
+          update sessions set worker_id = null, epoch = epoch + 1,
+            runnable_at = ${new Date(clock.now().getTime() + pause * 1000)}
+          where organization_id = ${head.organizationId} and session_id = ${head.sessionId}
+            and worker_id = ${workerId} and epoch = ${head.epoch}`);
+        return;
+      } catch {
+        // Stopping does not wait for a database that is away: the lease runs out, and another worker takes the Session.
+        if (stopping.signal.aborted) return;
+        await clock.sleep(RELEASE_RETRY_MS, stopping.signal).catch(() => {});
+      }
+    }
+  }
+
+  // ── Lease and net ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async function renew(): Promise<void> {
+    await db.query(sql`
+      insert into workers as w (worker_id, lease_expires_at) values (${workerId}, now() + ${leaseSeconds} * interval '1 second')
+      on conflict (worker_id) do update set lease_expires_at = excluded.lease_expires_at`);
+  }
+
+  async function lookForDead(): Promise<void> {
+    const rows = await db.query<{ workerId: string }>(sql`
+      select distinct s.worker_id as "workerId" from sessions s
+      where s.worker_id is not null and not exists (
+        select 1 from workers w where w.worker_id = s.worker_id and w.lease_expires_at >= now())`);
+    deadKnown = rows.map((row) => row.workerId);
+    await db.execute(sql`delete from workers where lease_expires_at < now() - interval '1 day'`);
+  }
+
+  /** What a lost wake-up would have said of the Sessions held here. */
+  async function lookAtHeld(): Promise<void> {
+    if (held.size === 0) return;
+    const rows = await db.query<{ sessionId: string; epoch: number; inbox: number }>(sql`
+      select session_id as "sessionId", epoch, inbox from sessions where worker_id = ${workerId}`);
+    const found = new Map(rows.map((row) => [row.sessionId, row]));
+    for (const [sessionId, { head, wake: tell, abort }] of held) {
+      const row = found.get(sessionId);
+      if (row && row.epoch > head.epoch) abort(new Fenced());
+      else if (row && row.inbox > 0) tell();
+    }
+  }
+
+  async function every(ms: number, what: string, act: () => Promise<void>): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await clock.sleep(ms, stopping.signal).catch(() => {});
+      if (stopping.signal.aborted) return;
+      await act().catch((error) => log.warn({ err: error }, `${what} failed; trying again`));
+    }
+  }
+
+  /** Asks the row whether the Session is still this worker's: a cancelled one stops its model at once. */
+  async function heard(sessionId: string): Promise<void> {
+    const one = held.get(sessionId);
+    if (!one) return;
+    const rows = await db
+      .query<{ epoch: number }>(sql`
+        select epoch from sessions
+        where organization_id = ${one.head.organizationId} and session_id = ${sessionId}`)
+      .catch(() => []);
+    if (rows[0] && rows[0].epoch !== one.head.epoch) one.abort(new Fenced());
+    else one.wake();
+  }
+
+  return {
+    async start() {
+      await renew();
+      unsubscribe.push(
+        wake.subscribe('runnable', claimSoon),
+        wake.subscribe('inbox', (sessionId) => {
+          if (sessionId === undefined) void lookAtHeld().catch(() => {});
+          else void heard(sessionId);
+        }),
+      );
+      loops.push(
+        every((leaseSeconds * 1000) / 3, 'renewing the lease', renew),
+        every(POLL_MS, 'looking for what may go on', async () => {
+          await lookForDead();
+          await lookAtHeld();
+          claimSoon();
+        }),
+      );
+      await lookForDead();
+      claimSoon();
+    },
+
+    async stop() {
+      for (const stopListening of unsubscribe) stopListening();
+      stopping.abort();
+      await claiming;
+      const grace = new AbortController();
+      const handOver = clock
+        .sleep(graceMs, grace.signal)
+        .then(() => {
+          for (const one of held.values()) one.abort(new HandedOver('The worker stops'));
+        })
+        .catch(() => {});
+      await Promise.allSettled(driving);
+      grace.abort();
+      await handOver;
+      await Promise.all(loops);
+      await appender.close();
+      await db.execute(sql`delete from workers where worker_id = ${workerId}`).catch(() => {});
+    },
+  };
+}
