@@ -5,6 +5,7 @@ import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Value } from 'typebox/value';
 import { ApiError } from '../lib/api-error.ts';
+import { MAX_JSON_DEPTH } from '../lib/text.ts';
 
 /** What a request brought, as the server parsed it. */
 export interface RawInput {
@@ -13,8 +14,6 @@ export interface RawInput {
   body: unknown;
 }
 
-// Deeper JSON has no use here, and recursion over it would cost the stack.
-const MAX_DEPTH = 64;
 const MAX_ERRORS = 20;
 
 /** Compiled once a route. The function throws 400, or 404 for a path that can name nothing. */
@@ -173,7 +172,7 @@ function forbiddenText(value: unknown, path: string, depth: number): FieldError 
     return undefined;
   }
   if (typeof value !== 'object' || value === null) return undefined;
-  if (depth >= MAX_DEPTH) return { path, message: `must not be nested deeper than ${MAX_DEPTH} levels` };
+  if (depth >= MAX_JSON_DEPTH) return { path, message: `must not be nested deeper than ${MAX_JSON_DEPTH} levels` };
   for (const [key, inner] of Object.entries(value)) {
     const at = Array.isArray(value) ? `${path}[${key}]` : path ? `${path}.${key}` : key;
     if (key.includes('\0') || !key.isWellFormed()) return { path, message: 'has a field whose name is not valid text' };
