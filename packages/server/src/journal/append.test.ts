@@ -1,0 +1,264 @@
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestPlatform, type TestPlatform } from '../../test/support/platform.ts';
+import { createAgent } from '../agents/agents.ts';
+import type { Db } from '../db/db.ts';
+import { uuidOf } from '../lib/ids.ts';
+import { openSession } from '../sessions/sessions.ts';
+import { createAppender, Fenced, type TextHead, writeTransition } from './append.ts';
+import { beginning } from './cursor.ts';
+import { readSegments } from './read.ts';
+import { chunksOf } from './segment.ts';
+
+let node: TestPlatform;
+let agentId: string;
+
+beforeAll(async () => {
+  node = await createTestPlatform();
+  agentId = (await createAgent(node.ctx, { name: 'A', model: 'scripted/x' })).agent.agentId;
+});
+afterAll(() => node.close());
+
+async function newHead(): Promise<TextHead & { fenced: Promise<void> }> {
+  const { session } = await openSession(node.ctx, { agentId, environment: 'production', input: 'x' });
+  const fenced = Promise.withResolvers<void>();
+  return {
+    organizationId: node.organizationId,
+    sessionId: uuidOf('ses', session.sessionId),
+    epoch: 0,
+    turn: 1,
+    nextSeq: 2,
+    pending: [],
+    carry: '',
+    first: true,
+    writing: undefined,
+    onFenced: fenced.resolve,
+    fenced: fenced.promise,
+  };
+}
+
+async function textOf({ sessionId }: TextHead): Promise<string[]> {
+  const segments = await readSegments(node.platform.db, node.organizationId, sessionId, beginning, 100_000);
+  return segments
+    .flatMap((segment) => chunksOf(segment, beginning))
+    .flatMap((c) => (c.type === 'message.chunk' ? [c.delta] : []));
+}
+
+/** Every seq from 1 to the head exactly once. */
+async function expectGapFree({ sessionId }: TextHead): Promise<void> {
+  const segments = await readSegments(node.platform.db, node.organizationId, sessionId, beginning, 100_000);
+  const seqs = segments.flatMap((segment) => chunksOf(segment, beginning)).map(({ seq }) => seq);
+  expect(seqs).toEqual(seqs.map((_, index) => index + 1));
+}
+
+/** Waits until everything accepted is written. */
+async function settled(appender: ReturnType<typeof createAppender>): Promise<void> {
+  await appender.close();
+}
+
+async function moveEpoch({ sessionId }: TextHead): Promise<void> {
+  await node.platform.db.execute(sql`
+    update sessions set epoch = epoch + 1
+    where organization_id = ${node.organizationId} and session_id = ${sessionId}`);
+}
+
+test('deltas of many sessions are written in order, without gaps, each once', async () => {
+  const appender = createAppender(node.platform);
+  const heads = await Promise.all(Array.from({ length: 20 }, newHead));
+  for (let n = 0; n < 200; n += 1) for (const head of heads) await appender.append(head, `${n} `);
+  await settled(appender);
+  for (const head of heads) {
+    expect((await textOf(head)).join('')).toBe(Array.from({ length: 200 }, (_, n) => `${n} `).join(''));
+    await expectGapFree(head);
+  }
+});
+
+test('a writer whose epoch has moved on writes nothing and hears of it; its neighbours are not held up', async () => {
+  const appender = createAppender(node.platform);
+  const [stale, healthy] = [await newHead(), await newHead()];
+  await moveEpoch(stale);
+  await appender.append(stale, 'lost');
+  await appender.append(healthy, 'kept');
+  await stale.fenced;
+  await settled(appender);
+  expect(await textOf(stale)).toEqual([]);
+  expect(await textOf(healthy)).toEqual(['kept']);
+});
+
+test('a transition of a stale writer is refused whole', async () => {
+  const stale = await newHead();
+  await moveEpoch(stale);
+  const write = node.platform.db.transaction((tx) =>
+    writeTransition(node.platform, tx, stale, {
+      runs: [{ turn: 1, items: ['x'] }],
+      patch: [sql`status = 'failed'`],
+      now: new Date(),
+    }),
+  );
+  await expect(write).rejects.toThrow(Fenced);
+  expect(await textOf(stale)).toEqual([]);
+  expect(stale.nextSeq).toBe(2);
+});
+
+/** A database whose answers are lost, after the commit, as often as told; first of writes, then of reads. */
+function losingAnswers(db: Db): Db & { writes: number; reads: number } {
+  const lossy = {
+    ...db,
+    writes: 0,
+    reads: 0,
+    async batch<Row>(statements: Parameters<Db['batch']>[0]): Promise<Row[][]> {
+      const rows = await db.batch<Row>(statements);
+      if (lossy.writes-- > 0) throw new Error('the connection broke after COMMIT');
+      return rows;
+    },
+    async query<Row>(statement: Parameters<Db['query']>[0]): Promise<Row[]> {
+      const rows = await db.query<Row>(statement);
+      if (lossy.reads-- > 0) throw new Error('the connection broke');
+      return rows;
+    },
+  };
+  return lossy;
+}
+
+test.each([
+  { writes: 1, reads: 0 },
+  { writes: 1, reads: 1 },
+  { writes: 3, reads: 2 },
+])('an append whose acknowledgement was lost is not written twice (%o)', async (losses) => {
+  const db = losingAnswers(node.platform.db);
+  const appender = createAppender({ ...node.platform, db });
+  const head = await newHead();
+  Object.assign(db, losses);
+  await appender.append(head, 'a');
+  await appender.append(head, 'b');
+  await until(async () => head.pending.length === 0 && !head.writing);
+  await appender.append(head, 'c');
+  await settled(appender);
+  expect(await textOf(head)).toEqual(['a', 'b', 'c']);
+  await expectGapFree(head);
+});
+
+test('a row that somebody has locked waits for the next flush and holds nobody else up', async () => {
+  const appender = createAppender(node.platform);
+  const [locked, free] = [await newHead(), await newHead()];
+  await node.platform.db.transaction(async (tx) => {
+    await tx.query(sql`
+      select 1 from sessions
+      where organization_id = ${node.organizationId} and session_id = ${locked.sessionId} for no key update`);
+    await appender.append(locked, 'later');
+    await appender.append(free, 'now');
+    await until(async () => (await textOf(free)).length === 1);
+    expect(await textOf(locked)).toEqual([]);
+  });
+  await until(async () => (await textOf(locked)).length === 1);
+  await settled(appender);
+});
+
+test('a transition takes the text on its way along, before its own chunks', async () => {
+  const appender = createAppender(node.platform);
+  const head = await newHead();
+  await appender.append(head, 'text ');
+  const text = await appender.take(head);
+  await node.platform.db.transaction((tx) =>
+    writeTransition(node.platform, tx, head, {
+      runs: [
+        { turn: 1, items: [...text, { type: 'session.status', status: 'idle', waitingFor: null }] },
+        { turn: 2, items: [{ type: 'session.status', status: 'running', waitingFor: null }] },
+      ],
+      patch: [],
+      now: new Date(),
+    }),
+  );
+  expect(head).toMatchObject({ turn: 2, nextSeq: 2 });
+  const segments = await readSegments(node.platform.db, node.organizationId, head.sessionId, beginning, 10);
+  const chunks = segments.flatMap((segment) => chunksOf(segment, beginning));
+  expect(chunks.map(({ type, turn, seq }) => `${type} ${turn}:${seq}`)).toEqual([
+    'session.status 1:1',
+    'message.chunk 1:2',
+    'session.status 1:3',
+    'session.status 2:1',
+  ]);
+});
+
+test('a surrogate pair is never split over two deltas, and NUL is dropped', async () => {
+  const appender = createAppender(node.platform);
+  const head = await newHead();
+  const [high, low] = ['\ud83d', '\ude80'];
+  for (const delta of ['a\0b', `c${high}`, `${low}d`, high!]) await appender.append(head, delta);
+  head.pending.push(...(await appender.take(head)));
+  await appender.append(head, '.');
+  await settled(appender);
+  expect((await textOf(head)).join('')).toBe('abc🚀d\ufffd.');
+});
+
+test('an append that meets a claim under way does not slip in behind it', async () => {
+  const { db } = node.platform;
+  let attempts = 0;
+  const counting: Db = {
+    ...db,
+    batch(statements) {
+      attempts += 1;
+      return db.batch(statements);
+    },
+  };
+  const appender = createAppender({ ...node.platform, db: counting });
+  const stale = await newHead();
+  await db.transaction(async (claim) => {
+    await claim.query(sql`
+      update sessions set epoch = epoch + 1
+      where organization_id = ${node.organizationId} and session_id = ${stale.sessionId}`);
+    await appender.append(stale, 'lost');
+    // The append has come to the row: it passed over it and tries again, or it waits for the claim to end.
+    await until(async () => attempts > 1 || (await waitingForLocks()) > 0);
+  });
+  await stale.fenced;
+  await settled(appender);
+  expect(await textOf(stale)).toEqual([]);
+
+  async function waitingForLocks(): Promise<number> {
+    return db.execute(
+      sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    );
+  }
+});
+
+test('fencing holds under claims that come at any moment', { timeout: 120_000 }, async () => {
+  // Two writers believe at times that they hold the same session. Whatever one has acknowledged must never be overwritten or
+  // doubled: each delta names its epoch, and the journal must read as whole runs of rising epochs.
+  const other = await node.anotherNode();
+  const heads = await Promise.all(Array.from({ length: 10 }, newHead));
+  await Promise.all(
+    heads.map(async (head, which) => {
+      let current = head;
+      for (let claim = 0; claim < 60; claim += 1) {
+        const platform = claim % 2 === 0 ? node.platform : other;
+        const appender = createAppender(platform);
+        const writer = { ...current, pending: [] as string[], carry: '', writing: undefined, onFenced: () => {} };
+        const writing = (async () => {
+          for (let n = 0; n < 30; n += 1) {
+            await appender.append(writer, `${writer.epoch};`);
+            if (n % (3 + which) === 0) await new Promise<void>((resolve) => setImmediate(resolve));
+          }
+          await appender.close();
+        })();
+        if (claim % 5 === 0) await writing;
+        else if (claim % 5 < 3) await new Promise<void>((resolve) => setImmediate(resolve));
+        const [row] = await other.db.query<{ epoch: number; nextSeq: number }>(sql`
+          update sessions s set epoch = epoch + 1
+          where s.organization_id = ${node.organizationId} and s.session_id = ${head.sessionId}
+          returning s.epoch, s.next_seq as "nextSeq"`);
+        current = { ...head, epoch: row!.epoch, nextSeq: row!.nextSeq };
+        void writing.catch(() => {});
+      }
+    }),
+  );
+  for (const head of heads) {
+    await expectGapFree(head);
+    const epochs = (await textOf(head)).map((delta) => Number(delta.slice(0, -1)));
+    expect(epochs).toEqual(epochs.toSorted((a, b) => a - b));
+  }
+});
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise<void>((resolve) => setImmediate(resolve));
+}

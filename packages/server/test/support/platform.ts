@@ -1,0 +1,76 @@
+// The parts that a domain function or a worker is handed, on a database of the test's own.
+import { randomBytes } from 'node:crypto';
+import { createDb, type Db } from '../../src/db/db.ts';
+import { createEgress } from '../../src/egress/egress.ts';
+import { parseEgressAllow } from '../../src/egress/policy.ts';
+import { createLive } from '../../src/journal/live.ts';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
+import type { Context } from '../../src/lib/context.ts';
+import { createLog } from '../../src/lib/log.ts';
+import { createOrganization } from '../../src/organizations/organizations.ts';
+import type { Platform } from '../../src/platform.ts';
+import { createVault } from '../../src/vault/vault.ts';
+import { createWake, type Wake } from '../../src/wake/wake.ts';
+import { createTestDatabase } from './postgres.ts';
+
+export interface TestPlatform {
+  platform: Platform;
+  organizationId: string;
+  /** An admin's context in the organization. */
+  ctx: Context;
+  /** A platform like that of another node on the same database, which hears of nothing but by polling. */
+  anotherNode(): Promise<Platform>;
+  close(): Promise<void>;
+}
+
+export async function createTestPlatform(options: { clock?: Clock } = {}): Promise<TestPlatform> {
+  const database = await createTestDatabase();
+  const vault = createVault([randomBytes(32)]);
+  const nodes: { platform: Platform; close(): Promise<void> }[] = [];
+
+  async function node(): Promise<Platform> {
+    const clock = options.clock ?? systemClock;
+    const log = createLog({ level: 'silent' });
+    const db: Db = createDb({ url: database.url, log });
+    const wake: Wake = createWake({ db, log, clock, acrossNodes: false });
+    const live = createLive({ db, wake, clock, log });
+    const egress = createEgress({ policy: parseEgressAllow('127.0.0.1/32') });
+    live.start();
+    const platform: Platform = { db, clock, log, vault, wake, live, egress };
+    nodes.push({
+      platform,
+      async close() {
+        await live.stop();
+        await wake.close();
+        await egress.close();
+        await db.close();
+      },
+    });
+    return platform;
+  }
+
+  const platform = await node();
+  const { organizationId } = await platform.db.transaction((tx) =>
+    createOrganization(tx, 'Test', platform.clock.now()),
+  );
+  const ctx: Context = {
+    ...platform,
+    organizationId,
+    actor: { type: 'system', id: null, name: 'Test' },
+    keyId: null,
+    permission: 'admin',
+    requestId: null,
+    ipAddress: null,
+    userAgent: null,
+  };
+  return {
+    platform,
+    organizationId,
+    ctx,
+    anotherNode: node,
+    async close() {
+      for (const { close } of nodes) await close();
+      await database.drop();
+    },
+  };
+}
