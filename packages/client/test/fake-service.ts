@@ -69,7 +69,7 @@ export function problem(
 export const timeoutMs = 987_654;
 
 /** Pauses between attempts pass at once and are noted; time-outs and the watch over silence never come. */
-export function quickTime(): { sleep: Sleep; pauses: number[] } {
+function quickTime(): { sleep: Sleep; pauses: number[] } {
   const pauses: number[] = [];
   const sleep: Sleep = async (ms, signal) => {
     if (ms === timeoutMs || ms === 10_000) {

@@ -1,6 +1,13 @@
-// The readable reference, `/docs`: one HTML page made from the OpenAPI document alone. No script, no request to anyone,
-// nothing but an inline style sheet, so that it can be served under the strictest policy and saved as a file.
-import { errorCodes, permissions, type SchemaObject, standardHeaders } from '@signalbox/contract';
+// The readable reference, `/docs`: one HTML page made from the OpenAPI document and the table of error codes. No script,
+// no request to anyone, nothing but an inline style sheet: it can be served under the strictest policy and saved as a file.
+import {
+  type ErrorCode,
+  errorCodes,
+  permissions,
+  replayWindowSeconds,
+  type SchemaObject,
+  standardHeaders,
+} from '@signalbox/contract';
 import { constraints, escapeHtml, fieldList, prose, slug, typeName } from './docs-schema.ts';
 import { docsStyle } from './docs-style.ts';
 import type { OpenApiDocument, Operation, Parameter } from './openapi.ts';
@@ -56,7 +63,7 @@ function navigation(document: OpenApiDocument, byTag: Map<string, Place[]>): str
   const operations = (tag: string) =>
     (byTag.get(tag) ?? [])
       .map(({ method, operation: { operationId, summary } }) => {
-        const [short = ''] = summary.split(/[;:,]/);
+        const [short = ''] = summary.split(/[;:]/);
         return `<li><a href="#${operationId}">${methodBadge(method)}<span>${prose(short, true)}</span></a></li>`;
       })
       .join('');
@@ -105,7 +112,10 @@ ${parameterList('Headers', parameters, 'header')}
 ${bodyFields(document, operation)}
 ${answerFields(document, operation)}
 <h4>Errors</h4>
-<p class="codes">${operation['x-error-codes'].map((code) => `<a href="#${code}"><code>${code}</code></a>`).join(' ')}</p>
+<p class="codes">${operation['x-error-codes']
+    .filter((code) => !isCommon(code))
+    .map((code) => `<a href="#${code}"><code>${code}</code></a>`)
+    .join(' ')} <a class="quiet" href="#errors">and what every request can be answered with</a></p>
 </div>
 <pre tabindex="0" aria-label="Example with curl"><code>${escapeHtml(curl(method, path, operation))}</code></pre>
 </div>
@@ -141,6 +151,12 @@ function answerFields(document: OpenApiDocument, { responses }: Operation): stri
       return `<h4>Answer ${status}${kind}</h4>${text}${fields}`;
     })
     .join('');
+}
+
+/** Whether every request can be answered with it: shown once, not forty times. */
+function isCommon(code: ErrorCode): boolean {
+  const [status] = errorCodes[code];
+  return code === 'invalid_request' || status === 401 || status === 429 || status >= 500;
 }
 
 function webhookSection({ webhooks }: OpenApiDocument): string {
@@ -196,12 +212,14 @@ createServer(receiver.node).listen(8080);
 //   key:  signing_secret,
 //   text: timestamp + "." + raw_body))
 // equal in constant time?
-// within 300 s of the clock?`;
+// within ${replayWindowSeconds} s of the clock?`;
 
 function errorSection(): string {
   const rows = Object.entries(errorCodes).map(
     ([code, [status, title]]) =>
-      `<div id="${code}"><dt><code>${code}</code> <span class="status">${status}</span></dt><dd>${escapeHtml(title)}.</dd></div>`,
+      `<div id="${code}"><dt><code>${code}</code> <span class="status">${status}</span></dt><dd>${escapeHtml(title)}.${
+        isCommon(code as ErrorCode) ? ' <span class="quiet">Any request.</span>' : ''
+      }</dd></div>`,
   );
   return `<section id="errors">
 <h2>Errors</h2>
@@ -228,10 +246,22 @@ function curl(method: string, path: string, { parameters, requestBody, responses
   const flags = stream ? ' -N' : method === 'GET' || (method === 'POST' && requestBody) ? '' : ` -X ${method}`;
   const lines = [`curl${flags} http://127.0.0.1:4500${url}`, `-H "Authorization: Bearer $SIGNALBOX_API_KEY"`];
   if (requestBody) {
-    const body = JSON.stringify(requestBody.content['application/json']?.example, null, 2);
+    const body = compactJson(requestBody.content['application/json']?.example);
     lines.push(`-H 'Content-Type: application/json'`, `-d '${body.replaceAll("'", "'\\''")}'`);
   }
   return lines.join(' \\\n  ');
+}
+
+/** JSON in lines as long as people write them: what fits into one is not spread over many. */
+function compactJson(value: unknown, indent = '', before = 0): string {
+  const line = JSON.stringify(value, null, 1).replaceAll(/\n\s*/g, ' ');
+  if (typeof value !== 'object' || value === null || indent.length + before + line.length <= 54) return line;
+  const inner = `${indent}  `;
+  const items = Array.isArray(value)
+    ? value.map((item) => compactJson(item, inner))
+    : Object.entries(value).map(([name, item]) => `"${name}": ${compactJson(item, inner, name.length + 4)}`);
+  const [open, close] = Array.isArray(value) ? '[]' : '{}';
+  return `${open}\n${items.map((item) => inner + item).join(',\n')}\n${indent}${close}`;
 }
 
 function methodBadge(method: string): string {
@@ -245,6 +275,6 @@ function permissionBadge(permission: string): string {
 /** Breaks long paths at slashes only, and marks the parameters. */
 function pathHtml(path: string): string {
   return escapeHtml(path)
-    .replace(/\{\w+\}/g, (name) => `<var>${name}</var>`)
-    .replaceAll('/', '/<wbr>');
+    .replaceAll('/', '/<wbr>')
+    .replace(/\{\w+\}/g, (name) => `<var>${name}</var>`);
 }

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { Validator } from '@seriousme/openapi-schema-validator';
 import { type Route, type RouteName, routes } from '@signalbox/contract';
 import { Compile } from 'typebox/compile';
 import { describe, expect, test } from 'vitest';
@@ -16,6 +17,11 @@ test('the committed openapi.json is that of the contract: node packages/server/s
 });
 
 describe('the document', () => {
+  test('is OpenAPI 3.1, says a validator of its own', async () => {
+    const { valid, errors } = await new Validator().validate(JSON.parse(JSON.stringify(document)));
+    expect({ valid, errors }).toEqual({ valid: true, errors: undefined });
+  });
+
   test('has every route once, with its permission, and every tag explained', () => {
     const described = operations.map(({ path, method, operation }) => [
       operation.operationId,

@@ -44,7 +44,7 @@ export interface Operation {
   responses: Record<string, Answer>;
 }
 
-export interface Webhook {
+interface Webhook {
   operationId: string;
   summary: string;
   description: string;
@@ -65,7 +65,7 @@ export interface Parameter {
 
 type Content = Record<string, { schema: SchemaObject; example?: unknown }>;
 
-export interface Answer {
+interface Answer {
   $ref?: string;
   description: string;
   headers?: Record<string, unknown>;
