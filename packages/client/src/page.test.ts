@@ -22,10 +22,15 @@ test('a list that is awaited is one page, which knows the next', async () => {
 
 test('a list that is iterated over gives every item of every page once, from the cursor it was given', async () => {
   const { client, seen } = await clientOf(sevenKeys);
-  const ids: string[] = [];
-  for await (const { keyId } of client.keys.list({ cursor: '1' })) ids.push(keyId);
-  expect(ids).toEqual(['key_1', 'key_2', 'key_3', 'key_4', 'key_5', 'key_6']);
-  expect(seen).toHaveLength(2);
+  const walk = async (cursor?: string) => {
+    const ids: string[] = [];
+    for await (const { keyId } of client.keys.list({ cursor })) ids.push(keyId);
+    return ids;
+  };
+  expect(await walk()).toEqual(['key_0', 'key_1', 'key_2', 'key_3', 'key_4', 'key_5', 'key_6']);
+  expect(seen).toHaveLength(3);
+  expect(await walk('5')).toEqual(['key_5', 'key_6']);
+  expect(seen).toHaveLength(4);
 });
 
 test('pages are read as they are needed: none before, none after a break', async () => {

@@ -108,17 +108,18 @@ describe.each(faces)('a receiver by %s', (_, face) => {
     expect([seen, errors]).toEqual([[], []]);
   });
 
-  test('answers 500 where onChunks throws, so that it comes again; the error stays here', async () => {
+  test('answers 500 where onChunks throws, at once or later, so that it comes again; the error stays here', async () => {
     const error = new Error('private');
-    const { post, errors } = await made({
-      onChunks: () => {
-        throw error;
-      },
-    });
-    const response = await post({ method: 'POST', headers, body });
-    expect(response.status).toBe(500);
-    expect(await response.text()).not.toContain('private');
-    expect(errors).toEqual([error]);
+    const throws = () => {
+      throw error;
+    };
+    for (const onChunks of [throws, async () => throws()]) {
+      const { post, errors } = await made({ onChunks });
+      const response = await post({ method: 'POST', headers, body });
+      expect(response.status).toBe(500);
+      expect(await response.text()).not.toContain('private');
+      expect(errors).toEqual([error]);
+    }
   });
 
   test('answers 405 to other methods and 413 to a body over its limit', async () => {

@@ -215,6 +215,12 @@ describe('a lost connection', () => {
     await expect(all(away.client.sessions.stream('ses_1'))).rejects.toMatchObject({ status: 503 });
     expect(away.seen).toHaveLength(33);
 
+    const empty = await clientOf((response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).end();
+    });
+    await expect(all(empty.client.sessions.stream('ses_1'))).rejects.toThrow('ended before the Session did');
+    expect(empty.seen).toHaveLength(33);
+
     const flapping = await clientOf((response, _, number) => {
       begin(response, envelope(number === 100 ? completed(2) : delta(1)));
       response.end();

@@ -56,7 +56,7 @@ export class SessionStream implements AsyncIterable<Envelope> {
     let begun = false;
     let lostInARow = 0;
     while (true) {
-      let lost: SignalboxError | undefined;
+      let retryAfter: number;
       try {
         // The first connection fails as any call does; once the stream has begun, patience is longer.
         const connection = await this.#connect(begun ? { ...this.#options, maxRetries: 0 } : this.#options);
@@ -73,14 +73,14 @@ export class SessionStream implements AsyncIterable<Envelope> {
             if (fresh.chunks.some(isTerminal)) return;
           }
         }
+        throw connectionError(new Error('the stream ended before the Session did'));
       } catch (error) {
-        this.#options.signal?.throwIfAborted();
+        // Where the caller's signal aborted, the pause below rejects with its reason.
         if (!begun || !(error instanceof SignalboxError) || !isPassing(error) || lostInARow >= maxLostInARow)
           throw error;
-        lost = error;
+        retryAfter = Math.min(retryAfterMs(error.headers, now()) ?? 0, longestRetryAfterMs);
       }
-      const asked = lost ? Math.min(retryAfterMs(lost.headers, now()) ?? 0, longestRetryAfterMs) : 0;
-      const pauseMs = Math.max(asked, backoffMs(lostInARow, Math.random(), longestPauseMs));
+      const pauseMs = Math.max(retryAfter, backoffMs(lostInARow, Math.random(), longestPauseMs));
       lostInARow++;
       await this.#transport.sleep(pauseMs, this.#options.signal);
     }
