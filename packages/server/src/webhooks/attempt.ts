@@ -1,0 +1,114 @@
+// One attempt at a delivery: the POST, and what the answer means. In the grace period of a rotation it may take two: a
+// receiver that refuses one secret is asked again at once with the other.
+import type { WebhookAttempt } from '@signalbox/contract';
+import type { EgressErrorKind } from '../egress/errors.ts';
+import { EgressError } from '../egress/errors.ts';
+import { formatCursor } from '../journal/cursor.ts';
+import { formatId } from '../lib/ids.ts';
+import { storableText } from '../lib/text.ts';
+import type { Platform } from '../platform.ts';
+import { type Held, secretsAt } from './holding.ts';
+import type { Delivery } from './progress.ts';
+import { errorOf, retryAfterMs, type Verdict, verdictOf } from './schedule.ts';
+import { headersOf, type SigningSecret } from './signing.ts';
+
+/** How the receiver of a delivery answered in the end. */
+export interface Outcome {
+  verdict: Verdict;
+  /** Every POST that was made; none where the service was stopped first. */
+  attempts: WebhookAttempt[];
+  /** The secret of the last one. */
+  secretVersion: number;
+  /** What the receiver asked to wait; 0: nothing. */
+  retryAfterMs: number;
+}
+
+export interface AttemptOptions {
+  /** Of the service. */
+  version: string;
+  /** The secret to sign with first; the newest unless said. */
+  preferredVersion: number | undefined;
+  /** Aborted when the service stops. */
+  signal: AbortSignal;
+}
+
+/** The whole exchange, the answer's body included. */
+const TIMEOUT_MS = 15_000;
+const MAX_ANSWER_BYTES = 16 * 1024;
+const KEPT_ANSWER_BYTES = 4 * 1024;
+
+export async function attemptDelivery(
+  { clock, egress, log }: Pick<Platform, 'clock' | 'egress' | 'log'>,
+  held: Held,
+  delivery: Delivery,
+  body: Buffer,
+  { version, preferredVersion, signal }: AttemptOptions,
+): Promise<Outcome> {
+  const secrets = secretsAt(held, clock.now());
+  const preferred = secrets.find((secret) => secret.version === preferredVersion) ?? secrets[0];
+  const signers = [preferred, ...secrets.filter((secret) => secret !== preferred)];
+  const ids = {
+    organizationId: formatId('org', held.organizationId),
+    webhookSubscriptionId: formatId('whs', held.webhookSubscriptionId),
+    sessionId: formatId('ses', delivery.sessionId),
+    deliveryId: formatId('whd', delivery.deliveryId),
+  };
+  const attempts: WebhookAttempt[] = [];
+
+  async function post(signer: SigningSecret): Promise<Omit<Outcome, 'attempts'> | undefined> {
+    const at = clock.now();
+    const attempt = delivery.attemptCount + attempts.length + 1;
+    let answer: Pick<WebhookAttempt, 'status' | 'error' | 'responseBody'>;
+    let verdict: Verdict = 'failed';
+    let wait = 0;
+    try {
+      const response = await egress.request({
+        url: held.url,
+        method: 'POST',
+        headers: headersOf({
+          deliveryId: ids.deliveryId,
+          attempt,
+          previousCursor: delivery.previousCursor,
+          body,
+          now: at,
+          signer,
+          // A secret whose time ends between two POSTs does not sign the second.
+          secrets: secretsAt(held, at),
+          version,
+        }),
+        body,
+        timeoutMs: TIMEOUT_MS,
+        maxResponseBytes: MAX_ANSWER_BYTES,
+        signal,
+      });
+      const { status } = response;
+      verdict = verdictOf(status);
+      wait = retryAfterMs(status, response.headers['retry-after'], at);
+      answer = { status, error: errorOf(status), responseBody: keptOf(response.body) };
+    } catch (error) {
+      if (!(error instanceof EgressError)) throw error;
+      if (signal.aborted) return undefined;
+      answer = { status: null, error: error.kind satisfies EgressErrorKind, responseBody: null };
+    }
+    const durationMs = clock.now().getTime() - at.getTime();
+    attempts.push({ attempt, at: at.toISOString(), durationMs, ...answer, secretVersion: signer.version });
+    const { status, error } = answer;
+    const line = { ...ids, attempt, status, error, durationMs, secretVersion: signer.version };
+    log.info({ ...line, cursor: formatCursor(delivery.to) }, 'delivery attempt');
+    return { verdict, secretVersion: signer.version, retryAfterMs: wait };
+  }
+
+  let outcome: Omit<Outcome, 'attempts'> = { verdict: 'failed', secretVersion: preferred.version, retryAfterMs: 0 };
+  for (const signer of signers) {
+    if (!secretsAt(held, clock.now()).includes(signer)) continue;
+    const answered = await post(signer);
+    if (!answered) break;
+    outcome = answered;
+    if (answered.verdict !== 'refused') break;
+  }
+  return { ...outcome, attempts };
+}
+
+function keptOf(body: Buffer): string | null {
+  return body.length === 0 ? null : storableText(body.subarray(0, KEPT_ANSWER_BYTES).toString());
+}

@@ -1,0 +1,245 @@
+// Webhooks, the sending side (api.md section 7, "A delivery").
+//
+//   webhook_subscriptions   claimed by one node at a time (holding.ts); each has a sender (sender.ts)
+//   sessions.delivery_due   set by every append; says that chunks wait. delivered_* is the position that deliveries have
+//                           come to, delivery_id the one under way (progress.ts)
+//   webhook_deliveries      one row a delivery, durable before its first attempt; next_attempt_at while it waits for a retry
+//
+// Three things make a sender look at a Session: the wake-up after an append, a retry whose time has come, and a poll that
+// goes through what is due (due.ts), the net under lost wake-ups and what finds everything after a crash. The poll starts
+// from subscriptions that this node holds and that may be sent to, so the backlog of any other is never walked.
+import sql from 'sql-template-tag';
+import type { Platform } from '../platform.ts';
+import { findDue } from './due.ts';
+import { type Candidate, findCandidates, hold, release } from './holding.ts';
+import { Sender } from './sender.ts';
+
+export interface Dispatcher {
+  start(): void;
+  /** Fixes no further delivery, gives those on their way a moment to end, and hands its subscriptions over. */
+  stop(): Promise<void>;
+}
+
+export type DispatcherPlatform = Pick<Platform, 'db' | 'clock' | 'log' | 'vault' | 'wake' | 'egress'>;
+
+export interface DispatcherOptions {
+  /** Its row in `workers` is registered and renewed elsewhere; while it has none, nothing is sent. */
+  workerId: string;
+  /** Of the service, for `User-Agent`. */
+  version: string;
+  /** 0 up to 1, for the jitter of retries. */
+  random?: () => number;
+  /** How long deliveries on their way may take when the dispatcher stops. */
+  graceMs?: number;
+}
+
+const POLL_MS = 1_000;
+const DEFAULT_GRACE_MS = 5_000;
+// Claims in one transaction, which bounds how long it holds its rows.
+const CLAIM_BATCH = 100;
+// Where Sessions belong, kept so that a wake-up costs no query; some ten megabytes.
+const MAX_REMEMBERED_SESSIONS = 100_000;
+
+export function createDispatcher(platform: DispatcherPlatform, options: DispatcherOptions): Dispatcher {
+  const { db, clock, log, wake } = platform;
+  const { workerId, version, random = Math.random, graceMs = DEFAULT_GRACE_MS } = options;
+  const stopping = new AbortController();
+  const cutting = new AbortController();
+  const senders = new Map<string, Sender>();
+  const senderAt = new Map<string, Sender>();
+  const organizations = new Set<string>();
+  const scanning = new Set<Sender>();
+  const background = new Set<Promise<void>>();
+  /** `organization environment` of a Session; null: of no subscription that this node holds. */
+  let placeOf = new Map<string, string | null>();
+  let unknown = new Set<string>();
+  let resolving = false;
+  let refreshing: Promise<void> | undefined;
+  let refreshAgain = false;
+  let unsubscribe = (): void => {};
+
+  /** Keeps track of work that nobody awaits, so that `stop` can; its failures are only worth a line, as the poll comes again. */
+  function run(what: string, work: () => Promise<void>): void {
+    const promise = work()
+      .catch((error: unknown) => log.warn({ err: error }, what))
+      .finally(() => background.delete(promise));
+    background.add(promise);
+  }
+
+  /** Brings the senders in line with the subscriptions that this node holds and may claim. */
+  function refresh(): Promise<void> {
+    if (refreshing) {
+      refreshAgain = true;
+      return refreshing;
+    }
+    refreshing = (async () => {
+      do {
+        refreshAgain = false;
+        await refreshOnce();
+      } while (refreshAgain);
+    })().finally(() => {
+      refreshing = undefined;
+    });
+    return refreshing;
+  }
+
+  async function refreshOnce(): Promise<void> {
+    const candidates = stopping.signal.aborted ? [] : await findCandidates(db, workerId);
+    const ids = new Set(candidates.map(({ webhookSubscriptionId }) => webhookSubscriptionId));
+    for (const [id, sender] of senders) {
+      if (ids.has(id)) continue;
+      sender.halt();
+      // One whose deliveries are still on their way stays, so that a Session never has two loops on this node.
+      if (sender.isIdle) forget(id, sender);
+    }
+    const changed = candidates.filter(({ webhookSubscriptionId, epoch, isHeld }) => {
+      const sender = senders.get(webhookSubscriptionId);
+      return !(isHeld && sender?.isActive && sender.held.epoch === epoch);
+    });
+    for (let at = 0; at < changed.length; at += CLAIM_BATCH) await take(changed.slice(at, at + CLAIM_BATCH));
+  }
+
+  async function take(candidates: readonly Candidate[]): Promise<void> {
+    const taken: Sender[] = [];
+    for (const { organizationId } of candidates) organizations.add(organizationId);
+    for (const held of await hold(platform, workerId, candidates)) {
+      if (!held || stopping.signal.aborted) continue;
+      const known = senders.get(held.webhookSubscriptionId);
+      if (known) known.resume(held);
+      const sender =
+        known ??
+        new Sender(platform, held, {
+          version,
+          random,
+          signal: cutting.signal,
+          onStale: () => run('subscriptions were not read again', refresh),
+          onRoom: (having) => run('due sessions were not looked for', () => scan([having])),
+        });
+      senders.set(held.webhookSubscriptionId, sender);
+      senderAt.set(placeKey(held.organizationId, held.environment), sender);
+      taken.push(sender);
+    }
+    // Sessions that belonged to nobody may belong to these.
+    placeOf = new Map([...placeOf].filter(([, place]) => place !== null));
+    await scan(taken);
+  }
+
+  function forget(id: string, sender: Sender): void {
+    senders.delete(id);
+    const key = placeKey(sender.held.organizationId, sender.held.environment);
+    if (senderAt.get(key) === sender) senderAt.delete(key);
+  }
+
+  async function scan(wanted: Iterable<Sender>): Promise<void> {
+    const found = [...wanted].flatMap((sender) => {
+      const place = scanning.has(sender) ? undefined : sender.place();
+      return place ? [{ sender, place }] : [];
+    });
+    for (const { sender } of found) scanning.add(sender);
+    try {
+      const pages = await findDue(
+        db,
+        found.map(({ place }) => place),
+        clock.now(),
+      );
+      for (const [index, { sender }] of found.entries()) {
+        scanning.delete(sender);
+        sender.found(pages[index]!);
+      }
+    } finally {
+      for (const { sender } of found) scanning.delete(sender);
+    }
+  }
+
+  function hear(sessionId: string | undefined): void {
+    if (stopping.signal.aborted || senders.size === 0) return;
+    if (sessionId === undefined) {
+      run('due sessions were not looked for', () => scan(senders.values()));
+      return;
+    }
+    const place = placeOf.get(sessionId);
+    if (place === undefined) {
+      unknown.add(sessionId);
+      if (!resolving) {
+        resolving = true;
+        setImmediate(() => run('sessions were not looked up', resolveUnknown));
+      }
+    } else if (place !== null) {
+      senderAt.get(place)?.take(sessionId);
+    }
+  }
+
+  /** A wake-up names the Session alone; where it belongs never changes. */
+  async function resolveUnknown(): Promise<void> {
+    try {
+      while (unknown.size > 0) {
+        const sessionIds = [...unknown];
+        unknown = new Set();
+        const into = placeOf;
+        const organizationIds = [...new Set([...senders.values()].map(({ held }) => held.organizationId))];
+        const rows = await db.query<{ sessionId: string; organizationId: string; environment: string }>(sql`
+          select session_id as "sessionId", organization_id as "organizationId", environment from sessions
+          where organization_id = any(${organizationIds}::uuid[]) and session_id = any(${sessionIds}::uuid[])`);
+        if (into.size + sessionIds.length > MAX_REMEMBERED_SESSIONS) into.clear();
+        for (const sessionId of sessionIds) into.set(sessionId, null);
+        for (const { sessionId, organizationId, environment } of rows) {
+          const key = placeKey(organizationId, environment);
+          into.set(sessionId, key);
+          senderAt.get(key)?.take(sessionId);
+        }
+      }
+    } finally {
+      resolving = false;
+    }
+  }
+
+  async function poll(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        await refresh();
+        await scan(senders.values());
+        for (const sender of senders.values()) await sender.writeStamp();
+      } catch (error) {
+        log.warn({ err: error }, 'could not look for due deliveries');
+      }
+      await clock.sleep(POLL_MS, stopping.signal).catch(() => {});
+    }
+  }
+
+  return {
+    start() {
+      const onJournal = wake.subscribe('journal', (sessionId) => hear(sessionId));
+      const onSubscription = wake.subscribe('subscription', () => run('subscriptions were not read', refresh));
+      unsubscribe = () => {
+        onJournal();
+        onSubscription();
+      };
+      run('the dispatcher stopped', poll);
+    },
+    async stop() {
+      unsubscribe();
+      stopping.abort();
+      for (const sender of senders.values()) sender.halt();
+      const drained = Promise.all([...senders.values()].map((sender) => sender.drained()));
+      const waiting = new AbortController();
+      const late = clock.sleep(graceMs, waiting.signal).then(
+        () => cutting.abort(),
+        () => {},
+      );
+      await drained;
+      waiting.abort();
+      await late;
+      while (background.size > 0) await Promise.all(background);
+      try {
+        for (const sender of senders.values()) await sender.writeStamp(true);
+        if (organizations.size > 0) await release(db, workerId, [...organizations]);
+      } catch (error) {
+        log.warn({ err: error }, 'subscriptions were not handed over; others wait for the lease to end');
+      }
+    },
+  };
+}
+
+function placeKey(organizationId: string, environment: string): string {
+  return `${organizationId} ${environment}`;
+}

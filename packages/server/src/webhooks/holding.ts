@@ -1,0 +1,182 @@
+// Which node sends for a subscription. A claim writes the node's id on the row and moves its epoch on; it lasts as long as the
+// node's lease in `workers`. What a node knows of a subscription is good for one epoch: a change, or a claim by another,
+// makes the next one.
+import type { ChunkType } from '@signalbox/contract';
+import sql, { type Sql } from 'sql-template-tag';
+import type { Db } from '../db/db.ts';
+import { recordEvent, systemActor } from '../events/record.ts';
+import { formatId } from '../lib/ids.ts';
+import type { Platform } from '../platform.ts';
+import type { Vault } from '../vault/vault.ts';
+import { type SigningSecret, signingSecret } from './signing.ts';
+import { openSecret } from './signing-secret.ts';
+
+/** A subscription as the node that sends for it knows it. */
+export interface Held {
+  organizationId: string;
+  environment: string;
+  webhookSubscriptionId: string;
+  epoch: number;
+  url: string;
+  chunkTypes: readonly ChunkType[];
+  secret: SigningSecret;
+  /** Signs too until its time is over. */
+  previous: { secret: SigningSecret; expiresAt: Date } | undefined;
+  confirmedSecretVersion: number | null;
+}
+
+/** A row that this node holds, or may claim. */
+export interface Candidate {
+  organizationId: string;
+  environment: string;
+  webhookSubscriptionId: string;
+  epoch: number;
+  isHeld: boolean;
+}
+
+interface Row {
+  organizationId: string;
+  environment: string;
+  webhookSubscriptionId: string;
+  epoch: number;
+  url: string;
+  chunkTypes: ChunkType[];
+  sealedSecret: Buffer;
+  secretVersion: number;
+  previousSealedSecret: Buffer | null;
+  previousSecretExpiresAt: Date | null;
+  confirmedSecretVersion: number | null;
+}
+
+/**
+ * Enabled subscriptions that are this node's, or nobody's because the holder's lease is over. None where this node's own
+ * lease is: others may take what it held.
+ */
+export function findCandidates(db: Db, workerId: string): Promise<Candidate[]> {
+  return db.query<Candidate>(sql`
+    select w.organization_id as "organizationId", w.environment, w.webhook_subscription_id as "webhookSubscriptionId",
+      w.epoch, w.worker_id is not distinct from ${workerId}::uuid as "isHeld"
+    from webhook_subscriptions w
+    left join workers holder on holder.worker_id = w.worker_id and holder.lease_expires_at > now()
+    where w.status = 'enabled' and (w.worker_id = ${workerId} or holder.worker_id is null)
+      and exists (select 1 from workers mine where mine.worker_id = ${workerId} and mine.lease_expires_at > now())`);
+}
+
+/** Claims or reads again; undefined for each that has changed since it was found, and where its secret cannot be opened. */
+export async function hold(
+  { db, vault, log }: Pick<Platform, 'db' | 'vault' | 'log'>,
+  workerId: string,
+  candidates: readonly Candidate[],
+): Promise<(Held | undefined)[]> {
+  const groups = await db.batch<Row>(
+    candidates.map(({ organizationId, environment, webhookSubscriptionId, epoch, isHeld }) =>
+      isHeld
+        ? sql`
+            select ${columns()} from webhook_subscriptions w
+            where w.organization_id = ${organizationId} and w.environment = ${environment}
+              and w.webhook_subscription_id = ${webhookSubscriptionId} and w.worker_id = ${workerId}
+              and w.status = 'enabled'`
+        : sql`
+            update webhook_subscriptions as w set worker_id = ${workerId}, epoch = w.epoch + 1
+            where w.organization_id = ${organizationId} and w.environment = ${environment}
+              and w.webhook_subscription_id = ${webhookSubscriptionId} and w.epoch = ${epoch} and w.status = 'enabled'
+            returning ${columns()}`,
+    ),
+  );
+  return groups.map(([row]) => {
+    try {
+      return row && heldOf(vault, row);
+    } catch (error) {
+      // Of this subscription alone: the others go on.
+      log.error({ err: error, webhookSubscriptionId: formatId('whs', row!.webhookSubscriptionId) }, 'nothing is sent');
+      return undefined;
+    }
+  });
+}
+
+/** Gives up every subscription that this node holds, so that another need not wait for its lease to end. */
+export async function release(db: Db, workerId: string, organizationIds: readonly string[]): Promise<void> {
+  await db.query(sql`
+    update webhook_subscriptions set worker_id = null
+    where organization_id = any(${[...organizationIds]}::uuid[]) and worker_id = ${workerId}`);
+}
+
+/** The destination wants nothing more; false where the subscription has changed since it was asked. */
+export function disable(db: Db, held: Held, reason: string, now: Date): Promise<boolean> {
+  return change(db, held, now, 'disabled', { status: ['enabled', 'disabled'], disabledReason: [null, reason] }, () => {
+    return sql`
+      update webhook_subscriptions set status = 'disabled', disabled_reason = ${reason}, epoch = epoch + 1,
+        updated_at = ${now}
+      where ${isStill(held)} and epoch = ${held.epoch} and status = 'enabled'`;
+  });
+}
+
+/** The receiver accepted this version of the secret; false where that was known. */
+export function confirmSecret(db: Db, held: Held, version: number, now: Date): Promise<boolean> {
+  const changes = { confirmedSecretVersion: [held.confirmedSecretVersion, version] as [unknown, unknown] };
+  return change(db, held, now, 'secret_confirmed', changes, () => {
+    return sql`
+      update webhook_subscriptions set confirmed_secret_version = ${version}
+      where ${isStill(held)} and secret_version >= ${version} and coalesce(confirmed_secret_version, 0) < ${version}`;
+  });
+}
+
+async function change(
+  db: Db,
+  held: Held,
+  now: Date,
+  what: 'disabled' | 'secret_confirmed',
+  changes: Record<string, [unknown, unknown]>,
+  update: () => Sql,
+): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    if ((await tx.execute(update())) === 0) return false;
+    await tx.query(
+      recordEvent(systemSource(held), now, {
+        type: `webhook_subscription.${what}`,
+        resource: { type: 'webhook_subscription', id: formatId('whs', held.webhookSubscriptionId) },
+        environment: held.environment,
+        changes,
+      }),
+    );
+    return true;
+  });
+}
+
+/** The service itself, as the source of an event. */
+export function systemSource({ organizationId }: Pick<Held, 'organizationId'>) {
+  return { organizationId, actor: systemActor, requestId: null, ipAddress: null, userAgent: null };
+}
+
+/** The condition that a row is this subscription, whatever has become of it. */
+export function isStill({ organizationId, environment, webhookSubscriptionId }: Held): Sql {
+  return sql`organization_id = ${organizationId} and environment = ${environment}
+    and webhook_subscription_id = ${webhookSubscriptionId}`;
+}
+
+/** Every secret that signs now, the newest first. */
+export function secretsAt(held: Held, now: Date): [SigningSecret, ...SigningSecret[]] {
+  const { secret, previous } = held;
+  return previous && previous.expiresAt > now ? [secret, previous.secret] : [secret];
+}
+
+function columns(): Sql {
+  return sql`w.organization_id as "organizationId", w.environment, w.webhook_subscription_id as "webhookSubscriptionId",
+    w.epoch, w.url, w.chunk_types as "chunkTypes", w.sealed_secret as "sealedSecret", w.secret_version as "secretVersion",
+    w.previous_sealed_secret as "previousSealedSecret", w.previous_secret_expires_at as "previousSecretExpiresAt",
+    w.confirmed_secret_version as "confirmedSecretVersion"`;
+}
+
+function heldOf(vault: Vault, row: Row): Held {
+  const { sealedSecret, secretVersion, previousSealedSecret, previousSecretExpiresAt, ...rest } = row;
+  const open = (version: number, sealed: Buffer) =>
+    signingSecret(version, openSecret(vault, { ...row, secretVersion: version }, sealed));
+  return {
+    ...rest,
+    secret: open(secretVersion, sealedSecret),
+    previous:
+      previousSealedSecret && previousSecretExpiresAt
+        ? { secret: open(secretVersion - 1, previousSealedSecret), expiresAt: previousSecretExpiresAt }
+        : undefined,
+  };
+}

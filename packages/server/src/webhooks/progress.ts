@@ -1,0 +1,371 @@
+// How far a Session's deliveries have come: the statements that read it and move it on, each for many Sessions of one
+// subscription.
+//
+//   read      what waits, and the delivery under way
+//   fix       the next delivery becomes durable, and the one before is acknowledged with it
+//   settle    a delivery is acknowledged and none follows yet, or chunks that were not asked for are skipped
+//   postpone  an attempt failed; the delivery waits for its next
+//   giveUp    the last attempt failed; the Session goes on without it
+//
+// `sessions.delivery_id` is the fence between two nodes that both believe to hold the subscription: whoever finds another
+// delivery there than its own has been overtaken and stops. What depends on the subscription as it is now (which delivery
+// comes next, and what is skipped) is conditional on its epoch too, under a lock that changes of it wait for.
+// Locks are taken in one order everywhere: subscription, Sessions by id, deliveries.
+import type { ChunkType, WebhookAttempt } from '@signalbox/contract';
+import sql, { type Sql } from 'sql-template-tag';
+import type { Db } from '../db/db.ts';
+import { recordEvent } from '../events/record.ts';
+import { formatCursor, type Position } from '../journal/cursor.ts';
+import type { Segment } from '../journal/segment.ts';
+import { formatId } from '../lib/ids.ts';
+import { type Content, maxBodyBytes, maxChunks, type Reading } from './batch.ts';
+import { type Held, isStill, systemSource } from './holding.ts';
+
+/** A delivery that was fixed. */
+export interface Delivery extends Content {
+  deliveryId: string;
+  sessionId: string;
+  /** Empty where nothing was acknowledged before. */
+  previousCursor: string;
+  attemptCount: number;
+  retries: number;
+  nextAttemptAt: Date | null;
+  /** The bytes, kept since its first failure. */
+  body: string | null;
+}
+
+/** What came of a delivery's attempts in this turn of it; one, or two where it was signed with both secrets. */
+export interface Answered {
+  delivery: Delivery;
+  attempts: readonly WebhookAttempt[];
+}
+
+/** A delivery that is over, and the position behind which the Session goes on. */
+export interface Done extends Answered {
+  through: Position;
+}
+
+export interface ReadInput {
+  sessionId: string;
+  /** Where to read from; left out: from where the Session's deliveries have come to. */
+  after: Position | undefined;
+}
+
+export interface View extends Reading {
+  /** Of the subscription: another than the one held means that it has changed. */
+  epoch: number;
+  /** Of what this subscription's receiver acknowledged last; empty: nothing. */
+  acknowledgedCursor: string;
+  /** The one under way, where none was named to read behind. It has segments only if it has no body. */
+  delivery: Delivery | undefined;
+}
+
+interface ViewRow {
+  epoch: number;
+  sessionId: string;
+  agentId: string;
+  headTurn: number;
+  headSeq: number;
+  afterTurn: number;
+  afterSeq: number;
+  acknowledgedCursor: string | null;
+  deliveryId: string | null;
+  previousCursor: string;
+  fromTurn: number;
+  fromSeq: number;
+  toTurn: number;
+  toSeq: number;
+  chunkTypes: ChunkType[];
+  occurredAt: Date;
+  attemptCount: number;
+  retries: number;
+  nextAttemptAt: Date | null;
+  body: string | null;
+  turn: number | null;
+  seqFrom: number;
+  seqTo: number;
+  segment: string;
+  createdAt: Date;
+}
+
+/** Everything in one snapshot. No view where the Session or the subscription is gone. */
+export async function readMany(db: Db, held: Held, inputs: readonly ReadInput[]): Promise<(View | undefined)[]> {
+  const { organizationId, environment, webhookSubscriptionId } = held;
+  const rows = await db.query<ViewRow>(sql`
+    select w.epoch, s.session_id as "sessionId", s.agent_id as "agentId", s.turn as "headTurn",
+      s.next_seq - 1 as "headSeq", coalesce(b.turn, s.delivered_turn) as "afterTurn",
+      coalesce(b.seq, s.delivered_seq) as "afterSeq",
+      case when s.acknowledged_subscription_id = w.webhook_subscription_id then s.acknowledged_cursor end
+        as "acknowledgedCursor",
+      d.delivery_id as "deliveryId", d.previous_cursor as "previousCursor", d.from_turn as "fromTurn",
+      d.from_seq as "fromSeq", d.to_turn as "toTurn", d.to_seq as "toSeq", d.chunk_types as "chunkTypes",
+      d.occurred_at as "occurredAt", d.attempt_count as "attemptCount", d.retries, d.next_attempt_at as "nextAttemptAt",
+      d.body, g.turn, g.seq_from as "seqFrom", g.seq_to as "seqTo", g.body as "segment", g.created_at as "createdAt"
+    from webhook_subscriptions w
+    cross join unnest(${inputs.map(({ sessionId }) => sessionId)}::uuid[],
+      ${inputs.map(({ after }) => after?.turn)}::int[], ${inputs.map(({ after }) => after?.seq)}::bigint[])
+      as b(sid, turn, seq)
+    join sessions s on s.organization_id = ${organizationId} and s.session_id = b.sid
+    left join webhook_deliveries d
+      on b.turn is null and d.organization_id = ${organizationId} and d.delivery_id = s.delivery_id
+    left join lateral (
+      select y.* from (
+        select x.*, sum(octet_length(x.body)) over (order by x.turn, x.seq_to) - octet_length(x.body) as bytes_before
+        from (
+          select r.turn, r.seq_from, r.seq_to, r.body, r.created_at from segments r
+          where r.organization_id = ${organizationId} and r.session_id = b.sid and d.body is null
+            and (r.turn, r.seq_to) > (coalesce(b.turn, s.delivered_turn), coalesce(b.seq, s.delivered_seq))
+          order by r.turn, r.seq_to limit ${maxChunks}) x) y
+      where y.bytes_before < ${maxBodyBytes}
+      order by y.turn, y.seq_to) g on true
+    where w.organization_id = ${organizationId} and w.environment = ${environment}
+      and w.webhook_subscription_id = ${webhookSubscriptionId}`);
+  const views = new Map<string, View & { segments: Segment[] }>();
+  for (const row of rows) {
+    let view = views.get(row.sessionId);
+    if (!view) {
+      view = viewOf(row, environment);
+      views.set(row.sessionId, view);
+    }
+    if (row.turn !== null) {
+      const { turn, seqFrom, seqTo, segment: body, createdAt } = row;
+      view.segments.push({ turn, seqFrom, seqTo, body, createdAt });
+    }
+  }
+  return inputs.map(({ sessionId }) => views.get(sessionId));
+}
+
+function viewOf(row: ViewRow, environment: string): View & { segments: Segment[] } {
+  return {
+    epoch: row.epoch,
+    owner: { sessionId: row.sessionId, agentId: row.agentId, environment },
+    after: { turn: row.afterTurn, seq: row.afterSeq },
+    head: { turn: row.headTurn, seq: row.headSeq },
+    acknowledgedCursor: row.acknowledgedCursor ?? '',
+    segments: [],
+    delivery:
+      row.deliveryId === null
+        ? undefined
+        : {
+            deliveryId: row.deliveryId,
+            sessionId: row.sessionId,
+            previousCursor: row.previousCursor,
+            from: { turn: row.fromTurn, seq: row.fromSeq },
+            to: { turn: row.toTurn, seq: row.toSeq },
+            chunkTypes: row.chunkTypes,
+            occurredAt: row.occurredAt,
+            attemptCount: row.attemptCount,
+            retries: row.retries,
+            nextAttemptAt: row.nextAttemptAt,
+            body: row.body,
+          },
+  };
+}
+
+export interface FixInput {
+  /** Of the subscription that it was made for. */
+  epoch: number;
+  next: Delivery;
+  /** Where it was read from. */
+  after: Position;
+  /** The one before, acknowledged by the same statement. */
+  done: Done | undefined;
+}
+
+/** True for each that was fixed; false where the subscription has changed or the Session was moved on by another node. */
+export async function fixMany(db: Db, held: Held, inputs: readonly FixInput[], now: Date): Promise<boolean[]> {
+  const { organizationId, environment, webhookSubscriptionId } = held;
+  const next = inputs.map((input) => input.next);
+  const done = inputs.flatMap((input) => input.done ?? []);
+  const [, fixed] = await db.batch<{ sessionId: string }>([
+    lockSubscription(held),
+    sql`
+      with i as (
+        insert into webhook_deliveries as d (organization_id, delivery_id, webhook_subscription_id, environment, session_id,
+          agent_id, previous_cursor, from_turn, from_seq, to_turn, to_seq, chunk_types, occurred_at, status, created_at)
+        select s.organization_id, b.delivery_id, ${webhookSubscriptionId}::uuid, s.environment, s.session_id, s.agent_id,
+          b.previous_cursor, b.from_turn, b.from_seq, b.to_turn, b.to_seq, ${[...held.chunkTypes]}::text[],
+          b.occurred_at, 'pending', ${now}::timestamptz
+        from sessions s
+        join unnest(${next.map((d) => d.sessionId)}::uuid[], ${next.map((d) => d.deliveryId)}::uuid[],
+          ${inputs.map((input) => input.done?.delivery.deliveryId)}::uuid[],
+          ${inputs.map((input) => input.after.turn)}::int[], ${inputs.map((input) => input.after.seq)}::bigint[],
+          ${next.map((d) => d.from.turn)}::int[], ${next.map((d) => d.from.seq)}::bigint[],
+          ${next.map((d) => d.to.turn)}::int[], ${next.map((d) => d.to.seq)}::bigint[],
+          ${next.map((d) => d.previousCursor)}::text[], ${next.map((d) => d.occurredAt)}::timestamptz[],
+          ${inputs.map((input) => input.epoch)}::int[])
+          as b(sid, delivery_id, done_id, after_turn, after_seq, from_turn, from_seq, to_turn, to_seq, previous_cursor,
+            occurred_at, epoch)
+          on s.session_id = b.sid
+        where s.organization_id = ${organizationId} and s.environment = ${environment}
+          and s.delivery_id is not distinct from b.done_id
+          and (b.done_id is not null or (s.delivered_turn = b.after_turn and s.delivered_seq = b.after_seq))
+          and ${isUnchanged(held)}
+        order by s.session_id for no key update of s
+        returning d.session_id, d.delivery_id, d.from_turn, d.from_seq, d.previous_cursor)
+      update sessions s set delivery_id = i.delivery_id, delivered_turn = i.from_turn, delivered_seq = i.from_seq,
+        acknowledged_cursor = i.previous_cursor, acknowledged_subscription_id = ${webhookSubscriptionId}
+      from i
+      where s.organization_id = ${organizationId} and s.session_id = i.session_id
+      returning s.session_id as "sessionId"`,
+    ...(done.length > 0 ? [finish(organizationId, done, 'succeeded', now)] : []),
+  ]);
+  const sessions = new Set(fixed?.map(({ sessionId }) => sessionId));
+  return next.map(({ sessionId }) => sessions.has(sessionId));
+}
+
+/** Either a delivery that was accepted, or a stretch that was not asked for. */
+export type SettleInput = { done: Done } | { sessionId: string; epoch: number; after: Position; through: Position };
+
+/** Whether more waits in each Session; undefined where the Session was moved on by another node or is gone. */
+export async function settleMany(
+  db: Db,
+  held: Held,
+  inputs: readonly SettleInput[],
+  now: Date,
+): Promise<(boolean | undefined)[]> {
+  const done = inputs.flatMap((input) => ('done' in input ? input.done : []));
+  const [, settled] = await db.batch<{ sessionId: string; isDue: boolean }>([
+    lockSubscription(held),
+    moveOn(
+      held,
+      inputs.map((input) =>
+        'done' in input
+          ? {
+              sessionId: input.done.delivery.sessionId,
+              deliveryId: input.done.delivery.deliveryId,
+              after: input.done.delivery.from,
+              through: input.done.through,
+              cursor: formatCursor(input.done.delivery.to),
+              epoch: null,
+            }
+          : { ...input, deliveryId: null, cursor: null },
+      ),
+    ),
+    ...(done.length > 0 ? [finish(held.organizationId, done, 'succeeded', now)] : []),
+  ]);
+  const due = new Map(settled?.map(({ sessionId, isDue }) => [sessionId, isDue]));
+  return inputs.map((input) => due.get('done' in input ? input.done.delivery.sessionId : input.sessionId));
+}
+
+/** An attempt failed and `nextAttemptAt` says when the next comes; `body` is kept if it is the first failure. */
+export interface PostponeInput extends Answered {
+  retries: number;
+  nextAttemptAt: Date;
+  body: Buffer;
+}
+
+export async function postponeMany(db: Db, held: Held, inputs: readonly PostponeInput[]): Promise<void> {
+  const { organizationId } = held;
+  await db.query(sql`
+    update webhook_deliveries d set attempts = d.attempts || b.attempts::jsonb, attempt_count = b.attempt_count,
+      retries = b.retries, next_attempt_at = b.next_attempt_at, body = coalesce(d.body, b.body)
+    from (
+      select b.* from webhook_deliveries x
+      join unnest(${inputs.map(({ delivery }) => delivery.deliveryId)}::uuid[],
+        ${inputs.map(({ delivery }) => delivery.attemptCount)}::int[],
+        ${inputs.map(({ attempts }) => JSON.stringify(attempts))}::text[],
+        ${inputs.map(({ delivery, attempts }) => delivery.attemptCount + attempts.length)}::int[],
+        ${inputs.map(({ retries }) => retries)}::int[],
+        ${inputs.map(({ nextAttemptAt }) => nextAttemptAt)}::timestamptz[],
+        ${inputs.map(({ delivery, body }) => (delivery.body === null ? body.toString() : null))}::text[])
+        as b(delivery_id, attempts_before, attempts, attempt_count, retries, next_attempt_at, body)
+        on x.delivery_id = b.delivery_id
+      where x.organization_id = ${organizationId} and x.status = 'pending' and x.attempt_count = b.attempts_before
+      order by x.delivery_id for no key update of x) b
+    where d.organization_id = ${organizationId} and d.delivery_id = b.delivery_id`);
+}
+
+/** Whether more waits in the Session; undefined where another node was first. */
+export function giveUp(db: Db, held: Held, done: Done, now: Date): Promise<boolean | undefined> {
+  const { delivery, through } = done;
+  const { sessionId, deliveryId } = delivery;
+  return db.transaction(async (tx) => {
+    const [moved] = await tx.query<{ isDue: boolean }>(
+      moveOn(held, [{ sessionId, deliveryId, after: delivery.from, through, cursor: null, epoch: null }]),
+    );
+    if (!moved) return undefined;
+    await Promise.all([
+      tx.query(finish(held.organizationId, [done], 'exhausted', now)),
+      tx.query(
+        recordEvent(systemSource(held), now, {
+          type: 'webhook_delivery.exhausted',
+          resource: { type: 'webhook_delivery', id: formatId('whd', deliveryId) },
+          outcome: 'failure',
+          environment: held.environment,
+          sessionId: formatId('ses', sessionId),
+        }),
+      ),
+    ]);
+    return moved.isDue;
+  });
+}
+
+/** When the subscription's deliveries last succeeded and failed; null: as it was. */
+export function stamp(held: Held, success: Date | null, failure: Date | null): Sql {
+  return sql`
+    update webhook_subscriptions set last_success_at = coalesce(${success}, last_success_at),
+      last_failure_at = coalesce(${failure}, last_failure_at)
+    where ${isStill(held)}`;
+}
+
+// Changes of the subscription lock the row for update: they come before this transaction or after it.
+function lockSubscription(held: Held): Sql {
+  return sql`select 1 from webhook_subscriptions where ${isStill(held)} for key share`;
+}
+
+/** The subscription is as it was for the row `b`. */
+function isUnchanged(held: Held): Sql {
+  return sql`exists (select 1 from webhook_subscriptions where ${isStill(held)} and epoch = b.epoch)`;
+}
+
+interface Move {
+  sessionId: string;
+  /** The one that is over; null for a stretch that is skipped. */
+  deliveryId: string | null;
+  after: Position;
+  through: Position;
+  /** Acknowledged now; null: nothing was. */
+  cursor: string | null;
+  /** Of the subscription that a stretch was skipped for. */
+  epoch: number | null;
+}
+
+function moveOn(held: Held, moves: readonly Move[]): Sql {
+  const { organizationId, webhookSubscriptionId } = held;
+  return sql`
+    update sessions s set delivery_id = null, delivered_turn = b.turn, delivered_seq = b.seq,
+      delivery_due = (s.turn, s.next_seq - 1) > (b.turn, b.seq),
+      acknowledged_cursor = coalesce(b.cursor, s.acknowledged_cursor),
+      acknowledged_subscription_id = case when b.cursor is null then s.acknowledged_subscription_id
+        else ${webhookSubscriptionId}::uuid end
+    from (
+      select x.session_id, b.turn, b.seq, b.cursor from sessions x
+      join unnest(${moves.map((m) => m.sessionId)}::uuid[], ${moves.map((m) => m.deliveryId)}::uuid[],
+        ${moves.map((m) => m.after.turn)}::int[], ${moves.map((m) => m.after.seq)}::bigint[],
+        ${moves.map((m) => m.through.turn)}::int[], ${moves.map((m) => m.through.seq)}::bigint[],
+        ${moves.map((m) => m.cursor)}::text[], ${moves.map((m) => m.epoch)}::int[])
+        as b(sid, delivery_id, after_turn, after_seq, turn, seq, cursor, epoch)
+        on x.session_id = b.sid
+      where x.organization_id = ${organizationId} and x.delivery_id is not distinct from b.delivery_id
+        and (b.delivery_id is not null
+          or (x.delivered_turn = b.after_turn and x.delivered_seq = b.after_seq and ${isUnchanged(held)}))
+      order by x.session_id for no key update of x) b
+    where s.organization_id = ${organizationId} and s.session_id = b.session_id
+    returning s.session_id as "sessionId", s.delivery_due as "isDue"`;
+}
+
+// Only what its Session has moved past is over: where the move was refused, somebody else decides.
+function finish(organizationId: string, done: readonly Done[], status: 'succeeded' | 'exhausted', now: Date): Sql {
+  return sql`
+    update webhook_deliveries d set status = ${status}, attempts = d.attempts || b.attempts::jsonb,
+      attempt_count = b.attempt_count, next_attempt_at = null, body = null, finished_at = ${now}
+    from unnest(${done.map(({ delivery }) => delivery.deliveryId)}::uuid[],
+      ${done.map(({ attempts }) => JSON.stringify(attempts))}::text[],
+      ${done.map(({ delivery, attempts }) => delivery.attemptCount + attempts.length)}::int[])
+      as b(delivery_id, attempts, attempt_count)
+    where d.organization_id = ${organizationId} and d.delivery_id = b.delivery_id and d.status = 'pending'
+      and not exists (
+        select 1 from sessions s
+        where s.organization_id = ${organizationId} and s.session_id = d.session_id and s.delivery_id = d.delivery_id)`;
+}

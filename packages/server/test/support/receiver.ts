@@ -1,0 +1,80 @@
+// A webhook endpoint on loopback that records every POST and answers as the test says.
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Envelope } from '@signalbox/contract';
+
+export interface Received {
+  headers: IncomingHttpHeaders;
+  /** The exact bytes, as text. */
+  body: string;
+  envelope: Envelope;
+  deliveryId: string;
+  attempt: number;
+  previousCursor: string;
+}
+
+/** A status, or more; `reset` cuts the connection. A promise holds the answer back. */
+export type Answer = number | 'reset' | { status: number; headers?: Record<string, string>; body?: string };
+
+export interface Receiver {
+  url: string;
+  received: Received[];
+  /** How many POSTs are being answered now, and the most at once. */
+  open: number;
+  answer: (request: Received) => Answer | Promise<Answer>;
+  /** Resolves with the first `count` POSTs. */
+  first(count: number): Promise<Received[]>;
+  close(): Promise<void>;
+}
+
+export async function createReceiver(answer: Receiver['answer'] = () => 200): Promise<Receiver> {
+  const waiting = new Set<() => void>();
+  const server = createServer(async (request, response) => {
+    const parts: Buffer[] = [];
+    for await (const part of request) parts.push(part as Buffer);
+    const body = Buffer.concat(parts).toString();
+    const header = (name: string) => String(request.headers[name] ?? '');
+    const received: Received = {
+      headers: request.headers,
+      body,
+      envelope: JSON.parse(body),
+      deliveryId: header('x-service-delivery-id'),
+      attempt: Number(header('x-service-attempt')),
+      previousCursor: header('x-service-previous-cursor'),
+    };
+    receiver.received.push(received);
+    receiver.open += 1;
+    for (const check of waiting) check();
+    const given = await receiver.answer(received);
+    receiver.open -= 1;
+    if (given === 'reset') {
+      request.socket.destroy();
+      return;
+    }
+    const { status, headers = {}, body: text = '' } = typeof given === 'number' ? { status: given } : given;
+    response.writeHead(status, headers).end(text);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const receiver: Receiver = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    received: [],
+    open: 0,
+    answer,
+    first(count) {
+      return new Promise((resolve) => {
+        const check = () => {
+          if (receiver.received.length < count) return;
+          waiting.delete(check);
+          resolve(receiver.received.slice(0, count));
+        };
+        waiting.add(check);
+        check();
+      });
+    },
+    close() {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+  return receiver;
+}

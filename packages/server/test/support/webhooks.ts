@@ -1,0 +1,163 @@
+// What tests of the dispatcher stand on: a database, a platform with a clock that they move, and Sessions whose journal they
+// write by hand.
+import { randomBytes } from 'node:crypto';
+import type { Input } from '@signalbox/contract';
+import sql from 'sql-template-tag';
+import { createDb, type Db } from '../../src/db/db.ts';
+import { createEgress } from '../../src/egress/egress.ts';
+import type { Lookup } from '../../src/egress/lookup.ts';
+import { parseEgressAllow } from '../../src/egress/policy.ts';
+import { encodeItems, type Item } from '../../src/journal/segment.ts';
+import type { Context } from '../../src/lib/context.ts';
+import { newUuid } from '../../src/lib/ids.ts';
+import { createLog } from '../../src/lib/log.ts';
+import { createVault } from '../../src/vault/vault.ts';
+import { createWake } from '../../src/wake/wake.ts';
+import { createDispatcher, type Dispatcher, type DispatcherPlatform } from '../../src/webhooks/dispatcher.ts';
+import { createWebhookSubscription } from '../../src/webhooks/subscriptions.ts';
+import { createManualClock, type ManualClock } from './clock.ts';
+import { createTestDatabase } from './postgres.ts';
+
+export interface World {
+  db: Db;
+  clock: ManualClock;
+  platform: DispatcherPlatform;
+  /** Every log line. */
+  lines: Record<string, unknown>[];
+  organizationId: string;
+  /** Another organization, with Environments of the same names. */
+  strangerId: string;
+  context(organizationId?: string): Context;
+  subscribe(url: string, more?: Partial<Input<'createWebhookSubscription'>>, organizationId?: string): Promise<string>;
+  /** A dispatcher of a node of its own; `jitter` 0 makes retries exact. */
+  node(): Promise<{ dispatcher: Dispatcher; workerId: string }>;
+  session(more?: { organizationId?: string; environment?: string }): Promise<TestSession>;
+  /** Moves the clock on until the condition holds. */
+  advanceUntil(condition: () => boolean | Promise<boolean>, stepMs?: number): Promise<void>;
+  end(): Promise<void>;
+}
+
+export interface TestSession {
+  organizationId: string;
+  sessionId: string;
+  turn: number;
+  seq: number;
+}
+
+export const text = (delta: string): Item => delta;
+export const status = (value: 'idle' | 'running' | 'waiting' | 'completed' = 'running'): Item => ({
+  type: 'session.status',
+  status: value,
+  waitingFor: null,
+});
+export const toolResult = (): Item => ({
+  type: 'tool.result',
+  toolCallId: 'call_01h455vb4pex5vsknk084sn02q',
+  output: 1,
+});
+
+export async function createWorld(options: { lookup?: Lookup } = {}): Promise<World> {
+  const database = await createTestDatabase();
+  const db = createDb({ url: database.url });
+  const clock = createManualClock();
+  const lines: Record<string, unknown>[] = [];
+  const log = createLog({ level: 'info', destination: { write: (line) => lines.push(JSON.parse(line)) } });
+  const wake = createWake({ db, log, clock, acrossNodes: false });
+  const egress = createEgress({ policy: parseEgressAllow('127.0.0.1/32'), ...options });
+  const platform = { db, clock, log, wake, egress, vault: createVault([randomBytes(32)]) };
+  const started: Dispatcher[] = [];
+
+  async function organization(): Promise<string> {
+    const organizationId = newUuid();
+    await db.query(sql`
+      insert into organizations (organization_id, name, created_at) values (${organizationId}, 'Test', ${clock.now()})`);
+    for (const name of ['production', 'staging']) {
+      await db.query(sql`
+        insert into environments (organization_id, name, environment_id, created_at)
+        values (${organizationId}, ${name}, ${newUuid()}, ${clock.now()})`);
+    }
+    await db.query(sql`
+      insert into agents (organization_id, agent_id, version, created_at, updated_at)
+      values (${organizationId}, ${organizationId}, 1, ${clock.now()}, ${clock.now()})`);
+    return organizationId;
+  }
+
+  const world: World = {
+    db,
+    clock,
+    platform,
+    lines,
+    organizationId: await organization(),
+    strangerId: await organization(),
+    context: (organizationId = world.organizationId) =>
+      ({
+        ...platform,
+        organizationId,
+        actor: { type: 'system', id: null, name: 'Test' },
+        keyId: null,
+        permission: 'admin',
+        requestId: null,
+        ipAddress: null,
+        userAgent: null,
+      }) as unknown as Context,
+    async subscribe(url, more = {}, organizationId = world.organizationId) {
+      const input = { environment: 'production', url, ...more };
+      return (await createWebhookSubscription(world.context(organizationId), input)).signingSecret!;
+    },
+    async node() {
+      const workerId = newUuid();
+      await db.query(sql`
+        insert into workers (worker_id, lease_expires_at) values (${workerId}, now() + interval '1 day')`);
+      const dispatcher = createDispatcher(platform, { workerId, version: '0.0.0', random: () => 0, graceMs: 0 });
+      started.push(dispatcher);
+      dispatcher.start();
+      return { dispatcher, workerId };
+    },
+    async session({ organizationId = world.organizationId, environment = 'production' } = {}) {
+      const session: TestSession = { organizationId, sessionId: newUuid(), turn: 0, seq: 0 };
+      await db.query(sql`
+        insert into sessions (organization_id, session_id, agent_id, environment, status, runnable_at, close_on_idle,
+          metadata, created_at, updated_at)
+        values (${organizationId}, ${session.sessionId}, ${organizationId}, ${environment}, 'idle', ${clock.now()}, false,
+          '{}', ${clock.now()}, ${clock.now()})`);
+      return session;
+    },
+    async advanceUntil(condition, stepMs = 1_000) {
+      while (!(await condition())) {
+        clock.advance(stepMs);
+        await db.query(sql`select 1`);
+      }
+    },
+    async end() {
+      await Promise.all(started.map((dispatcher) => dispatcher.stop()));
+      await wake.close();
+      await egress.close();
+      await db.close();
+      await database.drop();
+    },
+  };
+  return world;
+}
+
+/** Commits chunks as one segment, as the journal's writer does; `isQuiet` leaves the wake-up out. */
+export async function append(
+  { db, clock, platform }: World,
+  session: TestSession,
+  items: readonly Item[],
+  { turn = Math.max(session.turn, 1), isQuiet = false } = {},
+): Promise<void> {
+  const from = turn === session.turn ? session.seq + 1 : 1;
+  const to = from + items.length - 1;
+  await db.batch([
+    sql`
+      insert into segments (organization_id, session_id, turn, seq_to, seq_from, body, created_at)
+      values (${session.organizationId}, ${session.sessionId}, ${turn}, ${to}, ${from}, ${encodeItems(items)},
+        ${clock.now()})`,
+    sql`
+      update sessions set turn = ${turn}, next_seq = ${to + 1}, delivery_due = true
+      where organization_id = ${session.organizationId} and session_id = ${session.sessionId}`,
+  ]);
+  session.turn = turn;
+  session.seq = to;
+  if (!isQuiet) platform.wake.publish('journal', session.sessionId);
+}
