@@ -1,0 +1,141 @@
+// Sessions on workers of the test's own: a model and tools that do what the test says, and what the journal shows.
+import type { Agent, Chunk, Tool } from '@signalbox/contract';
+import sql from 'sql-template-tag';
+import { createAgent } from '../../src/agents/agents.ts';
+import { beginning } from '../../src/journal/cursor.ts';
+import { readSegments } from '../../src/journal/read.ts';
+import { chunksOf } from '../../src/journal/segment.ts';
+import { newUuid, uuidOf } from '../../src/lib/ids.ts';
+import type { Platform } from '../../src/platform.ts';
+import type { AskModel, ModelCall, ModelEvent } from '../../src/runtime/models/model.ts';
+import type { RunTool } from '../../src/runtime/tools/tool.ts';
+import { createWorker, type Worker } from '../../src/runtime/worker.ts';
+import { openSession } from '../../src/sessions/sessions.ts';
+import { createTestPlatform, type TestPlatform } from './platform.ts';
+
+export interface World extends TestPlatform {
+  /** A worker on this platform; stopped with the world. */
+  work(options: Partial<WorkOptions>): Promise<Worker & { workerId: string }>;
+  agent(tools?: Tool[], more?: Partial<Pick<Agent, 'limits'>>): Promise<string>;
+  open(agentId: string, more?: object): Promise<string>;
+  chunks(sessionId: string): Promise<Chunk[]>;
+  /** Resolves with all chunks once one of them is as asked. */
+  until(sessionId: string, condition: (chunk: Chunk, all: Chunk[]) => boolean): Promise<Chunk[]>;
+  /** Makes a worker look dead to the others, as if its process had stopped. */
+  expireLease(workerId: string): Promise<void>;
+}
+
+interface WorkOptions {
+  platform: Platform;
+  ask: AskModel;
+  run: RunTool;
+  graceMs: number;
+}
+
+export async function createWorld(): Promise<World> {
+  const node = await createTestPlatform();
+  const { platform, organizationId, ctx } = node;
+  const workers: Worker[] = [];
+
+  async function chunks(sessionId: string): Promise<Chunk[]> {
+    const segments = await readSegments(platform.db, organizationId, uuidOf('ses', sessionId), beginning, 100_000);
+    return segments.flatMap((segment) => chunksOf(segment, beginning));
+  }
+
+  return {
+    ...node,
+    chunks,
+    async work({ platform: on = platform, ask = answering([]), run = async () => ({ output: null }), graceMs = 0 }) {
+      const workerId = newUuid();
+      const worker = createWorker(on, { workerId, ask, run, graceMs });
+      workers.push(worker);
+      await worker.start();
+      return { ...worker, workerId };
+    },
+    async agent(tools = [], more = {}) {
+      const { agent } = await createAgent(ctx, { name: 'Agent', model: 'scripted/test', tools, ...more });
+      return agent.agentId;
+    },
+    async open(agentId, more = {}) {
+      const { session } = await openSession(ctx, { agentId, environment: 'production', input: 'go', ...more });
+      return session.sessionId;
+    },
+    async until(sessionId, condition) {
+      while (true) {
+        const all = await chunks(sessionId);
+        if (all.some((chunk) => condition(chunk, all))) return all;
+        await new Promise<void>((resolve) => setImmediate(resolve));
+      }
+    },
+    async expireLease(workerId) {
+      await platform.db.execute(sql`
+        update workers set lease_expires_at = now() - interval '1 minute' where worker_id = ${workerId}`);
+    },
+    async close() {
+      await Promise.all(workers.map((worker) => worker.stop()));
+      await node.close();
+    },
+  };
+}
+
+/** One model call: text, and tool calls by name with their inputs. */
+export interface Answer {
+  text?: string;
+  calls?: [name: string, input: unknown][];
+}
+
+/** A model that gives these answers in turn, the last one again and again; `seen` hears each call. */
+export function answering(answers: Answer[], seen: (call: ModelCall) => void = () => {}): AskModel {
+  return async function* ask(call): AsyncGenerator<ModelEvent> {
+    seen(structuredClone(call));
+    const { text = '', calls = [] } = answers[Math.min(call.callsBefore, answers.length - 1)] ?? { text: 'ok' };
+    if (text) yield { type: 'text', delta: text };
+    for (const [name, input] of calls) yield { type: 'toolCall', name, input };
+    yield { type: 'finish', reason: calls.length > 0 ? 'toolCalls' : 'endTurn', usage };
+  };
+}
+
+export const usage = { inputTokens: 3, outputTokens: 2, cachedTokens: 1 };
+
+export function httpTool(name: string, more: object = {}): Tool {
+  const request = { method: 'POST' as const, url: 'https://example.com/' };
+  return {
+    type: 'http',
+    name,
+    description: name,
+    inputSchema: { type: 'object' },
+    request,
+    approval: 'never',
+    ...more,
+  };
+}
+
+export function clientTool(name: string, more: object = {}): Tool {
+  return { type: 'client', name, description: name, inputSchema: { type: 'object' }, ...more };
+}
+
+/** Chunks as one word each, for comparing their order. */
+export function outline(chunks: readonly Chunk[]): string[] {
+  return chunks.map((chunk) => {
+    switch (chunk.type) {
+      case 'session.status':
+        return chunk.status;
+      case 'message.chunk':
+        return `"${chunk.delta}"`;
+      case 'approval.resolved':
+        return `${chunk.type} ${chunk.decision}`;
+      case 'message.reset':
+        return `${chunk.type} ${chunk.fromSeq}`;
+      case 'turn.completed':
+        return `${chunk.type} ${chunk.stopReason}`;
+      case 'tool.result':
+        return chunk.outcomeUnknown
+          ? 'tool.result unknown'
+          : chunk.error === undefined
+            ? 'tool.result'
+            : 'tool.result error';
+      default:
+        return chunk.type;
+    }
+  });
+}
