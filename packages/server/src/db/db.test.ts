@@ -3,7 +3,8 @@ import { createServer, type Server, type Socket } from 'node:net';
 import sql, { join } from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts';
-import { createDb, DatabaseUnavailable, type Db, requireDurableCommits } from './db.ts';
+import { createDb, DatabaseUnavailable, type Db } from './db.ts';
+import { DatabaseUnsuitable, requireDurableCommits, requireSupportedServer } from './requirements.ts';
 
 let database: TestDatabase;
 let db: Db;
@@ -363,6 +364,12 @@ test('commits that would not be durable are refused', async () => {
   const url = new URL(database.url);
   url.searchParams.set('options', '-c synchronous_commit=off');
   const lax = createDb({ url: url.href });
-  await expect(requireDurableCommits(lax)).rejects.toThrow('synchronous_commit');
+  await expect(requireDurableCommits(lax)).rejects.toThrow(DatabaseUnsuitable);
   await lax.close();
+});
+
+test('a server that is too old is refused', async () => {
+  await requireSupportedServer(db);
+  const old = { query: async <Row>() => [{ server_version: '14.13 (Debian)' } as Row], execute: async () => 1 };
+  await expect(requireSupportedServer(old)).rejects.toThrow('needs 15 or later');
 });

@@ -10,7 +10,7 @@
 // that wait, on a fast disk, only `batch` is clearly ahead; over a network each round trip counts.
 import { hash } from 'node:crypto';
 import { Client, Pool, type PoolConfig } from 'pg';
-import sqlTag, { type Sql } from 'sql-template-tag';
+import type { Sql } from 'sql-template-tag';
 import { failureOf, Lease, refuse } from './lease.ts';
 import { rowCount, type Statement, type StatementResult, statement } from './pipeline.ts';
 import { Transaction } from './transaction.ts';
@@ -163,17 +163,4 @@ export function createDb(options: DbOptions): Db {
 
     close: () => pool.end(),
   };
-}
-
-/**
- * Throws when this server or its user is set to acknowledge commits that are not on disk yet, because what the service
- * has answered for must survive a power cut.
- */
-export async function requireDurableCommits(db: Queryable): Promise<void> {
-  const rows = await db.query<{ synchronous_commit: string }>(sqlTag`show synchronous_commit`);
-  if (rows[0]?.synchronous_commit === 'off') {
-    throw new Error(
-      'The database has synchronous_commit = off and would lose what was acknowledged in a power cut. Set it to on.',
-    );
-  }
 }

@@ -73,6 +73,15 @@ export async function openCluster(place: Place, durable: boolean): Promise<strin
     if (!found) throw new DataDirectoryBroken(cluster, 'it has no PG_VERSION');
     const [major] = binaries.version.split('.');
     if (found.trim() !== major) throw new DataDirectoryVersion(cluster, found.trim(), `${major}`);
+    return await readPassword(cluster);
+  } catch (error) {
+    throw explain(error, cluster);
+  }
+}
+
+/** The password of the cluster's one user. */
+export async function readPassword(cluster: string): Promise<string> {
+  try {
     const password = await readIfThere(passwordFile(cluster));
     if (!password) throw new DataDirectoryBroken(cluster, 'it has no signalbox.password');
     return password;

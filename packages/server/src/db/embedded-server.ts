@@ -85,7 +85,9 @@ export async function startedWith(place: Place, args: readonly string[]): Promis
 }
 
 /** The server that `postmaster.pid` tells of, if that process is there and is one. */
-export async function findServer(place: Place): Promise<RunningServer | undefined> {
+export async function findServer(
+  place: Pick<Place, 'home' | 'homeForServer' | 'cluster'>,
+): Promise<RunningServer | undefined> {
   const text = await fs.readFile(join(place.cluster, 'postmaster.pid'), 'utf8').catch(() => '');
   const [pidLine = '', , , port = '', socket = '', listen = '', , status = ''] = text.split('\n');
   const pid = Number(pidLine);

@@ -22,7 +22,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { accountFor, findBinaries, isReachable } from './embedded-binaries.ts';
-import { explain, openCluster, type Place, reachFrom, USER } from './embedded-cluster.ts';
+import { explain, openCluster, type Place, reachFrom, readPassword, USER } from './embedded-cluster.ts';
 import { DataDirectoryInUse, EmbeddedPostgresFailed } from './embedded-errors.ts';
 import {
   type Endpoint,
@@ -88,6 +88,26 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     closeSync(place.homeDescriptor);
     throw error;
   }
+}
+
+/**
+ * The url of a server that runs on the data directory, whoever started it, or undefined where none does. For the operator's
+ * commands on the host, beside the running service. Throws `DataDirectoryForbidden` for another user's.
+ */
+export async function findRunningPostgres(dataDir: string): Promise<string | undefined> {
+  const home = join(resolve(dataDir), 'postgres');
+  const cluster = join(home, 'cluster');
+  const account = await accountFor(cluster);
+  const homeForServer = await reachFrom(home, account).catch(() => home);
+  const server = await findServer({ home, homeForServer, cluster });
+  if (!server) return undefined;
+  return urlOf(server.endpoint, await readPassword(cluster), DATABASE);
+}
+
+function urlOf({ socketDirectory, port }: Endpoint, password: string, database: string): string {
+  return socketDirectory
+    ? `postgres://${USER}:${password}@localhost:${port}/${database}?host=${encodeURIComponent(socketDirectory)}`
+    : `postgres://${USER}:${password}@127.0.0.1:${port}/${database}`;
 }
 
 async function preparePlace({ dataDir, log }: EmbeddedPostgresOptions): Promise<Place> {
@@ -166,10 +186,7 @@ class Embedded {
   }
 
   url(database: string): string {
-    const { socketDirectory, port } = this.#endpoint;
-    return socketDirectory
-      ? `postgres://${USER}:${this.#password}@localhost:${port}/${database}?host=${encodeURIComponent(socketDirectory)}`
-      : `postgres://${USER}:${this.#password}@127.0.0.1:${port}/${database}`;
+    return urlOf(this.#endpoint, this.#password, database);
   }
 
   async start(): Promise<void> {

@@ -3,7 +3,13 @@
 // then what the domain function refuses.
 import { type IncomingMessage, METHODS } from 'node:http';
 import { type Route, type RouteName, routes } from '@signalbox/contract';
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify';
 import sql from 'sql-template-tag';
 import { Compile } from 'typebox/compile';
 import type { JournalStream } from '../journal/live.ts';
@@ -54,7 +60,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
 
   const app = Fastify({
     loggerInstance: platform.log as FastifyBaseLogger,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => formatId('req', newUuid()),
     requestIdHeader: false,
     bodyLimit: BODY_LIMIT_BYTES,

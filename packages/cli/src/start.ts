@@ -1,0 +1,100 @@
+// `signalbox start`: runs the service until a signal.
+import { type Config, createLog, readConfig, type Service, settings, startService, version } from '@signalbox/server';
+import { columns, parseOptions } from './usage.ts';
+
+// Ctrl-C reaches every process of the terminal, and npm passes it on to its child once more.
+const SAME_SIGNAL_MS = 500;
+
+export async function start(args: string[]): Promise<void> {
+  const values = parseOptions(
+    'start',
+    args,
+    Object.fromEntries(optionNames().map((name) => [name, { type: 'string' }])),
+  );
+  if (values.help) {
+    process.stdout.write(help());
+    return;
+  }
+  const config = readConfig(values as Record<string, string>);
+  const lines = holdLines();
+  const log = createLog({ level: config.logLevel, destination: lines });
+  process.on('uncaughtException', (error, origin) => {
+    log.fatal({ err: error, origin }, 'ended by an error that nothing handled');
+    lines.release();
+    process.exit(1);
+  });
+  const asked = untilSignal();
+  try {
+    const service = await startService(config, { log });
+    process.stderr.write(announcement(config, service));
+    lines.release();
+    await asked;
+    process.stderr.write('\nStopping. A second Ctrl-C ends it at once.\n');
+    await service.stop();
+  } finally {
+    lines.release();
+  }
+  // Nothing is left to wait for; whatever still holds the process must not.
+  process.exit();
+}
+
+function optionNames(): string[] {
+  return Object.values(settings).flatMap((setting) => ('option' in setting && setting.option ? [setting.option] : []));
+}
+
+function help(): string {
+  const all = Object.values(settings) as { option?: string; variable: string; default?: string; about: string }[];
+  const rows = all.map(({ option, variable, default: value, about }): [string, string] => [
+    option ? `--${option}, ${variable}` : variable,
+    about + (value ? ` (${value})` : ''),
+  ]);
+  return `Runs the service.\n\n${columns(rows)}\nAn option goes before its variable. More in docs/configuration.md.\n`;
+}
+
+/** Where to go from here. */
+function announcement({ databaseUrl, dataDir }: Config, { url }: Service): string {
+  const where = databaseUrl
+    ? 'DATABASE_URL=… '
+    : dataDir === settings.dataDir.parse(settings.dataDir.default)
+      ? ''
+      : `SIGNALBOX_DATA_DIR='${dataDir.replaceAll("'", "'\\''")}' `;
+  const rows: [string, string][] = url
+    ? [
+        ['API', `${url}/api/v1`],
+        ['Reference', `${url}/docs`],
+        ['Make a key', `${where}npx signalbox keys create --name first --permission admin`],
+      ]
+    : [['API', 'not on this node (SIGNALBOX_ROLES)']];
+  return `\nSignalbox ${version} is running. Ctrl-C stops it.\n\n${columns(rows)}\n`;
+}
+
+/** Keeps log lines back until what a person should see first is printed. */
+function holdLines(): { write(line: string): void; release(): void } {
+  let held: string[] | undefined = [];
+  return {
+    write(line) {
+      if (held) held.push(line);
+      else process.stdout.write(line);
+    },
+    release() {
+      const lines = held ?? [];
+      held = undefined;
+      for (const line of lines) process.stdout.write(line);
+    },
+  };
+}
+
+/** Resolves at the first signal to stop; a second one ends the process there and then. */
+function untilSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    let first: number | undefined;
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      process.on(signal, () => {
+        const now = performance.now();
+        first ??= now;
+        if (now - first > SAME_SIGNAL_MS) process.exit(130);
+        resolve();
+      });
+    }
+  });
+}

@@ -1,0 +1,84 @@
+// `--admin-key-file`: on the first start of an installation, an admin key for whatever sets it up unattended. The secret is
+// written to that file and nowhere else.
+//
+// The file is written before the key is committed: a crash between the two leaves a secret that opens nothing, which the
+// next start replaces; the other way around it would leave a key that nobody has. Any other file that exists is left alone.
+import * as fs from 'node:fs/promises';
+import sql from 'sql-template-tag';
+import type { Db, Tx } from '../db/db.ts';
+import { systemActor } from '../events/record.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import { insertKey } from './keys.ts';
+import { parseSecret } from './secret.ts';
+
+/** The file could not be written; the message says what to do. */
+export class AdminKeyFileError extends Error {
+  override readonly name = 'AdminKeyFileError';
+}
+
+/** Throws `AdminKeyFileError`; then no key was made. */
+export async function writeAdminKeyFile(
+  { db, clock, log }: { db: Db; clock: Clock; log: Pick<Log, 'info' | 'warn'> },
+  organizationId: string,
+  path: string,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    // Of two nodes that start at once, the second waits here and finds the first one's key.
+    await tx.query(sql`select 1 from organizations where organization_id = ${organizationId} for no key update`);
+    const found = await readSecret(path);
+    const keys = await tx.query<{ keyId: string }>(
+      sql`select key_id as "keyId" from api_keys where organization_id = ${organizationId} order by key_id limit 1`,
+    );
+    if (found !== undefined) {
+      const secret = parseSecret(found);
+      const ours = secret?.organizationId === organizationId;
+      if (ours && (await exists(tx, organizationId, secret.keyId))) return;
+      if (!ours || keys.length > 0) {
+        log.warn(
+          { path },
+          'the admin key file was there already and holds no key of this installation; it is left alone',
+        );
+        return;
+      }
+      await fs.rm(path);
+    } else if (keys.length > 0) {
+      log.info({ path }, 'not the first start: no admin key was made for the admin key file');
+      return;
+    }
+    const source = { organizationId, actor: systemActor, requestId: null, ipAddress: null, userAgent: null };
+    const { secret } = await insertKey(tx, source, clock.now(), { name: 'Admin key file', permission: 'admin' });
+    await write(path, `${secret}\n`);
+    log.info({ path }, 'wrote the secret of a new admin key to the admin key file');
+  });
+}
+
+async function exists(tx: Tx, organizationId: string, keyId: string): Promise<boolean> {
+  return (
+    (await tx.execute(sql`select 1 from api_keys where organization_id = ${organizationId} and key_id = ${keyId}`)) > 0
+  );
+}
+
+async function readSecret(path: string): Promise<string | undefined> {
+  try {
+    return (await fs.readFile(path, 'utf8')).trim();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return undefined;
+    throw new AdminKeyFileError(
+      `The admin key file ${path} cannot be read (${code}). Name another, or mend its owner.`,
+    );
+  }
+}
+
+/** Exclusively, readable by its owner alone, and on disk when it resolves. */
+async function write(path: string, text: string): Promise<void> {
+  try {
+    await fs.writeFile(path, text, { mode: 0o600, flag: 'wx', flush: true });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new AdminKeyFileError(
+      `The admin key file ${path} cannot be written (${code}). Name a file in a directory that is there and writable.`,
+    );
+  }
+}

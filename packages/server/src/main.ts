@@ -1,0 +1,160 @@
+// The service: configuration → platform → the roles of this node. Everything that was started is stopped in reverse.
+import manifest from '../package.json' with { type: 'json' };
+import type { Config } from './config.ts';
+import { createDb, type Db } from './db/db.ts';
+import { startEmbeddedPostgres } from './db/embedded.ts';
+import { migrate } from './db/migrate.ts';
+import { requireDurableCommits, requireSupportedServer } from './db/requirements.ts';
+import { createEgress } from './egress/egress.ts';
+import { createApp } from './http/app.ts';
+import { createLive } from './journal/live.ts';
+import { writeAdminKeyFile } from './keys/admin-key-file.ts';
+import { type Clock, systemClock } from './lib/clock.ts';
+import { newUuid } from './lib/ids.ts';
+import { createLog, type Log } from './lib/log.ts';
+import { ensureFirstOrganization } from './organizations/organizations.ts';
+import type { Platform } from './platform.ts';
+import { createNodeLease } from './runtime/lease.ts';
+import { createModels } from './runtime/models/models.ts';
+import { createHttpTool } from './runtime/tools/http-tool.ts';
+import { createWorker } from './runtime/worker.ts';
+import { CannotListen, explainStart } from './start-error.ts';
+import { createUpkeep } from './upkeep.ts';
+import { loadMasterKeys } from './vault/master-key.ts';
+import { createVault } from './vault/vault.ts';
+import { createWake } from './wake/wake.ts';
+import { createDispatcher } from './webhooks/dispatcher.ts';
+
+export { type Config, ConfigError, readConfig, settings } from './config.ts';
+export { createLog, type Log } from './lib/log.ts';
+export { createKeyOnHost, type KeyOnHost, OperatorError } from './operator.ts';
+export { StartError } from './start-error.ts';
+
+export const version: string = manifest.version;
+
+export interface Service {
+  /** Where the HTTP interface answers, without `/api/v1`; undefined on a node without the role `api`. */
+  readonly url: string | undefined;
+  /** Ends streams, waits for requests and turns under way, and stops the embedded PostgreSQL. Call it once. */
+  stop(): Promise<void>;
+}
+
+/** For tests, and for programs that embed the service. */
+export interface Overrides {
+  clock?: Clock;
+  log?: Log;
+  /** Checks every answer against the contract and fails the request where it differs. */
+  checkAnswers?: boolean;
+}
+
+/** Resolves when everything runs. Rejects with `StartError` where the operator can mend it; then nothing runs any more. */
+export async function startService(config: Config, overrides: Overrides = {}): Promise<Service> {
+  const log = overrides.log ?? createLog({ level: config.logLevel });
+  const stops: (() => Promise<unknown>)[] = [];
+  const stop = async () => {
+    for (let last = stops.pop(); last; last = stops.pop()) {
+      await last().catch((error) => log.error({ err: error }, 'a part did not stop as it should'));
+    }
+  };
+  try {
+    const platform = await startPlatform(config, log, overrides.clock ?? systemClock, stops);
+    const url = await startRoles(config, platform, overrides, stops);
+    return { url, stop };
+  } catch (error) {
+    await stop();
+    throw explainStart(error, config.databaseUrl);
+  }
+}
+
+async function startPlatform(
+  config: Config,
+  log: Log,
+  clock: Clock,
+  stops: (() => Promise<unknown>)[],
+): Promise<Platform> {
+  const vault = createVault(config.masterKeys ?? (await loadMasterKeys(config.dataDir)));
+  const { db, direct } = await openDatabase(config, log, stops);
+  await migrate(direct, log);
+  const { organizationId } = await ensureFirstOrganization(db, clock.now());
+  if (config.adminKeyFile) await writeAdminKeyFile({ db, clock, log }, organizationId, config.adminKeyFile);
+
+  const wake = createWake({ db: direct, log, clock, acrossNodes: config.databaseUrl !== undefined });
+  stops.push(() => wake.close());
+  const egress = createEgress({ policy: config.egress });
+  stops.push(() => egress.close());
+  const live = createLive({ db, wake, clock, log });
+  live.start();
+  stops.push(() => live.stop());
+  return { db, clock, log, vault, wake, live, egress };
+}
+
+/** `direct` is the same as `db` unless that leads through a pooler. */
+async function openDatabase(
+  { databaseUrl, listenUrl, dataDir }: Config,
+  log: Log,
+  stops: (() => Promise<unknown>)[],
+): Promise<{ db: Db; direct: Db }> {
+  let url = databaseUrl;
+  if (url === undefined) {
+    const embedded = await startEmbeddedPostgres({ dataDir, log });
+    stops.push(() => embedded.stop());
+    url = embedded.url;
+  }
+  const db = createDb({ url, log, prepare: listenUrl === undefined });
+  stops.push(() => db.close());
+  if (databaseUrl !== undefined) {
+    await requireSupportedServer(db);
+    await requireDurableCommits(db);
+  }
+  if (listenUrl === undefined) return { db, direct: db };
+  const direct = createDb({ url: listenUrl, log, max: 1 });
+  stops.push(() => direct.close());
+  return { db, direct };
+}
+
+/** What is started last, the interface, is stopped first: nothing new comes while the rest ends. */
+async function startRoles(
+  { roles, host, port }: Config,
+  platform: Platform,
+  { checkAnswers = false }: Overrides,
+  stops: (() => Promise<unknown>)[],
+): Promise<string | undefined> {
+  const { log } = platform;
+  const workerId = newUuid();
+  if (roles.has('runtime')) {
+    const upkeep = createUpkeep(platform);
+    upkeep.start();
+    stops.push(() => upkeep.stop());
+    const worker = createWorker(platform, { workerId, ask: createModels(platform), run: createHttpTool(platform) });
+    await worker.start();
+    stops.push(() => worker.stop());
+  }
+  if (roles.has('delivery')) {
+    if (!roles.has('runtime')) {
+      const lease = createNodeLease(platform, { workerId });
+      await lease.start();
+      stops.push(() => lease.stop());
+    }
+    const dispatcher = createDispatcher(platform, { workerId, version });
+    dispatcher.start();
+    stops.push(() => dispatcher.stop());
+  }
+  if (!roles.has('api')) {
+    log.info({ version, workerId, roles: [...roles] }, 'started');
+    return undefined;
+  }
+  const app = await createApp(platform, { version, checkAnswers });
+  stops.push(() => app.close());
+  const bound = await app.listen({ host, port }).catch((error: NodeJS.ErrnoException) => {
+    throw error.syscall ? new CannotListen(host, port, error) : error;
+  });
+  log.info({ version, workerId, roles: [...roles], host, port: bound }, 'started');
+  return `http://${reachable(host)}:${bound}`;
+}
+
+/** An address that a client on this machine can use for one that was listened on. */
+function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  if (host === '::') return '[::1]';
+  return host.includes(':') ? `[${host}]` : host;
+}

@@ -1,0 +1,129 @@
+// What the operator does on the host, with no API key: to the same installation as the service, while that runs or while it
+// does not.
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ApiKeyWithSecret, type Input, routes } from '@signalbox/contract';
+import sql from 'sql-template-tag';
+import type { Config } from './config.ts';
+import { createDb, type Db } from './db/db.ts';
+import { findRunningPostgres, startEmbeddedPostgres } from './db/embedded.ts';
+import { readMigrations } from './db/migrate.ts';
+import { systemActor } from './events/record.ts';
+import { validatorOf } from './http/validate.ts';
+import { insertKey } from './keys/keys.ts';
+import { ApiError } from './lib/api-error.ts';
+import { systemClock } from './lib/clock.ts';
+import { formatId } from './lib/ids.ts';
+import { allOrganizations, type Organization } from './organizations/organizations.ts';
+import { explainStart } from './start-error.ts';
+
+/** What was asked for can't be done; one line a problem, each naming the option where one is at fault. */
+export class OperatorError extends Error {
+  override readonly name = 'OperatorError';
+}
+
+/** As the options of `keys create` say it; `organization` may be left out where there is one. */
+export interface NewKeyOnHost {
+  name?: string | undefined;
+  permission?: string | undefined;
+  expiresAt?: string | undefined;
+  organization?: string | undefined;
+}
+
+export interface KeyOnHost {
+  apiKey: ApiKeyWithSecret & { secret: string };
+  organizationId: string;
+}
+
+/** Creates a key; the event log names the system as its author. Throws `OperatorError` or `StartError`. */
+export async function createKeyOnHost(config: Config, input: NewKeyOnHost): Promise<KeyOnHost> {
+  const now = systemClock.now();
+  const key = validate(input, now);
+  try {
+    return await withInstallation(config, async (db) => {
+      const { organizationId } = choose(await allOrganizations(db), input.organization);
+      const source = { organizationId, actor: systemActor, requestId: null, ipAddress: null, userAgent: null };
+      const { secret, ...apiKey } = await db.transaction((tx) => insertKey(tx, source, now, key));
+      return { apiKey: { ...apiKey, secret: secret! }, organizationId: formatId('org', organizationId) };
+    });
+  } catch (error) {
+    throw explainStart(error, config.databaseUrl);
+  }
+}
+
+/** By the same rules as `POST /api_keys`. */
+function validate({ name, permission, expiresAt }: NewKeyOnHost, now: Date): Input<'createKey'> {
+  const body = { name, permission, expiresAt };
+  for (const [field, value] of Object.entries(body)) if (value === undefined) delete body[field as keyof typeof body];
+  try {
+    const input = validatorOf(routes.createKey)({ params: {}, query: {}, body }) as Input<'createKey'>;
+    if (input.expiresAt && new Date(input.expiresAt) <= now)
+      throw new OperatorError('--expires-at must be in the future');
+    return input;
+  } catch (error) {
+    if (!(error instanceof ApiError) || !error.errors) throw error;
+    const lines = error.errors.map(({ path, message }) => `--${path.replace('expiresAt', 'expires-at')} ${message}`);
+    throw new OperatorError(lines.join('\n'));
+  }
+}
+
+function choose(organizations: readonly Organization[], wanted: string | undefined): Organization {
+  const listed = organizations.map((one) => `  ${formatId('org', one.organizationId)}  ${one.name}`).join('\n');
+  if (wanted !== undefined) {
+    const found = organizations.find(({ organizationId }) => formatId('org', organizationId) === wanted);
+    if (!found)
+      throw new OperatorError(`--organization ${wanted}: there is no such organization. There are:\n${listed}`);
+    return found;
+  }
+  const [only, ...others] = organizations;
+  if (!only) throw new OperatorError('There is no organization yet. Start the service once first.');
+  if (others.length > 0)
+    throw new OperatorError(`There are several organizations; choose with --organization:\n${listed}`);
+  return only;
+}
+
+async function withInstallation<T>({ databaseUrl, dataDir }: Config, use: (db: Db) => Promise<T>): Promise<T> {
+  if (databaseUrl !== undefined) return withDb(databaseUrl, use);
+  const running = await findRunningPostgres(dataDir);
+  if (running !== undefined) return withDb(running, use);
+  await requireDataDirectory(dataDir);
+  const server = await startEmbeddedPostgres({ dataDir, log: { info() {}, error() {} } });
+  try {
+    return await withDb(server.url, use);
+  } finally {
+    await server.stop();
+  }
+}
+
+async function withDb<T>(url: string, use: (db: Db) => Promise<T>): Promise<T> {
+  const db = createDb({ url, max: 1 });
+  try {
+    await requireSameSchema(db);
+    return await use(db);
+  } finally {
+    await db.close();
+  }
+}
+
+/** Making a new installation where somebody only mistook the directory would give a key that opens nothing. */
+async function requireDataDirectory(dataDir: string): Promise<void> {
+  try {
+    await stat(join(dataDir, 'postgres', 'cluster'));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EACCES') return; // Starting it says more.
+    throw new OperatorError(
+      `There is no Signalbox in ${dataDir}. Start the service there once, or name its directory with --data-dir.`,
+    );
+  }
+}
+
+/** The command changes no schema: that is the service's part. */
+async function requireSameSchema(db: Db): Promise<void> {
+  const [table] = await db.query<{ there: boolean }>(sql`select to_regclass('schema_migrations') is not null as there`);
+  const [row] = table?.there
+    ? await db.query<{ version: number | null }>(sql`select max(version) as version from schema_migrations`)
+    : [];
+  if (row?.version !== (await readMigrations()).length) {
+    throw new OperatorError('The database is not set up for this release. Start the service once first.');
+  }
+}
