@@ -99,9 +99,11 @@ function outcomeOf(response: EgressResponse | EgressError, redact: Redact): Tool
   if (text === null) return { error: `HTTP ${status}: the answer is not text in UTF-8, so it was not read.` };
   // What can't be stored is left out first: a secret with a NUL in it would not be found, and then be whole again.
   const shown = redact(storableText(text));
-  if (!ok) return { error: `HTTP ${status}: ${shown.slice(0, ERROR_MAX_CHARACTERS).toWellFormed()}` };
   const value = isJson(response) ? parseJson(shown) : undefined;
-  return { output: value === undefined ? shown : redactStrings(value, redact) };
+  const answer = value === undefined ? shown : redactStrings(value, redact);
+  if (ok) return { output: answer };
+  const beginning = (typeof answer === 'string' ? answer : JSON.stringify(answer)).slice(0, ERROR_MAX_CHARACTERS);
+  return { error: `HTTP ${status}: ${beginning.toWellFormed()}` };
 }
 
 function header({ headers }: EgressResponse, name: string): string {

@@ -1,0 +1,624 @@
+import { once } from 'node:events';
+import { inspect } from 'node:util';
+import type { Model, Tool } from '@signalbox/contract';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { createManualClock, type ManualClock } from '../../../test/support/manual-clock.ts';
+import {
+  answer,
+  type OpenAiServer,
+  type Reply,
+  raw,
+  refuse,
+  startOpenAiServer,
+} from '../../../test/support/openai-server.ts';
+import { createTestPlatform, type TestPlatform } from '../../../test/support/platform.ts';
+import { setSecret } from '../../environments/secrets.ts';
+import { type ModelCall, type ModelEvent, ModelFailure } from './model.ts';
+import { createModels } from './models.ts';
+
+const KEY = 'sk-test-4711';
+const PROMPT = 'a prompt that nobody else may read';
+
+let base: TestPlatform;
+let server: OpenAiServer;
+let clock: ManualClock;
+
+beforeAll(async () => {
+  base = await createTestPlatform();
+});
+afterAll(() => base.close());
+
+beforeEach(async () => {
+  clock = createManualClock();
+  server = await startOpenAiServer();
+});
+afterEach(() => server.close());
+
+const ask = (call: ModelCall, signal: AbortSignal = new AbortController().signal) =>
+  createModels({ ...base.platform, clock })(call, signal);
+
+function callOf(more: Partial<ModelCall> = {}, config: Partial<Model> = {}): ModelCall {
+  return {
+    organizationId: base.organizationId,
+    environment: 'production',
+    config: { provider: 'openai-compatible', model: 'small', baseUrl: server.url, ...config },
+    instructions: 'Be brief.',
+    tools: [],
+    limits: { maxStepsPerTurn: 20, maxOutputTokens: null },
+    transcript: [{ role: 'user', content: [{ type: 'text', text: PROMPT }] }],
+    callsBefore: 0,
+    ...more,
+  };
+}
+
+/** Everything that a call gave, and how it ended. */
+async function outcomeOf(call: ModelCall) {
+  const events: ModelEvent[] = [];
+  let failure: ModelFailure | undefined;
+  try {
+    for await (const event of ask(call)) events.push(event);
+  } catch (error) {
+    expect(error).toBeInstanceOf(ModelFailure);
+    failure = error as ModelFailure;
+  }
+  return {
+    text: events.map((event) => (event.type === 'text' ? event.delta : '')).join(''),
+    calls: events.flatMap((event) => (event.type === 'toolCall' ? [[event.name, event.input]] : [])),
+    finish: events.find((event) => event.type === 'finish'),
+    failure,
+  };
+}
+
+async function outcomeAfter(reply: Reply, call = callOf()) {
+  server.next(reply);
+  return await outcomeOf(call);
+}
+
+const setKey = (allowedHosts: string[], name = 'MODEL_KEY', value = KEY) =>
+  setSecret(base.ctx, { env: 'production', name, value, allowedHosts });
+
+describe('an answer', () => {
+  test('is given as it streams, with its usage', async () => {
+    const reply = answer({ text: ['Hel', 'lo ', '😀'], usage: { prompt: 12, completion: 3, cached: 8 } });
+    expect(await outcomeAfter(reply)).toEqual({
+      text: 'Hello 😀',
+      calls: [],
+      finish: { type: 'finish', reason: 'endTurn', usage: { inputTokens: 12, outputTokens: 3, cachedTokens: 8 } },
+      failure: undefined,
+    });
+  });
+
+  test('comes delta by delta, before the server is done', async () => {
+    server.next(answer({ text: 'first', end: 'hang' }));
+    const events = ask(callOf());
+    expect((await events.next()).value).toEqual({ type: 'text', delta: 'first' });
+    await events.return(undefined);
+  });
+
+  test('uses no tokens where the server does not say, or says nonsense', async () => {
+    const none = { inputTokens: 0, outputTokens: 0, cachedTokens: 0 };
+    expect((await outcomeAfter(answer({ text: 'x', usage: null }))).finish).toMatchObject({ usage: none });
+    const nonsense = answer({ text: 'x', usage: { prompt: -1, completion: 1e300, cached: 0.5 } });
+    expect((await outcomeAfter(nonsense)).finish).toMatchObject({ usage: none });
+  });
+
+  test('does not hold the model’s reasoning', async () => {
+    expect((await outcomeAfter(answer({ reasoning: ['hm', 'm'], text: 'Yes' }))).text).toBe('Yes');
+  });
+
+  test.each([
+    ['stop', 'endTurn'],
+    ['length', 'length'],
+    ['content_filter', 'refusal'],
+    ['eos', 'endTurn'],
+  ])('that ends with %s ends with %s', async (finishReason, reason) => {
+    expect((await outcomeAfter(answer({ text: 'x', finishReason }))).finish).toMatchObject({ reason });
+  });
+
+  test('whose characters are cut in two on the wire is put together again', async () => {
+    const event = (content: string) => ({ choices: [{ delta: { content }, finish_reason: null }] });
+    const bytes = Buffer.from(
+      `data: ${JSON.stringify(event('😀'))}\n\ndata: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n`,
+    );
+    const at = bytes.indexOf(Buffer.from('😀')) + 2;
+    expect((await outcomeAfter(raw([bytes.subarray(0, at), bytes.subarray(at)]))).text).toBe('😀');
+  });
+});
+
+describe('tool calls', () => {
+  test('in pieces, several at once, are given whole and in order', async () => {
+    const toolCalls = [
+      { name: 'refund', arguments: { order: 'A-1', cents: 1250, note: 'ü"' } },
+      { name: 'notify', arguments: { who: ['a', 'b'] } },
+    ];
+    const outcome = await outcomeAfter(answer({ text: 'One moment', toolCalls }));
+    expect(outcome).toMatchObject({ text: 'One moment', finish: { reason: 'toolCalls' } });
+    expect(outcome.calls).toEqual(toolCalls.map((call) => [call.name, call.arguments]));
+  });
+
+  test('count where the server says "stop" after them', async () => {
+    const reply = answer({ toolCalls: [{ name: 'a', arguments: {} }], finishReason: 'stop' });
+    expect((await outcomeAfter(reply)).finish).toMatchObject({ reason: 'toolCalls' });
+  });
+
+  test.each([
+    ['without arguments have an empty object', '', {}],
+    ['whose arguments are not JSON keep their text', '{"a": tru', '{"a": tru'],
+    ['whose arguments are nested too deeply keep their text', '['.repeat(5000) + ']'.repeat(5000), expect.any(String)],
+  ])('%s', async (_title, text, input) => {
+    const reply = answer({ toolCalls: [{ name: 'a', arguments: text }], finishReason: 'tool_calls' });
+    expect((await outcomeAfter(reply)).calls).toEqual([['a', input]]);
+  });
+
+  test('are not given where the stream breaks off after them', async () => {
+    const reply = answer({ toolCalls: [{ name: 'a', arguments: { n: 1 } }], end: 'cut' });
+    expect(await outcomeAfter(reply)).toMatchObject({ calls: [], failure: { code: 'model_unavailable' } });
+  });
+
+  test('without an end are broken off', async () => {
+    const piece = JSON.stringify({
+      choices: [{ delta: { tool_calls: [{ index: 0, function: { arguments: 'x'.repeat(300_000) } }] } }],
+    });
+    const first =
+      '{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"a","arguments":""}}]}}]}';
+    const reply = raw(
+      [first, piece, piece, piece, piece].map((event) => `data: ${event}\n\n`),
+      { hang: true },
+    );
+    expect(await outcomeAfter(reply)).toMatchObject({ calls: [], failure: { code: 'model_protocol' } });
+    expect(await server.requests[0]!.closed).toBe(false);
+  });
+});
+
+describe('the request', () => {
+  test('tells the model the whole transcript', async () => {
+    const id = (n: number) => `call_0000000000000000000000000${n}`;
+    await outcomeAfter(
+      answer({ text: 'ok' }),
+      callOf({
+        transcript: [
+          { role: 'user', content: [{ type: 'text', text: 'Hi' }] },
+          {
+            role: 'assistant',
+            content: [
+              { type: 'text', text: 'Looking' },
+              { type: 'tool_call', toolCallId: id(1), tool: 'look', input: { q: 1 } },
+              { type: 'tool_call', toolCallId: id(2), tool: 'refund', input: 'not JSON' },
+              { type: 'tool_call', toolCallId: id(3), tool: 'refund', input: {} },
+            ],
+          },
+          {
+            role: 'tool',
+            content: [
+              { type: 'tool_result', toolCallId: id(1), output: { found: true } },
+              { type: 'tool_result', toolCallId: id(2), error: 'Denied: too much' },
+              { type: 'tool_result', toolCallId: id(3), output: 'done' },
+            ],
+          },
+          { role: 'assistant', content: [] },
+          {
+            role: 'user',
+            content: [
+              { type: 'text', text: 'And' },
+              { type: 'text', text: 'now?' },
+            ],
+          },
+        ],
+      }),
+    );
+    const call = (n: number, name: string, text: string) => ({
+      id: id(n),
+      type: 'function',
+      function: { name, arguments: text },
+    });
+    expect(server.requests[0]?.body.messages).toEqual([
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'Hi' },
+      {
+        role: 'assistant',
+        content: 'Looking',
+        tool_calls: [call(1, 'look', '{"q":1}'), call(2, 'refund', '{"invalid":"not JSON"}'), call(3, 'refund', '{}')],
+      },
+      { role: 'tool', tool_call_id: id(1), content: '{"found":true}' },
+      { role: 'tool', tool_call_id: id(2), content: 'Error: Denied: too much' },
+      { role: 'tool', tool_call_id: id(3), content: 'done' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'And' },
+          { type: 'text', text: 'now?' },
+        ],
+      },
+    ]);
+  });
+
+  test('names tools and settings, and asks for usage', async () => {
+    const tool: Tool = { type: 'client', name: 'look', description: 'Looks', inputSchema: { properties: { q: {} } } };
+    const settings = { temperature: 0.5, topP: 0.9, seed: 7, stopSequences: ['END'] };
+    const limits = { maxStepsPerTurn: 20, maxOutputTokens: 99 };
+    await outcomeAfter(answer({ text: 'ok' }), callOf({ tools: [tool], limits, instructions: '' }, { settings }));
+    const [request] = server.requests;
+    expect(request?.path).toBe('/v1/chat/completions');
+    expect(request?.body).toEqual({
+      model: 'small',
+      messages: [{ role: 'user', content: PROMPT }],
+      tools: [
+        {
+          type: 'function',
+          function: { name: 'look', description: 'Looks', parameters: { type: 'object', properties: { q: {} } } },
+        },
+      ],
+      temperature: 0.5,
+      top_p: 0.9,
+      seed: 7,
+      stop: ['END'],
+      max_tokens: 99,
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+  });
+
+  test('leaves out what is not set', async () => {
+    await outcomeAfter(answer({ text: 'ok' }));
+    expect(Object.keys(server.requests[0]!.body).sort()).toEqual(['messages', 'model', 'stream', 'stream_options']);
+  });
+
+  test('keeps the base url’s path and query', async () => {
+    await outcomeAfter(answer({ text: 'ok' }), callOf({}, { baseUrl: `${server.url}/deep/?api-version=2` }));
+    expect(server.requests[0]?.path).toBe('/v1/deep/chat/completions?api-version=2');
+  });
+});
+
+describe('the key', () => {
+  test('goes to a host that its secret allows', async () => {
+    await setKey([server.host]);
+    expect((await outcomeAfter(answer({ text: 'ok' }), callOf({}, { apiKeySecret: 'MODEL_KEY' }))).text).toBe('ok');
+    expect(server.requests[0]?.headers.authorization).toBe(`Bearer ${KEY}`);
+  });
+
+  test.each([
+    ['another host', ['api.example.com']],
+    ['another port', ['127.0.0.1:1']],
+    ['names below it', ['*.127.0.0.1']],
+  ])('that is for %s goes nowhere, and the failure names the secret alone', async (_title, hosts) => {
+    await setKey(hosts);
+    const { failure } = await outcomeOf(callOf({}, { apiKeySecret: 'MODEL_KEY' }));
+    expect(failure).toMatchObject({ code: 'model_not_allowed', retryable: false });
+    expect(failure?.message).toContain('MODEL_KEY');
+    expect(failure?.message).not.toContain(KEY);
+    expect(server.requests).toEqual([]);
+  });
+
+  test('that is not there means no request', async () => {
+    const { failure } = await outcomeOf(callOf({}, { apiKeySecret: 'NO_SUCH_KEY' }));
+    expect(failure).toMatchObject({ code: 'model_not_allowed', retryable: false });
+    expect(failure?.message).toContain('NO_SUCH_KEY');
+    expect(server.requests).toEqual([]);
+  });
+
+  test('of another Environment is not there', async () => {
+    await setKey([server.host]);
+    const { failure } = await outcomeOf(callOf({ environment: 'staging' }, { apiKeySecret: 'MODEL_KEY' }));
+    expect(failure).toMatchObject({ code: 'model_not_allowed' });
+  });
+
+  test('is never one of the service’s own environment, and without a secret there is none', async () => {
+    vi.stubEnv('OPENAI_API_KEY', 'sk-of-the-operator');
+    vi.stubEnv('OPENAI_COMPATIBLE_API_KEY', 'sk-of-the-operator');
+    vi.stubEnv('PROVIDER_API_KEY', 'sk-of-the-operator');
+    await outcomeAfter(answer({ text: 'ok' }));
+    vi.unstubAllEnvs();
+    expect(server.requests[0]?.headers.authorization).toBeUndefined();
+    expect(JSON.stringify(server.requests)).not.toContain('sk-of-the-operator');
+  });
+
+  test('that no header can carry means no request', async () => {
+    await setKey([server.host], 'MODEL_KEY', `${KEY}\r\nx: y`);
+    const { failure } = await outcomeOf(callOf({}, { apiKeySecret: 'MODEL_KEY' }));
+    expect(failure).toMatchObject({ code: 'model_not_allowed' });
+    expect(server.requests).toEqual([]);
+  });
+
+  test('that cannot be read because the database is away: asking again can help', async () => {
+    const db = { ...base.platform.db, query: () => Promise.reject(new Error(`select ${KEY}`)) };
+    const call = callOf({}, { apiKeySecret: 'MODEL_KEY' });
+    const events = createModels({ ...base.platform, clock, db })(call, new AbortController().signal);
+    const failure = await events.next().catch((error) => error);
+    expect(failure).toMatchObject({ name: 'ModelFailure', code: 'model_unavailable', retryable: true });
+    expect(inspect(failure)).not.toContain(KEY);
+  });
+});
+
+describe('a refusal', () => {
+  test.each([
+    [400, 'model_rejected', false],
+    [401, 'model_rejected', false],
+    [403, 'model_rejected', false],
+    [404, 'model_rejected', false],
+    [422, 'model_rejected', false],
+    [307, 'model_rejected', false],
+    [408, 'model_timeout', true],
+    [429, 'model_rate_limited', true],
+    [500, 'model_unavailable', true],
+    [503, 'model_unavailable', true],
+  ])('with %i is %s', async (status, code, retryable) => {
+    const headers = { location: `${server.url}/elsewhere` };
+    const { failure } = await outcomeAfter(refuse(status, status === 307 ? { headers } : {}));
+    expect(failure).toMatchObject({ code, retryable, retryAfterMs: undefined });
+    expect(failure?.message).toContain(`HTTP ${status}`);
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test.each([
+    [{ 'retry-after': '2' }, 2000],
+    [{ 'retry-after': '0.5' }, 500],
+    [{ 'retry-after': 'Fri, 02 Jan 2026 03:04:35 GMT' }, 30_000],
+    [{ 'retry-after': 'Thu, 01 Jan 2026 00:00:00 GMT' }, 0],
+    [{ 'retry-after-ms': '150', 'retry-after': '9' }, 150],
+    [{ 'retry-after': 'soon' }, undefined],
+    [{ 'retry-after': '-1' }, expect.toSatisfy((ms) => ms === undefined || ms === 0)],
+  ])('with %o says how long to wait', async (headers, retryAfterMs) => {
+    for (const status of [429, 503]) {
+      const { failure } = await outcomeAfter(refuse(status, { headers: headers as Record<string, string> }));
+      expect(failure).toMatchObject({ retryable: true, retryAfterMs });
+    }
+  });
+
+  test('names the provider’s code', async () => {
+    const error = { message: 'x', type: 'invalid_request_error', code: 'context_length_exceeded' };
+    const { failure } = await outcomeAfter(refuse(400, { body: { error } }));
+    expect(failure?.message).toBe('The model’s provider answered HTTP 400 (context_length_exceeded)');
+  });
+
+  test('because no money is left does not pass by waiting', async () => {
+    const body = { error: { message: 'x', type: 'insufficient_quota', code: 'insufficient_quota' } };
+    const { failure } = await outcomeAfter(refuse(429, { body, headers: { 'retry-after': '1' } }));
+    expect(failure).toMatchObject({ code: 'model_rate_limited', retryable: false, retryAfterMs: undefined });
+  });
+
+  test.each([
+    ['not JSON'],
+    [''],
+    ['null'],
+    ['[1]'],
+    ['{"error":"text"}'],
+    [`{"error":{"code":"${'x'.repeat(100_000)}"}}`],
+  ])('whatever its body is', async (body) => {
+    const { failure } = await outcomeAfter(refuse(400, { body }));
+    expect(failure?.message).toBe('The model’s provider answered HTTP 400');
+  });
+});
+
+describe('a stream', () => {
+  test.each([
+    ['is reset', answer({ text: ['one', ' two'], end: 'reset' })],
+    ['is cut cleanly', answer({ text: ['one', ' two'], end: 'cut' })],
+    ['ends without a finish', answer({ text: ['one', ' two'], finishReason: null })],
+    ['ends in the middle of an event', raw(['data: {"choices":[{"delta":{"con'])],
+    ['is empty', raw([])],
+    ['ends with an error', raw(['data: {"error":{"message":"overloaded","code":503}}\n\n'])],
+    ['ends with an error in another form', raw(['data: {"error":"overloaded"}\n\n'])],
+    ['ends with an error as its reason', answer({ text: 'x', finishReason: 'error' })],
+  ])('that %s is model_unavailable, and asking again can help', async (_title, reply) => {
+    const { failure, finish } = await outcomeAfter(reply);
+    expect(failure).toMatchObject({ code: 'model_unavailable', retryable: true });
+    expect(finish).toBeUndefined();
+  });
+
+  test('that ends with an error about the rate is model_rate_limited', async () => {
+    const reply = raw(['data: {"error":{"message":"slow down","code":"rate_limit_exceeded"}}\n\n']);
+    expect((await outcomeAfter(reply)).failure).toMatchObject({ code: 'model_rate_limited', retryable: true });
+  });
+
+  test.each([
+    ['is garbage', raw(['data: {nope\n\n'])],
+    ['has events of another form', raw(['data: {"choices":"many"}\n\n'])],
+    ['has tool calls without a name', raw(['data: {"choices":[{"delta":{"tool_calls":[{"function":{}}]}}]}\n\n'])],
+    ['is a page', refuse(200, { headers: { 'content-type': 'text/html' }, body: '<p>Log in</p>' })],
+    ['is JSON', refuse(200, { body: { choices: [] } })],
+  ])('that %s is model_protocol', async (_title, reply) => {
+    expect((await outcomeAfter(reply)).failure).toMatchObject({ code: 'model_protocol' });
+  });
+});
+
+describe('an answer without an end', () => {
+  const endless =
+    (status: number, contentType: string, piece: string): Reply =>
+    async (response, { closed }) => {
+      response.writeHead(status, { 'content-type': contentType });
+      const over = closed.then(() => true);
+      while (!response.destroyed) {
+        if (!response.write(piece)) await Promise.race([over, once(response, 'drain').catch(() => {})]);
+      }
+    };
+
+  test('is broken off when it is longer than any real one', async () => {
+    const { failure } = await outcomeAfter(endless(200, 'text/event-stream', `: ${'x'.repeat(1024 * 1024)}\n`));
+    expect(failure).toMatchObject({ code: 'model_protocol', retryable: false });
+    expect(await server.requests[0]!.closed).toBe(false);
+  });
+
+  test('of a refusal is not waited for', async () => {
+    const { failure } = await outcomeAfter(endless(500, 'text/plain', 'x'.repeat(65_536)));
+    expect(failure).toMatchObject({ code: 'model_unavailable', retryable: true });
+    expect(await server.requests[0]!.closed).toBe(false);
+  });
+});
+
+describe('a server that cannot be reached', () => {
+  test('is model_unavailable', async () => {
+    await server.close();
+    const { failure } = await outcomeOf(callOf());
+    expect(failure).toMatchObject({ code: 'model_unavailable', retryable: true });
+    server = await startOpenAiServer();
+  });
+
+  test('because its address is not allowed is model_not_allowed', async () => {
+    const { failure } = await outcomeOf(callOf({}, { baseUrl: 'http://169.254.169.254/v1' }));
+    expect(failure).toMatchObject({ code: 'model_not_allowed', retryable: false });
+    expect(failure?.message).not.toContain('169.254');
+  });
+});
+
+describe('silence', () => {
+  test('for 60 seconds before the answer is model_timeout', async () => {
+    const arrived = Promise.withResolvers<void>();
+    server.next(() => arrived.resolve());
+    const outcome = outcomeOf(callOf());
+    await arrived.promise;
+    clock.advance(59_999);
+    await clock.asleep();
+    clock.advance(1);
+    expect((await outcome).failure).toMatchObject({ code: 'model_timeout', retryable: true });
+    expect(await server.requests[0]!.closed).toBe(false);
+  });
+
+  test('for 60 seconds in the middle of it is model_timeout', async () => {
+    server.next(answer({ text: 'one', end: 'hang' }));
+    const events = ask(callOf());
+    await events.next();
+    const next = events.next();
+    clock.advance(60_000);
+    await expect(next).rejects.toMatchObject({ code: 'model_timeout', retryable: true });
+    expect(await server.requests[0]!.closed).toBe(false);
+  });
+
+  test('is ended by anything that the server sends', async () => {
+    const comment = Promise.withResolvers<void>();
+    const rest = Promise.withResolvers<void>();
+    server.next(async (response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write('data: {"choices":[{"delta":{"content":"one"}}]}\n\n');
+      await comment.promise;
+      response.write(': still there\n\n');
+      await rest.promise;
+      response.end('data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n');
+    });
+    let heard = () => {};
+    const now = () => {
+      heard();
+      return clock.now();
+    };
+    const listening = { ...clock, sleep: clock.sleep, now };
+    const events = createModels({ ...base.platform, clock: listening })(callOf(), new AbortController().signal);
+    await events.next();
+    const next = events.next();
+    clock.advance(59_000);
+    await new Promise<void>((resolve) => {
+      heard = resolve;
+      comment.resolve();
+    });
+    clock.advance(59_000);
+    await clock.asleep();
+    rest.resolve();
+    expect((await next).value).toMatchObject({ type: 'finish' });
+  });
+
+  test('of a reader that is busy is not the server’s', async () => {
+    server.next(answer({ text: ['one', 'two'] }));
+    const events = ask(callOf());
+    await events.next();
+    clock.advance(120_000);
+    await clock.asleep();
+    expect((await events.next()).value).toEqual({ type: 'text', delta: 'two' });
+    await events.return(undefined);
+  });
+});
+
+describe('an abort', () => {
+  const reason = new Error('interrupted');
+
+  test('before the request: nothing is sent', async () => {
+    await expect(ask(callOf(), AbortSignal.abort(reason)).next()).rejects.toBe(reason);
+    expect(server.requests).toEqual([]);
+  });
+
+  test('before the answer throws its reason and closes the connection', async () => {
+    const arrived = Promise.withResolvers<void>();
+    const abort = new AbortController();
+    server.next(() => arrived.resolve());
+    const next = ask(callOf(), abort.signal).next();
+    await arrived.promise;
+    abort.abort(reason);
+    await expect(next).rejects.toBe(reason);
+    expect(await server.requests[0]!.closed).toBe(false);
+  });
+
+  test('in the middle of the answer throws its reason and closes the connection', async () => {
+    const abort = new AbortController();
+    server.next(answer({ text: 'one', end: 'hang' }));
+    const events = ask(callOf(), abort.signal);
+    await events.next();
+    const next = events.next();
+    abort.abort(reason);
+    await expect(next).rejects.toBe(reason);
+    expect(await server.requests[0]!.closed).toBe(false);
+    expect(clock.sleepers).toBe(0);
+  });
+
+  test('shows nothing of what had come already', async () => {
+    const abort = new AbortController();
+    server.next(answer({ text: ['one', 'two', 'three'], end: 'hang' }));
+    const events = ask(callOf(), abort.signal);
+    await events.next();
+    abort.abort(reason);
+    await expect(events.next()).rejects.toBe(reason);
+  });
+});
+
+test('who stops reading closes the connection', async () => {
+  server.next(answer({ text: 'one', end: 'hang' }));
+  for await (const event of ask(callOf())) {
+    expect(event.type).toBe('text');
+    break;
+  }
+  expect(await server.requests[0]!.closed).toBe(false);
+  expect(clock.sleepers).toBe(0);
+});
+
+test('a finished answer leaves no timer behind', async () => {
+  await outcomeAfter(answer({ text: 'one' }));
+  expect(clock.sleepers).toBe(0);
+});
+
+describe('no failure holds the prompt or the key', () => {
+  const key = 'sk-4711.secret_key';
+  const word = 'prompt-word';
+  const echo =
+    (where: (sent: string) => Reply): Reply =>
+    (response, request) =>
+      where(`${request.headers.authorization} ${JSON.stringify(request.body)}`)(response, request);
+  const errorOf = (error: object) => refuse(400, { body: { error: { message: 'x', ...error } } });
+
+  test.each<[string, Reply]>([
+    [
+      'an error that quotes both',
+      echo((sent) => refuse(400, { body: { error: { message: sent, type: sent, code: sent } } })),
+    ],
+    ['a page that quotes both', echo((sent) => refuse(500, { headers: { 'content-type': 'text/html' }, body: sent }))],
+    ['the key as code', errorOf({ code: key })],
+    ['a part of the key as code', errorOf({ code: key.slice(3), type: key.slice(0, 9) })],
+    ['the key in a longer code', errorOf({ code: `wrong_${key}` })],
+    ['the prompt as code', errorOf({ code: word, type: word })],
+    ['headers that quote both', refuse(429, { headers: { 'retry-after': key, 'x-prompt': word } })],
+    ['garbage that quotes both', echo((sent) => raw([`data: {${sent}\n\n`]))],
+    ['an event that quotes both', echo((sent) => raw([`data: ${JSON.stringify({ choices: sent })}\n\n`]))],
+    [
+      'a streamed error that quotes both',
+      echo((sent) => raw([`data: ${JSON.stringify({ error: { message: sent, code: sent } })}\n\n`])),
+    ],
+    ['a stream that is cut', answer({ text: word, end: 'cut' })],
+    ['a stream that is reset', answer({ text: word, end: 'reset' })],
+  ])('%s', async (_title, reply) => {
+    await setKey([server.host], 'MODEL_KEY', key);
+    const transcript = [{ role: 'user' as const, content: [{ type: 'text' as const, text: word }] }];
+    const { failure } = await outcomeAfter(reply, callOf({ transcript }, { apiKeySecret: 'MODEL_KEY' }));
+    const everything = inspect(
+      { failure, own: failure && Object.getOwnPropertyDescriptors(failure) },
+      { depth: 20, showHidden: true },
+    );
+    expect(failure).toBeDefined();
+    expect(failure?.cause).toBeUndefined();
+    for (const secret of [key, key.slice(3), key.slice(0, 9), word]) expect(everything).not.toContain(secret);
+  });
+});

@@ -1,0 +1,332 @@
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import type { HttpRequest, HttpTool } from '@signalbox/contract';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createTestPlatform, type TestPlatform } from '../../../test/support/platform.ts';
+import { setSecret } from '../../environments/secrets.ts';
+import { createHttpTool } from './http-tool.ts';
+import type { ToolRun } from './tool.ts';
+
+const SECRET = 'sk/4711 "x"';
+
+interface Received {
+  method: string;
+  url: string;
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+let base: TestPlatform;
+let server: Server;
+let host: string;
+let received: Received[];
+let reply: RequestListener;
+
+beforeAll(async () => {
+  base = await createTestPlatform();
+});
+afterAll(() => base.close());
+
+beforeEach(async () => {
+  received = [];
+  reply = (_request, response) => response.end('ok');
+  server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const { method = '', url = '', headers } = request;
+    received.push({ method, url, headers, body: Buffer.concat(chunks).toString() });
+    reply(request, response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await setToken([host]);
+});
+afterEach(async () => {
+  server.closeAllConnections();
+  server.close();
+  await once(server, 'close');
+});
+
+const setToken = (allowedHosts: string[], name = 'TOKEN', value = SECRET) =>
+  setSecret(base.ctx, { env: 'production', name, value, allowedHosts });
+
+function toolRun(
+  request: Partial<HttpRequest> = {},
+  more: Partial<ToolRun> = {},
+  tool: Partial<HttpTool> = {},
+): ToolRun {
+  return {
+    organizationId: base.organizationId,
+    environment: 'production',
+    tool: {
+      type: 'http',
+      name: 'look',
+      description: '',
+      inputSchema: {},
+      request: { method: 'GET', url: `http://${host}/`, ...request },
+      ...tool,
+    },
+    input: {},
+    operationId: 'op_1',
+    ...more,
+  };
+}
+
+const never = new AbortController().signal;
+const outcomeOf = (run: ToolRun, signal = never) => createHttpTool(base.platform)(run, signal);
+
+/** What the model is told of this answer. */
+function told(
+  body: string | Buffer,
+  headers: Record<string, string> = {},
+  status = 200,
+  request: Partial<HttpRequest> = {},
+) {
+  reply = (_request, response) => response.writeHead(status, headers).end(body);
+  return outcomeOf(toolRun(request));
+}
+
+const json = { 'content-type': 'application/json; charset=utf-8' };
+
+describe('the request', () => {
+  test('is the template, filled in, with the operation as idempotency key', async () => {
+    await outcomeOf(
+      toolRun(
+        {
+          method: 'POST',
+          url: `http://${host}/orders/{{input.order}}?expand={{input.order}}`,
+          headers: { Authorization: 'Bearer {{secrets.TOKEN}}' },
+          body: { cents: '{{input.cents}}', note: 'for {{input.order}}' },
+        },
+        { input: { order: 'a/b', cents: 12 } },
+      ),
+    );
+    expect(received).toMatchObject([
+      {
+        method: 'POST',
+        url: '/orders/a%2Fb?expand=a%2Fb',
+        headers: {
+          authorization: `Bearer ${SECRET}`,
+          'idempotency-key': 'op_1',
+          'content-type': 'application/json',
+          'user-agent': 'Signalbox',
+        },
+        body: '{"cents":12,"note":"for a/b"}',
+      },
+    ]);
+  });
+
+  test('carries our idempotency key, whatever the template says', async () => {
+    await outcomeOf(toolRun({ headers: { 'idempotency-KEY': '{{input.k}}' } }, { input: { k: 'mine' } }));
+    expect(received[0]?.headers['idempotency-key']).toBe('op_1');
+  });
+
+  test('that the input does not fill in is an error, and nothing is sent', async () => {
+    const outcome = await outcomeOf(toolRun({ url: `http://${host}/{{input.order}}` }));
+    expect(outcome).toEqual({ error: 'Nothing was sent: input.order is missing.' });
+    expect(received).toEqual([]);
+  });
+});
+
+describe('a secret', () => {
+  const withToken = () => toolRun({ headers: { Authorization: '{{secrets.TOKEN}}' } });
+
+  test.each([
+    ['another host', 'api.example.com'],
+    ['another port', '127.0.0.1:1'],
+    ['names below it', '*.127.0.0.1'],
+  ])('that is for %s goes nowhere; the error names it, not its value', async (_title, allowed) => {
+    await setToken([allowed]);
+    expect(await outcomeOf(withToken())).toEqual({
+      error: 'Nothing was sent: secret TOKEN may not be sent to this host.',
+    });
+    expect(received).toEqual([]);
+  });
+
+  test('among several that may not go keeps the others back too', async () => {
+    await setToken(['api.example.com'], 'OTHER', 'other');
+    const run = toolRun({ url: `http://${host}/{{secrets.TOKEN}}/{{secrets.OTHER}}` });
+    expect(await outcomeOf(run)).toEqual({ error: 'Nothing was sent: secret OTHER may not be sent to this host.' });
+    expect(received).toEqual([]);
+  });
+
+  test('that is not there means no request', async () => {
+    const run = toolRun({ url: `http://${host}/{{secrets.NO_SUCH}}/{{secrets.NOR_THIS}}` });
+    expect(await outcomeOf(run)).toEqual({
+      error: 'Nothing was sent: the Environment has no secrets NOR_THIS, NO_SUCH.',
+    });
+    expect(received).toEqual([]);
+  });
+
+  test('of another Environment is not there', async () => {
+    const outcome = await outcomeOf({ ...withToken(), environment: 'staging' });
+    expect(outcome).toEqual({ error: 'Nothing was sent: the Environment has no secret TOKEN.' });
+  });
+
+  test('that cannot be read is an error that says nothing more', async () => {
+    const db = { ...base.platform.db, query: () => Promise.reject(new Error(SECRET)) };
+    const outcome = await createHttpTool({ ...base.platform, db })(withToken(), never);
+    expect(outcome).toEqual({ error: 'Nothing was sent: secret TOKEN could not be read.' });
+  });
+
+  test('in the model’s input is text like any other', async () => {
+    await outcomeOf(toolRun({ url: `http://${host}/{{input.x}}` }, { input: { x: '{{secrets.TOKEN}}' } }));
+    expect(received[0]?.url).toBe('/%7B%7Bsecrets.TOKEN%7D%7D');
+  });
+});
+
+describe('a secret that the server gives back is taken out', () => {
+  const request = {
+    url: 'http://unset/',
+    headers: { Authorization: 'Bearer {{secrets.TOKEN}}' },
+  };
+  const toldWithToken = (body: string, headers: Record<string, string> = {}, status = 200) =>
+    told(body, headers, status, { ...request, url: `http://${host}/?t={{secrets.TOKEN}}` });
+  const escaped = [...SECRET].map((c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
+
+  test.each([
+    ['text', `Authorization: Bearer ${SECRET}`, {}, { output: 'Authorization: Bearer [secret TOKEN]' }],
+    ['a url', 'GET /?t=sk%2F4711%20%22x%22', {}, { output: 'GET /?t=[secret TOKEN]' }],
+    [
+      'JSON',
+      JSON.stringify({ [SECRET]: [`Bearer ${SECRET}`] }),
+      json,
+      { output: { '[secret TOKEN]': ['Bearer [secret TOKEN]'] } },
+    ],
+    [
+      'JSON in JSON',
+      JSON.stringify({ a: JSON.stringify({ b: SECRET }) }),
+      json,
+      { output: { a: '{"b":"[secret TOKEN]"}' } },
+    ],
+    ['JSON that escapes every character', `{"a":"${escaped}"}`, json, { output: { a: '[secret TOKEN]' } }],
+    ['text with NULs between', [...SECRET].join('\0'), {}, { output: '[secret TOKEN]' }],
+    [
+      'JSON with NULs between',
+      `{"a":"${[...escaped.match(/\\u..../g)!].join('\\u0000')}"}`,
+      json,
+      { output: { a: '[secret TOKEN]' } },
+    ],
+  ])('of %s', async (_title, body, headers, outcome) => {
+    expect(await toldWithToken(body, headers as Record<string, string>)).toEqual(outcome);
+  });
+
+  test('of an error, even where it is cut', async () => {
+    const { error } = await toldWithToken(`${'x'.repeat(2043)}${SECRET}`, {}, 500);
+    expect(error).toBe(`HTTP 500: ${'x'.repeat(2043)}[secr`);
+  });
+
+  test('of an error in JSON that escapes every character', async () => {
+    const { error } = await toldWithToken(`{ "a": "${escaped}" }`, json, 403);
+    expect(error).toBe('HTTP 403: {"a":"[secret TOKEN]"}');
+  });
+
+  test('of an error that is too long to be read whole', async () => {
+    const { error } = await toldWithToken(SECRET.repeat(200_000), {}, 500);
+    expect(error).toBe('HTTP 500: the answer is longer than 1048576 bytes, so it was not read.');
+  });
+
+  test('also where it is a number', async () => {
+    await setToken([host], 'PIN', '12345678901234567890');
+    const outcome = await told('{"pin":12345678901234567890}', json, 200, { url: `http://${host}/{{secrets.PIN}}` });
+    expect(outcome).toEqual({ output: '{"pin":[secret PIN]}' });
+  });
+});
+
+describe('an answer', () => {
+  test.each<[string, string | Buffer, Record<string, string>, number, unknown]>([
+    ['JSON is its value', '{"a":[1,null,"ü"]}', json, 200, { a: [1, null, 'ü'] }],
+    ['JSON of another type is its value', '{"a":1}', { 'content-type': 'application/problem+json' }, 201, { a: 1 }],
+    ['text is text', '{"a":1}', { 'content-type': 'text/plain' }, 200, '{"a":1}'],
+    ['without a type is text', 'hello', {}, 200, 'hello'],
+    ['what is not JSON, though it says so, is text', '{"a":', json, 200, '{"a":'],
+    ['what is nested too deeply is text', '['.repeat(65) + ']'.repeat(65), json, 200, '['.repeat(65) + ']'.repeat(65)],
+    ['nothing is null', '', json, 204, null],
+    ['NUL is left out', 'a\0b', {}, 200, 'ab'],
+    ['NUL in JSON is left out', '{"a\\u0000":"b\\u0000"}', json, 200, { a: 'b' }],
+    ['half a character is replaced', '{"a":"\\ud800"}', json, 200, { a: '\ufffd' }],
+    ['names of prototypes are names', '{"__proto__":{"x":1}}', json, 200, JSON.parse('{"__proto__":{"x":1}}')],
+  ])('%s', async (_title, body, headers, status, output) => {
+    expect(await told(body, headers, status)).toEqual({ output });
+  });
+
+  test('of 1 MiB is taken, and not a byte more', async () => {
+    const largest = 'x'.repeat(1024 * 1024);
+    expect(await told(largest)).toEqual({ output: largest });
+    expect(await told(`${largest}x`)).toEqual({
+      error: 'HTTP 200: the answer is longer than 1048576 bytes, so it was not read.',
+    });
+  });
+
+  test.each<[string, Buffer, Record<string, string>]>([
+    ['bytes', Buffer.from([0xff, 0xd8, 0xff, 0xe0]), { 'content-type': 'image/jpeg' }],
+    ['text in another charset', Buffer.from('ü', 'latin1'), { 'content-type': 'text/plain; charset=iso-8859-1' }],
+    ['what is compressed without being asked', gzipSync('hello'), { 'content-encoding': 'gzip' }],
+  ])('of %s is an error', async (_title, body, headers) => {
+    expect(await told(body, headers)).toEqual({
+      error: 'HTTP 200: the answer is not text in UTF-8, so it was not read.',
+    });
+  });
+
+  test.each([
+    [404, 'no such order', 'HTTP 404: no such order'],
+    [500, '', 'HTTP 500'],
+    [302, 'over there', 'HTTP 302: over there'],
+    [400, 'x'.repeat(5000), `HTTP 400: ${'x'.repeat(2048)}`],
+    [400, `${'x'.repeat(2047)}😀`, `HTTP 400: ${'x'.repeat(2047)}\ufffd`],
+  ])('with %i is an error with its beginning', async (status, body, error) => {
+    expect(await told(body, { location: `http://${host}/elsewhere` }, status)).toEqual({ error });
+    expect(received).toHaveLength(1);
+  });
+});
+
+describe('a request that does not come through', () => {
+  test('to an address that is not allowed is an error without the address', async () => {
+    const outcome = await outcomeOf(toolRun({ url: 'http://169.254.169.254/latest/meta-data' }));
+    expect(outcome).toEqual({ error: 'The destination is not allowed.' });
+  });
+
+  test('because nobody listens is an error', async () => {
+    const closed = createServer().listen(0, '127.0.0.1');
+    await once(closed, 'listening');
+    const { port } = closed.address() as AddressInfo;
+    closed.close();
+    await once(closed, 'close');
+    const outcome = await outcomeOf(toolRun({ url: `http://127.0.0.1:${port}/` }));
+    expect(outcome).toEqual({ error: 'The host could not be connected to (ECONNREFUSED).' });
+  });
+
+  test('because the connection breaks may have had its effect', async () => {
+    reply = (request) => request.socket.resetAndDestroy();
+    expect(await outcomeOf(toolRun())).toEqual({
+      error: 'The connection was closed before the answer was complete. The request may have had its effect.',
+    });
+  });
+
+  test('in time may have had its effect', async () => {
+    reply = () => {};
+    const outcome = await outcomeOf(toolRun({}, {}, { timeoutSeconds: 0.05 }));
+    expect(outcome).toEqual({ error: 'The answer did not come in time. The request may have had its effect.' });
+  });
+
+  test('is not begun when it is aborted before', async () => {
+    const reason = new Error('interrupted');
+    await expect(outcomeOf(toolRun(), AbortSignal.abort(reason))).rejects.toBe(reason);
+    expect(received).toEqual([]);
+  });
+
+  test('because it is aborted throws the reason and closes the connection', async () => {
+    const arrived = Promise.withResolvers<{ closed: Promise<unknown> }>();
+    reply = (request) => arrived.resolve({ closed: once(request.socket, 'close') });
+    const abort = new AbortController();
+    const reason = new Error('interrupted');
+    const outcome = outcomeOf(toolRun(), abort.signal);
+    const { closed } = await arrived.promise;
+    abort.abort(reason);
+    await expect(outcome).rejects.toBe(reason);
+    await closed;
+  });
+});
