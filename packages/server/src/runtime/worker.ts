@@ -1,8 +1,8 @@
 // A worker claims Sessions that can go on and drives them.
 //
-// Claiming moves the Session's epoch on and puts the worker's id on its row. The lease is one row a worker, renewed by the
-// database's clock; Sessions whose worker's lease has run out may be claimed by anyone. Nothing's safety rests on the lease:
-// a worker that is wrong about it meets another epoch and can't write.
+// Claiming moves the Session's epoch on and puts the worker's id on its row. Sessions whose worker's lease (lease.ts) has run
+// out may be claimed by anyone. Nothing's safety rests on the lease: a worker that is wrong about it meets another epoch and
+// can't write.
 //
 // A wake-up makes a claim come at once; without any, the poll finds what is runnable.
 import sql from 'sql-template-tag';
@@ -14,6 +14,7 @@ import type { Operation } from '../sessions/operations.ts';
 import { type SessionRow, sessionColumns } from '../sessions/session.ts';
 import type { TranscriptEntry } from '../sessions/transcript.ts';
 import { type Claimed, createDrive, type Drive } from './drive.ts';
+import { createNodeLease } from './lease.ts';
 import type { AskModel } from './models/model.ts';
 import type { RunTool } from './tools/tool.ts';
 
@@ -38,11 +39,14 @@ export interface WorkerOptions {
 const MAX_HELD = 2_000;
 const CLAIM_BATCH = 200;
 const POLL_MS = 1_000;
-const DEFAULT_LEASE_SECONDS = 15;
+// An API call holds a Session's row for some milliseconds.
+const LOCKED_RETRY_MS = 20;
 const DEFAULT_GRACE_MS = 5_000;
 // After a failure that was not foreseen, so that a Session that always fails does not occupy the worker.
 const UNFORESEEN_PAUSE_SECONDS = 5;
 const RELEASE_RETRY_MS = 500;
+// How long a model or tool has to hear that it is to stop.
+const UNHEARD_MS = 2_000;
 
 /** The worker stops; another goes on. */
 class HandedOver extends Error {
@@ -51,7 +55,8 @@ class HandedOver extends Error {
 
 export function createWorker(platform: Platform, options: WorkerOptions): Worker {
   const { db, clock, log, wake } = platform;
-  const { workerId, leaseSeconds = DEFAULT_LEASE_SECONDS, graceMs = DEFAULT_GRACE_MS } = options;
+  const { workerId, leaseSeconds, graceMs = DEFAULT_GRACE_MS } = options;
+  const lease = createNodeLease(platform, { workerId, leaseSeconds });
   const appender = createAppender(platform);
   const definitionOf = createDefinitions(db);
   const held = new Map<string, Drive>();
@@ -91,7 +96,11 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
            where worker_id = any(${deadKnown}::uuid[]) limit ${CLAIM_BATCH})`);
         const groups = Map.groupBy(candidates, ({ organizationId }) => organizationId);
         for (const [organizationId, group] of groups) {
-          for (const claimed of await claim(organizationId, group)) drive(claimed);
+          const claims = await claim(organizationId, group);
+          for (const claimed of claims) drive(claimed);
+          // Some row was locked by a call that may be the last one to wake anybody for it.
+          if (claims.length < group.length)
+            void clock.sleep(LOCKED_RETRY_MS, stopping.signal).then(claimSoon, () => {});
         }
         if (candidates.length < CLAIM_BATCH) return;
       }
@@ -183,12 +192,6 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
 
   // ── Lease and net ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async function renew(): Promise<void> {
-    await db.query(sql`
-      insert into workers as w (worker_id, lease_expires_at) values (${workerId}, now() + ${leaseSeconds} * interval '1 second')
-      on conflict (worker_id) do update set lease_expires_at = excluded.lease_expires_at`);
-  }
-
   async function lookForDead(): Promise<void> {
     const rows = await db.query<{ workerId: string }>(sql`
       select distinct s.worker_id as "workerId" from sessions s
@@ -232,9 +235,22 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
     else one.wake();
   }
 
+  /** Whether every turn under way ends in this time. */
+  async function endedWithin(ms: number): Promise<boolean> {
+    const over = new AbortController();
+    const ended = Promise.allSettled(driving).then(() => true);
+    const late = clock.sleep(ms, over.signal).then(
+      () => false,
+      () => true,
+    );
+    const inTime = await Promise.race([ended, late]);
+    over.abort();
+    return inTime;
+  }
+
   return {
     async start() {
-      await renew();
+      await lease.start();
       unsubscribe.push(
         wake.subscribe('runnable', claimSoon),
         wake.subscribe('inbox', (sessionId) => {
@@ -243,7 +259,6 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
         }),
       );
       loops.push(
-        every((leaseSeconds * 1000) / 3, 'renewing the lease', renew),
         every(POLL_MS, 'looking for what may go on', async () => {
           await lookForDead();
           await lookAtHeld();
@@ -258,19 +273,15 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
       for (const stopListening of unsubscribe) stopListening();
       stopping.abort();
       await claiming;
-      const grace = new AbortController();
-      const handOver = clock
-        .sleep(graceMs, grace.signal)
-        .then(() => {
-          for (const one of held.values()) one.abort(new HandedOver('The worker stops'));
-        })
-        .catch(() => {});
-      await Promise.allSettled(driving);
-      grace.abort();
-      await handOver;
+      if (!(await endedWithin(graceMs))) {
+        const reason = new HandedOver('The worker stops');
+        for (const one of held.values()) one.abort(reason);
+        // What does not hear the abort is left behind: its Session is handed over all the same, and it can't write any more.
+        if (!(await endedWithin(UNHEARD_MS))) await Promise.all([...held.values()].map((one) => letGo(one, reason)));
+      }
       await Promise.all(loops);
       await appender.close();
-      await db.execute(sql`delete from workers where worker_id = ${workerId}`).catch(() => {});
+      await lease.stop();
     },
   };
 }
