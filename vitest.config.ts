@@ -9,6 +9,7 @@ export default defineConfig({
       'test/**/*.test.ts',
     ],
     globalSetup: ['packages/server/test/support/global-setup.ts'],
+    setupFiles: ['packages/server/test/support/record-statements.ts'],
     // Processes rather than threads: tests change users, send signals and end processes.
     pool: 'forks',
     // PostgreSQL and the services under test need the machine too.

@@ -1,0 +1,171 @@
+// The service as a whole, in one process: what starting and stopping it promises.
+import * as fs from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import sql from 'sql-template-tag';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { readConfig } from '../src/config.ts';
+import { createKeyOnHost, OperatorError } from '../src/operator.ts';
+import { createOrganization } from '../src/organizations/organizations.ts';
+import { createManualClock } from './support/manual-clock.ts';
+import { createTestDatabase } from './support/postgres.ts';
+import { startTestService, watchSecret } from './support/service.ts';
+
+let directory: string;
+let adminKeyFile: string;
+beforeEach(async () => {
+  directory = await fs.mkdtemp(join(tmpdir(), 'sb-'));
+  adminKeyFile = join(directory, 'admin.key');
+});
+afterEach(() => fs.rm(directory, { recursive: true }));
+
+test('a fresh installation has an organization, its two environments, and answers the first key', async () => {
+  const { client, fetch, url } = await startTestService();
+  const me = await client.me();
+  expect(me).toMatchObject({
+    permission: 'admin',
+    apiKey: { name: 'Test' },
+    organization: { name: 'My organization' },
+  });
+  expect((await client.environments.list()).data.map(({ name }) => name).toSorted()).toEqual(['production', 'staging']);
+  expect(await (await fetch('/readyz')).json()).toEqual({ status: 'ready' });
+  expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+});
+
+test('a key of the host is in the event log, made by the system', async () => {
+  const { client } = await startTestService();
+  const { data } = await client.events.list();
+  expect(data).toMatchObject([{ type: 'api_key.created', actor: { type: 'system', id: null }, sequence: 1 }]);
+});
+
+test('two nodes on one database make one organization, and see the same', async () => {
+  const database = await createTestDatabase();
+  const [one, two] = await Promise.all([startTestService({ database }), startTestService({ database })]);
+  expect(one.organizationId).toBe(two.organizationId);
+  const { keyId } = await one.client.keys.create({ name: 'shared', permission: 'read' });
+  expect((await two.client.keys.get(keyId)).name).toBe('shared');
+  await Promise.all([one.stop(), two.stop()]);
+  await database.drop();
+});
+
+test('a service that stops refuses nothing that it answered, and answers no more', async () => {
+  const service = await startTestService();
+  const { keyId } = await service.client.keys.create({ name: 'last', permission: 'read' });
+  const database = service.database;
+  const second = await startTestService({ database });
+  await second.stop();
+  expect((await service.client.keys.get(keyId)).name).toBe('last');
+  await service.stop();
+  await expect(fetch(`${service.url}/healthz`)).rejects.toThrow();
+});
+
+test('records of the event log get their place without anybody reading them, and expired answers are dropped', async () => {
+  const clock = createManualClock();
+  const { client, db, fetch } = await startTestService({ clock });
+  await fetch('/api/v1/environments', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'idempotency-key': 'one' },
+    body: '{"name":"dev"}',
+  });
+  const count = async (table: 'events_pending' | 'idempotency_records') =>
+    (
+      await db.query(
+        table === 'events_pending' ? sql`select 1 from events_pending` : sql`select 1 from idempotency_records`,
+      )
+    ).length;
+  expect(await count('idempotency_records')).toBe(1);
+  clock.advance(24 * 3600 * 1000);
+  await expect.poll(() => count('idempotency_records')).toBe(0);
+  await expect.poll(() => count('events_pending')).toBe(0);
+  expect((await client.events.list()).data).not.toHaveLength(0);
+});
+
+test('the admin key file is written on the first start alone, for its owner alone', async () => {
+  const database = await createTestDatabase();
+  const config = { adminKeyFile };
+  // Before any key: what startTestService makes comes after.
+  const first = await startTestService({ database, config });
+  const text = await fs.readFile(adminKeyFile, 'utf8');
+  watchSecret(text.trim());
+  expect((await fs.stat(adminKeyFile)).mode & 0o777).toBe(0o600);
+  expect((await first.clientWith(text.trim()).me()).permission).toBe('admin');
+  await first.stop();
+
+  await (await startTestService({ database, config })).stop();
+  expect(await fs.readFile(adminKeyFile, 'utf8')).toBe(text);
+
+  await fs.rm(adminKeyFile);
+  const third = await startTestService({ database, config });
+  await expect(fs.stat(adminKeyFile)).rejects.toThrow('ENOENT');
+  expect(third.logLines.join()).toContain('not the first start');
+  await third.stop();
+  await database.drop();
+});
+
+test('an admin key file of another installation is left alone, and said to be', async () => {
+  await fs.writeFile(adminKeyFile, 'something else\n');
+  const service = await startTestService({ config: { adminKeyFile } });
+  expect(await fs.readFile(adminKeyFile, 'utf8')).toBe('something else\n');
+  expect(service.logLines.join()).toContain('it is left alone');
+  expect((await service.client.keys.list()).data).toHaveLength(1);
+});
+
+test('an admin key file that a crash left before its key was committed is replaced', async () => {
+  const database = await createTestDatabase();
+  await (await startTestService({ database, config: { adminKeyFile } })).stop();
+  const dead = await fs.readFile(adminKeyFile, 'utf8');
+  watchSecret(dead.trim());
+  const { db, stop } = await startTestService({ database });
+  await db.execute(sql`delete from api_keys`);
+  await stop();
+  const again = await startTestService({ database, config: { adminKeyFile } });
+  const text = (await fs.readFile(adminKeyFile, 'utf8')).trim();
+  watchSecret(text);
+  expect(text).not.toBe(dead.trim());
+  expect((await again.clientWith(text).me()).permission).toBe('admin');
+  await again.stop();
+  await database.drop();
+});
+
+test('an admin key file that cannot be written stops the start, and no key is made', async () => {
+  const database = await createTestDatabase();
+  const path = join(directory, 'missing', 'admin.key');
+  await expect(startTestService({ database, config: { adminKeyFile: path } })).rejects.toThrow(
+    /ENOENT.*is there and writable/,
+  );
+  const { client, stop } = await startTestService({ database });
+  expect((await client.keys.list()).data).toHaveLength(1);
+  await stop();
+  await database.drop();
+});
+
+test('keys create names every option that is wrong, by the rules of the interface', async () => {
+  const config = readConfig({}, { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' });
+  const refused = async (input: Parameters<typeof createKeyOnHost>[1]) => {
+    const error = await createKeyOnHost(config, input).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(OperatorError);
+    return (error as Error).message.split('\n').map((line) => line.split(' ')[0]);
+  };
+  expect(await refused({})).toEqual(['--name', '--permission']);
+  expect(await refused({ name: '', permission: 'root' })).toEqual(['--name', '--permission']);
+  expect(await refused({ name: 'a', permission: 'read', expiresAt: 'soon' })).toEqual(['--expires-at']);
+  expect(await refused({ name: 'a', permission: 'read', expiresAt: '2001-01-01T00:00:00Z' })).toEqual(['--expires-at']);
+});
+
+test('keys create asks which organization where there are several, and never guesses', async () => {
+  const { db, database, organizationId } = await startTestService();
+  const { name } = await db.transaction((tx) => createOrganization(tx, 'Second', new Date()));
+  const config = readConfig({}, { DATABASE_URL: database.url });
+  const key = { name: 'a', permission: 'read' };
+  await expect(createKeyOnHost(config, key)).rejects.toThrow(name);
+  await expect(createKeyOnHost(config, { ...key, organization: 'org_0' })).rejects.toThrow('no such organization');
+  const made = await createKeyOnHost(config, { ...key, organization: organizationId });
+  expect(made.organizationId).toBe(organizationId);
+});
+
+test('keys create on a database that no service has set up says so', async () => {
+  const database = await createTestDatabase({ empty: true });
+  const config = readConfig({}, { DATABASE_URL: database.url });
+  await expect(createKeyOnHost(config, { name: 'a', permission: 'read' })).rejects.toThrow('Start the service once');
+  await database.drop();
+});
