@@ -14,7 +14,7 @@ import { newUuid } from './lib/ids.ts';
 import { createLog, type Log } from './lib/log.ts';
 import { ensureFirstOrganization } from './organizations/organizations.ts';
 import type { Platform } from './platform.ts';
-import { createNodeLease } from './runtime/lease.ts';
+import { createNodeLease, forgetOtherNodes } from './runtime/lease.ts';
 import { createModels } from './runtime/models/models.ts';
 import { createHttpTool } from './runtime/tools/http-tool.ts';
 import { createWorker } from './runtime/worker.ts';
@@ -76,6 +76,8 @@ async function startPlatform(
   const { db, direct } = await openDatabase(config, log, stops);
   await migrate(direct, log);
   const { organizationId } = await ensureFirstOrganization(db, clock.now());
+  // The embedded database is locked for this process.
+  if (config.databaseUrl === undefined) await forgetOtherNodes(db);
   if (config.adminKeyFile) await writeAdminKeyFile({ db, clock, log }, organizationId, config.adminKeyFile);
 
   const wake = createWake({ db: direct, log, clock, acrossNodes: config.databaseUrl !== undefined });

@@ -1,6 +1,7 @@
 // A node's lease: its row in `workers`, renewed by the database's clock. Sessions and webhook subscriptions name the node that
 // holds them, and go to another once its lease has run out.
 import sql from 'sql-template-tag';
+import type { Db } from '../db/db.ts';
 import type { Platform } from '../platform.ts';
 
 export interface NodeLease {
@@ -44,4 +45,12 @@ export function createNodeLease(
       await db.execute(sql`delete from workers where worker_id = ${workerId}`).catch(() => {});
     },
   };
+}
+
+/**
+ * For a node that has its database to itself: whatever held a lease there is gone, and what it held need not wait for the
+ * lease to run out. Were it wrong, nothing would break: writers are fenced by the Session's epoch.
+ */
+export async function forgetOtherNodes(db: Db): Promise<void> {
+  await db.execute(sql`delete from workers`);
 }

@@ -1,0 +1,275 @@
+// The real command in processes of its own: what a person and a process manager meet.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import * as fs from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Chunk, Signalbox } from '@signalbox/client';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+
+const command = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+
+let base: string;
+let dataDir: string;
+let running: Running[];
+let secrets: string[];
+
+beforeEach(async () => {
+  base = await fs.mkdtemp(join(tmpdir(), 'sb-'));
+  dataDir = join(base, 'data');
+  running = [];
+  secrets = [];
+});
+
+afterEach(async () => {
+  for (const { child } of running) child.kill('SIGKILL');
+  await Promise.all(running.map(({ ended }) => ended));
+  await stopLeftPostgres();
+  const printed = running.map(({ output }) => output.stdout + output.stderr).join('');
+  for (const secret of secrets) expect(printed).not.toContain(secret);
+  await fs.rm(base, { recursive: true, force: true });
+});
+
+interface Running {
+  child: ChildProcess;
+  output: { stdout: string; stderr: string };
+  /** The exit code, or the signal that ended it. */
+  ended: Promise<number | string>;
+  /** Resolves when the text is printed; rejects with what was printed instead. */
+  printed(text: string | RegExp): Promise<string>;
+}
+
+function run(args: string[], env: Record<string, string> = {}): Running {
+  const child = spawn(process.execPath, [command, ...args], {
+    env: { PATH: process.env.PATH, SIGNALBOX_DATA_DIR: dataDir, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const output = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output.stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    output.stderr += text;
+  });
+  const ended = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string);
+  const one: Running = {
+    child,
+    output,
+    ended,
+    async printed(text) {
+      const isThere = () => output.stderr.search(text) >= 0 || output.stdout.search(text) >= 0;
+      let over = false;
+      void ended.then(() => {
+        over = true;
+      });
+      while (!isThere()) {
+        if (over) throw new Error(`It ended without printing ${text}:\n${output.stdout}${output.stderr}`);
+        await Promise.race([once(child.stderr!, 'data'), once(child.stdout!, 'data'), ended]);
+      }
+      return output.stderr;
+    },
+  };
+  running.push(one);
+  return one;
+}
+
+async function start(env: Record<string, string> = {}, port = '0'): Promise<Running & { url: string }> {
+  const service = run(['start', '--port', port], env);
+  const text = await service.printed('Make a key');
+  return { ...service, url: /(http:\S+)\/api\/v1/.exec(text)![1]! };
+}
+
+const words = (count: number) => Array.from({ length: count }, (_, index) => `word${index}`).join(' ');
+
+/** A scripted model that says so many words, so slowly. */
+const talker = (count: number, tokenDelayMs: number) => ({
+  provider: 'scripted' as const,
+  model: 'any',
+  settings: { script: [{ text: words(count), tokenDelayMs }] },
+});
+
+/** A command that ends by itself: its code and what it printed. */
+async function finish(args: string[], env?: Record<string, string>) {
+  const one = run(args, env);
+  return { code: await one.ended, ...one.output };
+}
+
+async function createKey(): Promise<string> {
+  const { code, stdout, stderr } = await finish(['keys', 'create', '--name', 'first', '--permission', 'admin']);
+  expect(code, stderr).toBe(0);
+  // Out of what is searched for secrets: this is where it is meant to be.
+  running.pop();
+  const secret = stdout.trimEnd();
+  expect(stdout).toBe(`${secret}\n`);
+  secrets.push(secret);
+  return secret;
+}
+
+async function postgresPid(): Promise<number> {
+  const text = await fs.readFile(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8').catch(() => '');
+  return Number.parseInt(text, 10) || 0;
+}
+
+async function stopLeftPostgres(): Promise<void> {
+  const pid = await postgresPid();
+  if (!pid) return;
+  process.kill(pid, 'SIGQUIT');
+  await expect.poll(postgresPid).toBe(0);
+}
+
+test('start, a key by the command, Ctrl-C, start again: everything is there, and nothing is left running', async () => {
+  const first = await start();
+  const apiKey = await createKey();
+  const client = new Signalbox({ apiKey, baseUrl: first.url });
+  await client.environments.create({ name: 'dev' });
+  for (const path of ['/docs', '/api/v1/openapi.json', '/healthz']) {
+    expect((await fetch(first.url + path)).status, path).toBe(200);
+  }
+  expect((await fs.stat(join(dataDir, 'master.key'))).mode & 0o777).toBe(0o600);
+  const pid = await postgresPid();
+  expect(pid).toBeGreaterThan(0);
+
+  first.child.kill('SIGINT');
+  expect(await first.ended).toBe(0);
+  expect(await postgresPid()).toBe(0);
+  expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+
+  const second = await start();
+  const again = new Signalbox({ apiKey, baseUrl: second.url });
+  const names = (await again.environments.list()).data.map(({ name }) => name);
+  expect(names.toSorted()).toEqual(['dev', 'production', 'staging']);
+  second.child.kill('SIGTERM');
+  expect(await second.ended).toBe(0);
+});
+
+test('what people read is on stderr, before the log; the log on stdout is JSON alone', async () => {
+  const service = await start();
+  await fetch(`${service.url}/healthz`);
+  await service.printed('"route":"/healthz"');
+  service.child.kill('SIGINT');
+  await service.ended;
+  const lines = service.output.stdout.trim().split('\n');
+  for (const line of lines)
+    expect(JSON.parse(line)).toMatchObject({ level: expect.any(String), time: expect.any(String) });
+  expect(service.output.stderr).toContain(`API          ${service.url}/api/v1`);
+  expect(service.output.stderr).toContain(`Reference    ${service.url}/docs`);
+  expect(service.output.stderr).toContain('npx signalbox keys create --name first --permission admin');
+});
+
+test('a key can be made while the service does not run, and never by making an installation of its own', async () => {
+  const nowhere = await finish(['keys', 'create', '--name', 'a', '--permission', 'read']);
+  expect(nowhere).toMatchObject({ code: 1, stdout: '' });
+  expect(nowhere.stderr).toMatch(/^signalbox: There is no Signalbox in .*\n$/);
+  await expect(fs.stat(dataDir)).rejects.toThrow('ENOENT');
+
+  const service = await start();
+  service.child.kill('SIGINT');
+  await service.ended;
+  const apiKey = await createKey();
+  expect(await postgresPid()).toBe(0);
+  const again = await start();
+  expect((await new Signalbox({ apiKey, baseUrl: again.url }).me()).permission).toBe('admin');
+});
+
+test('a second Ctrl-C ends it at once; the next start finds everything as it was', async () => {
+  const service = await start();
+  const apiKey = await createKey();
+  const client = new Signalbox({ apiKey, baseUrl: service.url });
+  // A turn that goes on for minutes: stopping gives it a few seconds.
+  const { agentId } = await client.agents.create({ name: 'slow', model: talker(100, 10_000) });
+  await client.sessions.open({ agentId, environment: 'production', input: 'go' });
+  service.child.kill('SIGINT');
+  await service.printed('Stopping');
+  // npm passes the Ctrl-C of a terminal on once more, which is no second one: so the second is repeated until it is one.
+  const again = setInterval(() => service.child.kill('SIGINT'), 50);
+  expect(await service.ended).toBe(130);
+  clearInterval(again);
+  const next = await start();
+  expect((await new Signalbox({ apiKey, baseUrl: next.url }).agents.get(agentId)).agentId).toBe(agentId);
+});
+
+test('kill -9 in the middle of a turn, start again: the turn ends, and a stream that resumes misses nothing', async () => {
+  const first = await start();
+  const apiKey = await createKey();
+  const client = new Signalbox({ apiKey, baseUrl: first.url, maxRetries: 20 });
+  const { agentId } = await client.agents.create({ name: 'talker', model: talker(40, 25) });
+  const { sessionId } = await client.sessions.open({
+    agentId,
+    environment: 'production',
+    input: 'go',
+    closeOnIdle: true,
+  });
+  const seen: Chunk[] = [];
+  let killed: Promise<unknown> | undefined;
+  // One stream over the crash: the client resumes it at its last cursor by itself.
+  for await (const { chunks } of client.sessions.stream(sessionId)) {
+    seen.push(...chunks);
+    if (killed || seen.filter(({ type }) => type === 'message.chunk').length < 5) continue;
+    first.child.kill('SIGKILL');
+    killed = first.ended.then(() => start({}, new URL(first.url).port));
+  }
+  await killed;
+  const stored: Chunk[] = [];
+  for await (const { chunks } of client.sessions.chunks(sessionId)) stored.push(...chunks);
+  expect(seen).toEqual(stored);
+  expect(stored.map(({ seq }) => seq)).toEqual(stored.map((_, index) => index + 1));
+  expect(stored.at(-1)).toMatchObject({ type: 'session.status', status: 'completed' });
+  const reset = stored.find((chunk) => chunk.type === 'message.reset');
+  const text = stored.filter((chunk) => chunk.type === 'message.chunk' && chunk.seq > (reset?.seq ?? 0));
+  expect(text.map((chunk) => chunk.type === 'message.chunk' && chunk.delta).join('')).toBe(words(40));
+});
+
+test('a port in use: one line that says what to do, and the database is stopped again', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  const { code, stderr } = await finish(['start', '--port', String(port)]);
+  server.close();
+  expect(code).toBe(1);
+  expect(stderr).toMatch(
+    new RegExp(`^signalbox: Cannot listen on 127.0.0.1:${port}: the port is in use\\. .*--port.*\\n$`),
+  );
+  expect(await postgresPid()).toBe(0);
+});
+
+test('a data directory in use: one line, and the service that has it goes on', async () => {
+  const service = await start();
+  const { code, stderr } = await finish(['start', '--port', '0']);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^signalbox: .* is in use by another running Signalbox\. .*\n$/);
+  expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
+});
+
+test('a database that is away: one line without its password', async () => {
+  const { code, stderr } = await finish(['start', '--port', '0'], {
+    DATABASE_URL: 'postgres://signalbox:hunter2hunter2@127.0.0.1:1/signalbox',
+  });
+  expect(code).toBe(1);
+  expect(stderr).toMatch(
+    /^signalbox: The database at 127\.0\.0\.1:1\/signalbox does not answer \(ECONNREFUSED\)\. .*\n$/,
+  );
+});
+
+test('wrong options: every problem a line, and nothing is made', async () => {
+  const { code, stderr } = await finish(['start', '--port', 'http'], {
+    SIGNALBOX_ROLES: 'all',
+    SIGNALBOX_MASTER_KEY: 'short',
+  });
+  expect(code).toBe(2);
+  expect(stderr.trim().split('\n')).toHaveLength(3);
+  expect(stderr).not.toContain('short');
+  for (const args of [['start', '--prot', '1'], ['start', 'now'], ['strat'], ['keys'], ['keys', 'make']]) {
+    const wrong = await finish(args);
+    expect(wrong.code, args.join(' ')).toBe(2);
+    expect(wrong.stderr).toMatch(/^signalbox: .*See: signalbox .*\n$/);
+  }
+  await expect(fs.stat(dataDir)).rejects.toThrow('ENOENT');
+});
+
+test('help and version go to stdout', async () => {
+  for (const args of [['--help'], ['start', '--help'], ['keys', 'create', '--help'], ['--version']]) {
+    expect(await finish(args)).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/./) });
+  }
+});
