@@ -186,13 +186,16 @@ export function createDefinitions(db: Db) {
 }
 
 async function lockAgent(tx: Tx, ctx: Context, agentId: string): Promise<Row> {
-  // The row of the Agent alone is locked; its versions never change.
-  return readAgent(tx, ctx.organizationId, uuidOf('agt', agentId), sql`for no key update of a`);
+  const uuid = uuidOf('agt', agentId);
+  // Locked first and read then: a join that had to wait for the lock would still look for the version from before.
+  await tx.query(sql`
+    select 1 from agents where organization_id = ${ctx.organizationId} and agent_id = ${uuid} for no key update`);
+  return readAgent(tx, ctx.organizationId, uuid);
 }
 
-async function readAgent(db: Queryable, organizationId: string, agentId: string, lock: Sql = empty): Promise<Row> {
+async function readAgent(db: Queryable, organizationId: string, agentId: string): Promise<Row> {
   const [row] = await db.query<Row>(sql`
-    ${selectAgents()} where a.organization_id = ${organizationId} and a.agent_id = ${agentId} ${lock}`);
+    ${selectAgents()} where a.organization_id = ${organizationId} and a.agent_id = ${agentId}`);
   if (!row) throw notFound('agent');
   return row;
 }

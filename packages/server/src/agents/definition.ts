@@ -72,12 +72,24 @@ function checkSchema(schema: Record<string, unknown>): string | undefined {
   if (schema.type !== undefined && schema.type !== 'object')
     return 'must be the schema of an object ("type": "object")';
   try {
-    // Finds what cannot be evaluated at all: patterns that do not parse, references to nowhere or to themselves.
+    for (const pattern of patternsOf(schema)) new RegExp(pattern, 'u');
+    // Finds what cannot be evaluated at all, such as references to nowhere or to themselves.
     Schema.Check(schema, {});
   } catch {
     return 'cannot be evaluated as a JSON Schema';
   }
   return undefined;
+}
+
+/** Every regular expression in a schema; what stands in data (`const`, `enum` …) is none. */
+function* patternsOf(schema: unknown): Generator<string> {
+  if (typeof schema !== 'object' || schema === null) return;
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (['const', 'enum', 'default', 'examples'].includes(keyword)) continue;
+    if (keyword === 'pattern' && typeof value === 'string') yield value;
+    else if (keyword === 'patternProperties' && typeof value === 'object') yield* Object.keys(value ?? {});
+    yield* patternsOf(value);
+  }
 }
 
 function checkUrl(egress: Egress, url: string, path: string): void {

@@ -89,7 +89,11 @@ function refuse(found: readonly SchemaError[], value: unknown): never {
 /** Of a value that may be one of several shapes, only what is wrong with the shape that its `type` names. */
 function relevant(found: readonly SchemaError[], value: unknown): SchemaError[] {
   return found.filter((error) => {
-    const alternative = /^(.*?)\/(?:oneOf|anyOf)\/(\d+)\//.exec(error.schemaPath);
+    const alternative = /^(.*?)\/(?:oneOf|anyOf)\/(\d+)(?:\/|$)/.exec(error.schemaPath);
+    // That no shape fits says nothing beside what is wrong with the one that is meant.
+    if (error.keyword === 'oneOf' || error.keyword === 'anyOf') {
+      return !found.some(({ instancePath }) => instancePath.startsWith(`${error.instancePath}/`));
+    }
     if (!alternative) return error.keyword !== 'boolean';
     if (error.keyword === 'boolean') return false;
     const siblings = found.filter(

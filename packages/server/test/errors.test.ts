@@ -1,0 +1,172 @@
+// Bad input: the right status, the field named, nothing half done (api.md section 1).
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { asProblem, type RawOptions, send } from './support/raw.ts';
+import { startTestService, type TestService } from './support/service.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.stop());
+
+const call = (method: string, path: string, options: RawOptions = {}) =>
+  send(service.url, method, path, { key: service.adminKey, ...options });
+const key = { name: 'k', permission: 'read' };
+
+test.each<[string, unknown, string[]]>([
+  ['a missing field', { permission: 'read' }, ['name']],
+  ['an unknown field', { ...key, extra: 1, another: 2 }, ['extra', 'another']],
+  ['a wrong type, which is not converted', { ...key, name: 5 }, ['name']],
+  ['an unknown choice', { ...key, permission: 'root' }, ['permission']],
+  ['an empty name', { ...key, name: '' }, ['name']],
+  ['a long name', { ...key, name: 'x'.repeat(201) }, ['name']],
+  ['a time that is none', { ...key, expiresAt: 'tomorrow' }, ['expiresAt']],
+  ['a time in the past', { ...key, expiresAt: '2001-01-01T00:00:00Z' }, ['expiresAt']],
+  ['metadata that is nested', { ...key, metadata: { a: { b: 1 } } }, ['metadata.a']],
+  ['metadata with a long value', { ...key, metadata: { a: 'x'.repeat(513) } }, ['metadata.a']],
+  ['a NUL character', { ...key, name: 'a\0b' }, ['name']],
+  ['a lone surrogate', { ...key, name: 'a\ud800' }, ['name']],
+  ['a NUL character in a field name', { ...key, metadata: { 'a\0': 1 } }, ['metadata']],
+  ['no object', [], ['']],
+  ['null', null, ['']],
+])('%s is a 400 that names the field', async (_, body, paths) => {
+  const problem = asProblem(await call('POST', '/api_keys', { body }));
+  expect(problem).toMatchObject({ status: 400, code: 'invalid_request' });
+  expect(problem.errors?.map(({ path }) => path).toSorted()).toEqual(paths.toSorted());
+});
+
+test.each<[string, object, string[]]>([
+  ['two tools of one name', { tools: [tool('a'), tool('a')] }, ['tools[1].name']],
+  ['a tool of an unknown type', { tools: [{ ...tool('a'), type: 'magic' }] }, ['tools[0].type']],
+  ['a client tool with a request', { tools: [{ ...tool('a'), type: 'client' }] }, ['tools[0].request']],
+  ['a placeholder in the host', { tools: [tool('a', { url: 'https://{{input.host}}/' })] }, ['tools[0].request.url']],
+  [
+    'a schema that is no object',
+    { tools: [{ ...tool('a'), inputSchema: { type: 'string' } }] },
+    ['tools[0].inputSchema'],
+  ],
+  [
+    'a pattern that does not parse',
+    {
+      tools: [
+        {
+          ...tool('a'),
+          inputSchema: {
+            properties: { x: { pattern: '(' } },
+            required: ['x'],
+            type: 'object',
+            patternProperties: { '(': {} },
+          },
+        },
+      ],
+    },
+    ['tools[0].inputSchema'],
+  ],
+  ['a server without its address', { model: { provider: 'openai-compatible', model: 'm' } }, ['model.baseUrl']],
+])('an agent with %s is a 400 that names the field', async (_, change, paths) => {
+  const problem = asProblem(await call('POST', '/agents', { body: { name: 'A', model: 'scripted/x', ...change } }));
+  expect(problem).toMatchObject({ status: 400, code: 'invalid_request' });
+  expect(problem.errors?.map(({ path }) => path)).toEqual(paths);
+});
+
+function tool(name: string, request: object = {}) {
+  return {
+    type: 'http',
+    name,
+    description: 'd',
+    inputSchema: { type: 'object' },
+    request: { method: 'POST', url: 'https://example.com/', ...request },
+  };
+}
+
+test('a tool at an address that is not public is refused without saying anything of the address', async () => {
+  const problem = asProblem(
+    await call('POST', '/agents', {
+      body: { name: 'A', model: 'scripted/x', tools: [tool('a', { url: 'http://10.0.0.1/x' })] },
+    }),
+  );
+  expect(problem).toMatchObject({ status: 422, code: 'url_not_allowed', errors: [{ path: 'tools[0].request.url' }] });
+  expect(JSON.stringify(problem)).not.toContain('10.0.0.1');
+});
+
+test.each([
+  ['limit=0', 'limit'],
+  ['limit=101', 'limit'],
+  ['limit=x', 'limit'],
+  ['limit=1&limit=2', 'limit'],
+  ['unknown=1', 'unknown'],
+])('the query ?%s is a 400 that names it', async (query, path) => {
+  const problem = asProblem(await call('GET', `/agents?${query}`));
+  expect(problem).toMatchObject({ status: 400, errors: [{ path }] });
+});
+
+test('what is not JSON, not UTF-8, too large or of another type is refused as such', async () => {
+  expect(asProblem(await call('POST', '/api_keys', { raw: '{"name":' })).code).toBe('invalid_request');
+  expect(asProblem(await call('POST', '/api_keys', { raw: new Uint8Array([0x22, 0xff, 0x22]) })).code).toBe(
+    'invalid_request',
+  );
+  expect(asProblem(await call('POST', '/api_keys', { raw: '{"__proto__":{"x":1}}' })).code).toBe('invalid_request');
+  expect(asProblem(await call('POST', '/api_keys', { raw: `"${'x'.repeat(1024 * 1024)}"` })).status).toBe(413);
+  const form = await call('POST', '/api_keys', {
+    raw: 'a=1',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  });
+  expect(asProblem(form)).toMatchObject({ status: 415, code: 'unsupported_media_type' });
+  expect(asProblem(await call('POST', '/api_keys', { raw: '['.repeat(100_000) })).status).toBe(400);
+});
+
+test('an empty body with a JSON content type is no body', async () => {
+  const created = await call('POST', '/api_keys', { body: key });
+  const rotated = await call('POST', `/api_keys/${created.json.apiKey.keyId}/rotate`, {
+    raw: '',
+    headers: { 'content-type': 'application/json' },
+  });
+  expect(rotated.status).toBe(200);
+  expect(asProblem(await call('POST', '/api_keys', { raw: '' })).code).toBe('invalid_request');
+});
+
+test('checks come in the order that tells a stranger nothing', async () => {
+  const nowhere = await send(service.url, 'GET', '/nowhere');
+  expect(asProblem(nowhere).code).toBe('not_found');
+  expect(asProblem(await send(service.url, 'PUT', '/api_keys')).code).toBe('not_found');
+  const unknown = await send(service.url, 'POST', '/api_keys', { raw: 'x', headers: { 'content-type': 'text/plain' } });
+  expect(asProblem(unknown).code).toBe('missing_token');
+  const reader = (await call('POST', '/api_keys', { body: key })).json.apiKey.secret;
+  const forbidden = await send(service.url, 'POST', '/api_keys', {
+    key: reader,
+    raw: 'x',
+    headers: { 'content-type': 'text/plain' },
+  });
+  expect(asProblem(forbidden).code).toBe('insufficient_permission');
+});
+
+test('a path that names nothing is a 404, whatever its form; a malformed URL is a 400', async () => {
+  for (const path of [
+    '/api_keys/key_00000000000000000000000000',
+    '/api_keys/nonsense',
+    '/agents/ses_x',
+    '/sessions/%00',
+    '/environments/NOT/secrets',
+  ]) {
+    expect(asProblem(await call('GET', path)).code, path).toBe('not_found');
+  }
+  expect(asProblem(await call('GET', '/agents/%zz')).status).toBe(400);
+  const put = await call('PUT', '/environments/production/secrets/lower', {
+    body: { value: 'x', allowedHosts: ['a.example'] },
+  });
+  expect(asProblem(put)).toMatchObject({ status: 400, errors: [{ path: 'name' }] });
+});
+
+test('the webhook paths answer with and without the prefix, and only they do', async () => {
+  const prefixed = await call('GET', '/webhook_subscriptions');
+  const bare = await call('GET', `${service.url}/webhook_subscriptions`);
+  expect(bare.json).toEqual(prefixed.json);
+  expect(bare.status).toBe(200);
+  expect((await call('GET', `${service.url}/agents`)).status).toBe(404);
+});
+
+test('what stands beside the resources needs no key', async () => {
+  for (const path of ['/healthz', '/readyz', '/docs', '/api/v1/openapi.json']) {
+    expect((await send(service.url, 'GET', `${service.url}${path}`)).status, path).toBe(200);
+  }
+});

@@ -1,0 +1,147 @@
+// The organization event log: P6, and every kind that these parts cause (api.md section 8).
+import { createHash } from 'node:crypto';
+import type { Event } from '@signalbox/client';
+import canonicalize from 'canonicalize';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { listEvents } from '../src/events/events.ts';
+import { recordEvent, systemActor } from '../src/events/record.ts';
+import { createTestPlatform, type TestPlatform } from './support/platform.ts';
+import { send } from './support/raw.ts';
+import { startTestService, type TestService } from './support/service.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.stop());
+
+async function all(filter: object = {}): Promise<Event[]> {
+  const events: Event[] = [];
+  for await (const event of service.client.events.list({ order: 'asc', limit: 1000, ...filter })) events.push(event);
+  return events;
+}
+
+function expectChain(events: Pick<Event, 'sequence' | 'hash' | 'previousHash'>[]): void {
+  let previous = '0'.repeat(64);
+  for (const [index, { hash, previousHash, ...record }] of events.entries()) {
+    expect(record.sequence).toBe(index + 1);
+    expect(previousHash).toBe(previous);
+    expect(hash).toBe(
+      createHash('sha256').update(Buffer.from(previous, 'hex')).update(canonicalize(record)!).digest('hex'),
+    );
+    previous = hash;
+  }
+}
+
+test('every change is recorded with who did it, in a chain without gaps, and at once', async () => {
+  const { client } = service;
+  const key = await client.keys.create({ name: 'k', permission: 'read' });
+  await client.keys.update(key.keyId, { name: 'k2' });
+  await client.keys.rotate(key.keyId);
+  await client.keys.delete(key.keyId);
+  const agent = await client.agents.create({ name: 'A', model: 'scripted/x' });
+  await client.agents.update(agent.agentId, { instructions: 'more' });
+  await client.environments.create({ name: 'test' });
+  await client.environments.secrets.set('test', 'TOKEN', { value: 'very-secret-value', allowedHosts: ['example.com'] });
+  await client.environments.secrets.delete('test', 'TOKEN');
+  const created = await client.webhookSubscriptions.create({ environment: 'test', url: 'https://example.com/hook' });
+  await client.webhookSubscriptions.rotateSecret('test');
+  await client.webhookSubscriptions.delete('test');
+  await client.environments.delete('test');
+  const session = await client.sessions.open({ agentId: agent.agentId, environment: 'production' });
+  await client.sessions.close(session.sessionId);
+  await client.sessions.delete(session.sessionId);
+  await client.agents.archive(agent.agentId);
+
+  const events = await all();
+  expectChain(events);
+  const mine = events.filter(({ actor }) => actor.type === 'api_key');
+  expect(mine.map(({ type }) => type)).toEqual([
+    'api_key.created',
+    'api_key.updated',
+    'api_key.rotated',
+    'api_key.deleted',
+    'agent.created',
+    'agent.updated',
+    'environment.created',
+    'environment_secret.set',
+    'environment_secret.deleted',
+    'webhook_subscription.created',
+    'webhook_subscription.secret_rotated',
+    'webhook_subscription.deleted',
+    'environment.deleted',
+    'session.created',
+    'session.completed',
+    'session.deleted',
+    'agent.archived',
+  ]);
+  expect(mine[1]).toMatchObject({ changes: { name: ['k', 'k2'] }, resource: { type: 'api_key', id: key.keyId } });
+  for (const { context } of mine)
+    expect(context).toMatchObject({ requestId: expect.stringMatching(/^req_/), ipAddress: '127.0.0.1' });
+  const text = JSON.stringify(events);
+  for (const secret of [key.secret!, created.signingSecret!, 'very-secret-value']) expect(text).not.toContain(secret);
+});
+
+test('a record is found by its id and by what it is about', async () => {
+  const agent = await service.client.agents.create({ name: 'Found', model: 'scripted/x' });
+  const [event] = await all({ resourceId: agent.agentId });
+  expect(event).toMatchObject({ type: 'agent.created' });
+  expect(await service.client.events.get(event!.eventId)).toEqual(event);
+  expect(await all({ type: 'agent.created', resourceId: agent.agentId, since: event!.occurredAt })).toEqual([event]);
+  expect(await all({ resourceId: agent.agentId, until: event!.occurredAt })).toEqual([]);
+  const newest = (await service.client.events.list({ limit: 1 })).data[0]!;
+  expect(newest.sequence).toBeGreaterThanOrEqual(event!.sequence);
+});
+
+test('a refused key is recorded once a minute for a code', async () => {
+  const reader = (await service.client.keys.create({ name: 'denied', permission: 'read' })).secret!;
+  for (let n = 0; n < 3; n += 1) await send(service.url, 'GET', '/api_keys', { key: reader });
+  const denied = (await all({ type: 'access.denied' })).filter(({ actor }) => actor.name === 'denied');
+  expect(denied).toMatchObject([{ outcome: 'denied', changes: { code: [null, 'insufficient_permission'] } }]);
+});
+
+test('against writers that stall and roll back, no reader sees a gap or anything appear behind its cursor', async () => {
+  const node: TestPlatform = await createTestPlatform();
+  const { db } = node.platform;
+  const source = {
+    organizationId: node.organizationId,
+    actor: systemActor,
+    requestId: null,
+    ipAddress: null,
+    userAgent: null,
+  };
+  let writing = 8;
+  const writers = Array.from({ length: 8 }, async (_, writer) => {
+    for (let n = 0; n < 30; n += 1) {
+      await db
+        .transaction(async (tx) => {
+          const draft = { type: 'agent.created' as const, resource: { type: 'agent', id: `${writer}.${n}` } };
+          await tx.query(recordEvent(source, new Date(), draft));
+          for (let turn = 0; turn < (writer * n) % 9; turn += 1)
+            await new Promise<void>((resolve) => setImmediate(resolve));
+          if ((writer + n) % 5 === 0) throw new Error('rolled back');
+        })
+        .catch(() => {});
+    }
+    writing -= 1;
+  });
+  const read = async () => {
+    const seen: Event[] = [];
+    let cursor: string | undefined;
+    for (let last = false; ; last = writing === 0) {
+      const { data, page } = await listEvents(node.ctx, { order: 'asc', limit: 7, ...(cursor && { cursor }) });
+      seen.push(...data);
+      cursor = page.nextCursor;
+      if (last && data.length === 0) return seen;
+    }
+  };
+  const readings = await Promise.all([read(), read(), read(), ...writers]);
+  const [first, second, third] = readings;
+  expectChain(first!);
+  expect(second).toEqual(first);
+  expect(third).toEqual(first);
+  expect(first).toHaveLength(
+    8 * 30 - Array.from({ length: 240 }, (_, i) => (Math.floor(i / 30) + (i % 30)) % 5).filter((r) => r === 0).length,
+  );
+  await node.close();
+});

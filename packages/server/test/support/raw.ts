@@ -1,0 +1,48 @@
+// Requests as bytes on the wire, for what the client would never send.
+import type { Problem } from '@signalbox/contract';
+
+export interface RawAnswer {
+  status: number;
+  headers: Headers;
+  text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  json: any;
+}
+
+export interface RawOptions {
+  key?: string;
+  body?: unknown;
+  /** Instead of `body`: sent as it is. */
+  raw?: string | Uint8Array<ArrayBuffer>;
+  headers?: Record<string, string>;
+}
+
+/** `path` stands below `/api/v1` unless it begins with the whole address. */
+export async function send(url: string, method: string, path: string, options: RawOptions = {}): Promise<RawAnswer> {
+  const { key, body, raw, headers = {} } = options;
+  const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body));
+  const response = await fetch(path.startsWith('http') ? path : `${url}/api/v1${path}`, {
+    method,
+    redirect: 'manual',
+    headers: {
+      ...(key !== undefined && { authorization: `Bearer ${key}` }),
+      ...(payload !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(payload !== undefined && { body: payload }),
+  });
+  const text = await response.text();
+  const isJson = /json/.test(response.headers.get('content-type') ?? '');
+  return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined };
+}
+
+/** What a refusal must always be. */
+export function asProblem(answer: RawAnswer): Problem {
+  const problem = answer.json as Problem;
+  if (!answer.headers.get('content-type')?.startsWith('application/problem+json')) throw new Error('Not a problem');
+  if (problem.status !== answer.status) throw new Error('The status in the body is another one');
+  if (problem.requestId !== answer.headers.get('x-request-id'))
+    throw new Error('The request id in the body is another one');
+  if (answer.headers.get('cache-control') !== 'no-store') throw new Error('It may be stored');
+  return problem;
+}
