@@ -116,24 +116,30 @@ async function openDatabase(
 
 /** What is started last, the interface, is stopped first: nothing new comes while the rest ends. */
 async function startRoles(
-  { roles, host, port }: Config,
+  { roles, host, port, databaseUrl }: Config,
   platform: Platform,
   { checkAnswers = false }: Overrides,
   stops: (() => Promise<unknown>)[],
 ): Promise<string | undefined> {
   const { log } = platform;
   const workerId = newUuid();
+  const alone = databaseUrl === undefined;
   if (roles.has('runtime')) {
     const upkeep = createUpkeep(platform);
     upkeep.start();
     stops.push(() => upkeep.stop());
-    const worker = createWorker(platform, { workerId, ask: createModels(platform), run: createHttpTool(platform) });
+    const worker = createWorker(platform, {
+      workerId,
+      alone,
+      ask: createModels(platform),
+      run: createHttpTool(platform),
+    });
     await worker.start();
     stops.push(() => worker.stop());
   }
   if (roles.has('delivery')) {
     if (!roles.has('runtime')) {
-      const lease = createNodeLease(platform, { workerId });
+      const lease = createNodeLease(platform, { workerId, alone });
       await lease.start();
       stops.push(() => lease.stop());
     }
