@@ -116,21 +116,19 @@ async function openDatabase(
 
 /** What is started last, the interface, is stopped first: nothing new comes while the rest ends. */
 async function startRoles(
-  { roles, host, port, databaseUrl }: Config,
+  { roles, host, port }: Config,
   platform: Platform,
   { checkAnswers = false }: Overrides,
   stops: (() => Promise<unknown>)[],
 ): Promise<string | undefined> {
   const { log } = platform;
   const workerId = newUuid();
-  const alone = databaseUrl === undefined;
   if (roles.has('runtime')) {
     const upkeep = createUpkeep(platform);
     upkeep.start();
     stops.push(() => upkeep.stop());
     const worker = createWorker(platform, {
       workerId,
-      alone,
       ask: createModels(platform),
       run: createHttpTool(platform),
     });
@@ -139,7 +137,7 @@ async function startRoles(
   }
   if (roles.has('delivery')) {
     if (!roles.has('runtime')) {
-      const lease = createNodeLease(platform, { workerId, alone });
+      const lease = createNodeLease(platform, { workerId });
       await lease.start();
       stops.push(() => lease.stop());
     }

@@ -11,17 +11,10 @@ export interface NodeLease {
   stop(): Promise<void>;
 }
 
-/**
- * `leaseSeconds`: how long a dead node's holdings wait at most before another takes them; renewed three times in it.
- * `alone`: no other node uses this database, so any other lease is that of a process that is gone, and ends now.
- */
+/** `leaseSeconds`: how long a dead node's holdings wait at most before another takes them; renewed three times in it. */
 export function createNodeLease(
   { db, clock, log }: Pick<Platform, 'db' | 'clock' | 'log'>,
-  {
-    workerId,
-    leaseSeconds = 15,
-    alone = false,
-  }: { workerId: string; leaseSeconds?: number | undefined; alone?: boolean | undefined },
+  { workerId, leaseSeconds = 15 }: { workerId: string; leaseSeconds?: number | undefined },
 ): NodeLease {
   const stopping = new AbortController();
   let renewing: Promise<void> | undefined;
@@ -42,7 +35,6 @@ export function createNodeLease(
 
   return {
     async start() {
-      if (alone) await db.execute(sql`delete from workers where worker_id <> ${workerId}`);
       await renew();
       renewing = keepRenewing();
     },

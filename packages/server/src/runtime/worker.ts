@@ -31,8 +31,6 @@ export interface WorkerOptions {
   run: RunTool;
   /** How long a dead worker's Sessions wait at most before another takes them; renewed three times in it. */
   leaseSeconds?: number;
-  /** No other node uses this database (lease.ts). */
-  alone?: boolean;
   /** How long turns may go on when the worker stops. */
   graceMs?: number;
 }
@@ -57,8 +55,8 @@ class HandedOver extends Error {
 
 export function createWorker(platform: Platform, options: WorkerOptions): Worker {
   const { db, clock, log, wake } = platform;
-  const { workerId, leaseSeconds, alone, graceMs = DEFAULT_GRACE_MS } = options;
-  const lease = createNodeLease(platform, { workerId, leaseSeconds, alone });
+  const { workerId, leaseSeconds, graceMs = DEFAULT_GRACE_MS } = options;
+  const lease = createNodeLease(platform, { workerId, leaseSeconds });
   const appender = createAppender(platform);
   const definitionOf = createDefinitions(db);
   const held = new Map<string, Drive>();
