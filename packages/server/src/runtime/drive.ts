@@ -1,24 +1,19 @@
-// Drives the turns of one Session that this node holds: what the turn machine yields becomes chunks, rows and events here,
-// each in a transaction conditional on the Session's epoch.
-//
-// A Session is let go of (worker_id null) in the very transaction that parks or ends its turn, and only where nothing came
-// for it meanwhile: that update is conditional on the inbox count and the closing flag that this node knows.
+// Drives the turns of one Session that this node holds: what the turn machine yields becomes chunks, rows and events here.
 import type { SessionStatus, StopReason, Usage } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { createDefinitions, Definition } from '../agents/agents.ts';
 import { currentVersion } from '../agents/agents.ts';
-import { requestApproval, resolvedChunk } from '../approvals/approvals.ts';
+import { requestApproval } from '../approvals/approvals.ts';
 import { type EventDraft, recordEvent } from '../events/record.ts';
-import { type Appender, Fenced, type Patch, type Run, type TextHead, writeTransition } from '../journal/append.ts';
+import type { Appender, Patch, TextHead } from '../journal/append.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import { formatId, newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
-import { deleteFromInbox, type InboxEntry, readInbox } from '../sessions/inbox.ts';
 import {
   insertOperation,
   newModelCall,
   type Operation,
-  readOperations,
+  resultChunk,
   toolCallIdOf,
   updateOperation,
   waitingForOf,
@@ -26,6 +21,7 @@ import {
 import { type SessionRow, sessionEvent } from '../sessions/session.ts';
 import { insertEntry, type TranscriptEntry } from '../sessions/transcript.ts';
 import { beginTurn } from '../sessions/turns.ts';
+import { type Change, createHold, type QueuedMessage } from './hold.ts';
 import type { AskModel } from './models/model.ts';
 import type { RunTool } from './tools/tool.ts';
 import { runTurn, type TurnEvent, type TurnState } from './turn.ts';
@@ -46,15 +42,6 @@ export interface DriveOptions {
   run: RunTool;
 }
 
-/** What a transition changes; `next` is the turn that follows in the same transaction. */
-interface Change {
-  items?: NewChunk[];
-  next?: Run;
-  patch?: Patch;
-  conditions?: Sql[];
-  statements?: Sql[];
-}
-
 export interface Drive {
   /** Resolves when the Session is parked, idle or ended. Throws `Fenced` where another writer has it, or the failure. */
   run(): Promise<void>;
@@ -68,90 +55,11 @@ export interface Drive {
 export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
   const { platform, appender } = options;
   const { db, clock, log } = platform;
-  const { row } = claimed;
-  const stop = new AbortController();
-  const head: TextHead = {
-    organizationId: row.organizationId,
-    sessionId: row.sessionId,
-    epoch: row.epoch,
-    turn: row.turn,
-    nextSeq: row.nextSeq,
-    pending: [],
-    carry: '',
-    writing: undefined,
-    first: true,
-    onFenced: () => stop.abort(new Fenced()),
-  };
-  /** Messages that wait for a turn of their own, as far as this node knows; everything else is taken at once. */
-  let queued: InboxEntry[] = [];
-  let came = Promise.withResolvers<void>();
+  const hold = createHold(claimed.row, platform, appender);
+  const { row, head } = hold;
   let position = claimed.transcript.filter(({ turn }) => turn === row.turn).length;
   let startedAt = clock.now();
   let state: TurnState;
-
-  // ── Writing ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  /** Writes the text on its way and the change in one transaction. */
-  async function commit(change: Change): Promise<void> {
-    const text = await appender.take(head);
-    const now = clock.now();
-    try {
-      await db.transaction((tx) =>
-        writeTransition(platform, tx, head, {
-          runs: [{ turn: head.turn, items: [...text, ...(change.items ?? [])] }, ...(change.next ? [change.next] : [])],
-          patch: change.patch ?? [],
-          conditions: change.conditions ?? [],
-          statements: change.statements ?? [],
-          now,
-        }),
-      );
-    } catch (error) {
-      head.pending.unshift(...text);
-      throw error;
-    }
-  }
-
-  /** Lets go of the Session with the change, unless something came meanwhile: then nothing is written, and false. */
-  async function commitAndRelease(change: Change & { keep?: boolean }): Promise<boolean> {
-    try {
-      await commit({
-        ...change,
-        patch: [...(change.patch ?? []), ...(change.keep ? [] : [sql`worker_id = null`])],
-        conditions: [sql`inbox = ${queued.length}`, sql`closing = ${row.closing}`],
-      });
-      return true;
-    } catch (error) {
-      if (!(error instanceof Fenced)) throw error;
-      await takeInbox(); // throws Fenced itself where the Session is lost
-      return false;
-    }
-  }
-
-  /** Shows decisions and results that came, and learns of messages and of closing. */
-  async function takeInbox(): Promise<void> {
-    came = Promise.withResolvers();
-    const [entries, [current]] = await Promise.all([
-      readInbox(db, row.organizationId, row.sessionId),
-      db.query<{ closing: boolean; epoch: number }>(sql`
-        select closing, epoch from sessions
-        where organization_id = ${row.organizationId} and session_id = ${row.sessionId}`),
-    ]);
-    if (current?.epoch !== head.epoch) throw new Fenced();
-    row.closing = current.closing;
-    const shown = entries.filter(({ kind }) => kind !== 'message');
-    if (shown.length > 0) {
-      const operations = await readOperations(db, row.organizationId, row.sessionId, row.turn);
-      const byId = new Map(operations.map((operation) => [operation.operationId, operation]));
-      await commit({
-        items: shown.flatMap((entry) => chunkOf(entry, byId)),
-        patch: [sql`inbox = inbox - ${shown.length}`],
-        statements: [deleteFromInbox(row, shown)],
-      });
-      for (const operation of state.operations)
-        Object.assign(operation, statusOf(byId.get(operation.operationId), operation));
-    }
-    queued = entries.filter(({ kind }) => kind === 'message');
-  }
 
   // ── What the turn machine yields ───────────────────────────────────────────────────────────────────────────────────
 
@@ -194,7 +102,7 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
           ],
         };
         if (event.stopReason) return endTurn(event.stopReason, change);
-        await commit(change);
+        await hold.commit(change);
         return false;
       }
 
@@ -208,7 +116,7 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
       }
 
       case 'callStarted':
-        await commit({
+        await hold.commit({
           items: [
             {
               type: 'tool.call',
@@ -222,19 +130,17 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
         return false;
 
       case 'callEnded':
-        await commit({ items: [resultChunk(event.call)], statements: [updateOperation(row, event.call, now)] });
+        await hold.commit({ items: [resultChunk(event.call)], statements: [updateOperation(row, event.call, now)] });
         return false;
 
       case 'inbox':
-        await takeInbox();
+        await hold.takeInbox(state.operations);
         return false;
 
       case 'stepEnded': {
-        const next = event.next === null ? undefined : newModelCall(row.turn, event.next, head.nextSeq);
-        await commit({
-          statements: [appendEntry('tool', event.results, now), ...(next ? [insertOperation(row, next, now)] : [])],
-        });
-        if (next) state.operations.push(next);
+        const next = newModelCall(row.turn, event.nextStep, head.nextSeq);
+        await hold.commit({ statements: [appendEntry('tool', event.results, now), insertOperation(row, next, now)] });
+        state.operations.push(next);
         head.first = true;
         return false;
       }
@@ -242,11 +148,12 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
       case 'wait': {
         const waitingFor = waitingForOf(state.operations);
         if (!waitingFor) throw new Error('A turn waits for nothing');
-        return commitAndRelease({
-          items: [{ type: 'session.status', status: 'waiting', waitingFor }],
+        const change = {
+          items: [{ type: 'session.status' as const, status: 'waiting' as const, waitingFor }],
           patch: [sql`status = 'waiting'`, sql`waiting_for = ${JSON.stringify(waitingFor)}`],
           statements: [eventOf({ type: 'session.waiting', ...sessionEvent(row) })],
-        });
+        };
+        return hold.commitAndRelease(change, state.operations);
       }
 
       case 'end': {
@@ -254,7 +161,10 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
         const unasked = state.operations.filter(({ status }) => status === 'pending');
         for (const operation of unasked) operation.status = 'cancelled';
         return endTurn(event.stopReason, {
-          statements: unasked.map((operation) => updateOperation(row, operation, now)),
+          statements: [
+            ...unasked.map((operation) => updateOperation(row, operation, now)),
+            ...(event.results ? [appendEntry('tool', event.results, now)] : []),
+          ],
         });
       }
 
@@ -274,15 +184,15 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
     while (true) {
       const now = clock.now();
       const items: NewChunk[] = [...(change.items ?? []), { type: 'turn.completed', stopReason, usage }];
-      const [next] = queued;
-      if (next?.kind === 'message' && stopReason !== 'error') {
+      const [next] = hold.queued();
+      if (next && stopReason !== 'error') {
         if (await beginNext(next, { ...change, items }, stopReason, now)) return true;
         continue;
       }
       const status: SessionStatus =
         stopReason === 'error' ? 'failed' : row.closing || row.closeOnIdle ? 'completed' : 'idle';
       const ended = status !== 'idle';
-      const released = await commitAndRelease({
+      const last: Change = {
         ...change,
         items: [...items, { type: 'session.status', status, waitingFor: null, stopReason }],
         patch: [
@@ -299,8 +209,8 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
             ...sessionEvent(row),
           }),
         ],
-      });
-      if (released) {
+      };
+      if (await hold.commitAndRelease(last, state.operations)) {
         logTurn(stopReason, status);
         return true;
       }
@@ -308,24 +218,23 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
   }
 
   async function beginNext(
-    next: InboxEntry & { kind: 'message' },
+    next: QueuedMessage,
     change: Change & { items: NewChunk[] },
     stopReason: StopReason,
     now: Date,
   ): Promise<boolean> {
     const version = row.pinnedVersion ?? (await newestVersion());
     const begun = beginTurn(row, row.turn + 1, { messageId: next.inboxId, content: next.content }, version, now);
-    const begins = await commitAndRelease({
-      keep: true,
+    const beginning = {
       items: change.items,
       next: begun.run,
-      patch: [...(change.patch ?? []), ...begun.patch, sql`inbox = inbox - 1`],
-      statements: [...(change.statements ?? []), ...begun.statements, deleteFromInbox(row, [next])],
-    });
-    if (!begins) return false;
-    logTurn(stopReason, 'running');
-    queued = queued.slice(1);
-    Object.assign(row, { turn: begun.turn, agentVersion: version });
+      patch: [...(change.patch ?? []), ...begun.patch],
+      statements: [...(change.statements ?? []), ...begun.statements],
+    };
+    const { turn } = row;
+    if (!(await hold.commitAndBegin(beginning, state.operations))) return false;
+    logTurn(stopReason, 'running', turn);
+    row.agentVersion = version;
     position = 1;
     startedAt = now;
     head.first = true;
@@ -339,7 +248,7 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
     const shown = head.nextSeq > modelCall.fromSeq!;
     const items: NewChunk[] = shown ? [{ type: 'message.reset', fromSeq: modelCall.fromSeq! }] : [];
     modelCall.fromSeq = head.nextSeq + items.length;
-    await commit({ items, patch, statements: [updateOperation(row, modelCall, clock.now())] });
+    await hold.commit({ items, patch, statements: [updateOperation(row, modelCall, clock.now())] });
     head.first = true;
   }
 
@@ -408,10 +317,10 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
     };
   }
 
-  function logTurn(stopReason: StopReason, status: SessionStatus): void {
+  function logTurn(stopReason: StopReason, status: SessionStatus, turn = row.turn): void {
     const { steps, toolCalls, inputTokens, outputTokens } = turnUsage();
     const durationMs = clock.now().getTime() - startedAt.getTime();
-    log.info({ ...ids(), stopReason, status, steps, toolCalls, inputTokens, outputTokens, durationMs }, 'turn');
+    log.info({ ...ids(), turn, stopReason, status, steps, toolCalls, inputTokens, outputTokens, durationMs }, 'turn');
   }
 
   async function driveTurn(): Promise<boolean> {
@@ -421,10 +330,10 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
       run: options.run,
       sleep: (ms: number, signal: AbortSignal) => clock.sleep(ms, signal),
       random: Math.random,
-      inboxCame: () => came.promise,
+      inboxCame: hold.came,
     };
-    for await (const event of runTurn(state, ports, stop.signal)) {
-      stop.signal.throwIfAborted();
+    for await (const event of runTurn(state, ports, hold.signal)) {
+      hold.signal.throwIfAborted();
       if (await handle(event)) break;
     }
     return row.turn > turn;
@@ -432,36 +341,14 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
 
   return {
     head,
-    wake: () => came.resolve(),
-    abort: (reason) => stop.abort(reason),
+    wake: hold.wake,
+    abort: hold.abort,
     async run() {
       state = await stateOf(claimed.transcript, claimed.operations);
-      if (row.inbox > 0) await takeInbox();
+      if (row.inbox > 0) await hold.takeInbox(state.operations);
       const unanswered = state.operations.find(({ kind, status }) => kind === 'model' && status === 'pending');
       if (unanswered && head.nextSeq > unanswered.fromSeq!) await resetText(unanswered);
       while (await driveTurn());
     },
   };
-}
-
-function chunkOf(entry: InboxEntry, operations: ReadonlyMap<string, Operation>): NewChunk[] {
-  if (entry.kind === 'approval') return [resolvedChunk(entry.operationId, entry.decision, entry.reason ?? null)];
-  const operation = entry.kind === 'tool_result' ? operations.get(entry.operationId) : undefined;
-  return operation ? [resultChunk(operation)] : [];
-}
-
-function resultChunk(call: Operation): NewChunk {
-  return {
-    type: 'tool.result',
-    toolCallId: toolCallIdOf(call),
-    ...(call.error === null ? { output: call.output ?? null } : { error: call.error }),
-    ...(call.status === 'unknown' && { outcomeUnknown: true }),
-  };
-}
-
-/** What was decided elsewhere; what this node has under way is its own to know. */
-function statusOf(stored: Operation | undefined, known: Operation): Partial<Operation> {
-  if (!stored || (known.status !== 'awaiting_approval' && known.status !== 'awaiting_result')) return {};
-  const { status, output, error } = stored;
-  return { status, output, error };
 }

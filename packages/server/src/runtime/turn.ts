@@ -64,11 +64,12 @@ export type TurnEvent =
   | { type: 'callEnded'; call: Operation }
   /** Something may have come: decisions and results belong into `state.operations`. */
   | { type: 'inbox' }
-  /** Every call of the step has a result. */
-  | { type: 'stepEnded'; results: MessagePart[]; next: number | null }
+  /** Every call of the step has a result, and the model is asked for the next step. */
+  | { type: 'stepEnded'; results: MessagePart[]; nextStep: number }
   /** Nothing can proceed until what is awaited comes. The driver parks the Session and ends the generator, or goes on. */
   | { type: 'wait' }
-  | { type: 'end'; stopReason: StopReason }
+  /** `results` of the last step, where the turn ends before the model hears of them. */
+  | { type: 'end'; stopReason: StopReason; results: MessagePart[] | null }
   | { type: 'fail'; error: SessionError };
 
 const MAX_MODEL_ATTEMPTS = 5;
@@ -81,18 +82,16 @@ export async function* runTurn(state: TurnState, ports: TurnPorts, signal: Abort
     const step = Math.max(...state.operations.map((operation) => operation.step));
     const modelCall = state.operations.find((operation) => operation.step === step && operation.kind === 'model')!;
     if (modelCall.status === 'pending') {
-      if (isBudgetUsed(state)) return yield { type: 'end', stopReason: 'budgetReached' };
+      if (isBudgetUsed(state)) return yield { type: 'end', stopReason: 'budgetReached', results: null };
       const ended = yield* askModel(state, modelCall, ports, signal);
       if (ended) return;
     }
     yield* runCalls(state, step, ports, signal);
 
-    const calls = callsOf(state, step);
-    const content = calls.map(resultPart);
-    const next = step < state.definition.limits.maxStepsPerTurn ? step + 1 : null;
-    state.transcript.push({ role: 'tool', content });
-    yield { type: 'stepEnded', results: content, next };
-    if (next === null) return yield { type: 'end', stopReason: 'maxSteps' };
+    const results = callsOf(state, step).map(resultPart);
+    state.transcript.push({ role: 'tool', content: results });
+    if (step >= state.definition.limits.maxStepsPerTurn) return yield { type: 'end', stopReason: 'maxSteps', results };
+    yield { type: 'stepEnded', results, nextStep: step + 1 };
   }
 }
 

@@ -2,6 +2,7 @@
 import type { Usage, WaitingFor } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable } from '../db/db.ts';
+import type { NewChunk } from '../journal/segment.ts';
 import { formatId, newUuid } from '../lib/ids.ts';
 
 /**
@@ -108,6 +109,16 @@ export function readOperations(
     from operations
     where organization_id = ${organizationId} and session_id = ${sessionId} and turn = ${turn}
     order by step, index`);
+}
+
+/** The chunk that shows how a tool call ended. */
+export function resultChunk(call: Operation): NewChunk {
+  return {
+    type: 'tool.result',
+    toolCallId: toolCallIdOf(call),
+    ...(call.error === null ? { output: call.output ?? null } : { error: call.error }),
+    ...(call.status === 'unknown' && { outcomeUnknown: true }),
+  };
 }
 
 export function isFinished({ status }: Pick<Operation, 'status'>): boolean {

@@ -7,7 +7,7 @@ import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
 import { awaitedCame } from './awaited.ts';
-import { isFinished, type Operation, toolCallIdOf, updateOperation } from './operations.ts';
+import { isFinished, type Operation, resultChunk, updateOperation } from './operations.ts';
 import { lockSession, requireOpen, viewSession } from './session.ts';
 
 /** 404 for a call that the Session has not made; 409 `conflict` where it is not awaited, or had another result. */
@@ -34,17 +34,10 @@ export async function sendToolResult(ctx: Context, input: Input<'sendToolResult'
       error: input.error ?? null,
     };
     await tx.query(updateOperation(row, ended, ctx.clock.now()));
-    const after = await awaitedCame(
-      tx,
-      ctx,
-      row,
-      {
-        type: 'tool.result',
-        toolCallId: toolCallIdOf(ended),
-        ...(ended.error === null ? { output: ended.output } : { error: ended.error }),
-      },
-      { kind: 'tool_result', operationId: ended.operationId },
-    );
+    const after = await awaitedCame(tx, ctx, row, resultChunk(ended), {
+      kind: 'tool_result',
+      operationId: ended.operationId,
+    });
     return { session: viewSession(after) };
   });
 }
