@@ -55,8 +55,10 @@ export function cancelDeliveryOf(organizationId: string, sessionId: string, now:
   return sql`
     update webhook_deliveries d set status = 'cancelled', next_attempt_at = null, body = null, finished_at = ${now}
     from sessions s
+    join webhook_subscriptions w on w.organization_id = ${organizationId} and w.environment = s.environment
     where s.organization_id = ${organizationId} and s.session_id = ${sessionId}
-      and d.organization_id = ${organizationId} and d.delivery_id = s.delivery_id and d.status = 'pending'`;
+      and d.organization_id = ${organizationId} and d.webhook_subscription_id = w.webhook_subscription_id
+      and d.delivery_id = s.delivery_id and d.status = 'pending'`;
 }
 
 async function subscriptionOf(ctx: Context, environment: string): Promise<string> {

@@ -40,12 +40,14 @@ export async function findDue(db: Db, places: readonly Place[], now: Date): Prom
       select h.n, array_agg(s.session_id order by s.session_id) as "sessionIds",
         array_agg(d.next_attempt_at is not null order by s.session_id) as "hasRetry"
       from unnest(${organizations}::uuid[], ${places.map(({ environment }) => environment)}::text[],
-        ${places.map(({ afterSessionId }) => afterSessionId)}::uuid[]) with ordinality as h(org, environment, after, n)
+        ${places.map(({ webhookSubscriptionId }) => webhookSubscriptionId)}::uuid[],
+        ${places.map(({ afterSessionId }) => afterSessionId)}::uuid[]) with ordinality as h(org, environment, id, after, n)
       cross join lateral (
         select x.session_id, x.delivery_id from sessions x
         where x.organization_id = h.org and x.environment = h.environment and x.delivery_due and x.session_id > h.after
         order by x.session_id limit ${PAGE_SIZE}) s
-      left join webhook_deliveries d on d.organization_id = h.org and d.delivery_id = s.delivery_id
+      left join webhook_deliveries d
+        on d.organization_id = h.org and d.webhook_subscription_id = h.id and d.delivery_id = s.delivery_id
       group by h.n`),
     db.query<Row>(sql`
       select h.n, array_agg(d.session_id) as "sessionIds", null as "hasRetry"

@@ -107,7 +107,8 @@ export async function readMany(db: Db, held: Held, inputs: readonly ReadInput[])
       as b(sid, turn, seq)
     join sessions s on s.organization_id = ${organizationId} and s.session_id = b.sid
     left join webhook_deliveries d
-      on b.turn is null and d.organization_id = ${organizationId} and d.delivery_id = s.delivery_id
+      on b.turn is null and d.organization_id = ${organizationId}
+        and d.webhook_subscription_id = ${webhookSubscriptionId} and d.delivery_id = s.delivery_id
     left join lateral (
       select y.* from (
         select x.*, sum(octet_length(x.body)) over (order by x.turn, x.seq_to) - octet_length(x.body) as bytes_before
@@ -175,43 +176,45 @@ export interface FixInput {
 /** True for each that was fixed; false where the subscription has changed or the Session was moved on by another node. */
 export async function fixMany(db: Db, held: Held, inputs: readonly FixInput[], now: Date): Promise<boolean[]> {
   const { organizationId, environment, webhookSubscriptionId } = held;
-  const next = inputs.map((input) => input.next);
+  const sorted = inputs.toSorted((a, b) => compareIds(a.next.sessionId, b.next.sessionId));
+  const next = sorted.map((input) => input.next);
   const done = inputs.flatMap((input) => input.done ?? []);
+  const sessionIds = next.map(({ sessionId }) => sessionId);
+  const deliveryIds = next.map(({ deliveryId }) => deliveryId);
+  const previousCursors = next.map(({ previousCursor }) => previousCursor);
   const [, fixed] = await db.batch<{ sessionId: string }>([
     lockSubscription(held),
     sql`
-      with i as (
-        insert into webhook_deliveries as d (organization_id, delivery_id, webhook_subscription_id, environment, session_id,
-          agent_id, previous_cursor, from_turn, from_seq, to_turn, to_seq, chunk_types, occurred_at, status, created_at)
-        select s.organization_id, b.delivery_id, ${webhookSubscriptionId}::uuid, s.environment, s.session_id, s.agent_id,
-          b.previous_cursor, b.from_turn, b.from_seq, b.to_turn, b.to_seq, ${[...held.chunkTypes]}::text[],
-          b.occurred_at, 'pending', ${now}::timestamptz
-        from sessions s
-        join unnest(${next.map((d) => d.sessionId)}::uuid[], ${next.map((d) => d.deliveryId)}::uuid[],
-          ${inputs.map((input) => input.done?.delivery.deliveryId)}::uuid[],
-          ${inputs.map((input) => input.after.turn)}::int[], ${inputs.map((input) => input.after.seq)}::bigint[],
-          ${next.map((d) => d.from.turn)}::int[], ${next.map((d) => d.from.seq)}::bigint[],
-          ${next.map((d) => d.to.turn)}::int[], ${next.map((d) => d.to.seq)}::bigint[],
-          ${next.map((d) => d.previousCursor)}::text[], ${next.map((d) => d.occurredAt)}::timestamptz[],
-          ${inputs.map((input) => input.epoch)}::int[])
-          as b(sid, delivery_id, done_id, after_turn, after_seq, from_turn, from_seq, to_turn, to_seq, previous_cursor,
-            occurred_at, epoch)
-          on s.session_id = b.sid
-        where s.organization_id = ${organizationId} and s.environment = ${environment}
-          and s.delivery_id is not distinct from b.done_id
-          and (b.done_id is not null or (s.delivered_turn = b.after_turn and s.delivered_seq = b.after_seq))
-          and ${isUnchanged(held)}
-        order by s.session_id for no key update of s
-        returning d.session_id, d.delivery_id, d.from_turn, d.from_seq, d.previous_cursor)
-      update sessions s set delivery_id = i.delivery_id, delivered_turn = i.from_turn, delivered_seq = i.from_seq,
-        acknowledged_cursor = i.previous_cursor, acknowledged_subscription_id = ${webhookSubscriptionId}
-      from i
-      where s.organization_id = ${organizationId} and s.session_id = i.session_id
+      update sessions s set delivery_id = b.delivery_id, delivered_turn = b.from_turn, delivered_seq = b.from_seq,
+        acknowledged_cursor = b.previous_cursor, acknowledged_subscription_id = ${webhookSubscriptionId}
+      from unnest(${sessionIds}::uuid[], ${deliveryIds}::uuid[],
+        ${sorted.map((input) => input.done?.delivery.deliveryId)}::uuid[],
+        ${sorted.map((input) => input.after.turn)}::int[], ${sorted.map((input) => input.after.seq)}::bigint[],
+        ${next.map((d) => d.from.turn)}::int[], ${next.map((d) => d.from.seq)}::bigint[], ${previousCursors}::text[],
+        ${sorted.map((input) => input.epoch)}::int[])
+        as b(sid, delivery_id, done_id, after_turn, after_seq, from_turn, from_seq, previous_cursor, epoch)
+      where s.organization_id = ${organizationId} and s.session_id = b.sid and s.environment = ${environment}
+        and s.delivery_id is not distinct from b.done_id
+        and (b.done_id is not null or (s.delivered_turn = b.after_turn and s.delivered_seq = b.after_seq))
+        and ${isUnchanged(held)}
       returning s.session_id as "sessionId"`,
-    ...(done.length > 0 ? [finish(organizationId, done, 'succeeded', now)] : []),
+    sql`
+      insert into webhook_deliveries (organization_id, webhook_subscription_id, delivery_id, environment, session_id,
+        agent_id, previous_cursor, from_turn, from_seq, to_turn, to_seq, chunk_types, occurred_at, status, created_at)
+      select s.organization_id, ${webhookSubscriptionId}::uuid, s.delivery_id, s.environment, s.session_id, s.agent_id,
+        b.previous_cursor, s.delivered_turn, s.delivered_seq, b.to_turn, b.to_seq, ${[...held.chunkTypes]}::text[],
+        b.occurred_at, 'pending', ${now}::timestamptz
+      from sessions s
+      join unnest(${sessionIds}::uuid[], ${deliveryIds}::uuid[], ${next.map((d) => d.to.turn)}::int[],
+        ${next.map((d) => d.to.seq)}::bigint[], ${previousCursors}::text[],
+        ${next.map((d) => d.occurredAt)}::timestamptz[])
+        as b(sid, delivery_id, to_turn, to_seq, previous_cursor, occurred_at)
+        on s.session_id = b.sid and s.delivery_id = b.delivery_id
+      where s.organization_id = ${organizationId}`,
+    ...(done.length > 0 ? [finish(held, done, 'succeeded', now)] : []),
   ]);
   const sessions = new Set(fixed?.map(({ sessionId }) => sessionId));
-  return next.map(({ sessionId }) => sessions.has(sessionId));
+  return inputs.map(({ next: { sessionId } }) => sessions.has(sessionId));
 }
 
 /** Either a delivery that was accepted, or a stretch that was not asked for. */
@@ -242,7 +245,7 @@ export async function settleMany(
           : { ...input, deliveryId: null, cursor: null },
       ),
     ),
-    ...(done.length > 0 ? [finish(held.organizationId, done, 'succeeded', now)] : []),
+    ...(done.length > 0 ? [finish(held, done, 'succeeded', now)] : []),
   ]);
   const due = new Map(settled?.map(({ sessionId, isDue }) => [sessionId, isDue]));
   return inputs.map((input) => due.get('done' in input ? input.done.delivery.sessionId : input.sessionId));
@@ -256,7 +259,7 @@ export interface PostponeInput extends Answered {
 }
 
 export async function postponeMany(db: Db, held: Held, inputs: readonly PostponeInput[]): Promise<void> {
-  const { organizationId } = held;
+  const { organizationId, webhookSubscriptionId } = held;
   await db.query(sql`
     update webhook_deliveries d set attempts = d.attempts || b.attempts::jsonb, attempt_count = b.attempt_count,
       retries = b.retries, next_attempt_at = b.next_attempt_at, body = coalesce(d.body, b.body)
@@ -271,9 +274,11 @@ export async function postponeMany(db: Db, held: Held, inputs: readonly Postpone
         ${inputs.map(({ delivery, body }) => (delivery.body === null ? body.toString() : null))}::text[])
         as b(delivery_id, attempts_before, attempts, attempt_count, retries, next_attempt_at, body)
         on x.delivery_id = b.delivery_id
-      where x.organization_id = ${organizationId} and x.status = 'pending' and x.attempt_count = b.attempts_before
+      where x.organization_id = ${organizationId} and x.webhook_subscription_id = ${webhookSubscriptionId}
+        and x.status = 'pending' and x.attempt_count = b.attempts_before
       order by x.delivery_id for no key update of x) b
-    where d.organization_id = ${organizationId} and d.delivery_id = b.delivery_id`);
+    where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
+      and d.delivery_id = b.delivery_id`);
 }
 
 /** Whether more waits in the Session; undefined where another node was first. */
@@ -286,7 +291,7 @@ export function giveUp(db: Db, held: Held, done: Done, now: Date): Promise<boole
     );
     if (!moved) return undefined;
     await Promise.all([
-      tx.query(finish(held.organizationId, [done], 'exhausted', now)),
+      tx.query(finish(held, [done], 'exhausted', now)),
       tx.query(
         recordEvent(systemSource(held), now, {
           type: 'webhook_delivery.exhausted',
@@ -333,30 +338,32 @@ interface Move {
 
 function moveOn(held: Held, moves: readonly Move[]): Sql {
   const { organizationId, webhookSubscriptionId } = held;
+  const sorted = moves.toSorted((a, b) => compareIds(a.sessionId, b.sessionId));
   return sql`
     update sessions s set delivery_id = null, delivered_turn = b.turn, delivered_seq = b.seq,
       delivery_due = (s.turn, s.next_seq - 1) > (b.turn, b.seq),
       acknowledged_cursor = coalesce(b.cursor, s.acknowledged_cursor),
       acknowledged_subscription_id = case when b.cursor is null then s.acknowledged_subscription_id
         else ${webhookSubscriptionId}::uuid end
-    from (
-      select x.session_id, b.turn, b.seq, b.cursor from sessions x
-      join unnest(${moves.map((m) => m.sessionId)}::uuid[], ${moves.map((m) => m.deliveryId)}::uuid[],
-        ${moves.map((m) => m.after.turn)}::int[], ${moves.map((m) => m.after.seq)}::bigint[],
-        ${moves.map((m) => m.through.turn)}::int[], ${moves.map((m) => m.through.seq)}::bigint[],
-        ${moves.map((m) => m.cursor)}::text[], ${moves.map((m) => m.epoch)}::int[])
-        as b(sid, delivery_id, after_turn, after_seq, turn, seq, cursor, epoch)
-        on x.session_id = b.sid
-      where x.organization_id = ${organizationId} and x.delivery_id is not distinct from b.delivery_id
-        and (b.delivery_id is not null
-          or (x.delivered_turn = b.after_turn and x.delivered_seq = b.after_seq and ${isUnchanged(held)}))
-      order by x.session_id for no key update of x) b
-    where s.organization_id = ${organizationId} and s.session_id = b.session_id
+    from unnest(${sorted.map((m) => m.sessionId)}::uuid[], ${sorted.map((m) => m.deliveryId)}::uuid[],
+      ${sorted.map((m) => m.after.turn)}::int[], ${sorted.map((m) => m.after.seq)}::bigint[],
+      ${sorted.map((m) => m.through.turn)}::int[], ${sorted.map((m) => m.through.seq)}::bigint[],
+      ${sorted.map((m) => m.cursor)}::text[], ${sorted.map((m) => m.epoch)}::int[])
+      as b(sid, delivery_id, after_turn, after_seq, turn, seq, cursor, epoch)
+    where s.organization_id = ${organizationId} and s.session_id = b.sid
+      and s.delivery_id is not distinct from b.delivery_id
+      and (b.delivery_id is not null
+        or (s.delivered_turn = b.after_turn and s.delivered_seq = b.after_seq and ${isUnchanged(held)}))
     returning s.session_id as "sessionId", s.delivery_due as "isDue"`;
 }
 
-// Only what its Session has moved past is over: where the move was refused, somebody else decides.
-function finish(organizationId: string, done: readonly Done[], status: 'succeeded' | 'exhausted', now: Date): Sql {
+// Where its Session was not moved on, the delivery is over for another node already, or is sent once more.
+function finish(
+  { organizationId, webhookSubscriptionId }: Held,
+  done: readonly Done[],
+  status: 'succeeded' | 'exhausted',
+  now: Date,
+): Sql {
   return sql`
     update webhook_deliveries d set status = ${status}, attempts = d.attempts || b.attempts::jsonb,
       attempt_count = b.attempt_count, next_attempt_at = null, body = null, finished_at = ${now}
@@ -364,8 +371,12 @@ function finish(organizationId: string, done: readonly Done[], status: 'succeede
       ${done.map(({ attempts }) => JSON.stringify(attempts))}::text[],
       ${done.map(({ delivery, attempts }) => delivery.attemptCount + attempts.length)}::int[])
       as b(delivery_id, attempts, attempt_count)
-    where d.organization_id = ${organizationId} and d.delivery_id = b.delivery_id and d.status = 'pending'
-      and not exists (
-        select 1 from sessions s
-        where s.organization_id = ${organizationId} and s.session_id = d.session_id and s.delivery_id = d.delivery_id)`;
+    where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
+      and d.delivery_id = b.delivery_id and d.status = 'pending'`;
+}
+
+// The rows of a statement are locked in the order of its input, as good as always; two nodes that contend for a
+// subscription may still meet head on, and the one that PostgreSQL stops finds its Sessions again.
+function compareIds(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -175,8 +175,8 @@ export async function deleteWebhookSubscription(
       tx.query(sql`
         update webhook_deliveries d set status = 'cancelled', next_attempt_at = null, body = null, finished_at = ${now}
         from sessions s
-        where d.organization_id = ${organizationId} and d.delivery_id = s.delivery_id and d.status = 'pending'
-          and ${underWay}`),
+        where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${row.webhookSubscriptionId}
+          and d.delivery_id = s.delivery_id and d.status = 'pending' and ${underWay}`),
       tx.query(sql`update sessions s set delivery_id = null where ${underWay}`),
       tx.query(sql`
         delete from webhook_subscriptions where organization_id = ${organizationId} and environment = ${row.environment}`),

@@ -272,8 +272,8 @@ create table webhook_subscriptions (
 -- One row a delivery: what it holds is fixed before its first attempt and never changes.
 create table webhook_deliveries (
   organization_id uuid not null,
-  delivery_id uuid not null,
   webhook_subscription_id uuid not null,
+  delivery_id uuid not null,
   environment text not null,
   session_id uuid not null,
   agent_id uuid not null,
@@ -298,13 +298,11 @@ create table webhook_deliveries (
   body text,
   created_at timestamptz not null,
   finished_at timestamptz,
-  primary key (organization_id, delivery_id)
+  primary key (organization_id, webhook_subscription_id, delivery_id)
 ) with (fillfactor = 60);
--- Neither index holds what the success of a first attempt changes, so that it is a heap-only update.
+-- Holds nothing that the success of a first attempt changes, so that it is a heap-only update.
 create index webhook_deliveries_retry on webhook_deliveries (organization_id, webhook_subscription_id, next_attempt_at)
   where next_attempt_at is not null;
-create index webhook_deliveries_by_subscription
-  on webhook_deliveries (organization_id, webhook_subscription_id, delivery_id);
 
 -- The event log. A change inserts into events_pending, without any lock shared between requests; the sequencer moves what
 -- is committed into events, where sequence and hash are given.
