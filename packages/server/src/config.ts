@@ -6,9 +6,9 @@ import { resolve } from 'node:path';
 import { type EgressPolicy, parseEgressAllow } from './egress/policy.ts';
 import { parseMasterKeys } from './vault/master-key.ts';
 
-export const roles = ['api', 'runtime', 'delivery'] as const;
+const roles = ['api', 'runtime', 'delivery'] as const;
 /** Parts that a node runs: the HTTP interface, the turns of Sessions, the sending of webhooks. */
-export type Role = (typeof roles)[number];
+type Role = (typeof roles)[number];
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 

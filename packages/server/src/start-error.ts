@@ -27,7 +27,7 @@ const reasonsNotToListen: Record<string, string> = {
 };
 
 /** The database of DATABASE_URL is away, refuses, or is not one that will do. */
-export class DatabaseNotUsable extends StartError {
+class DatabaseNotUsable extends StartError {
   override readonly name = 'DatabaseNotUsable';
 }
 

@@ -34,7 +34,7 @@ export function checkDefinition(definition: Definition, egress: Egress): void {
 }
 
 /** Whether a call of the tool changes something outside. */
-export function isEffectful(tool: Tool): boolean {
+function isEffectful(tool: Tool): boolean {
   return tool.effectful ?? (tool.type === 'http' && tool.request.method !== 'GET');
 }
 

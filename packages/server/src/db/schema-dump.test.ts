@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import sql, { raw } from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts';
@@ -96,4 +97,13 @@ test('throws at what it cannot show, rather than leave it out', async () => {
   const db = await databaseWith(PARENT);
   await db.execute(sql`create view v as select 1 as one`);
   await expect(dumpSchema(db)).rejects.toThrow('relation v');
+});
+
+test('schema.sql is what the migrations make: after a change to them, run `npm run schema`', async () => {
+  const committed = await readFile(new URL('../../schema.sql', import.meta.url), 'utf8');
+  const migrated = await createTestDatabase();
+  const db = createDb({ url: migrated.url });
+  expect(await dumpSchema(db)).toBe(committed);
+  await db.close();
+  await migrated.drop();
 });

@@ -85,6 +85,6 @@ export function recordOf(
 }
 
 /** `SHA-256(previousHash ‖ canonical JSON of the record)`. */
-export function hashOf(previousHash: Buffer, record: Omit<Event, 'previousHash' | 'hash'>): Buffer {
+function hashOf(previousHash: Buffer, record: Omit<Event, 'previousHash' | 'hash'>): Buffer {
   return createHash('sha256').update(previousHash).update(canonicalize(record)!).digest();
 }

@@ -21,7 +21,7 @@ export function createLog(options: { level: string; destination?: { write(line: 
 }
 
 /** Class, code, message of our own errors, and where it was thrown. */
-export function errorForLog(error: unknown): object {
+function errorForLog(error: unknown): object {
   if (!(error instanceof Error)) return { type: typeof error };
   const { code, cause } = error as { code?: unknown; cause?: unknown };
   return {

@@ -1,0 +1,313 @@
+-- The schema that the migrations make, for reading. Written by `npm run schema`; do not edit: a test compares it.
+
+create table agent_versions (
+  organization_id uuid not null,
+  agent_id uuid not null,
+  version integer not null,
+  definition jsonb not null,
+  created_at timestamp with time zone not null,
+  constraint agent_versions_pkey PRIMARY KEY (organization_id, agent_id, version),
+  constraint agent_versions_organization_id_agent_id_fkey FOREIGN KEY (organization_id, agent_id) REFERENCES agents(organization_id, agent_id)
+);
+
+create table agents (
+  organization_id uuid not null,
+  agent_id uuid not null,
+  version integer not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  archived_at timestamp with time zone,
+  constraint agents_pkey PRIMARY KEY (organization_id, agent_id),
+  constraint agents_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(organization_id)
+);
+
+create table api_keys (
+  organization_id uuid not null,
+  key_id uuid not null,
+  name text not null,
+  permission text not null,
+  expires_at timestamp with time zone,
+  metadata jsonb not null,
+  secret_hash bytea not null,
+  secret_preview text not null,
+  last_used_at timestamp with time zone,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  deleted_at timestamp with time zone,
+  constraint api_keys_pkey PRIMARY KEY (organization_id, key_id),
+  constraint api_keys_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(organization_id),
+  constraint api_keys_permission_check CHECK ((permission = ANY (ARRAY['read'::text, 'write'::text, 'admin'::text])))
+);
+
+create table approvals (
+  organization_id uuid not null,
+  operation_id uuid not null,
+  session_id uuid not null,
+  agent_id uuid not null,
+  environment text not null,
+  name text not null,
+  input jsonb,
+  status text not null,
+  reason text,
+  resolved_by jsonb,
+  requested_at timestamp with time zone not null,
+  resolved_at timestamp with time zone,
+  expires_at timestamp with time zone,
+  constraint approvals_pkey PRIMARY KEY (organization_id, operation_id),
+  constraint approvals_organization_id_session_id_fkey FOREIGN KEY (organization_id, session_id) REFERENCES sessions(organization_id, session_id) ON DELETE CASCADE,
+  constraint approvals_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'approved'::text, 'denied'::text, 'expired'::text, 'cancelled'::text])))
+);
+CREATE INDEX approvals_by_session ON public.approvals USING btree (organization_id, session_id);
+CREATE INDEX approvals_pending ON public.approvals USING btree (organization_id, operation_id) WHERE (status = 'pending'::text);
+
+create table environment_secrets (
+  organization_id uuid not null,
+  environment text not null,
+  name text not null,
+  sealed_value bytea not null,
+  allowed_hosts text[] not null,
+  version integer not null,
+  updated_at timestamp with time zone not null,
+  constraint environment_secrets_pkey PRIMARY KEY (organization_id, environment, name),
+  constraint environment_secrets_organization_id_environment_fkey FOREIGN KEY (organization_id, environment) REFERENCES environments(organization_id, name) ON DELETE CASCADE
+);
+
+create table environments (
+  organization_id uuid not null,
+  name text not null,
+  environment_id uuid not null,
+  created_at timestamp with time zone not null,
+  constraint environments_pkey PRIMARY KEY (organization_id, name),
+  constraint environments_organization_id_environment_id_key UNIQUE (organization_id, environment_id),
+  constraint environments_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(organization_id)
+);
+
+create table event_heads (
+  organization_id uuid not null,
+  sequence bigint not null,
+  hash bytea not null,
+  constraint event_heads_pkey PRIMARY KEY (organization_id),
+  constraint event_heads_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(organization_id)
+);
+
+create table events (
+  organization_id uuid not null,
+  sequence bigint not null,
+  event_id uuid not null,
+  body jsonb not null,
+  occurred_at timestamp with time zone not null,
+  hash bytea not null,
+  constraint events_pkey PRIMARY KEY (organization_id, sequence),
+  constraint events_organization_id_event_id_key UNIQUE (organization_id, event_id)
+);
+
+create table events_pending (
+  organization_id uuid not null,
+  event_id uuid not null,
+  body jsonb not null,
+  occurred_at timestamp with time zone not null,
+  constraint events_pending_pkey PRIMARY KEY (organization_id, event_id)
+);
+
+create table idempotency_records (
+  organization_id uuid not null,
+  key_id uuid not null,
+  idempotency_key text not null,
+  fingerprint bytea not null,
+  status integer,
+  body text,
+  sealed_body bytea,
+  expires_at timestamp with time zone not null,
+  constraint idempotency_records_pkey PRIMARY KEY (organization_id, key_id, idempotency_key)
+);
+CREATE INDEX idempotency_records_expiry ON public.idempotency_records USING btree (expires_at);
+
+create table messages (
+  organization_id uuid not null,
+  session_id uuid not null,
+  turn integer not null,
+  "position" integer not null,
+  message_id uuid not null,
+  role text not null,
+  content jsonb not null,
+  created_at timestamp with time zone not null,
+  constraint messages_pkey PRIMARY KEY (organization_id, session_id, turn, "position"),
+  constraint messages_organization_id_session_id_fkey FOREIGN KEY (organization_id, session_id) REFERENCES sessions(organization_id, session_id) ON DELETE CASCADE,
+  constraint messages_role_check CHECK ((role = ANY (ARRAY['user'::text, 'assistant'::text, 'tool'::text])))
+);
+
+create table operations (
+  organization_id uuid not null,
+  session_id uuid not null,
+  turn integer not null,
+  step integer not null,
+  index integer not null,
+  operation_id uuid not null,
+  kind text not null,
+  status text not null,
+  tool text,
+  input jsonb,
+  output jsonb,
+  error text,
+  usage jsonb,
+  from_seq bigint,
+  created_at timestamp with time zone not null,
+  started_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  constraint operations_pkey PRIMARY KEY (organization_id, session_id, turn, step, index),
+  constraint operations_organization_id_operation_id_key UNIQUE (organization_id, operation_id),
+  constraint operations_organization_id_session_id_fkey FOREIGN KEY (organization_id, session_id) REFERENCES sessions(organization_id, session_id) ON DELETE CASCADE,
+  constraint operations_kind_check CHECK ((kind = ANY (ARRAY['model'::text, 'tool'::text]))),
+  constraint operations_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'awaiting_approval'::text, 'ready'::text, 'running'::text, 'awaiting_result'::text, 'succeeded'::text, 'failed'::text, 'denied'::text, 'cancelled'::text, 'unknown'::text])))
+);
+
+create table organizations (
+  organization_id uuid not null,
+  name text not null,
+  created_at timestamp with time zone not null,
+  constraint organizations_pkey PRIMARY KEY (organization_id)
+);
+
+create table retired_key_secrets (
+  organization_id uuid not null,
+  key_id uuid not null,
+  secret_hash bytea not null,
+  retired_at timestamp with time zone not null,
+  constraint retired_key_secrets_pkey PRIMARY KEY (organization_id, key_id, secret_hash),
+  constraint retired_key_secrets_organization_id_key_id_fkey FOREIGN KEY (organization_id, key_id) REFERENCES api_keys(organization_id, key_id) ON DELETE CASCADE
+);
+
+create table schema_migrations (
+  version integer not null,
+  name text not null,
+  applied_at timestamp with time zone default now() not null,
+  constraint schema_migrations_pkey PRIMARY KEY (version)
+);
+
+create table segments (
+  organization_id uuid not null,
+  session_id uuid not null,
+  turn integer not null,
+  seq_to bigint not null,
+  seq_from bigint not null,
+  body text not null,
+  created_at timestamp with time zone not null,
+  constraint segments_pkey PRIMARY KEY (organization_id, session_id, turn, seq_to)
+);
+
+create table session_inbox (
+  organization_id uuid not null,
+  session_id uuid not null,
+  inbox_id uuid not null,
+  kind text not null,
+  body jsonb not null,
+  created_at timestamp with time zone not null,
+  constraint session_inbox_pkey PRIMARY KEY (organization_id, session_id, inbox_id),
+  constraint session_inbox_organization_id_session_id_fkey FOREIGN KEY (organization_id, session_id) REFERENCES sessions(organization_id, session_id) ON DELETE CASCADE,
+  constraint session_inbox_kind_check CHECK ((kind = ANY (ARRAY['message'::text, 'approval'::text, 'tool_result'::text])))
+);
+
+create table sessions (
+  organization_id uuid not null,
+  session_id uuid not null,
+  agent_id uuid not null,
+  pinned_version integer,
+  agent_version integer,
+  environment text not null,
+  status text not null,
+  waiting_for jsonb,
+  stop_reason text,
+  turn integer default 0 not null,
+  next_seq bigint default 1 not null,
+  epoch integer default 0 not null,
+  worker_id uuid,
+  runnable_at timestamp with time zone not null,
+  inbox integer default 0 not null,
+  closing boolean default false not null,
+  close_on_idle boolean not null,
+  budget jsonb,
+  error jsonb,
+  metadata jsonb not null,
+  input_tokens bigint default 0 not null,
+  output_tokens bigint default 0 not null,
+  cached_tokens bigint default 0 not null,
+  steps integer default 0 not null,
+  tool_calls integer default 0 not null,
+  model_calls integer default 0 not null,
+  delivery_due boolean default false not null,
+  delivered_turn integer default 0 not null,
+  delivered_seq bigint default 0 not null,
+  delivery_id uuid,
+  acknowledged_cursor text,
+  acknowledged_subscription_id uuid,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  ended_at timestamp with time zone,
+  constraint sessions_pkey PRIMARY KEY (organization_id, session_id),
+  constraint sessions_organization_id_agent_id_fkey FOREIGN KEY (organization_id, agent_id) REFERENCES agents(organization_id, agent_id),
+  constraint sessions_status_check CHECK ((status = ANY (ARRAY['idle'::text, 'running'::text, 'waiting'::text, 'completed'::text, 'failed'::text, 'cancelled'::text])))
+) with (fillfactor=70);
+CREATE INDEX sessions_by_agent ON public.sessions USING btree (organization_id, agent_id, session_id);
+CREATE INDEX sessions_due ON public.sessions USING btree (organization_id, environment, session_id) WHERE delivery_due;
+CREATE INDEX sessions_held ON public.sessions USING btree (worker_id) WHERE (worker_id IS NOT NULL);
+CREATE INDEX sessions_runnable ON public.sessions USING btree (runnable_at) WHERE ((status = 'running'::text) AND (worker_id IS NULL));
+
+create table webhook_deliveries (
+  organization_id uuid not null,
+  delivery_id uuid not null,
+  webhook_subscription_id uuid not null,
+  environment text not null,
+  session_id uuid not null,
+  agent_id uuid not null,
+  previous_cursor text not null,
+  from_turn integer not null,
+  from_seq bigint not null,
+  to_turn integer not null,
+  to_seq bigint not null,
+  chunk_types text[] not null,
+  occurred_at timestamp with time zone not null,
+  status text not null,
+  attempts jsonb default '[]'::jsonb not null,
+  attempt_count integer default 0 not null,
+  retries integer default 0 not null,
+  next_attempt_at timestamp with time zone,
+  body text,
+  created_at timestamp with time zone not null,
+  finished_at timestamp with time zone,
+  constraint webhook_deliveries_pkey PRIMARY KEY (organization_id, delivery_id),
+  constraint webhook_deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'exhausted'::text, 'cancelled'::text])))
+) with (fillfactor=60);
+CREATE INDEX webhook_deliveries_by_subscription ON public.webhook_deliveries USING btree (organization_id, webhook_subscription_id, delivery_id);
+CREATE INDEX webhook_deliveries_retry ON public.webhook_deliveries USING btree (organization_id, webhook_subscription_id, next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
+
+create table webhook_subscriptions (
+  organization_id uuid not null,
+  environment text not null,
+  webhook_subscription_id uuid not null,
+  url text not null,
+  chunk_types text[] not null,
+  status text not null,
+  disabled_reason text,
+  sealed_secret bytea not null,
+  secret_version integer not null,
+  previous_sealed_secret bytea,
+  previous_secret_expires_at timestamp with time zone,
+  confirmed_secret_version integer,
+  worker_id uuid,
+  epoch integer default 0 not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  last_success_at timestamp with time zone,
+  last_failure_at timestamp with time zone,
+  constraint webhook_subscriptions_pkey PRIMARY KEY (organization_id, environment),
+  constraint webhook_subscriptions_organization_id_webhook_subscription__key UNIQUE (organization_id, webhook_subscription_id),
+  constraint webhook_subscriptions_organization_id_environment_fkey FOREIGN KEY (organization_id, environment) REFERENCES environments(organization_id, name),
+  constraint webhook_subscriptions_status_check CHECK ((status = ANY (ARRAY['enabled'::text, 'paused'::text, 'disabled'::text])))
+);
+
+create table workers (
+  worker_id uuid not null,
+  lease_expires_at timestamp with time zone not null,
+  started_at timestamp with time zone default now() not null,
+  constraint workers_pkey PRIMARY KEY (worker_id)
+);

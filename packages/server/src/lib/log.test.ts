@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import { createLog } from './log.ts';
+
+/** What `error` leaves in a log line. */
+function logged(error: unknown): { text: string; err: { [field: string]: unknown } } {
+  const lines: string[] = [];
+  createLog({ level: 'info', destination: { write: (line) => lines.push(line) } }).error({ err: error }, 'failed');
+  const [text = ''] = lines;
+  return { text, err: JSON.parse(text).err };
+}
+
+test('an error of ours is logged with its name, code, message and place', () => {
+  const error = Object.assign(new TypeError('too short'), { code: 'E_SHORT' });
+  expect(logged(error).err).toMatchObject({ type: 'TypeError', code: 'E_SHORT', message: 'too short' });
+  expect(logged(error).err.at).toEqual(expect.arrayContaining([expect.stringContaining('log.test.ts')]));
+});
+
+test('what an error carries beside that is not logged, nor that of its cause', () => {
+  const inner = Object.assign(new Error('duplicate key'), { code: '23505', detail: 'Key (name)=(hunter2) exists.' });
+  const outer = Object.assign(new Error('failed', { cause: inner }), { requestBodyValues: { prompt: 'hunter2' } });
+  const { text, err } = logged(outer);
+  expect(err).toMatchObject({ cause: { code: '23505', message: 'duplicate key' } });
+  expect(text).not.toContain('hunter2');
+});
+
+test('a message that quotes what was sent or received is left out, and so are thrown values that are no errors', () => {
+  const quoting = Object.assign(new Error('bad value: hunter2'), { name: 'AI_APICallError' });
+  let syntaxError: unknown;
+  try {
+    JSON.parse('{"a": hunter2}');
+  } catch (error) {
+    syntaxError = error;
+  }
+  for (const error of [quoting, syntaxError, 'hunter2', { secret: 'hunter2' }]) {
+    expect(logged(error).text).not.toContain('hunter2');
+  }
+});

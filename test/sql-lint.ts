@@ -1,0 +1,42 @@
+// Judges every statement that the tests ran: `node test/sql-lint.ts FILE`, a JSON text a line, as the tests write it down.
+//
+// Statements are put together at run time, so reading the sources would not show them whole. Instead, each template in the
+// sources must have been run by some test, and what was run is judged.
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { loadModule } from 'libpg-query';
+import { exceptions, neverRun } from './sql-exceptions.ts';
+import { problemsOf, schemaOf } from './sql-rules.ts';
+import { cameFrom, sqlTemplates } from './sql-templates.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const [file = ''] = process.argv.slice(2);
+const run = [...new Set(readFileSync(file, 'utf8').split('\n').filter(Boolean))].map(
+  (line) => JSON.parse(line) as string,
+);
+const templates = sqlTemplates(root);
+await loadModule();
+const { tenantTables } = schemaOf(readFileSync(`${root}/packages/server/schema.sql`, 'utf8'));
+
+const complaints: string[] = [];
+const ours = new Map<string, string>();
+for (const template of templates) {
+  const matching = run.filter((statement) => cameFrom(statement, template));
+  const excused = neverRun.some(({ like }) => like.test(template.pieces.join('…')));
+  if (matching.length === 0 && !excused) complaints.push(`${template.place}: no test runs this`);
+  if (matching.length > 0 && excused) complaints.push(`${template.place}: is run, and needs no excuse`);
+  if (template.isStatement) for (const statement of matching) ours.set(statement, template.place);
+}
+for (const [statement, place] of ours) {
+  for (const problem of problemsOf(statement, tenantTables, exceptions)) {
+    complaints.push(`${place}: ${problem}\n    ${statement.replaceAll(/\s+/g, ' ').trim()}`);
+  }
+}
+for (const { like, reason } of exceptions) {
+  const used = [...ours.keys()].some((statement) => like.test(statement.replaceAll(/\s+/g, ' ').trim()));
+  if (!used) complaints.push(`test/sql-exceptions.ts: no statement is excepted because ${reason}`);
+}
+
+for (const complaint of complaints) console.error(complaint);
+console.log(`${ours.size} statements of ${templates.length} templates: ${complaints.length || 'no'} complaints.`);
+process.exitCode = complaints.length > 0 ? 1 : 0;

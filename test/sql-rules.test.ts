@@ -1,0 +1,139 @@
+import { readFileSync } from 'node:fs';
+import { loadModule } from 'libpg-query';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { type Exception, problemsOf, schemaOf } from './sql-rules.ts';
+import { cameFrom, templatesIn } from './sql-templates.ts';
+
+const tables = new Set(['sessions', 'segments', 'agents']);
+const problems = (text: string, exceptions: Exception[] = []) => problemsOf(text, tables, exceptions);
+
+beforeAll(async () => {
+  await loadModule();
+});
+
+describe('the rules take', () => {
+  test.each([
+    'select 1',
+    'select * from workers',
+    'select * from sessions where organization_id = $1 and session_id = $2',
+    'select * from sessions s where s.organization_id = any($1::uuid[]) for update of s skip locked',
+    'select * from sessions s join segments g on g.organization_id = s.organization_id and g.session_id = s.session_id where s.organization_id = $1',
+    'select * from sessions s left join segments g using (organization_id, session_id) where $1 = s.organization_id',
+    'select * from sessions s where s.organization_id = $1 and not exists (select 1 from segments g where g.organization_id = s.organization_id)',
+    'select * from unnest($2::uuid[]) b(sid) cross join lateral (select * from segments g where g.organization_id = $1 and g.session_id = b.sid) x',
+    'with i as (insert into segments as g (organization_id, session_id) select s.organization_id, s.session_id from sessions s where s.organization_id = any($1::uuid[]) returning g.organization_id, g.session_id) update sessions s set next_seq = 1 from i where s.organization_id = i.organization_id and s.session_id = i.session_id returning s.session_id',
+    'insert into sessions as s (organization_id, session_id) values ($1, $2) on conflict (organization_id) do update set x = excluded.x where s.until < $3 returning s.session_id',
+    'update sessions set updated_at = now() where organization_id = $1',
+    "select pg_notify('c', $1)",
+    'delete from sessions s using agents a where s.organization_id = $1 and a.organization_id = s.organization_id',
+  ])('%s', (text) => {
+    expect(problems(text)).toEqual([]);
+  });
+});
+
+describe('the rules find', () => {
+  test.each([
+    ['no organization', 'select * from sessions where session_id = $1', 'sessions: without'],
+    ['a cast on the column', 'select * from sessions where organization_id::text = $1', 'sessions: without'],
+    ['an or', 'select * from sessions where organization_id = $1 or session_id = $2', 'sessions: without'],
+    [
+      'a pair',
+      'select * from sessions where (organization_id, session_id) in (select * from unnest($1::uuid[], $2::uuid[]))',
+      'sessions',
+    ],
+    [
+      'an organization from an array',
+      'select * from sessions s join unnest($1::uuid[]) o(id) on s.organization_id = o.id',
+      'sessions',
+    ],
+    [
+      'a join on the id alone',
+      'select * from sessions s join segments g on g.session_id = s.session_id where s.organization_id = $1',
+      'segments',
+    ],
+    [
+      'a subquery without',
+      'select 1 from agents where organization_id = $1 and exists (select 1 from sessions where status = $2)',
+      'sessions',
+    ],
+    [
+      'the same table inside',
+      'select 1 from sessions where organization_id = $1 and session_id in (select session_id from sessions)',
+      'sessions',
+    ],
+    [
+      'one side of a union',
+      'select 1 from agents where organization_id = $1 union all select 1 from sessions',
+      'sessions',
+    ],
+    ['an update without', 'update sessions set epoch = 1 where session_id = $1', 'sessions'],
+    [
+      'an update by its from',
+      'update sessions s set epoch = 1 from unnest($1::uuid[]) o(id) where s.organization_id = o.id',
+      'sessions',
+    ],
+    ['a delete without', 'delete from segments', 'segments'],
+    ['an insert without', 'insert into agents (agent_id) values ($1)', 'agents'],
+    ['bare returning', 'update sessions set epoch = 1 where organization_id = $1 returning epoch', 'returning'],
+    [
+      'a clock in a conflict',
+      'insert into agents as a (organization_id) values ($1) on conflict (organization_id) do update set b = 1 where a.until < now()',
+      'on conflict',
+    ],
+    ['a clock that decides', 'update sessions set x = (until < now()) where organization_id = $1', 'set:'],
+    [
+      'a notification beside a table',
+      "select pg_notify('c', 'x') from sessions where organization_id = $1",
+      'pg_notify',
+    ],
+    ['an advisory lock', 'select pg_advisory_xact_lock(1)', 'pg_advisory_xact_lock'],
+    ['a sequence', "select nextval('s')", 'nextval'],
+    ['merge', 'merge into agents a using workers w on true when matched then delete', 'merge'],
+    [
+      'rows from arrays',
+      'insert into agents (organization_id, agent_id) select * from unnest($1::uuid[], $2::uuid[])',
+      'bare arrays',
+    ],
+    [
+      'rows from a changing CTE',
+      'with i as (delete from agents a where a.organization_id = $1 returning a.agent_id) insert into agents (organization_id, agent_id) select $1, agent_id from i',
+      'bare arrays',
+    ],
+  ])('%s', (_, text, problem) => {
+    expect(problems(text).join('; ')).toContain(problem);
+  });
+});
+
+test('an exception must be needed, and lock and update nothing', () => {
+  const exceptions = [{ like: /sessions/, reason: 'of the test' }];
+  expect(problems('select * from sessions', exceptions)).toEqual([]);
+  expect(problems('select * from sessions for update', exceptions)).toEqual(['an exception must not lock rows']);
+  expect(problems('update sessions set epoch = 1', exceptions)).toEqual(['an exception must not update rows']);
+  expect(problems('select * from sessions where organization_id = $1', exceptions)).toHaveLength(1);
+});
+
+test('every key of the schema begins with the organization, and every table but two has one', () => {
+  const { tables, tenantTables, wrongKeys } = schemaOf(
+    readFileSync(new URL('../packages/server/schema.sql', import.meta.url), 'utf8'),
+  );
+  expect(wrongKeys).toEqual([]);
+  expect([...tables].filter((table) => !tenantTables.has(table)).toSorted()).toEqual(['schema_migrations', 'workers']);
+  const wrong =
+    'create table a (organization_id uuid, id uuid primary key, b int unique, foreign key (b) references c (b))';
+  expect(schemaOf(`${wrong}; create unique index on a (b)`).wrongKeys).toEqual(['a (id)', 'a (b)', 'a (b)', 'a (b)']);
+});
+
+test('templates are found whole, whatever their interpolations hold, and matched with what was run', () => {
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is source text.
+  const source = "x(sql`select ${a ? sql`b, ${'}`'}` : empty} from t\n where c = ${{ d: `}` }.d}`)";
+  const found = templatesIn(source, 'x.ts');
+  expect(found.map(({ pieces }) => pieces)).toEqual([
+    ['select ', ' from t\n where c = ', ''],
+    ['b, ', ''],
+  ]);
+  expect(found.map(({ isStatement }) => isStatement)).toEqual([true, false]);
+  const [statement, part] = found;
+  expect(cameFrom('select b, $1 from t\n where c = $2', statement!)).toBe(true);
+  expect(cameFrom('select b, $1 from t\n where c = $2', part!)).toBe(true);
+  expect(cameFrom('select z from u', statement!)).toBe(false);
+});

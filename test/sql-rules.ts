@@ -1,0 +1,273 @@
+// The rules that let the same SQL run on one PostgreSQL and on one sharded by organization, as far as a syntax tree shows
+// them:
+//
+//   - a tenant table (one with `organization_id`) is only reached with an organization: its column equals a parameter, or
+//     that of another table in the statement which does
+//   - exceptions look across organizations; they read or delete, and take no row locks
+//   - `returning` names columns with their table; no clock or chance decides in `on conflict` or in a `set`
+//   - nothing that is for one node alone: advisory locks, sequences, `merge`, NOTIFY beside tables
+//   - rows are inserted from values or from a tenant table, not from bare arrays
+//
+// The tree is libpg-query's: nodes are objects with one key, their kind.
+import { parseSync } from 'libpg-query';
+
+type Node = { [field: string]: unknown };
+
+/** What a statement may do against the rules, and why; `like` is matched against its text with single spaces. */
+export interface Exception {
+  like: RegExp;
+  reason: string;
+}
+
+interface Scope {
+  /** Tables and derived tables whose organization is fixed. */
+  fixed: Set<string>;
+  /** Names of common table expressions, and whether each changes data. */
+  ctes: Map<string, boolean>;
+}
+
+/** In a comparison that another node repeats, these could come out differently. */
+const UNSTABLE = /^(now|clock_timestamp|statement_timestamp|transaction_timestamp|random|gen_random_uuid|uuidv7)$/;
+const ONE_NODE_ONLY = /^(nextval|currval|setval|lastval|pg_(try_)?advisory_.*)$/;
+const COMPARISONS = new Set(['=', '<>', '!=', '<', '>', '<=', '>=']);
+
+/** What is wrong with a statement; empty where nothing is. Throws where it does not parse. */
+export function problemsOf(
+  text: string,
+  tenantTables: ReadonlySet<string>,
+  exceptions: readonly Exception[],
+): string[] {
+  const problems = new Set<string>();
+  const spaced = text.replaceAll(/\s+/g, ' ').trim();
+  const exception = exceptions.find(({ like }) => like.test(spaced));
+  for (const { stmt } of parseSync(text).stmts as { stmt: Node }[]) {
+    const crosses = new Set<string>();
+    check(stmt, { fixed: new Set(), ctes: new Map() });
+    if (exception) {
+      if (crosses.size === 0) problems.add(`needs no exception: ${exception.reason}`);
+      if (find(stmt, 'lockingClause').length > 0) problems.add('an exception must not lock rows');
+      if (find(stmt, 'UpdateStmt').length > 0) problems.add('an exception must not update rows');
+    } else {
+      for (const table of crosses) problems.add(`${table}: without an organization`);
+    }
+    for (const [kind, value] of kindsIn(stmt)) checkNode(kind, value);
+
+    /** Follows one statement or subquery, in which `outer` is visible. */
+    function check(node: Node, outer: Scope): void {
+      const [kind, value] = kindOf(node);
+      const scope: Scope = { fixed: new Set(outer.fixed), ctes: new Map(outer.ctes) };
+      for (const cte of list((value.withClause as Node | undefined)?.ctes)) {
+        const { ctename, ctequery } = cte.CommonTableExpr as { ctename: string; ctequery: Node };
+        scope.ctes.set(ctename, kindOf(ctequery)[0] !== 'SelectStmt');
+        check(ctequery, scope);
+      }
+      if (kind === 'SelectStmt' && value.op !== 'SETOP_NONE') {
+        for (const side of [value.larg, value.rarg]) check({ SelectStmt: side }, scope);
+        return;
+      }
+      const tables = new Map<string, string>();
+      const links: [string, string][] = [];
+      const relation = value.relation as Node | undefined;
+      if (relation && kind === 'InsertStmt') {
+        const columns = list(value.cols).map((column) => (column.ResTarget as { name: string }).name);
+        if (tenantTables.has(nameOf(relation)) && !columns.includes('organization_id')) crosses.add(nameOf(relation));
+      } else if (relation) {
+        addTable(relation);
+      }
+      for (const item of [...list(value.fromClause), ...list(value.usingClause)]) addItem(item);
+      addConditions(value.whereClause as Node | undefined);
+      settle();
+      for (const [alias, table] of tables) if (!scope.fixed.has(alias)) crosses.add(table);
+      for (const inner of subqueriesIn(value)) check(inner, scope);
+
+      function addTable(range: Node): void {
+        const alias = aliasOf(range);
+        if (scope.ctes.has(nameOf(range))) scope.fixed.add(alias);
+        else if (tenantTables.has(nameOf(range))) {
+          // In a subquery, the name of an outer table may mean another one here.
+          scope.fixed.delete(alias);
+          tables.set(alias, nameOf(range));
+        }
+      }
+
+      function addItem(item: Node): void {
+        const [itemKind, itemValue] = kindOf(item);
+        if (itemKind === 'RangeVar') addTable(itemValue);
+        if (itemKind === 'RangeSubselect') scope.fixed.add(aliasOf(itemValue));
+        if (itemKind !== 'JoinExpr') return;
+        addItem(itemValue.larg as Node);
+        addItem(itemValue.rarg as Node);
+        addConditions(itemValue.quals as Node | undefined);
+        const using = list(itemValue.usingClause).map((name) => (name.String as { sval: string }).sval);
+        const sides = [itemValue.larg, itemValue.rarg].map((side) => aliasOf(kindOf(side as Node)[1]));
+        if (using.includes('organization_id')) links.push([sides[0]!, sides[1]!]);
+      }
+
+      /** Only what must hold for every row counts, so nothing below an `or`. */
+      function addConditions(condition: Node | undefined): void {
+        if (!condition) return;
+        const [conditionKind, expression] = kindOf(condition);
+        if (conditionKind === 'BoolExpr' && expression.boolop === 'AND_EXPR') {
+          for (const part of list(expression.args)) addConditions(part);
+        }
+        if (conditionKind !== 'A_Expr' || operatorOf(expression) !== '=') return;
+        const sides = [expression.lexpr, expression.rexpr] as Node[];
+        const organizations = sides.map((side) => organizationIn(side));
+        if (organizations[0] && organizations[1]) links.push([organizations[0], organizations[1]]);
+        else if (organizations[0] && isGiven(sides[1]!)) scope.fixed.add(organizations[0]);
+        else if (organizations[1] && isGiven(sides[0]!)) scope.fixed.add(organizations[1]);
+      }
+
+      /** The alias whose bare organization_id this is; with one table in reach it may go without. */
+      function organizationIn(side: Node): string | undefined {
+        const names = columnNames(side);
+        if (names?.at(-1) !== 'organization_id') return undefined;
+        return names.length > 1 ? names[0] : [...tables.keys()][0];
+      }
+
+      function settle(): void {
+        for (let before = -1; before !== scope.fixed.size; ) {
+          before = scope.fixed.size;
+          for (const [a, b] of links) {
+            if (scope.fixed.has(a)) scope.fixed.add(b);
+            else if (scope.fixed.has(b)) scope.fixed.add(a);
+          }
+        }
+      }
+    }
+  }
+  return [...problems];
+
+  function checkNode(kind: string, value: Node): void {
+    if (kind === 'MergeStmt') problems.add('merge is not for a sharded database');
+    if (kind === 'FuncCall' && ONE_NODE_ONLY.test(functionName(value))) {
+      problems.add(`${functionName(value)}: there is one on each node`);
+    }
+    if (['SelectStmt', 'InsertStmt', 'UpdateStmt', 'DeleteStmt'].includes(kind)) {
+      const notifies = find(value, 'FuncCall').some((call) => functionName(call as Node) === 'pg_notify');
+      if (notifies && find(value, 'RangeVar').length > 0) problems.add('pg_notify has to be a statement of its own');
+    }
+    const { returningClause } = value as { returningClause?: { exprs?: Node[] } };
+    for (const column of find(returningClause?.exprs ?? [], 'ColumnRef')) {
+      if (list((column as Node).fields).length < 2) problems.add('returning: name the table of each column');
+    }
+    if (kind === 'InsertStmt') {
+      const { onConflictClause: conflict } = value as { onConflictClause?: Node };
+      if (conflict && isUnstable(conflict)) problems.add('on conflict: pass the instant as a parameter');
+      if (insertsFromArrays(value)) problems.add('insert … select from bare arrays or from a changing CTE');
+    }
+    if (kind === 'UpdateStmt') {
+      const comparisons = find(list(value.targetList), 'A_Expr') as Node[];
+      if (comparisons.some((one) => COMPARISONS.has(operatorOf(one)) && isUnstable(one))) {
+        problems.add('set: pass the instant that is compared with as a parameter');
+      }
+    }
+  }
+
+  function insertsFromArrays(insert: Node): boolean {
+    const select = (insert.selectStmt as Node | undefined)?.SelectStmt as Node | undefined;
+    const from = list(select?.fromClause);
+    if (from.length === 0) return false;
+    const ctes = list((insert.withClause as Node | undefined)?.ctes).map((cte) => cte.CommonTableExpr as Node);
+    const changing = new Set(ctes.filter((cte) => !(cte.ctequery as Node).SelectStmt).map((cte) => cte.ctename));
+    const names = find(from, 'RangeVar').map((range) => nameOf(range as Node));
+    return names.some((name) => changing.has(name)) || !names.some((name) => tenantTables.has(name));
+  }
+}
+
+/** The tables of a schema that have an organization, and the keys that do not begin with it. */
+export function schemaOf(text: string): { tenantTables: Set<string>; tables: Set<string>; wrongKeys: string[] } {
+  const tenantTables = new Set<string>();
+  const tables = new Set<string>();
+  const keys: { table: string; columns: string[] }[] = [];
+  for (const { stmt } of parseSync(text).stmts as { stmt: Node }[]) {
+    const [kind, value] = kindOf(stmt);
+    const table = value.relation ? nameOf(value.relation as Node) : '';
+    if (kind === 'IndexStmt' && value.unique) {
+      const columns = list(value.indexParams).map((element) => String((element.IndexElem as Node).name));
+      keys.push({ table, columns });
+    }
+    if (kind !== 'CreateStmt') continue;
+    tables.add(table);
+    for (const element of list(value.tableElts)) {
+      const [elementKind, item] = kindOf(element);
+      if (elementKind === 'ColumnDef' && item.colname === 'organization_id') tenantTables.add(table);
+      for (const constraint of elementKind === 'ColumnDef' ? list(item.constraints) : [element]) {
+        const { contype, keys: names, fk_attrs: own } = constraint.Constraint as Node;
+        if (!['CONSTR_PRIMARY', 'CONSTR_UNIQUE', 'CONSTR_FOREIGN'].includes(String(contype))) continue;
+        const columns = list(own ?? names).map((name) => (name.String as { sval: string }).sval);
+        keys.push({ table, columns: columns.length > 0 ? columns : [String(item.colname)] });
+      }
+    }
+  }
+  const wrongKeys = keys
+    .filter(({ table, columns }) => tenantTables.has(table) && columns[0] !== 'organization_id')
+    .map(({ table, columns }) => `${table} (${columns.join(', ')})`);
+  return { tenantTables, tables, wrongKeys };
+}
+
+function list(value: unknown): Node[] {
+  return Array.isArray(value) ? (value as Node[]) : [];
+}
+
+function kindOf(node: Node): [string, Node] {
+  return (Object.entries(node)[0] ?? ['', {}]) as [string, Node];
+}
+
+function nameOf(range: Node): string {
+  return String(range.relname);
+}
+
+function aliasOf(range: Node): string {
+  return String((range.alias as { aliasname?: string } | undefined)?.aliasname ?? range.relname);
+}
+
+function columnNames(node: Node): string[] | undefined {
+  const { fields } = (node.ColumnRef ?? {}) as { fields?: Node[] };
+  return fields?.map((field) => (field.String as { sval?: string } | undefined)?.sval ?? '*');
+}
+
+function operatorOf(expression: Node): string {
+  return list(expression.name).map((name) => (name.String as { sval: string }).sval)[0] ?? '';
+}
+
+function functionName(call: Node): string {
+  return (list(call.funcname).at(-1)?.String as { sval: string } | undefined)?.sval ?? '';
+}
+
+/** A parameter, with a cast or without. */
+function isGiven(node: Node): boolean {
+  const [kind, value] = kindOf(node);
+  return kind === 'ParamRef' || (kind === 'TypeCast' && isGiven(value.arg as Node));
+}
+
+function isUnstable(node: unknown): boolean {
+  return (
+    find(node, 'SQLValueFunction').length > 0 ||
+    find(node, 'FuncCall').some((call) => UNSTABLE.test(functionName(call as Node)))
+  );
+}
+
+/** Every value below `node` that stands under the key. */
+function find(node: unknown, key: string): unknown[] {
+  return [...kindsIn(node)].filter(([kind]) => kind === key).map(([, value]) => value);
+}
+
+function* kindsIn(node: unknown): Generator<[string, Node]> {
+  if (typeof node !== 'object' || node === null) return;
+  for (const [key, value] of Object.entries(node)) {
+    if (typeof value !== 'object' || value === null) continue;
+    yield [key, value as Node];
+    yield* kindsIn(value);
+  }
+}
+
+/** The subqueries of a statement, but not those inside them, nor its common table expressions. */
+function* subqueriesIn(node: unknown): Generator<Node> {
+  if (typeof node !== 'object' || node === null) return;
+  for (const [key, value] of Object.entries(node)) {
+    if (key === 'withClause') continue;
+    if (key === 'SelectStmt') yield { SelectStmt: value };
+    else yield* subqueriesIn(value);
+  }
+}

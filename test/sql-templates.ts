@@ -1,0 +1,85 @@
+// The sql`…` templates of the sources, found by reading the text: for matching them with statements that were run.
+import { globSync, readFileSync } from 'node:fs';
+import { relative } from 'node:path';
+
+export interface SqlTemplate {
+  /** `file:line`. */
+  place: string;
+  /** What stands between the interpolations. */
+  pieces: string[];
+  /** Whether it begins as a statement does, rather than being a part of one. */
+  isStatement: boolean;
+}
+
+const STATEMENT = /^[\s(]*(select|insert|update|delete|with|lock|set|listen|show|merge|truncate)\b/i;
+
+export function sqlTemplates(root: string): SqlTemplate[] {
+  return globSync('packages/server/src/**/*.ts', { cwd: root })
+    .filter((file) => !file.endsWith('.test.ts'))
+    .toSorted()
+    .flatMap((file) => templatesIn(readFileSync(`${root}/${file}`, 'utf8'), relative('', file)));
+}
+
+export function templatesIn(text: string, file: string): SqlTemplate[] {
+  return [...text.matchAll(/(?<![\w.])sql`/g)].map(({ index }) => {
+    const pieces = readTemplate(text, index + 'sql`'.length).pieces;
+    const line = text.slice(0, index).split('\n').length;
+    return { place: `${file}:${line}`, pieces, isStatement: STATEMENT.test(pieces[0]!) };
+  });
+}
+
+/** From after the opening backtick to after the closing one. */
+function readTemplate(text: string, start: number): { pieces: string[]; end: number } {
+  const pieces: string[] = [];
+  let piece = '';
+  for (let at = start; ; ) {
+    if (text[at] === '`') return { pieces: [...pieces, piece], end: at + 1 };
+    if (text[at] === undefined) throw new Error('A template that does not end');
+    if (text.startsWith('${', at)) {
+      pieces.push(piece);
+      piece = '';
+      at = endOfExpression(text, at + 2);
+    } else {
+      if (text[at] === '\\') at += 1;
+      piece += text[at];
+      at += 1;
+    }
+  }
+}
+
+/** After the brace that closes an interpolation; strings and templates in it may hold braces. */
+function endOfExpression(text: string, start: number): number {
+  let depth = 1;
+  for (let at = start; ; ) {
+    const character = text[at];
+    if (character === undefined) throw new Error('An interpolation that does not end');
+    if (character === '`') {
+      at = readTemplate(text, at + 1).end;
+      continue;
+    }
+    if (character === "'" || character === '"') {
+      at += 1;
+      while (text[at] !== character) at += text[at] === '\\' ? 2 : 1;
+    }
+    if (character === '{') depth += 1;
+    if (character === '}') depth -= 1;
+    at += 1;
+    if (depth === 0) return at;
+  }
+}
+
+// What is shorter begins too many statements that have nothing to do with it.
+const LEAST_BEGINNING = 40;
+
+/** Whether the statement can have come from the template: whole or begun by it, where that begins one, else holding it. */
+export function cameFrom(statement: string, { pieces, isStatement }: SqlTemplate): boolean {
+  if (isStatement && pieces.join('').length < LEAST_BEGINNING && !statement.endsWith(pieces.at(-1)!)) return false;
+  if (isStatement && pieces.length === 1 && pieces[0]!.length < LEAST_BEGINNING) return statement === pieces[0];
+  let at = 0;
+  for (const [index, piece] of pieces.entries()) {
+    const found = statement.indexOf(piece, at);
+    if (found < 0 || (index === 0 && isStatement && found !== 0)) return false;
+    at = found + piece.length;
+  }
+  return true;
+}
