@@ -1,7 +1,6 @@
 // The transcript: what the model was told and what it answered, in the order of (turn, position).
 import type { Content, Message, MessagePart } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
-import type { Queryable } from '../db/db.ts';
 import { formatId } from '../lib/ids.ts';
 
 export interface TranscriptEntry {
@@ -24,12 +23,6 @@ export function insertEntry(owner: { organizationId: string; sessionId: string }
     insert into messages (organization_id, session_id, turn, position, message_id, role, content, created_at)
     values (${owner.organizationId}, ${owner.sessionId}, ${entry.turn}, ${entry.position}, ${entry.messageId},
       ${entry.role}, ${JSON.stringify(entry.content)}, ${entry.createdAt})`;
-}
-
-export function readTranscript(db: Queryable, organizationId: string, sessionId: string): Promise<TranscriptEntry[]> {
-  return db.query<TranscriptEntry>(sql`
-    select turn, position, message_id as "messageId", role, content, created_at as "createdAt" from messages
-    where organization_id = ${organizationId} and session_id = ${sessionId} order by turn, position`);
 }
 
 export function viewEntry(entry: Omit<TranscriptEntry, 'turn' | 'position'> & { turn: number | null }): Message {
