@@ -1,0 +1,57 @@
+// A tool that your own program runs: the Agent asks for it, the Session waits, you post the result.
+//
+//   SIGNALBOX_API_KEY=sbk_… node examples/client-tool.ts
+import { Signalbox } from '@signalbox/client';
+
+const client = new Signalbox({
+  apiKey: process.env.SIGNALBOX_API_KEY ?? '',
+  baseUrl: process.env.SIGNALBOX_URL ?? 'http://127.0.0.1:4500',
+});
+
+const stock: Record<string, number> = { apples: 12, pears: 0 };
+
+const agent = await client.agents.create({
+  name: 'Storekeeper',
+  model: {
+    provider: 'scripted',
+    model: 'storekeeper',
+    settings: {
+      script: [
+        { text: 'I will look.', toolCalls: [{ name: 'count_stock', input: { article: '{{input}}' } }] },
+        { text: 'In stock: {{lastToolResult}}' },
+      ],
+    },
+  },
+  tools: [
+    {
+      type: 'client',
+      name: 'count_stock',
+      description: 'Says how many of an article are in stock.',
+      inputSchema: { type: 'object', properties: { article: { type: 'string' } }, required: ['article'] },
+    },
+  ],
+});
+
+const { sessionId } = await client.sessions.open({
+  agentId: agent.agentId,
+  environment: 'production',
+  input: 'apples',
+  closeOnIdle: true,
+});
+
+for await (const { chunks } of client.sessions.stream(sessionId)) {
+  for (const chunk of chunks) {
+    if (chunk.type === 'message.chunk') process.stdout.write(chunk.delta);
+    if (chunk.type === 'tool.call') {
+      // Seen again after a restart of this program, the same result may be sent again: it changes nothing.
+      const { toolCallId, input } = chunk;
+      const count = stock[(input as { article: string }).article];
+      await client.sessions.sendToolResult(
+        sessionId,
+        count === undefined ? { toolCallId, error: 'There is no such article.' } : { toolCallId, output: count },
+      );
+      process.stdout.write('\n');
+    }
+  }
+}
+process.stdout.write('\n');

@@ -1,0 +1,72 @@
+// The demo: `npm run demo`, and `npm run demo -- --help` for what it takes.
+//
+// It needs nothing but this repository. Everything it asks of the service goes through the TypeScript client; read
+// setting.ts and story.ts for how.
+import { help, type Options, readOptions, UsageError } from './options.ts';
+import { startDemoService } from './service.ts';
+import { prepare, takeAway } from './setting.ts';
+import { openShop } from './shop.ts';
+import { tell } from './story.ts';
+import { heading, line, row, styled } from './terminal.ts';
+
+// Ctrl-C reaches every process of the terminal, and npm passes it on to its child once more.
+const SAME_INTERRUPT_MS = 500;
+
+class Interrupted extends Error {}
+
+/** Runs the demo and takes away what it made, however it ends. */
+async function run(options: Options, interrupt: AbortController): Promise<void> {
+  const { signal } = interrupt;
+  const undo: (() => Promise<unknown>)[] = [];
+  try {
+    heading('Signalbox demo');
+    const shop = await openShop();
+    undo.push(() => shop.close());
+    const service = options.service ?? (await startOwn(shop.url, options, undo));
+    row('service', options.service ? service.url : `${service.url}, with a PostgreSQL of its own`);
+    signal.throwIfAborted();
+    const setting = await prepare(service.url, service.apiKey, shop, options, undo);
+    const onInterrupt = () => interrupt.abort(new Interrupted());
+    const { status, error } = await tell(setting, shop, { decision: options.decision, signal, onInterrupt }, undo);
+    if (status !== 'completed')
+      throw new Error(`The Session ended as ${status}: ${error?.message ?? 'no reason given'}`);
+  } finally {
+    await takeAway(undo);
+  }
+  line(`\n${styled('green', 'Done.')} What the demo made is taken away again.\n`);
+}
+
+async function startOwn(shopUrl: string, { model }: Options, undo: (() => Promise<unknown>)[]) {
+  const reachable = [shopUrl, ...(model ? [model.baseUrl] : [])].map((url) => new URL(url).host);
+  const service = await startDemoService(reachable);
+  undo.push(() => service.stop());
+  return service;
+}
+
+function untilInterrupted(): AbortController {
+  const interrupt = new AbortController();
+  let first: number | undefined;
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(name, () => {
+      const now = performance.now();
+      first ??= now;
+      if (now - first > SAME_INTERRUPT_MS) process.exit(130);
+      interrupt.abort(new Interrupted());
+    });
+  }
+  return interrupt;
+}
+
+try {
+  const options = readOptions(process.argv.slice(2), process.env);
+  if (options === 'help') process.stdout.write(help);
+  else await run(options, untilInterrupted());
+} catch (error) {
+  if (error instanceof Interrupted) {
+    line('\nStopped. What the demo made is taken away again.');
+    process.exitCode = 130;
+  } else {
+    process.stderr.write(`\ndemo: ${(error as Error).message}\n`);
+    process.exitCode = error instanceof UsageError ? 2 : 1;
+  }
+}

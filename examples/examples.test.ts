@@ -1,0 +1,55 @@
+// The programs of this folder do what they say, run as people run them.
+import { afterEach, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestService } from '../packages/server/test/support/service.ts';
+import { type Running, runProgram } from './run-program.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+let running: Running | undefined;
+afterEach(() => running?.process.kill());
+
+const access = () => ({ SIGNALBOX_URL: service.url, SIGNALBOX_API_KEY: service.adminKey });
+
+test('quickstart streams what the Agent says and ends with the Session', async () => {
+  running = runProgram('quickstart.ts', [], access());
+  expect(await running.ended).toBe(0);
+  expect(running.printed).toBe('\n[running]\nYou said: Hello, Signalbox\n[completed]\n');
+});
+
+test('client-tool answers the call that the Session waits for', async () => {
+  running = runProgram('client-tool.ts', [], access());
+  expect(await running.ended).toBe(0);
+  expect(running.printed).toBe('I will look.\nIn stock: 12\n');
+});
+
+test('receiver prints what the service sends it, and refuses what it did not sign', async () => {
+  const { client } = service;
+  await client.environments.create({ name: 'receiving' });
+  const url = 'http://127.0.0.1:1/';
+  const { signingSecret } = await client.webhookSubscriptions.create({ environment: 'receiving', url });
+  running = runProgram('receiver.ts', [], { SIGNALBOX_SIGNING_SECRET: signingSecret!, PORT: '0' });
+  await running.until('receiving at ');
+  const [, address = ''] = /receiving at (\S+)\n/.exec(running.printed) ?? [];
+
+  const forged = await fetch(address, { method: 'POST', body: '{}' });
+  expect(forged.status).toBe(401);
+
+  await client.webhookSubscriptions.update('receiving', { url: address });
+  const agent = await client.agents.create({ name: 'Echo', model: 'scripted/echo' });
+  const { sessionId } = await client.sessions.open({
+    agentId: agent.agentId,
+    environment: 'receiving',
+    input: 'Hello',
+    closeOnIdle: true,
+  });
+  await running.until(`${sessionId} start → `);
+  const { cursor } = await endOf(sessionId);
+  await running.until(`→ ${cursor}: `);
+});
+
+async function endOf(sessionId: string) {
+  for await (const _ of service.client.sessions.stream(sessionId));
+  return await service.client.sessions.get(sessionId);
+}
