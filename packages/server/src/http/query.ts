@@ -2,21 +2,29 @@
 // which no schema of ours takes: the refusal names it.
 import { parse } from 'node:querystring';
 
+/** Never throws, whatever the text: it is called where nobody would answer the request for it. */
 export function parseQuery(text: string): Record<string, unknown> {
   const query: Record<string, unknown> = {};
+  const maps = new Map<string, Record<string, unknown>>();
   for (const [name, value] of Object.entries(parse(text))) {
     const [, outer, inner] = /^(\w+)\[([^\]]*)\]$/.exec(name) ?? [];
     if (outer === undefined) {
-      define(query, name, value);
+      add(query, name, value);
     } else {
-      if (!Object.hasOwn(query, outer)) define(query, outer, {});
-      define(query[outer] as Record<string, unknown>, inner!, value);
+      const known = maps.get(outer);
+      const map = known ?? {};
+      add(map, inner!, value);
+      if (!known) {
+        maps.set(outer, map);
+        add(query, outer, map);
+      }
     }
   }
   return query;
 }
 
 /** As an own property, whatever its name: an assignment to `__proto__` would be none. */
-function define(target: Record<string, unknown>, name: string, value: unknown): void {
-  Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true });
+function add(target: Record<string, unknown>, name: string, value: unknown): void {
+  const both = Object.hasOwn(target, name) ? [target[name], value] : value;
+  Object.defineProperty(target, name, { value: both, enumerable: true, configurable: true, writable: true });
 }
