@@ -73,11 +73,16 @@ const LEAST_BEGINNING = 40;
 
 /** Whether the statement can have come from the template: whole or begun by it, where that begins one, else holding it. */
 export function cameFrom(statement: string, { pieces, isStatement }: SqlTemplate): boolean {
-  if (isStatement && pieces.join('').length < LEAST_BEGINNING && !statement.endsWith(pieces.at(-1)!)) return false;
-  if (isStatement && pieces.length === 1 && pieces[0]!.length < LEAST_BEGINNING) return statement === pieces[0];
+  // One that is made of another begins with the white space of both.
+  const [first = '', ...rest] = pieces.with(0, pieces[0]!.trimStart());
+  const text = statement.trimStart();
+  if (isStatement && pieces.join('').length < LEAST_BEGINNING) {
+    if (rest.length === 0) return text === first;
+    if (!text.endsWith(rest.at(-1)!)) return false;
+  }
   let at = 0;
-  for (const [index, piece] of pieces.entries()) {
-    const found = statement.indexOf(piece, at);
+  for (const [index, piece] of [first, ...rest].entries()) {
+    const found = text.indexOf(piece, at);
     if (found < 0 || (index === 0 && isStatement && found !== 0)) return false;
     at = found + piece.length;
   }

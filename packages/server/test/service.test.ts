@@ -1,5 +1,7 @@
 // The service as a whole, in one process: what starting and stopping it promises.
+import { once } from 'node:events';
 import * as fs from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
@@ -7,6 +9,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readConfig } from '../src/config.ts';
 import { createKeyOnHost, OperatorError } from '../src/operator.ts';
 import { createOrganization } from '../src/organizations/organizations.ts';
+import { forgetOtherNodes } from '../src/runtime/lease.ts';
 import { createManualClock } from './support/manual-clock.ts';
 import { createTestDatabase } from './support/postgres.ts';
 import { startTestService, watchSecret } from './support/service.ts';
@@ -167,5 +170,45 @@ test('keys create on a database that no service has set up says so', async () =>
   const database = await createTestDatabase({ empty: true });
   const config = readConfig({}, { DATABASE_URL: database.url });
   await expect(createKeyOnHost(config, { name: 'a', permission: 'read' })).rejects.toThrow('Start the service once');
+  await database.drop();
+});
+
+test('a node that has the database to itself takes over what a dead one held, without waiting for its lease', async () => {
+  const { db } = await startTestService({ config: { roles: new Set(['api']) } });
+  await db.execute(
+    sql`insert into workers (worker_id, lease_expires_at) values (gen_random_uuid(), now() + interval '1 hour')`,
+  );
+  await forgetOtherNodes(db);
+  expect(await db.query(sql`select from workers`)).toEqual([]);
+});
+
+test('each role runs on a node of its own: one answers, one thinks, one sends', async () => {
+  const database = await createTestDatabase();
+  const node = (role: 'api' | 'runtime' | 'delivery') =>
+    startTestService({ database, config: { roles: new Set([role]) } });
+  const [api, runtime, delivery] = await Promise.all([node('api'), node('runtime'), node('delivery')]);
+  expect([runtime.url, delivery.url]).toEqual(['', '']);
+  const received = Promise.withResolvers<void>();
+  const receiver = createServer((request, response) => {
+    request.resume().on('end', () => response.end('{}'));
+    received.resolve();
+  }).listen(0, '127.0.0.1');
+  await once(receiver, 'listening');
+  const { port } = receiver.address() as { port: number };
+  await api.client.webhookSubscriptions.create({ environment: 'production', url: `http://127.0.0.1:${port}/` });
+  const model = { provider: 'scripted' as const, model: 'test', settings: { script: [{ text: 'hello' }] } };
+  const { agentId } = await api.client.agents.create({ name: 'a', model });
+  const { sessionId } = await api.client.sessions.open({
+    agentId,
+    environment: 'production',
+    input: 'go',
+    closeOnIdle: true,
+  });
+  const types: string[] = [];
+  for await (const { chunks } of api.client.sessions.stream(sessionId)) types.push(...chunks.map(({ type }) => type));
+  expect(types).toContain('message.chunk');
+  await received.promise;
+  for (const one of [delivery, runtime, api]) await one.stop();
+  receiver.close();
   await database.drop();
 });

@@ -15,7 +15,7 @@ import { createKeyOnHost } from '../../src/operator.ts';
 import { createTestDatabase, type TestDatabase } from './postgres.ts';
 
 export interface TestService {
-  /** Without `/api/v1`. */
+  /** Without `/api/v1`; empty on a node without the role `api`. */
   readonly url: string;
   /** With the admin key. */
   readonly client: Signalbox;
@@ -84,7 +84,8 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   const adminKey = apiKey.secret;
   watchSecret(adminKey);
   const db = createDb({ url: database.url, max: 2 });
-  const clientWith = (key: string) => new Signalbox({ apiKey: key, baseUrl: url, fetch: watchedFetch });
+  const clientWith = (key: string) =>
+    new Signalbox({ apiKey: key, baseUrl: url || 'http://127.0.0.1:1', fetch: watchedFetch });
   let stopped: Promise<void> | undefined;
 
   async function stop(): Promise<void> {
