@@ -1,0 +1,27 @@
+// `npm run bench` runs every benchmark, `npm run bench -- NAME …` some. Speed is no test: it fails only where something broke.
+import { writeFile } from 'node:fs/promises';
+import { apiRead } from './api-read.ts';
+import { append } from './append.ts';
+import { firstToken } from './first-token.ts';
+import { sessions } from './sessions.ts';
+import { formatTable, type Row } from './table.ts';
+import { webhooks } from './webhooks.ts';
+
+const benchmarks = [apiRead, append, firstToken, sessions, webhooks];
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !benchmarks.some((benchmark) => benchmark.name === name));
+if (unknown.length > 0) {
+  console.error(`No benchmark ${unknown.join(', ')}. There are ${benchmarks.map(({ name }) => name).join(', ')}.`);
+  process.exit(1);
+}
+
+const rows: Row[] = [];
+for (const { name, run } of benchmarks) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue;
+  console.error(`${name} …`);
+  rows.push(...(await run()));
+}
+console.log(formatTable(rows));
+await writeFile(new URL('results.json', import.meta.url), `${JSON.stringify({ rows }, undefined, 2)}\n`);
+// Connections kept alive would hold the process.
+process.exit();

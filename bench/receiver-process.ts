@@ -1,0 +1,10 @@
+// A receiver of webhooks that reads what comes and answers at once.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+const server = createServer((request, response) => {
+  request.resume().once('end', () => response.writeHead(200).end());
+});
+process.once('SIGTERM', () => process.exit());
+process.once('disconnect', () => process.exit());
+server.listen(0, '127.0.0.1', () => process.send!(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`));

@@ -1,0 +1,56 @@
+// Sessions a second, from `POST /sessions` with input until their stream says `idle`, with a model that answers at once in 20
+// deltas. The limit: as many commits as the database does for as many clients, divided by the commits that one Session needs.
+import pg from 'pg';
+import { type Bench, type Benchmark, measurePairs, ratePerSecond, startBench } from './harness.ts';
+import { createScriptedAgent, createSessionClient, type SessionClient } from './session-client.ts';
+import { type Row, rowOf } from './table.ts';
+
+const AT_A_TIME = [10, 100];
+// As many connections as the service has.
+const MAX_CONNECTIONS = 20;
+const COUNTED_SESSIONS = 100;
+const IDLE = '"status":"idle"';
+
+export const sessions: Benchmark = {
+  name: 'sessions',
+  async run() {
+    const bench = await startBench();
+    const agentId = await createScriptedAgent(bench);
+    const database = new pg.Pool({ connectionString: bench.databaseUrl, max: MAX_CONNECTIONS });
+    await database.query('create table bench_rows (id bigint generated always as identity primary key, body text)');
+    const commits = await commitsOfOne(createSessionClient(bench, agentId, 1), database);
+    console.error(`  a Session commits ${commits.toFixed(1)} transactions`);
+
+    const rows: Row[] = [];
+    for (const atATime of AT_A_TIME) rows.push(await measure(bench, agentId, database, atATime, commits));
+    await database.end();
+    await bench.stop();
+    return rows;
+  },
+};
+
+async function measure(bench: Bench, agentId: string, database: pg.Pool, atATime: number, commits: number) {
+  const client = createSessionClient(bench, agentId, atATime);
+  const insert = { name: 'insert', text: 'insert into bench_rows (body) values ($1)', values: ['["Hello"]'] };
+  const pairs = await measurePairs(
+    () => ratePerSecond(atATime, () => client.openAndReadUntil(IDLE)),
+    async () => (await ratePerSecond(Math.min(atATime, MAX_CONNECTIONS), () => database.query(insert))) / commits,
+  );
+  const target = atATime === 100 ? '≥ 0.50, ≥ 300/s' : '≥ 0.50';
+  return rowOf({ name: `sessions, ${atATime} at a time`, unit: 'Sessions/s', target }, pairs);
+}
+
+/**
+ * Transactions that write, for one Session alone. PostgreSQL numbers those, at once and without gaps; its counter of commits
+ * lags behind by seconds and counts reads, which wait for no disk, as well.
+ */
+async function commitsOfOne(client: SessionClient, database: pg.Pool): Promise<number> {
+  const next = async () => {
+    const { rows } = await database.query('select pg_snapshot_xmax(pg_current_snapshot())::text as next');
+    return Number(rows[0].next);
+  };
+  await client.openAndReadUntil(IDLE);
+  const before = await next();
+  for (let at = 0; at < COUNTED_SESSIONS; at += 1) await client.openAndReadUntil(IDLE);
+  return ((await next()) - before) / COUNTED_SESSIONS;
+}

@@ -1,0 +1,60 @@
+// What a benchmark found, as a line of a table for people and as JSON for programs.
+
+/** One line of the table. Only `ratio` says something that holds on another machine. */
+export interface Row {
+  name: string;
+  unit: string;
+  /** Medians over the pairs. */
+  ours: number;
+  limit: number;
+  /** Of `ours` to the limit measured next to it, over the pairs. */
+  ratio: { median: number; min: number; max: number };
+  /** As docs/performance.md explains it. */
+  target: string;
+}
+
+/** `pairs` are what was measured one after the other: ours, then the limit. */
+export function rowOf(
+  head: Pick<Row, 'name' | 'unit' | 'target'>,
+  pairs: readonly { ours: number; limit: number }[],
+): Row {
+  const ratios = pairs.map(({ ours, limit }) => ours / limit);
+  return {
+    ...head,
+    ours: quantile(
+      pairs.map(({ ours }) => ours),
+      0.5,
+    ),
+    limit: quantile(
+      pairs.map(({ limit }) => limit),
+      0.5,
+    ),
+    ratio: { median: quantile(ratios, 0.5), min: Math.min(...ratios), max: Math.max(...ratios) },
+  };
+}
+
+/** The smallest of the values that this share of them does not exceed. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.max(Math.ceil(sorted.length * share) - 1, 0)] ?? Number.NaN;
+}
+
+/** In the form of Markdown, which is also readable in a terminal. */
+export function formatTable(rows: readonly Row[]): string {
+  const cells = rows.map(({ name, unit, ours, limit, ratio, target }) => [
+    name,
+    `${formatNumber(ours)} ${unit}`,
+    `${formatNumber(limit)} ${unit}`,
+    `${ratio.median.toFixed(2)} (${ratio.min.toFixed(2)}–${ratio.max.toFixed(2)})`,
+    target,
+  ]);
+  const table = [['name', 'ours', 'limit', 'ratio', 'target'], ...cells];
+  const widths = table[0]!.map((_, column) => Math.max(...table.map((line) => line[column]!.length)));
+  const [head, ...body] = table.map((line) => `| ${line.map((cell, at) => cell.padEnd(widths[at]!)).join(' | ')} |`);
+  const rule = `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`;
+  return [head, rule, ...body].join('\n');
+}
+
+function formatNumber(value: number): string {
+  return value >= 100 ? Math.round(value).toLocaleString('en') : value.toFixed(value >= 10 ? 1 : 2);
+}
