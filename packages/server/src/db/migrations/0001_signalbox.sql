@@ -3,6 +3,9 @@
 -- `organization_id` leads every key and stands in every statement: an organization is the unit of tenancy and, on a
 -- sharded database, of placement. Ids are UUIDv7 and sort by time, so lists page by primary key.
 --
+-- JSON that people wrote or read is kept as `json`, as they wrote it: jsonb would give fields another order, and an approval
+-- is read by a person. What is only looked into is jsonb.
+--
 -- Who writes what:
 --   sessions, segments, messages, operations   one writer at a time for a Session, fenced by sessions.epoch
 --   session_inbox                              API calls, while a worker holds the Session
@@ -22,7 +25,7 @@ create table api_keys (
   name text not null,
   permission text not null check (permission in ('read', 'write', 'admin')),
   expires_at timestamptz,
-  metadata jsonb not null,
+  metadata json not null,
   secret_hash bytea not null,
   secret_preview text not null,
   last_used_at timestamptz,
@@ -94,7 +97,7 @@ create table agent_versions (
   organization_id uuid not null,
   agent_id uuid not null,
   version integer not null,
-  definition jsonb not null,
+  definition json not null,
   created_at timestamptz not null,
   primary key (organization_id, agent_id, version),
   foreign key (organization_id, agent_id) references agents
@@ -112,7 +115,7 @@ create table sessions (
   agent_version integer,
   environment text not null,
   status text not null check (status in ('idle', 'running', 'waiting', 'completed', 'failed', 'cancelled')),
-  waiting_for jsonb,
+  waiting_for json,
   stop_reason text,
   turn integer not null default 0,
   next_seq bigint not null default 1,
@@ -125,9 +128,9 @@ create table sessions (
   inbox integer not null default 0,
   closing boolean not null default false,
   close_on_idle boolean not null,
-  budget jsonb,
-  error jsonb,
-  metadata jsonb not null,
+  budget json,
+  error json,
+  metadata json not null,
   input_tokens bigint not null default 0,
   output_tokens bigint not null default 0,
   cached_tokens bigint not null default 0,
@@ -174,7 +177,7 @@ create table session_inbox (
   session_id uuid not null,
   inbox_id uuid not null,
   kind text not null check (kind in ('message', 'approval', 'tool_result')),
-  body jsonb not null,
+  body json not null,
   created_at timestamptz not null,
   primary key (organization_id, session_id, inbox_id),
   foreign key (organization_id, session_id) references sessions on delete cascade
@@ -188,7 +191,7 @@ create table messages (
   position integer not null,
   message_id uuid not null,
   role text not null check (role in ('user', 'assistant', 'tool')),
-  content jsonb not null,
+  content json not null,
   created_at timestamptz not null,
   primary key (organization_id, session_id, turn, position),
   foreign key (organization_id, session_id) references sessions on delete cascade
@@ -209,10 +212,10 @@ create table operations (
     'succeeded', 'failed', 'denied', 'cancelled', 'unknown'
   )),
   tool text,
-  input jsonb,
-  output jsonb,
+  input json,
+  output json,
   error text,
-  usage jsonb,
+  usage json,
   -- For a model call: the first seq that text of it may have.
   from_seq bigint,
   created_at timestamptz not null,
@@ -230,10 +233,10 @@ create table approvals (
   agent_id uuid not null,
   environment text not null,
   name text not null,
-  input jsonb,
+  input json,
   status text not null check (status in ('pending', 'approved', 'denied', 'expired', 'cancelled')),
   reason text,
-  resolved_by jsonb,
+  resolved_by json,
   requested_at timestamptz not null,
   resolved_at timestamptz,
   expires_at timestamptz,
