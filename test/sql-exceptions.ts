@@ -12,7 +12,7 @@ export const exceptions: Exception[] = [
     reason: 'a worker looks for those that died holding Sessions',
   },
   {
-    like: /^select session_id as "sessionId", epoch, inbox from sessions where worker_id = \$1$/,
+    like: /^select organization_id as "organizationId", session_id as "sessionId", epoch, inbox from sessions where worker_id = \$1$/,
     reason: 'a worker looks at the Sessions that it holds',
   },
   {

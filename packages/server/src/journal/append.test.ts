@@ -1,4 +1,4 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestPlatform, type TestPlatform } from '../../test/support/platform.ts';
 import { createAgent } from '../agents/agents.ts';
@@ -262,3 +262,27 @@ test('fencing holds under claims that come at any moment', { timeout: 120_000 },
 async function until(condition: () => Promise<boolean>): Promise<void> {
   while (!(await condition())) await new Promise<void>((resolve) => setImmediate(resolve));
 }
+
+test('a commit that comes through after its connection was given up is not written again, whatever was said since', async () => {
+  const head = await newHead();
+  let late: (() => Promise<unknown>) | undefined;
+  const db: Db = {
+    ...node.platform.db,
+    async batch<Row>(statements: readonly Sql[]) {
+      if (late) return late().then(() => node.platform.db.batch<Row>(statements));
+      late = async () => {
+        late = async () => {};
+        await node.platform.db.batch(statements);
+      };
+      // Said while the outcome is not known.
+      await appender.append(head, 'b');
+      throw new Error('Connection terminated');
+    },
+  };
+  const appender = createAppender({ ...node.platform, db });
+  await appender.append(head, 'a');
+  await expect.poll(() => head.nextSeq).toBe(4);
+  await settled(appender);
+  expect(await textOf(head)).toEqual(['a', 'b']);
+  await expectGapFree(head);
+});

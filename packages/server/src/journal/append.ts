@@ -123,6 +123,7 @@ export interface Appender {
 
 // Long enough to gather the tokens of many Sessions in one commit, short enough for nobody to see.
 const GATHER_MS = 10;
+const RETRY_MS = 100;
 // One Session may be this far ahead of the database before its model is held up.
 const MAX_PENDING_DELTAS = 2_000;
 // Organizations in one statement: past this the planner no longer looks each of them up by the index.
@@ -143,16 +144,17 @@ export function createAppender(platform: Pick<Platform, 'db' | 'live' | 'wake' |
   let urgent = false;
 
   function schedule(): void {
-    if (flushing) return;
-    if (urgent) {
+    if (urgent && !flushing) {
       if (timer) clearTimeout(timer);
       timer = undefined;
       // At the end of this turn of the event loop, so that what arrives with it goes along.
       flushing = new Promise<void>((resolve) => setImmediate(resolve)).then(flush);
     } else {
+      // The time passes also while a flush is under way: what came during a slow one has been gathered when that ends.
       timer ??= setTimeout(() => {
         timer = undefined;
-        flushing ??= flush();
+        if (flushing) urgent = true;
+        else flushing = flush();
       }, GATHER_MS);
     }
   }
@@ -181,15 +183,19 @@ export function createAppender(platform: Pick<Platform, 'db' | 'live' | 'wake' |
     if (batches.length === 0) return;
     const now = clock.now();
     const written = new Set<string>();
+    let failed = false;
     try {
       const statements = groupByOrganization(batches).map((group) => appendStatement(group, now));
       for (const { sessionId } of (await db.batch<{ sessionId: string }>(statements)).flat()) written.add(sessionId);
     } catch (error) {
+      failed = true;
       log.warn({ err: error, sessions: batches.length }, 'append failed; what was not written is written again');
     }
     const missed = batches.filter(({ head }) => !written.has(head.sessionId));
     for (const batch of batches) if (written.has(batch.head.sessionId)) advance(batch, now);
     if (missed.length > 0) await readAgain(missed, now);
+    // A full disk is not emptier in a moment.
+    if (failed) await clock.sleep(RETRY_MS);
   }
 
   function advance({ head, deltas }: Batch, now: Date): void {
@@ -219,21 +225,21 @@ export function createAppender(platform: Pick<Platform, 'db' | 'live' | 'wake' |
           and session_id = any(${missed.map(({ head }) => head.sessionId)}::uuid[])`);
     } catch {
       for (const batch of missed) putBack(batch);
-      await clock.sleep(GATHER_MS * 10);
       return;
     }
     const found = new Map(rows.map((row) => [row.sessionId, row]));
     for (const batch of missed) {
       const { head, deltas } = batch;
       const row = found.get(head.sessionId);
-      if (!row || row.epoch !== head.epoch || row.turn !== head.turn) {
+      if (!row || row.epoch !== head.epoch || row.turn !== head.turn || row.nextSeq > head.nextSeq + deltas.length) {
         dirty.delete(head);
         head.onFenced();
-      } else if (row.nextSeq === head.nextSeq + deltas.length) {
-        advance(batch, now);
-      } else {
-        putBack(batch);
+        continue;
       }
+      // A commit whose answer was lost can come through later than its text was put back: then more stands behind it.
+      const count = row.nextSeq - head.nextSeq;
+      if (count > 0) advance({ head, deltas: deltas.slice(0, count) }, now);
+      if (count < deltas.length) putBack({ head, deltas: deltas.slice(count) });
     }
   }
 

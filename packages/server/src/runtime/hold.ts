@@ -97,11 +97,13 @@ export function createHold(row: SessionRow, platform: Platform, appender: Append
     came = Promise.withResolvers();
     const [entries, [current]] = await Promise.all([
       readInbox(db, organizationId, sessionId),
-      db.query<{ closing: boolean; epoch: number }>(sql`
-        select closing, epoch from sessions
+      db.query<{ closing: boolean; epoch: number; turn: number; nextSeq: number }>(sql`
+        select closing, epoch, turn, next_seq as "nextSeq" from sessions
         where organization_id = ${organizationId} and session_id = ${sessionId}`),
     ]);
-    if (current?.epoch !== head.epoch) throw new Fenced();
+    // The journal may also have moved on under this very epoch: a commit came through whose answer was lost.
+    if (current?.epoch !== head.epoch || current.turn !== head.turn || current.nextSeq !== head.nextSeq)
+      throw new Fenced();
     row.closing = current.closing;
     const shown = entries.filter(({ kind }) => kind !== 'message');
     if (shown.length > 0) {

@@ -48,6 +48,13 @@ const RELEASE_RETRY_MS = 500;
 // How long a model or tool has to hear that it is to stop.
 const UNHEARD_MS = 2_000;
 
+/** A Session that may be claimed as long as it has this epoch. */
+interface Candidate {
+  organizationId: string;
+  sessionId: string;
+  epoch: number;
+}
+
 /** The worker stops; another goes on. */
 class HandedOver extends Error {
   override readonly name = 'HandedOver';
@@ -68,6 +75,8 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
   let wanted = false;
   /** Workers that Sessions still name and whose lease has run out or is gone. */
   let deadKnown: string[] = [];
+  /** Sessions that name this worker and that nobody here drives: the answer to their claim was lost, or their drive's head. */
+  let strays: Candidate[] = [];
 
   // ── Claiming ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -87,13 +96,15 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
     wanted = false;
     try {
       while (!stopping.signal.aborted && held.size < MAX_HELD) {
-        const candidates = await db.query<{ organizationId: string; sessionId: string; epoch: number }>(sql`
+        const found = await db.query<Candidate>(sql`
           (select organization_id as "organizationId", session_id as "sessionId", epoch from sessions
            where status = 'running' and worker_id is null and runnable_at <= ${clock.now()}
            order by runnable_at limit ${CLAIM_BATCH})
           union all
           (select organization_id as "organizationId", session_id as "sessionId", epoch from sessions
            where worker_id = any(${deadKnown}::uuid[]) limit ${CLAIM_BATCH})`);
+        // Claims are made here alone and one after another, so that what is not held now is nobody's.
+        const candidates = [...found, ...strays.splice(0).filter(({ sessionId }) => !held.has(sessionId))];
         const groups = Map.groupBy(candidates, ({ organizationId }) => organizationId);
         for (const [organizationId, group] of groups) {
           const claims = await claim(organizationId, group);
@@ -102,17 +113,14 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
           if (claims.length < group.length)
             void clock.sleep(LOCKED_RETRY_MS, stopping.signal).then(claimSoon, () => {});
         }
-        if (candidates.length < CLAIM_BATCH) return;
+        if (found.length < CLAIM_BATCH) return;
       }
     } catch (error) {
       log.warn({ err: error }, 'could not claim sessions; trying again');
     }
   }
 
-  async function claim(
-    organizationId: string,
-    candidates: readonly { sessionId: string; epoch: number }[],
-  ): Promise<Claimed[]> {
+  async function claim(organizationId: string, candidates: readonly Candidate[]): Promise<Claimed[]> {
     const rows = await db.query<SessionRow>(sql`
       update sessions s set epoch = s.epoch + 1, worker_id = ${workerId}
       where s.organization_id = ${organizationId} and s.session_id in (
@@ -120,7 +128,7 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
         join unnest(${candidates.map(({ sessionId }) => sessionId)}::uuid[], ${candidates.map(({ epoch }) => epoch)}::int[])
           as c(sid, epoch) on x.session_id = c.sid
         where x.organization_id = ${organizationId} and x.epoch = c.epoch and x.status = 'running'
-          and (x.worker_id is null or x.worker_id = any(${deadKnown}::uuid[]))
+          and (x.worker_id is null or x.worker_id = any(${[...deadKnown, workerId]}::uuid[]))
         order by x.session_id for no key update of x skip locked)
       returning ${sessionColumns}`);
     if (rows.length === 0) return [];
@@ -155,6 +163,7 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
     const { ask, run } = options;
     const one = createDrive(claimed, { platform, appender, definitionOf, ask, run });
     const { sessionId } = one.head;
+    held.get(sessionId)?.abort(new Fenced());
     held.set(sessionId, one);
     const done = one
       .run()
@@ -195,23 +204,25 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
   async function lookForDead(): Promise<void> {
     const rows = await db.query<{ workerId: string }>(sql`
       select distinct s.worker_id as "workerId" from sessions s
-      where s.worker_id is not null and not exists (
+      where s.worker_id is not null and s.worker_id <> ${workerId} and not exists (
         select 1 from workers w where w.worker_id = s.worker_id and w.lease_expires_at >= now())`);
     deadKnown = rows.map((row) => row.workerId);
     await db.execute(sql`delete from workers where lease_expires_at < now() - interval '1 day'`);
   }
 
-  /** What a lost wake-up would have said of the Sessions held here. */
+  /** What a lost wake-up would have said of the Sessions held here, and which of this worker's nobody holds. */
   async function lookAtHeld(): Promise<void> {
-    if (held.size === 0) return;
-    const rows = await db.query<{ sessionId: string; epoch: number; inbox: number }>(sql`
-      select session_id as "sessionId", epoch, inbox from sessions where worker_id = ${workerId}`);
+    const before = [...held.values()];
+    const rows = await db.query<Candidate & { inbox: number }>(sql`
+      select organization_id as "organizationId", session_id as "sessionId", epoch, inbox from sessions
+      where worker_id = ${workerId}`);
     const found = new Map(rows.map((row) => [row.sessionId, row]));
-    for (const [sessionId, { head, wake: tell, abort }] of held) {
-      const row = found.get(sessionId);
-      if (row && row.epoch > head.epoch) abort(new Fenced());
-      else if (row && row.inbox > 0) tell();
+    for (const { head, wake: tell, abort } of before) {
+      const row = found.get(head.sessionId);
+      if (row?.epoch !== head.epoch) abort(new Fenced());
+      else if (row.inbox > 0) tell();
     }
+    strays = rows.filter(({ sessionId }) => !held.has(sessionId));
   }
 
   async function every(ms: number, what: string, act: () => Promise<void>): Promise<void> {
