@@ -1,0 +1,36 @@
+// What the documentation points at is there, and the program it shows is the one that the tests run.
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const pages = globSync(['*.md', 'docs/**/*.md', 'packages/*/README.md'], { cwd: root }).toSorted();
+const read = (page: string) => readFileSync(join(root, page), 'utf8');
+
+test('every link to a file leads to one', () => {
+  const links = pages.flatMap((page) =>
+    [...read(page).matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, target = '']) => ({ page, target })),
+  );
+  expect(links.length).toBeGreaterThan(20);
+  expect(links.filter(({ page, target }) => !existsSync(join(root, dirname(page), target)))).toEqual([]);
+});
+
+test('every file that the documentation names by its path from the root is there', () => {
+  const names = ['README.md', 'CONTRIBUTING.md', 'docs/architecture.md'].flatMap((page) =>
+    [...read(page).matchAll(/`((?:packages|test|docs|examples)\/[\w./-]+)`/g)].map(([, name = '']) => name),
+  );
+  expect(names.length).toBeGreaterThan(10);
+  expect(names.filter((name) => !existsSync(join(root, name)))).toEqual([]);
+});
+
+test('the program in the README is examples/quickstart.ts', () => {
+  const program = read('examples/quickstart.ts');
+  const [, shown] = /```ts\n([\s\S]*?)```/.exec(read('README.md')) ?? [];
+  expect(shown).toBe(program.slice(program.indexOf('import')));
+});
+
+test('every decision is listed', () => {
+  const listed = [...read('docs/decisions/README.md').matchAll(/\]\((\d{4}-[\w-]+\.md)\)/g)].map(([, name]) => name);
+  expect(listed).toEqual(globSync('*.md', { cwd: join(root, 'docs/decisions'), exclude: ['README.md'] }).toSorted());
+});
