@@ -8,7 +8,7 @@
 //     postgres.log                  what the server says; never statements or values
 //
 // The lock on a data directory is an advisory lock in its database, held by a connection of the service for as long as
-// it runs. So the server knows who holds it, and it is free the moment its holder is gone, however it went.
+// it runs. So the server knows who holds it, and it is free as soon as its holder is gone, however it went.
 //
 // Starting is the same whatever was left behind. A server that still runs (the service was killed) is adopted if it was
 // started the way we would start it, else stopped; if none runs, one is started; then the lock is taken. PostgreSQL
@@ -70,6 +70,9 @@ const POLL_MS = 20;
 
 // A server that another service is starting can be seen a moment after ours was refused because of it.
 const MAX_REFUSALS = 50;
+
+// Three seconds: the lock of a service that was killed is free when the server has noticed, which a busy machine can delay.
+const MAX_LOCK_TRIES = 150;
 
 // Between attempts to bring back a server that crashed.
 const RESTART_DELAY_MS = 1_000;
@@ -243,8 +246,11 @@ class Embedded {
     client.on('error', () => {}); // The statement or the 'end' event tells.
     try {
       await client.connect();
-      const { rows } = await client.query('select pg_try_advisory_lock($1) as locked', [LOCK_KEY]);
-      if (rows[0].locked) return client;
+      for (let tries = 0; tries < MAX_LOCK_TRIES; tries += 1) {
+        const { rows } = await client.query('select pg_try_advisory_lock($1) as locked', [LOCK_KEY]);
+        if (rows[0].locked) return client;
+        await sleep(POLL_MS);
+      }
     } catch (error) {
       await client.end().catch(() => {});
       const { code = '' } = error as { code?: string };

@@ -47,20 +47,6 @@ export async function getDelivery(ctx: Context, input: Input<'getDelivery'>): Pr
   return { webhookDelivery: { ...view(row), attempts: row.attempts } };
 }
 
-/**
- * Ends the delivery of a Session that is about to be deleted. Run it in that transaction, before the Session's row goes:
- * the bytes kept for a retry are part of its data.
- */
-export function cancelDeliveryOf(organizationId: string, sessionId: string, now: Date): Sql {
-  return sql`
-    update webhook_deliveries d set status = 'cancelled', next_attempt_at = null, body = null, finished_at = ${now}
-    from sessions s
-    join webhook_subscriptions w on w.organization_id = ${organizationId} and w.environment = s.environment
-    where s.organization_id = ${organizationId} and s.session_id = ${sessionId}
-      and d.organization_id = ${organizationId} and d.webhook_subscription_id = w.webhook_subscription_id
-      and d.delivery_id = s.delivery_id and d.status = 'pending'`;
-}
-
 async function subscriptionOf(ctx: Context, environment: string): Promise<string> {
   const [row] = await ctx.db.query<{ webhookSubscriptionId: string }>(sql`
     select webhook_subscription_id as "webhookSubscriptionId" from webhook_subscriptions
