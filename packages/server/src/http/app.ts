@@ -32,6 +32,8 @@ const PREFIX = '/api/v1';
 const BODY_LIMIT_BYTES = 1024 * 1024;
 // Beside the parser's own limits; a request that dribbles in does not hold a socket for ever.
 const REQUEST_TIMEOUT_MS = 60_000;
+// How long the end waits for requests under way; after it, who still sends is cut off.
+const CLOSE_GRACE_MS = 5_000;
 
 export interface AppOptions {
   version: string;
@@ -82,8 +84,10 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     reply.header('X-Request-Id', request.id).header('Cache-Control', 'no-store');
     if (request.is404)
       throw new ApiError('not_found', `There is no ${request.method} ${pathOf(request.raw)}. See /docs.`);
-    if (closing) throw new ApiError('unavailable', 'The service is shutting down.', { retryAfterSeconds: 1 });
+    if (closing) throw shuttingDown();
   });
+  // A connection kept alive would be waited for.
+  app.addHook('onSend', async (_, reply) => void (closing && reply.header('Connection', 'close')));
   app.addHook('onResponse', async (request, reply) => logRequest(platform, request, reply));
   // Reached only past the hook above, which has answered already.
   app.setNotFoundHandler((request, reply) => sendProblem(reply, new ApiError('not_found', 'Not found.'), request.id));
@@ -144,6 +148,8 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
 
   async function stream(request: FastifyRequest, reply: FastifyReply, found: JournalStream | undefined) {
     if (!found) return reply.code(204).send();
+    // Begun now, nobody would end it.
+    if (closing) throw shuttingDown();
     reply.hijack();
     for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value as string);
     const end = () => reply.raw.destroy();
@@ -168,10 +174,20 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     async close() {
       closing = true;
       for (const end of streams) end();
+      const closed = new AbortController();
+      void platform.clock.sleep(CLOSE_GRACE_MS, closed.signal).then(
+        () => app.server.closeAllConnections(),
+        () => {},
+      );
       await app.close();
+      closed.abort();
       await authenticator.close();
     },
   };
+}
+
+function shuttingDown(): ApiError {
+  return new ApiError('unavailable', 'The service is shutting down.', { retryAfterSeconds: 1 });
 }
 
 /** A body is UTF-8 JSON or it is refused; an empty one is no body. */

@@ -18,6 +18,8 @@ export async function writeEvents(response: ServerResponse, stream: JournalStrea
   response.write(': connected\n\n');
   const gone = new AbortController();
   response.once('close', () => gone.abort());
+  // Gone while its cursor was looked up: 'close' comes once, and came.
+  if (response.destroyed) gone.abort();
   const heartbeat = setInterval(() => response.writableNeedDrain || response.write(': here\n\n'), HEARTBEAT_MS);
   try {
     for await (const { cursor, json } of stream.read(gone.signal)) {
