@@ -31,7 +31,17 @@ test('a message that quotes what was sent or received is left out, and so are th
   } catch (error) {
     syntaxError = error;
   }
-  for (const error of [quoting, syntaxError, 'hunter2', { secret: 'hunter2' }]) {
+  const dataError = Object.assign(new Error('invalid input syntax for type uuid: "hunter2"'), { code: '22P02' });
+  const lines = Object.assign(new Error('bad value:\n  at hunter2 it ends'), { name: 'AI_APICallError' });
+  for (const error of [
+    quoting,
+    dataError,
+    lines,
+    new Error('outer', { cause: dataError }),
+    syntaxError,
+    'hunter2',
+    { secret: 'hunter2' },
+  ]) {
     expect(logged(error).text).not.toContain('hunter2');
   }
 });

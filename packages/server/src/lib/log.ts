@@ -27,9 +27,11 @@ function errorForLog(error: unknown): object {
   return {
     type: error.name,
     ...(typeof code === 'string' && { code }),
-    message: SPEAKS_OF_VALUES.test(error.name) ? undefined : error.message,
+    message: SPEAKS_OF_VALUES.test(error.name) || SQL_DATA_ERROR.test(String(code)) ? undefined : error.message,
+    // The stack begins with the message, whose lines may look like the stack's own.
     at: error.stack
-      ?.split('\n')
+      ?.replace(error.message, '')
+      .split('\n')
       .filter((line) => /^\s+at /.test(line))
       .slice(0, 8)
       .map((line) => line.trim()),
@@ -39,3 +41,5 @@ function errorForLog(error: unknown): object {
 
 // Names of errors whose message quotes what was sent or received.
 const SPEAKS_OF_VALUES = /^(AI_|SyntaxError|TypeValidation)/;
+// PostgreSQL's codes for values that it could not take: `invalid input syntax for type uuid: "…"`.
+const SQL_DATA_ERROR = /^22[0-9A-Z]{3}$/;
