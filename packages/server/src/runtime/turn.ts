@@ -182,8 +182,9 @@ async function* runCalls(
         if (tool.type !== 'client') begin(call);
       }
     }
-    if (callsOf(state, step).every(isFinished)) return;
     if (underWay.size === 0) {
+      // Not sooner: a call that has ended is not stored before its end was yielded.
+      if (callsOf(state, step).every(isFinished)) return;
       yield { type: 'wait' };
     } else {
       const ended = await Promise.race([...underWay.values(), ports.inboxCame()]);

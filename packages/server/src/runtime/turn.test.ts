@@ -1,0 +1,46 @@
+// The turn machine alone: what it yields for given models and tools.
+import { expect, test } from 'vitest';
+import type { Definition } from '../agents/agents.ts';
+import { newModelCall } from '../sessions/operations.ts';
+import { runTurn, type TurnPorts, type TurnState } from './turn.ts';
+
+test('calls that end in the same instant each have their end, before the next step', async () => {
+  const tools = ['a', 'b', 'c'].map((name) => ({
+    type: 'http' as const,
+    name,
+    description: '',
+    inputSchema: { type: 'object' },
+    approval: 'never' as const,
+    request: { method: 'GET' as const, url: 'https://example.com/' },
+  }));
+  const state: TurnState = {
+    organizationId: 'o',
+    environment: 'production',
+    turn: 1,
+    definition: { tools, limits: { maxStepsPerTurn: 20 } } as unknown as Definition,
+    budget: null,
+    transcript: [],
+    operations: [newModelCall(1, 1, 1)],
+    steps: 0,
+    tokens: 0,
+    modelCalls: 0,
+  };
+  const ports: TurnPorts = {
+    async *ask() {
+      for (const { name } of tools) yield { type: 'toolCall', name, input: {} };
+      yield { type: 'finish', reason: 'toolCalls', usage: { inputTokens: 0, outputTokens: 0, cachedTokens: 0 } };
+    },
+    run: async () => ({ output: 'done' }),
+    sleep: async () => {},
+    random: () => 0,
+    inboxCame: () => new Promise(() => {}),
+  };
+
+  const ended: (string | null)[] = [];
+  for await (const event of runTurn(state, ports, new AbortController().signal)) {
+    if (event.type === 'callEnded') ended.push(event.call.tool);
+    if (event.type === 'stepEnded') break;
+  }
+
+  expect(ended.sort()).toEqual(['a', 'b', 'c']);
+});
