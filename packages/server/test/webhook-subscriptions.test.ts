@@ -199,6 +199,23 @@ describe('changing', () => {
     ]);
   });
 
+  test('a chunk committed at the moment of a change is sent without waiting for the poll', async () => {
+    const receiver = await receiverOf();
+    await world.subscribe(receiver.url);
+    const sessions = await Promise.all(Array.from({ length: 5 }, () => world.session()));
+    await world.node();
+    for (let round = 0; round < 30; round += 1) {
+      const chunkTypes = round % 2 === 0 ? (['session.status'] as const) : (['session.status', 'tool.call'] as const);
+      await Promise.all([
+        updateWebhookSubscription(world.context(), { ...production, chunkTypes: [...chunkTypes] }),
+        ...sessions.map((session) => append(world, session, [status()])),
+      ]);
+      // The clock stands still, so no poll comes.
+      await settled(...sessions);
+    }
+    expect(receiver.received.length).toBeGreaterThanOrEqual(150);
+  });
+
   test('a new url gets what is sent from then on, retries included', async () => {
     const [before, after] = [await receiverOf(() => 500), await receiverOf()];
     await world.subscribe(before.url);

@@ -37,6 +37,7 @@ const TIMEOUT_MS = 15_000;
 const MAX_ANSWER_BYTES = 16 * 1024;
 const KEPT_ANSWER_BYTES = 4 * 1024;
 
+/** `log` names the subscription already. Resolves however the attempt ends. */
 export async function attemptDelivery(
   { clock, egress, log }: Pick<Platform, 'clock' | 'egress' | 'log'>,
   held: Held,
@@ -47,12 +48,8 @@ export async function attemptDelivery(
   const secrets = secretsAt(held, clock.now());
   const preferred = secrets.find((secret) => secret.version === preferredVersion) ?? secrets[0];
   const signers = [preferred, ...secrets.filter((secret) => secret !== preferred)];
-  const ids = {
-    organizationId: formatId('org', held.organizationId),
-    webhookSubscriptionId: formatId('whs', held.webhookSubscriptionId),
-    sessionId: formatId('ses', delivery.sessionId),
-    deliveryId: formatId('whd', delivery.deliveryId),
-  };
+  const sessionId = formatId('ses', delivery.sessionId);
+  const deliveryId = formatId('whd', delivery.deliveryId);
   const attempts: WebhookAttempt[] = [];
 
   async function post(signer: SigningSecret): Promise<Omit<Outcome, 'attempts'> | undefined> {
@@ -66,7 +63,7 @@ export async function attemptDelivery(
         url: held.url,
         method: 'POST',
         headers: headersOf({
-          deliveryId: ids.deliveryId,
+          deliveryId,
           attempt,
           previousCursor: delivery.previousCursor,
           body,
@@ -93,8 +90,9 @@ export async function attemptDelivery(
     const durationMs = clock.now().getTime() - at.getTime();
     attempts.push({ attempt, at: at.toISOString(), durationMs, ...answer, secretVersion: signer.version });
     const { status, error } = answer;
-    const line = { ...ids, attempt, status, error, durationMs, secretVersion: signer.version };
-    log.info({ ...line, cursor: formatCursor(delivery.to) }, 'delivery attempt');
+    const secretVersion = signer.version;
+    const cursor = formatCursor(delivery.to);
+    log.info({ sessionId, deliveryId, cursor, attempt, status, error, durationMs, secretVersion }, 'delivery attempt');
     return { verdict, secretVersion: signer.version, retryAfterMs: wait };
   }
 

@@ -198,7 +198,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
       try {
         await refresh();
         await scan(senders.values());
-        for (const sender of senders.values()) await sender.writeStamp();
+        for (const sender of senders.values()) await sender.standing.write();
       } catch (error) {
         log.warn({ err: error }, 'could not look for due deliveries');
       }
@@ -231,7 +231,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
       await late;
       while (background.size > 0) await Promise.all(background);
       try {
-        for (const sender of senders.values()) await sender.writeStamp(true);
+        for (const sender of senders.values()) await sender.standing.write(true);
         if (organizations.size > 0) await release(db, workerId, [...organizations]);
       } catch (error) {
         log.warn({ err: error }, 'subscriptions were not handed over; others wait for the lease to end');

@@ -10,12 +10,12 @@
 import { comparePositions, formatCursor, type Position } from '../journal/cursor.ts';
 import { readSegments } from '../journal/read.ts';
 import { gather } from '../lib/gather.ts';
-import { newUuid } from '../lib/ids.ts';
+import { formatId, newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import { attemptDelivery, type Outcome } from './attempt.ts';
 import { maxChunks, maxTextWaitMs, nextStep, rebuildBody } from './batch.ts';
 import { beforeAllSessions, PAGE_SIZE, type Page, type Place } from './due.ts';
-import { confirmSecret, disable, type Held } from './holding.ts';
+import { disable, type Held } from './holding.ts';
 import {
   type Delivery,
   type Done,
@@ -28,11 +28,11 @@ import {
   readMany,
   type SettleInput,
   settleMany,
-  stamp,
   type View,
 } from './progress.ts';
 import { retryDelayMs } from './schedule.ts';
 import { Slots } from './slots.ts';
+import { Standing } from './standing.ts';
 
 export type SenderPlatform = Pick<Platform, 'db' | 'clock' | 'egress' | 'log'>;
 
@@ -56,10 +56,6 @@ const MAX_IN_HAND = 2_000;
 // While text waits for company, a wake-up may mean that something came which must not wait. Finding out is a read for each
 // Session that streams, so no more than this often.
 const LOOK_AGAIN_MS = 25;
-// For how long the secret that a receiver accepted last is tried first.
-const PREFERENCE_MS = 60_000;
-// How often the times of the last success and failure are written, at most.
-const STAMP_INTERVAL_MS = 1_000;
 
 interface Hand {
   /** Something may have come since the last read. */
@@ -90,12 +86,7 @@ export class Sender {
   #mayHaveMore = false;
   /** When Sessions that this node saw fail are tried again; a wake-up before that is for nothing. */
   readonly #retryAt = new Map<string, Date>();
-  #preference: { version: number; until: number } | undefined;
-  #stamp: { success: Date | null; failure: Date | null; writtenAt: number } = {
-    success: null,
-    failure: null,
-    writtenAt: 0,
-  };
+  readonly standing: Standing;
   #reported: unknown;
   #drained: (() => void) | undefined;
 
@@ -106,15 +97,28 @@ export class Sender {
   readonly #settle = gather((inputs: readonly SettleInput[]) =>
     settleMany(this.#platform.db, this.#held, inputs, this.#platform.clock.now()),
   );
+  /** Acknowledges where nothing has come until the statement goes out; where something has, answers `more` instead. */
+  readonly #settleUnlessWoken = gather(async (inputs: readonly { done: Done; hand: Hand }[]) => {
+    const quiet = inputs.filter(({ hand }) => !hand.isWoken || !this.#isActive);
+    const now = this.#platform.clock.now();
+    const settled = quiet.length === 0 ? [] : await settleMany(this.#platform.db, this.#held, quiet, now);
+    const isDue = new Map(quiet.map((input, index) => [input, settled[index]]));
+    return inputs.map((input) => (isDue.has(input) ? isDue.get(input) : 'more'));
+  });
   readonly #postpone = gather(async (inputs: readonly PostponeInput[]) => {
     await postponeMany(this.#platform.db, this.#held, inputs);
     return inputs;
   });
 
   constructor(platform: SenderPlatform, held: Held, options: SenderOptions) {
-    this.#platform = platform;
+    const log = platform.log.child({
+      organizationId: formatId('org', held.organizationId),
+      webhookSubscriptionId: formatId('whs', held.webhookSubscriptionId),
+    });
+    this.#platform = { ...platform, log };
     this.#held = held;
     this.#options = options;
+    this.standing = new Standing(this.#platform, held);
   }
 
   get held(): Held {
@@ -132,7 +136,7 @@ export class Sender {
 
   /** Goes on with the subscription as it is now. */
   resume(held: Held): void {
-    if (held.secret.version !== this.#held.secret.version) this.#preference = undefined;
+    this.standing.resume(held);
     if (!this.#isActive) this.#halted = new AbortController();
     this.#held = held;
     this.#isActive = true;
@@ -189,15 +193,6 @@ export class Sender {
     for (const sessionId of [...retries, ...ready]) this.take(sessionId);
   }
 
-  /** Writes when deliveries last succeeded and failed, if that has changed and, unless `now`, was not written just before. */
-  async writeStamp(isLast = false): Promise<void> {
-    const { success, failure, writtenAt } = this.#stamp;
-    const now = this.#platform.clock.now().getTime();
-    if ((!success && !failure) || (!isLast && now - writtenAt < STAMP_INTERVAL_MS)) return;
-    this.#stamp = { success: null, failure: null, writtenAt: now };
-    await this.#platform.db.query(stamp(this.#held, success, failure));
-  }
-
   async #carry(sessionId: string, hand: Hand): Promise<void> {
     await this.#slots.take();
     try {
@@ -223,12 +218,12 @@ export class Sender {
       const held = this.#held;
       const outcome = await attemptDelivery(this.#platform, held, delivery, body, {
         version: this.#options.version,
-        preferredVersion: this.#preferredVersion(),
+        preferredVersion: this.standing.preferredVersion(),
         signal: this.#options.signal,
       });
       if (more) hand.isWoken = true;
       if (outcome.verdict === 'accepted') {
-        await this.#accepted(held, outcome);
+        await this.standing.accepted(held, outcome.secretVersion);
         parcel = await this.#next(sessionId, hand, { delivery, attempts: outcome.attempts, through });
       } else if (this.#options.signal.aborted || !(await this.#failed(held, parcel, outcome))) {
         // Nothing follows before this one: what woke it up in the meantime is found when its retry is due.
@@ -245,12 +240,16 @@ export class Sender {
     const { clock } = this.#platform;
     let done = before;
     for (;;) {
-      if (done && (!hand.isWoken || !this.#isActive)) {
-        const isDue = await this.#settle({ done });
-        done = undefined;
+      if (done) {
+        // Under load there is a moment before the statement goes out, and with what comes in it one statement does for two.
+        const isDue = await this.#settleUnlessWoken({ done, hand });
         if (!isDue) return undefined;
+        if (isDue !== 'more') done = undefined;
       }
-      if (!this.#isActive) return undefined;
+      if (!this.#isActive) {
+        if (done) await this.#settle({ done });
+        return undefined;
+      }
       hand.isWoken = false;
       const since = hand.since ?? clock.now();
       hand.since = undefined;
@@ -258,8 +257,9 @@ export class Sender {
       const view = await this.#read({ sessionId, after: done?.through });
       if (view?.epoch !== epoch) {
         if (done) await this.#settle({ done });
-        this.#options.onStale();
-        return undefined;
+        done = undefined;
+        if (this.#isStillStale(epoch)) return undefined;
+        continue;
       }
       if (view.delivery) return await this.#reopen(view, view.delivery, hand);
       const step = nextStep(view, chunkTypes, clock.now().getTime() - since.getTime());
@@ -276,8 +276,9 @@ export class Sender {
         };
         if (await this.#fix({ epoch, next: delivery, after: view.after, done })) return { ...step, delivery };
         if (done) await this.#settle({ done });
-        this.#options.onStale();
-        return undefined;
+        done = undefined;
+        if (this.#isStillStale(epoch)) return undefined;
+        continue;
       }
       if (done) {
         // What stands behind it was not asked for or waits for company: the acknowledgement does not wait with it.
@@ -286,8 +287,7 @@ export class Sender {
         if (!isDue) return undefined;
       } else if (step.kind === 'skip') {
         const isDue = await this.#settle({ sessionId, epoch, after: view.after, through: step.through });
-        if (isDue === undefined) this.#options.onStale();
-        if (!isDue) return undefined;
+        if (isDue === false || (isDue === undefined && this.#isStillStale(epoch))) return undefined;
       } else if (step.kind === 'nothing') {
         return undefined;
       }
@@ -296,6 +296,16 @@ export class Sender {
         await this.#waitForCompany(hand, since);
       }
     }
+  }
+
+  /**
+   * What was read of one epoch was refused. Where the subscription has been read again meanwhile, the loop goes on with
+   * that: nobody else would look at its Session. Else it stops, and is looked for when that has been done.
+   */
+  #isStillStale(epoch: number): boolean {
+    if (this.#held.epoch !== epoch) return false;
+    this.#options.onStale();
+    return true;
   }
 
   async #waitForCompany(hand: Hand, since: Date): Promise<void> {
@@ -338,35 +348,12 @@ export class Sender {
     return rebuildBody(owner, delivery, segments);
   }
 
-  #preferredVersion(): number | undefined {
-    const preference = this.#preference;
-    return preference && preference.until > this.#platform.clock.now().getTime() ? preference.version : undefined;
-  }
-
-  async #accepted(held: Held, { secretVersion }: Outcome): Promise<void> {
-    const { clock, db, log } = this.#platform;
-    const now = clock.now();
-    this.#stamp.success = now;
-    const isNewest = secretVersion === held.secret.version;
-    if (isNewest) this.#preference = undefined;
-    else this.#preference ??= { version: secretVersion, until: now.getTime() + PREFERENCE_MS };
-    const isNews = isNewest && (this.#held.confirmedSecretVersion ?? 0) < secretVersion;
-    if (isNews) this.#held = { ...this.#held, confirmedSecretVersion: secretVersion };
-    try {
-      if (isNews) await confirmSecret(db, held, secretVersion, now);
-      await this.writeStamp();
-    } catch (error) {
-      // The delivery itself was accepted, and that is still to be written.
-      log.warn({ err: error }, 'what an accepted delivery says of its subscription was not written');
-    }
-  }
-
   /** Whether the Session goes on: after the last retry it does, without this delivery. */
   async #failed(held: Held, parcel: Parcel, { verdict, attempts, retryAfterMs }: Outcome): Promise<boolean> {
     const { clock, db } = this.#platform;
     const { delivery, body, through } = parcel;
     const now = clock.now();
-    this.#stamp.failure = now;
+    await this.standing.failed();
     const isDisabled = verdict === 'gone' && (await disable(db, held, 'gone', now));
     // A disabled subscription's delivery costs no retry and goes out as soon as it is enabled again.
     const delayMs = isDisabled ? 0 : retryDelayMs(delivery.retries, this.#options.random(), retryAfterMs);
@@ -375,15 +362,12 @@ export class Sender {
       this.#options.onStale();
     }
     if (delayMs === undefined) {
-      const isDue = await giveUp(db, held, { delivery, attempts, through }, now);
-      await this.writeStamp();
-      return isDue === true;
+      return (await giveUp(db, held, { delivery, attempts, through }, now)) === true;
     }
     const nextAttemptAt = new Date(now.getTime() + delayMs);
     const retries = isDisabled ? delivery.retries : delivery.retries + 1;
     await this.#postpone({ delivery, attempts, retries, nextAttemptAt, body });
     this.#retryAt.set(delivery.sessionId, nextAttemptAt);
-    await this.writeStamp();
     return false;
   }
 }
