@@ -22,7 +22,8 @@ const BATCH = 500;
 export async function sequenceEvents(db: Db, organizationId: string): Promise<void> {
   // The cheap question first: most reads find nothing to move, and take no lock.
   while ((await db.execute(sql`select 1 from events_pending where organization_id = ${organizationId} limit 1`)) > 0) {
-    await moveBatch(db, organizationId);
+    // A batch that was not full held all there was when this was called; what comes meanwhile is not waited for.
+    if ((await moveBatch(db, organizationId)) < BATCH) return;
   }
 }
 
@@ -34,7 +35,8 @@ export async function organizationsToSequence(db: Db): Promise<string[]> {
   return rows.map((row) => row.organizationId);
 }
 
-function moveBatch(db: Db, organizationId: string): Promise<void> {
+/** Returns how many records it moved. */
+function moveBatch(db: Db, organizationId: string): Promise<number> {
   return db.transaction(async (tx) => {
     const [head] = await tx.query<{ sequence: number; hash: Buffer }>(
       sql`select sequence, hash from event_heads where organization_id = ${organizationId} for update`,
@@ -43,7 +45,7 @@ function moveBatch(db: Db, organizationId: string): Promise<void> {
     const pending = await tx.query<{ eventId: string; body: PendingEvent; occurredAt: Date }>(sql`
       select event_id as "eventId", body, occurred_at as "occurredAt" from events_pending
       where organization_id = ${organizationId} order by event_id limit ${BATCH}`);
-    if (pending.length === 0) return;
+    if (pending.length === 0) return 0;
 
     let { sequence, hash } = head;
     const ids: string[] = [];
@@ -71,6 +73,7 @@ function moveBatch(db: Db, organizationId: string): Promise<void> {
       tx.query(sql`
         update event_heads set sequence = ${sequence}, hash = ${hash} where organization_id = ${organizationId}`),
     ]);
+    return pending.length;
   });
 }
 
