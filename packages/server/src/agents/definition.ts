@@ -4,6 +4,7 @@ import Schema from 'typebox/schema';
 import type { Egress } from '../egress/egress.ts';
 import { UrlNotAllowed } from '../egress/errors.ts';
 import { ApiError } from '../lib/api-error.ts';
+import { bounded } from '../lib/bounded.ts';
 import { checkTemplate } from '../runtime/tools/template.ts';
 import type { Definition } from './agents.ts';
 
@@ -73,8 +74,8 @@ function checkSchema(schema: Record<string, unknown>): string | undefined {
     return 'must be the schema of an object ("type": "object")';
   try {
     for (const pattern of patternsOf(schema)) new RegExp(pattern, 'u');
-    // Finds what cannot be evaluated at all, such as references to nowhere or to themselves.
-    Schema.Check(schema, {});
+    // Finds what cannot be evaluated at all, such as references to nowhere, to themselves or doubling at every level.
+    bounded(() => Schema.Check(schema, {}));
   } catch {
     return 'cannot be evaluated as a JSON Schema';
   }

@@ -7,13 +7,13 @@
 //
 // Begun again from the same state after a crash it goes on where the state says, and nowhere else.
 import type { Budget, MessagePart, SessionError, StopReason } from '@signalbox/contract';
-import Schema from 'typebox/schema';
 import type { Definition } from '../agents/agents.ts';
 import { mayRepeat, needsApproval } from '../agents/definition.ts';
 import { formatId, newUuid } from '../lib/ids.ts';
 import { storableJson, storableText } from '../lib/text.ts';
 import { isFinished, type Operation, type TokenUsage, toolCallIdOf } from '../sessions/operations.ts';
 import { type AskModel, type ModelCall, ModelFailure } from './models/model.ts';
+import { inputErrors } from './tools/input.ts';
 import type { RunTool } from './tools/tool.ts';
 
 export interface TurnState {
@@ -75,7 +75,6 @@ export type TurnEvent =
 const MAX_MODEL_ATTEMPTS = 5;
 const FIRST_RETRY_MS = 500;
 const MAX_RETRY_AFTER_MS = 60_000;
-const MAX_SCHEMA_ERRORS = 5;
 
 export async function* runTurn(state: TurnState, ports: TurnPorts, signal: AbortSignal): AsyncGenerator<TurnEvent> {
   while (true) {
@@ -232,21 +231,6 @@ function newCall(state: TurnState, step: number, index: number, name: string, gi
   const wrong = inputErrors(tool.inputSchema, input);
   if (wrong) return { ...call, status: 'failed', error: `The input does not match the tool's schema: ${wrong}` };
   return needsApproval(tool) ? { ...call, status: 'awaiting_approval' } : call;
-}
-
-/** What is wrong with an input, for the model to mend; undefined where nothing is. */
-function inputErrors(schema: Record<string, unknown>, input: unknown): string | undefined {
-  if (typeof input !== 'object' || input === null || Array.isArray(input)) return 'it must be a JSON object';
-  try {
-    const [ok, errors] = Schema.Errors(schema, input);
-    if (ok) return undefined;
-    return errors
-      .slice(0, MAX_SCHEMA_ERRORS)
-      .map((error) => `${error.instancePath || '/'} ${error.message}`)
-      .join('; ');
-  } catch {
-    return 'the schema cannot be evaluated for it';
-  }
 }
 
 function toolOf(state: TurnState, call: Operation) {

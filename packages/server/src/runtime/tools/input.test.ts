@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest';
+import { inputErrors } from './input.ts';
+
+const schemaOf = (property: object) => ({ type: 'object', properties: { x: property }, required: ['x'] });
+
+test('an input is judged by its schema', () => {
+  expect(inputErrors(schemaOf({ type: 'string', pattern: '^a+$' }), { x: 'aa' })).toBeUndefined();
+  expect(inputErrors(schemaOf({ type: 'string', pattern: '^a+$' }), { x: 'b' })).toContain('/x');
+  expect(inputErrors(schemaOf({ type: 'integer' }), {})).toContain('x');
+  expect(inputErrors({}, [])).toBe('it must be a JSON object');
+});
+
+test('a schema that would be evaluated for hours is broken off', () => {
+  const x = `${'a'.repeat(40)}!`;
+  const refused = 'the schema cannot be evaluated for it';
+  expect(inputErrors(schemaOf({ type: 'string', pattern: '^(a+)+$' }), { x })).toBe(refused);
+  expect(inputErrors({ type: 'object', patternProperties: { '^(a+)+$': {} } }, { [x]: 1 })).toBe(refused);
+  expect(inputErrors(schemaOf({ type: 'string' }), { x })).toBeUndefined();
+});
