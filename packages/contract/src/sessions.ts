@@ -102,7 +102,11 @@ export const OpenSession = Strict(
   {
     agentId: Id('agt'),
     agentVersion: Type.Optional(
-      Type.Integer({ minimum: 1, description: 'Stay on this version; else the newest each turn.' }),
+      Type.Integer({
+        minimum: 1,
+        maximum: 2_147_483_647,
+        description: 'Stay on this version; else the newest each turn.',
+      }),
     ),
     environment: EnvironmentName,
     input: Type.Optional(Content),

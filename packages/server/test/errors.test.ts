@@ -21,6 +21,9 @@ test.each<[string, unknown, string[]]>([
   ['an empty name', { ...key, name: '' }, ['name']],
   ['a long name', { ...key, name: 'x'.repeat(201) }, ['name']],
   ['a time that is none', { ...key, expiresAt: 'tomorrow' }, ['expiresAt']],
+  ['a leap second', { ...key, expiresAt: '2030-12-31T23:59:60Z' }, ['expiresAt']],
+  ['a time with the name of a zone', { ...key, expiresAt: '2030-01-01T00:00:00Z[UTC]' }, ['expiresAt']],
+  ['a year of five digits', { ...key, expiresAt: '9999-12-31T23:59:59-14:00' }, ['expiresAt']],
   ['a time in the past', { ...key, expiresAt: '2001-01-01T00:00:00Z' }, ['expiresAt']],
   ['metadata that is nested', { ...key, metadata: { a: { b: 1 } } }, ['metadata.a']],
   ['metadata with a long value', { ...key, metadata: { a: 'x'.repeat(513) } }, ['metadata.a']],
@@ -62,12 +65,24 @@ test.each<[string, object, string[]]>([
     },
     ['tools[0].inputSchema'],
   ],
+  [
+    'a schema whose references double at every level',
+    { tools: [{ ...tool('a'), inputSchema: { $ref: '#/$defs/d0', $defs: doubling(40) } }] },
+    ['tools[0].inputSchema'],
+  ],
   ['a server without its address', { model: { provider: 'openai-compatible', model: 'm' } }, ['model.baseUrl']],
 ])('an agent with %s is a 400 that names the field', async (_, change, paths) => {
   const problem = asProblem(await call('POST', '/agents', { body: { name: 'A', model: 'scripted/x', ...change } }));
   expect(problem).toMatchObject({ status: 400, code: 'invalid_request' });
   expect(problem.errors?.map(({ path }) => path)).toEqual(paths);
 });
+
+/** d0 → d1 twice → … : 2^levels evaluations. */
+function doubling(levels: number) {
+  const at = (level: number) => ({ $ref: `#/$defs/d${level + 1}` });
+  const defs = Array.from({ length: levels }, (_, level) => [`d${level}`, { allOf: [at(level), at(level)] }]);
+  return Object.fromEntries([...defs, [`d${levels}`, {}]]);
+}
 
 function tool(name: string, request: object = {}) {
   return {
@@ -94,10 +109,37 @@ test.each([
   ['limit=101', 'limit'],
   ['limit=x', 'limit'],
   ['limit=1&limit=2', 'limit'],
+  ['limit=1.5', 'limit'],
+  ['limit=0x10', 'limit'],
+  ['limit=%205', 'limit'],
   ['unknown=1', 'unknown'],
 ])('the query ?%s is a 400 that names it', async (query, path) => {
   const problem = asProblem(await call('GET', `/agents?${query}`));
   expect(problem).toMatchObject({ status: 400, errors: [{ path }] });
+});
+
+test('a time that cannot be stored is a 400 that names it', async () => {
+  for (const query of ['since=0000-01-01T00:00:00Z', 'until=2016-12-31T23:59:60Z']) {
+    const problem = asProblem(await call('GET', `/events?${query}`));
+    expect(problem, query).toMatchObject({ status: 400, errors: [{ path: query.split('=')[0] }] });
+  }
+});
+
+test('of a value that may be of several shapes, only what is wrong with the one that was sent is said', async () => {
+  const wrong = async (path: string, body: object) => asProblem(await call('POST', path, { body })).errors;
+  expect(await wrong('/agents', { name: 'A', model: 'nobody/x' })).toMatchObject([
+    { path: 'model', message: expect.stringContaining('pattern') },
+  ]);
+  expect(await wrong('/agents', { name: 'A', model: { provider: 'scripted', model: 'x', extra: 1 } })).toEqual([
+    { path: 'model.extra', message: 'is not a known field' },
+  ]);
+  const session = { agentId: 'agt_00000000000000000000000000', environment: 'production' };
+  expect(await wrong('/sessions', { ...session, input: [] })).toMatchObject([
+    { path: 'input', message: expect.stringContaining('items') },
+  ]);
+  expect(await wrong('/sessions', { ...session, input: 'x', agentVersion: 2 ** 31 })).toMatchObject([
+    { path: 'agentVersion' },
+  ]);
 });
 
 test('what is not JSON, not UTF-8, too large or of another type is refused as such', async () => {
@@ -145,6 +187,7 @@ test('a path that names nothing is a 404, whatever its form; a malformed URL is 
     '/api_keys/key_00000000000000000000000000',
     '/api_keys/nonsense',
     '/agents/ses_x',
+    `/agents/agt_${'x'.repeat(1000)}`,
     '/sessions/%00',
     '/environments/NOT/secrets',
   ]) {

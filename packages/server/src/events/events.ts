@@ -4,6 +4,7 @@ import sql, { empty, type Sql } from 'sql-template-tag';
 import { notFound } from '../lib/api-error.ts';
 import type { Context } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
+import { instantOf } from '../lib/instant.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
 import type { PendingEvent } from './record.ts';
 import { firstHash, recordOf, sequenceEvents } from './sequencer.ts';
@@ -33,8 +34,8 @@ export async function listEvents(ctx: Context, input: Input<'listEvents'>): Prom
       ${input.resourceId === undefined ? empty : sql`and e.body->'resource'->>'id' = ${input.resourceId}`}
       ${input.sessionId === undefined ? empty : sql`and e.body->>'sessionId' = ${input.sessionId}`}
       ${input.environment === undefined ? empty : sql`and e.body->>'environment' = ${input.environment}`}
-      ${input.since === undefined ? empty : sql`and e.occurred_at >= ${new Date(input.since)}`}
-      ${input.until === undefined ? empty : sql`and e.occurred_at < ${new Date(input.until)}`}
+      ${input.since === undefined ? empty : sql`and e.occurred_at >= ${instantOf(input.since, 'since')}`}
+      ${input.until === undefined ? empty : sql`and e.occurred_at < ${instantOf(input.until, 'until')}`}
     order by e.sequence ${ascending ? sql`asc` : sql`desc`} limit ${request.limit + 1}`);
   return pageOf(request, rows, (row) => String(row.sequence), view);
 }

@@ -51,6 +51,8 @@ function asApiError(error: unknown): ApiError {
       return new ApiError('unsupported_media_type', 'Send the body as `Content-Type: application/json`.');
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new ApiError('payload_too_large', 'A request body may have at most 1 MiB.');
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return new ApiError('not_found', 'Nothing has this path. Is the identifier whole?');
     case 'FST_ERR_BAD_URL':
       return new ApiError('invalid_request', 'The path of the URL is not well-formed.');
     default:

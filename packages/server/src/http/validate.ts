@@ -29,7 +29,7 @@ export function validatorOf(route: Route): (raw: RawInput) => Record<string, unk
       if (route.method === 'PUT') refuse(params.Errors(raw.params), raw.params);
       throw new ApiError('not_found', 'Nothing has this path. Is the identifier whole?');
     }
-    const converted = route.query ? Value.Convert(route.query, structuredClone(raw.query)) : raw.query;
+    const converted = route.query ? convertQuery(route.query, raw.query as Record<string, unknown>) : raw.query;
     refuseForbiddenText(converted);
     if (!query.Check(converted)) refuse(query.Errors(converted), converted);
 
@@ -49,6 +49,15 @@ export function validatorOf(route: Route): (raw: RawInput) => Record<string, unk
     }
     return { ...(raw.params as object), ...(converted as object), ...(raw.body as object | undefined) };
   };
+}
+
+/** Text to what the schema asks for. What is no plain decimal stays text, and is refused as such: 1.5 is no limit of 1. */
+function convertQuery(schema: TSchema, raw: Record<string, unknown>): Record<string, unknown> {
+  const converted = Value.Convert(schema, structuredClone(raw)) as Record<string, unknown>;
+  for (const [name, value] of Object.entries(converted)) {
+    if (typeof value === 'number' && !/^-?\d+$/.test(String(raw[name]))) converted[name] = raw[name];
+  }
+  return converted;
 }
 
 const emptySchema = { type: 'object', additionalProperties: false } as TSchema;
@@ -95,7 +104,7 @@ function relevant(found: readonly SchemaError[], value: unknown): SchemaError[] 
       return !found.some(({ instancePath }) => instancePath.startsWith(`${error.instancePath}/`));
     }
     if (!alternative) return error.keyword !== 'boolean';
-    if (error.keyword === 'boolean') return false;
+    if (error.keyword === 'boolean' || isOfOtherType(error, found)) return false;
     const siblings = found.filter(
       ({ schemaPath, keyword, instancePath }) =>
         keyword === 'const' &&
@@ -109,6 +118,18 @@ function relevant(found: readonly SchemaError[], value: unknown): SchemaError[] 
     if (siblings.length > 1 && error.keyword === 'const') return siblings[0] === error || tag === undefined;
     return !wrongShapes.includes(alternative[2]);
   });
+}
+
+/** Whether an error is one of a shape of another JSON type than the value has, where a shape of its type is there too. */
+function isOfOtherType(error: SchemaError, found: readonly SchemaError[]): boolean {
+  const [, union, shape] = /^(.*?\/(?:oneOf|anyOf)\/)(\d+)/.exec(error.schemaPath) ?? [];
+  if (union === undefined || shape === undefined) return false;
+  const inUnion = found.filter(({ schemaPath }) => schemaPath.startsWith(union));
+  const otherTypes = inUnion
+    .filter(({ keyword, instancePath }) => keyword === 'type' && error.instancePath.startsWith(instancePath))
+    .map(({ schemaPath }) => schemaPath.slice(union.length));
+  const shapes = inUnion.map(({ schemaPath }) => schemaPath.slice(union.length).split('/', 1)[0]!);
+  return otherTypes.includes(shape) && !shapes.every((one) => otherTypes.includes(one));
 }
 
 function fieldErrors(error: SchemaError): FieldError[] {

@@ -6,6 +6,7 @@ import { changesBetween, type EventSource, recordEvent } from '../events/record.
 import { invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
+import { instantOf } from '../lib/instant.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
 import { hashSecret, newSecret, previewOf } from './secret.ts';
 
@@ -32,7 +33,8 @@ export interface NewKey {
 /** Creates a key; 400 where `expiresAt` is not in the future. */
 export async function createKey(ctx: Context, input: Input<'createKey'>): Promise<Result<'createKey'>> {
   const now = ctx.clock.now();
-  if (input.expiresAt && new Date(input.expiresAt) <= now) throw invalidField('expiresAt', 'must be in the future');
+  if (input.expiresAt && instantOf(input.expiresAt, 'expiresAt') <= now)
+    throw invalidField('expiresAt', 'must be in the future');
   const apiKey = await inTransaction(ctx, (tx) => insertKey(tx, ctx, now, input));
   return { apiKey };
 }
