@@ -38,45 +38,86 @@ export interface Run {
 /** Columns of the session row to set, as `column = expression`. */
 export type Patch = readonly Sql[];
 
+/** What a transition appends and changes. */
+export interface Transition {
+  runs: readonly Run[];
+  patch: Patch;
+  /** What more must be true of the row. */
+  conditions?: readonly Sql[];
+  statements?: readonly Sql[];
+  now: Date;
+}
+
 /**
- * Appends chunks and changes the session row together; moves `head` on after the commit. `conditions` may ask more of the
- * row. Throws `Fenced` where the row is not as the head says, and where a condition fails: the transaction is then undone.
+ * Appends chunks and changes the session row together, in the caller's transaction; moves `head` on after the commit. Throws
+ * `Fenced` where the row is not as the head says, or a condition fails: the transaction is then undone.
  */
 export async function writeTransition(
   platform: Pick<Platform, 'live' | 'wake'>,
   tx: Tx,
   head: JournalHead,
-  change: { runs: readonly Run[]; patch: Patch; conditions?: readonly Sql[]; statements?: readonly Sql[]; now: Date },
+  transition: Transition,
 ): Promise<void> {
-  const runs = change.runs.filter(({ items }) => items.length > 0);
+  const { statements, done } = planTransition(platform, head, transition);
+  await Promise.all(statements.map((statement) => tx.query(statement))).catch(refuseFenced);
+  tx.afterCommit(done);
+}
+
+/** The same in a transaction of its own, which costs one round trip. */
+export async function commitTransition(
+  platform: Pick<Platform, 'db' | 'live' | 'wake'>,
+  head: JournalHead,
+  transition: Transition,
+): Promise<void> {
+  const { statements, done } = planTransition(platform, head, transition);
+  await platform.db.batch(statements).catch(refuseFenced);
+  done();
+}
+
+function planTransition(
+  platform: Pick<Platform, 'live' | 'wake'>,
+  head: JournalHead,
+  { runs, patch, conditions = [], statements = [], now }: Transition,
+): { statements: Sql[]; done: () => void } {
   const segments: Segment[] = [];
   let { turn, nextSeq } = head;
   for (const run of runs) {
+    if (run.items.length === 0) continue;
     if (run.turn !== turn) [turn, nextSeq] = [run.turn, 1];
     const seqTo = nextSeq + run.items.length - 1;
-    segments.push({ turn, seqFrom: nextSeq, seqTo, body: encodeItems(run.items), createdAt: change.now });
+    segments.push({ turn, seqFrom: nextSeq, seqTo, body: encodeItems(run.items), createdAt: now });
     nextSeq = seqTo + 1;
   }
-  const set = [...change.patch, sql`turn = ${turn}`, sql`next_seq = ${nextSeq}`, sql`updated_at = ${change.now}`];
+  const set = [...patch, sql`turn = ${turn}`, sql`next_seq = ${nextSeq}`, sql`updated_at = ${now}`];
   if (segments.length > 0) set.push(sql`delivery_due = true`);
 
-  const [updated] = await Promise.all([
-    tx.execute(sql`
-      update sessions set ${join(set)}
-      where organization_id = ${head.organizationId} and session_id = ${head.sessionId}
-        and epoch = ${head.epoch} and turn = ${head.turn} and next_seq = ${head.nextSeq}
-        ${join([sql``, ...(change.conditions ?? [])], ' and ')}`),
-    ...segments.map((segment) => tx.query(insertSegment(head, segment))),
-    ...(change.statements ?? []).map((statement) => tx.query(statement)),
-  ]);
-  if (updated === 0) throw new Fenced();
+  // Nothing may be committed where the row did not match, and the statements travel together, before anyone could look at a
+  // count: so the statement itself fails then, by a division by zero, and what stands behind it does not run.
+  const update = sql`
+    with updated as (
+      update sessions s set ${join(set)}
+      where s.organization_id = ${head.organizationId} and s.session_id = ${head.sessionId}
+        and s.epoch = ${head.epoch} and s.turn = ${head.turn} and s.next_seq = ${head.nextSeq}
+        ${join([sql``, ...conditions], ' and ')}
+      returning s.session_id)
+    select 1 / count(*) from updated`;
 
   const previous: Position = { turn: head.turn, seq: head.nextSeq - 1 };
-  tx.afterCommit(() => {
-    head.turn = turn;
-    head.nextSeq = nextSeq;
-    announce(platform, head.sessionId, previous, segments);
-  });
+  return {
+    statements: [update, ...segments.map((segment) => insertSegment(head, segment)), ...statements],
+    done() {
+      head.turn = turn;
+      head.nextSeq = nextSeq;
+      announce(platform, head.sessionId, previous, segments);
+    },
+  };
+}
+
+// PostgreSQL's code for the division in the statement above.
+const DIVISION_BY_ZERO = '22012';
+
+function refuseFenced(error: unknown): never {
+  throw (error as { code?: string }).code === DIVISION_BY_ZERO ? new Fenced() : error;
 }
 
 /** The statement for a Session's first segment, written with the row itself. */

@@ -5,7 +5,7 @@
 // inbox count and the closing flag that this node knows.
 import sql, { type Sql } from 'sql-template-tag';
 import { resolvedChunk } from '../approvals/approvals.ts';
-import { type Appender, Fenced, type Patch, type Run, type TextHead, writeTransition } from '../journal/append.ts';
+import { type Appender, commitTransition, Fenced, type Patch, type Run, type TextHead } from '../journal/append.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import type { Platform } from '../platform.ts';
 import { deleteFromInbox, type InboxEntry, readInbox } from '../sessions/inbox.ts';
@@ -67,15 +67,13 @@ export function createHold(row: SessionRow, platform: Platform, appender: Append
     const text = await appender.take(head);
     const now = clock.now();
     try {
-      await db.transaction((tx) =>
-        writeTransition(platform, tx, head, {
-          runs: [{ turn: head.turn, items: [...text, ...(change.items ?? [])] }, ...(change.next ? [change.next] : [])],
-          patch: change.patch ?? [],
-          statements: change.statements ?? [],
-          conditions,
-          now,
-        }),
-      );
+      await commitTransition(platform, head, {
+        runs: [{ turn: head.turn, items: [...text, ...(change.items ?? [])] }, ...(change.next ? [change.next] : [])],
+        patch: change.patch ?? [],
+        statements: change.statements ?? [],
+        conditions,
+        now,
+      });
     } catch (error) {
       head.pending.unshift(...text);
       throw error;
