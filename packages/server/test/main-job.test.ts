@@ -128,7 +128,9 @@ test('open, stream, approve, call, complete; pushed, signed, verified and logged
   for await (const { chunks } of client.sessions.stream(sessionId)) {
     streamed.push(...chunks);
     for (const chunk of chunks) {
-      if (chunk.type === 'approval.requested') await client.approvals.approve(chunk.operationId, { onBehalfOf: 'ann' });
+      // Only once it waits: a decision that comes before the Session has parked lets it go on without a word of waiting.
+      const awaited = chunk.type === 'session.status' ? (chunk.waitingFor?.operationIds ?? []) : [];
+      for (const operationId of awaited) await client.approvals.approve(operationId, { onBehalfOf: 'ann' });
     }
   }
   await delivered.promise;
