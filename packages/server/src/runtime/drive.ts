@@ -345,7 +345,9 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
     abort: hold.abort,
     async run() {
       state = await stateOf(claimed.transcript, claimed.operations);
-      if (row.inbox > 0) await hold.takeInbox(state.operations);
+      // A decision that came between the claim and the reading of the operations is shown before it is acted on.
+      const hasCalls = state.operations.some(({ kind }) => kind === 'tool');
+      if (row.inbox > 0 || hasCalls) await hold.takeInbox(state.operations);
       const unanswered = state.operations.find(({ kind, status }) => kind === 'model' && status === 'pending');
       if (unanswered && head.nextSeq > unanswered.fromSeq!) await resetText(unanswered);
       while (await driveTurn());
