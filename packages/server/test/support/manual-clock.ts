@@ -19,6 +19,7 @@ export function createManualClock(start = new Date('2026-01-02T03:04:05.000Z')):
     sleep(ms, signal) {
       return new Promise((resolve, reject) => {
         if (signal?.aborted) return reject(signal.reason);
+        if (ms <= 0) return resolve();
         const sleeper = { until: now + ms, wake: () => end(resolve) };
         const onAbort = () => end(() => reject(signal?.reason));
         const end = (settle: () => void) => {

@@ -15,7 +15,7 @@ import { createVault } from '../../src/vault/vault.ts';
 import { createWake } from '../../src/wake/wake.ts';
 import { createDispatcher, type Dispatcher, type DispatcherPlatform } from '../../src/webhooks/dispatcher.ts';
 import { createWebhookSubscription } from '../../src/webhooks/subscriptions.ts';
-import { createManualClock, type ManualClock } from './clock.ts';
+import { createManualClock, type ManualClock } from './manual-clock.ts';
 import { createTestDatabase } from './postgres.ts';
 
 export interface World {
@@ -59,7 +59,7 @@ export const toolResult = (): Item => ({
 export async function createWorld(options: { lookup?: Lookup } = {}): Promise<World> {
   const database = await createTestDatabase();
   const db = createDb({ url: database.url });
-  const clock = createManualClock();
+  const clock = createManualClock(new Date('2026-01-01T00:00:00.000Z'));
   const lines: Record<string, unknown>[] = [];
   const log = createLog({ level: 'info', destination: { write: (line) => lines.push(JSON.parse(line)) } });
   const wake = createWake({ db, log, clock, acrossNodes: false });
