@@ -1,6 +1,7 @@
 // Turns, approvals and tools: what a Session shows, in which order, and what the model is told.
 import type { Chunk } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { archiveAgent } from '../src/agents/agents.ts';
 import { listApprovals, resolveApproval } from '../src/approvals/approvals.ts';
 import { type ModelCall, ModelFailure } from '../src/runtime/models/model.ts';
 import { listMessages, sendMessage } from '../src/sessions/messages.ts';
@@ -263,6 +264,22 @@ test('a message while a turn is under way has a turn of its own after it; none i
     'user 3',
     'assistant 3',
   ]);
+});
+
+test('a message that was accepted has its turn, also when its agent is archived before', async () => {
+  const hold = Promise.withResolvers<void>();
+  await world.work({
+    ask: async function* () {
+      await hold.promise;
+      yield { type: 'finish', reason: 'endTurn', usage };
+    },
+  });
+  const agentId = await world.agent();
+  const sessionId = await world.open(agentId);
+  await sendMessage(world.ctx, { sessionId, content: 'second' });
+  await archiveAgent(world.ctx, { agentId });
+  hold.resolve();
+  await world.until(sessionId, (chunk) => chunk.turn === 2 && is('idle')(chunk));
 });
 
 test('a message that comes at the moment a turn ends is never lost', async () => {

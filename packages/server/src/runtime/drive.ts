@@ -7,6 +7,7 @@ import { requestApproval } from '../approvals/approvals.ts';
 import { type EventDraft, recordEvent } from '../events/record.ts';
 import type { Appender, Patch, TextHead } from '../journal/append.ts';
 import type { NewChunk } from '../journal/segment.ts';
+import { ApiError } from '../lib/api-error.ts';
 import { formatId, newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import {
@@ -272,7 +273,10 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
 
   async function newestVersion(): Promise<number> {
     // A message that was accepted has its turn, also when the Agent was archived meanwhile.
-    return currentVersion(db, row.organizationId, row.agentId).catch(() => row.agentVersion!);
+    return currentVersion(db, row.organizationId, row.agentId).catch((error) => {
+      if (error instanceof ApiError && error.code === 'agent_archived') return row.agentVersion!;
+      throw error;
+    });
   }
 
   function appendEntry(role: 'assistant' | 'tool', content: TranscriptEntry['content'], createdAt: Date): Sql {
