@@ -5,6 +5,7 @@
 //
 // A secret goes only to a host on its own list. A server that gives one back in its answer (echoes, error pages that show
 // the request) does not give it to the model: it is taken out of the answer before anything else looks at it.
+import type { HttpTool } from '@signalbox/contract';
 import type { Egress, EgressResponse } from '../../egress/egress.ts';
 import { EgressError, type EgressErrorKind } from '../../egress/errors.ts';
 import { mayGoTo, type OpenedSecret, openSecrets } from '../../environments/secrets.ts';
@@ -13,7 +14,7 @@ import type { Platform } from '../../platform.ts';
 import { parseJson } from '../json.ts';
 import { createRedaction, type Redact } from './redact.ts';
 import { type RenderedRequest, renderRequest, secretNames, TemplateError } from './template.ts';
-import type { RunTool, ToolOutcome, ToolRun } from './tool.ts';
+import type { RunTool, ToolOutcome } from './tool.ts';
 
 /** Many times what a model can read at once. */
 const ANSWER_MAX_BYTES = 1024 * 1024;
@@ -26,7 +27,9 @@ const MAY_HAVE_HAD_ITS_EFFECT: ReadonlySet<EgressErrorKind> = new Set(['timeout'
 export function createHttpTool(platform: Pick<Platform, 'db' | 'vault' | 'egress'>): RunTool {
   return async (run, signal) => {
     signal.throwIfAborted();
-    const names = secretNames(run.tool.request);
+    const tool = run.tool.source;
+    if (tool.type !== 'http') throw new TypeError(`${run.tool.name} is not an http tool`);
+    const names = secretNames(tool.request);
     const secrets = await openSecrets(platform, run.organizationId, run.environment, names).catch(() => null);
     signal.throwIfAborted();
     if (secrets === null) return { error: `Nothing was sent: ${list(names)} could not be read.` };
@@ -34,11 +37,11 @@ export function createHttpTool(platform: Pick<Platform, 'db' | 'vault' | 'egress
     if (missing.length > 0) return { error: `Nothing was sent: the Environment has no ${list(missing)}.` };
 
     const values = Object.fromEntries([...secrets].map(([name, { value }]) => [name, value]));
-    const request = render(run, values);
+    const request = render(tool, run.input, values);
     if (request instanceof TemplateError) return { error: `Nothing was sent: ${request.message}.` };
     const refused = notAllowed(secrets, new URL(request.url));
     if (refused.length > 0) return { error: `Nothing was sent: ${list(refused)} may not be sent to this host.` };
-    return outcomeOf(await send(platform.egress, run, request, signal), createRedaction(values));
+    return outcomeOf(await send(platform.egress, run.operationId, tool, request, signal), createRedaction(values));
   };
 }
 
@@ -46,9 +49,13 @@ function list(names: readonly string[]): string {
   return `${names.length === 1 ? 'secret' : 'secrets'} ${names.join(', ')}`;
 }
 
-function render({ tool, input }: ToolRun, secrets: Record<string, string>): RenderedRequest | TemplateError {
+function render(
+  { request }: HttpTool,
+  input: unknown,
+  secrets: Record<string, string>,
+): RenderedRequest | TemplateError {
   try {
-    return renderRequest(tool.request, { input, secrets });
+    return renderRequest(request, { input, secrets });
   } catch (error) {
     if (error instanceof TemplateError) return error;
     throw error;
@@ -61,7 +68,8 @@ function notAllowed(secrets: ReadonlyMap<string, OpenedSecret>, url: URL): strin
 
 async function send(
   egress: Egress,
-  { tool, operationId }: ToolRun,
+  operationId: string,
+  { timeoutSeconds = DEFAULT_TIMEOUT_SECONDS }: HttpTool,
   { method, url, headers, body }: RenderedRequest,
   signal: AbortSignal,
 ): Promise<EgressResponse | EgressError> {
@@ -73,7 +81,7 @@ async function send(
       url,
       headers: { 'User-Agent': 'Signalbox', ...Object.fromEntries(own), 'Idempotency-Key': operationId },
       body,
-      timeoutMs: (tool.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000,
+      timeoutMs: timeoutSeconds * 1000,
       maxResponseBytes: ANSWER_MAX_BYTES,
       signal,
     });
