@@ -1,27 +1,49 @@
 // What the turn machine asks of a model: one step a call. The loop over steps, retries, approvals and durability are ours;
 // what differs between providers is in the files beside this one.
-import type { Agent, MessagePart, Model as ModelConfig, Tool } from '@signalbox/contract';
+import type { Agent, MessagePart, Model as ModelConfig } from '@signalbox/contract';
 import type { TokenUsage } from '../../sessions/operations.ts';
+import type { TurnTool } from '../tools/tool.ts';
 
 export interface ModelCall {
   organizationId: string;
   environment: string;
   config: ModelConfig;
   instructions: string;
-  tools: readonly Tool[];
-  limits: Agent['limits'];
+  tools: readonly Pick<TurnTool, 'name' | 'description' | 'inputSchema'>[];
+  limits: Pick<Agent['limits'], 'maxOutputTokens'>;
+  /** What the answer of the turn must be, as JSON. A provider that can't be told is asked without: the caller checks. */
+  outputSchema: Record<string, unknown> | null;
   /** Oldest first; ends with a user message or with the results of the last step's tool calls. */
-  transcript: readonly { role: 'user' | 'assistant' | 'tool'; content: readonly MessagePart[] }[];
+  transcript: readonly ModelEntry[];
   /** How many model calls of the Session answered or failed before: the scripted model's place in its script. */
   callsBefore: number;
+}
+
+export interface ModelEntry {
+  role: 'user' | 'assistant' | 'tool';
+  content: readonly MessagePart[];
+  /** For `assistant`: what came with the `finish` of this answer. */
+  providerData?: unknown;
 }
 
 export type ModelEvent =
   | { type: 'text'; delta: string }
   /** A whole call; `input` is as the model gave it, not yet checked against the tool's schema. */
   | { type: 'toolCall'; name: string; input: unknown }
-  /** The last event. */
-  | { type: 'finish'; reason: 'endTurn' | 'toolCalls' | 'length' | 'refusal'; usage: TokenUsage };
+  /**
+   * The last event. `providerData` is JSON of at most PROVIDER_DATA_MAX_CHARACTERS, of which only the provider knows the meaning
+   * (reasoning that it wants to see again, mostly under a seal). It is stored with the answer, handed back in the transcript,
+   * and shown to nobody.
+   */
+  | {
+      type: 'finish';
+      reason: 'endTurn' | 'toolCalls' | 'length' | 'refusal';
+      usage: TokenUsage;
+      providerData?: unknown;
+    };
+
+/** As JSON. An answer whose data is longer comes without. */
+export const PROVIDER_DATA_MAX_CHARACTERS = 1024 * 1024;
 
 /**
  * Asks the model for one step. Ends with `finish`, or throws a ModelFailure, or throws the signal's reason when it is aborted.
