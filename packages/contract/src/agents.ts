@@ -18,8 +18,11 @@ import {
   Type,
 } from './schema.ts';
 
-/** The providers of models. `scripted` needs no network and answers by the Agent's own script. */
-export const providers = ['scripted', 'openai-compatible'] as const;
+/**
+ * The providers of models. `scripted` needs no network and answers by the Agent's own script; `worker` is a program of the
+ * integrator's own, which claims the Agent's turns from a queue.
+ */
+export const providers = ['scripted', 'openai', 'anthropic', 'google', 'openai-compatible', 'worker'] as const;
 
 /** One call of the `scripted` model. */
 export const ScriptStep = Strict(
@@ -60,18 +63,31 @@ export const ModelSettings = Strict(
   { title: 'ModelSettings' },
 );
 
+/** The queue of a worker: what its program names to claim turns. */
+export const QueueName = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$', examples: ['support-agent'] });
+
 export const Model = Strict(
   {
     provider: OneOf(providers),
-    model: Name,
+    model: Type.Optional(
+      Type.Unsafe<string>({ ...Name, description: "The provider's name for it; for all but `worker`." }),
+    ),
+    queue: Type.Optional(
+      Type.Unsafe<string>({ ...QueueName, description: 'For `worker`: the queue that the program claims turns from.' }),
+    ),
     baseUrl: Type.Optional(
       Type.String({
         maxLength: 2048,
-        description: 'Where an `openai-compatible` server answers, up to and with `/v1`.',
+        description:
+          "Where the provider answers, up to and with `/v1`. Needed for `openai-compatible`; others have their provider's own.",
       }),
     ),
     apiKeySecret: Type.Optional(
-      Type.Unsafe<string>({ ...SecretName, description: "The Environment's secret that holds the provider's key." }),
+      Type.Unsafe<string>({
+        ...SecretName,
+        description:
+          "The Environment's secret that holds the provider's key. Default: `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` or `GOOGLE_GENERATIVE_AI_API_KEY`.",
+      }),
     ),
     settings: Type.Optional(ModelSettings),
   },
@@ -88,10 +104,20 @@ const Effectful = Type.Boolean({
   description:
     'Whether a call changes something outside. Default: for `http` tools whether the method is not GET, for others false.',
 });
-const Approval = OneOf(['always', 'never'], {
+/** Whether a person decides before a call of a tool runs. */
+export const ApprovalPolicy = Type.Unsafe<'always' | 'never' | 'once' | { when: Record<string, unknown> }>({
   title: 'ApprovalPolicy',
   description:
-    'Whether a person decides before a call runs. Default: `always` for effectful tools, `never` for others.',
+    '`always`, `never`, `once` (once per Session and tool), or `{ "when": <JSON Schema> }`: where the input matches. Default: `always` for effectful tools, `never` for others.',
+  anyOf: [OneOf(['always', 'never', 'once']), Strict({ when: JsonSchema }, { title: 'ApprovalWhen' })],
+});
+export type ApprovalPolicy = Static<typeof ApprovalPolicy>;
+
+const Headers = Type.Unsafe<Record<string, string>>({
+  type: 'object',
+  maxProperties: 50,
+  propertyNames: { pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$" },
+  additionalProperties: { type: 'string', maxLength: 8_192 },
 });
 
 export const HttpRequest = Strict(
@@ -101,14 +127,7 @@ export const HttpRequest = Strict(
       maxLength: 2048,
       description: '`{{input.x}}` and `{{secrets.NAME}}` may stand in path and query, never in scheme, host or port.',
     }),
-    headers: Type.Optional(
-      Type.Unsafe<Record<string, string>>({
-        type: 'object',
-        maxProperties: 50,
-        propertyNames: { pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$" },
-        additionalProperties: { type: 'string', maxLength: 8_192 },
-      }),
-    ),
+    headers: Type.Optional(Headers),
     body: Type.Optional(
       Type.Unsafe<unknown>({
         description: 'JSON. A string that is a lone `"{{input.n}}"` keeps the JSON type of what it stands for.',
@@ -127,7 +146,7 @@ export const HttpTool = Strict(
     inputSchema: JsonSchema,
     request: HttpRequest,
     effectful: Type.Optional(Effectful),
-    approval: Type.Optional(Approval),
+    approval: Type.Optional(ApprovalPolicy),
     idempotent: Type.Optional(
       Type.Boolean({ description: 'Whether a call may be repeated after a crash. Default: false.' }),
     ),
@@ -144,13 +163,70 @@ export const ClientTool = Strict(
     description: Description,
     inputSchema: JsonSchema,
     effectful: Type.Optional(Effectful),
-    approval: Type.Optional(Approval),
+    approval: Type.Optional(ApprovalPolicy),
   },
   { title: 'ClientTool' },
 );
 export type ClientTool = Static<typeof ClientTool>;
 
-export const Tool = Tagged([HttpTool, ClientTool], { title: 'Tool' });
+/** The tools of a Model Context Protocol server over streamable HTTP; they appear as `<name>__<tool>`. */
+export const McpTool = Strict(
+  {
+    type: Type.Literal('mcp'),
+    name: Type.String({
+      pattern: '^[A-Za-z][A-Za-z0-9_-]{0,31}$',
+      description: "Stands before the names of the server's tools; unique in the Agent.",
+    }),
+    url: Type.String({ maxLength: 2048, description: 'Where the server answers.' }),
+    headers: Type.Optional(
+      Type.Unsafe<Record<string, string>>({
+        ...Headers,
+        description: 'Sent with every request; `{{secrets.NAME}}` may stand in them.',
+      }),
+    ),
+    allowedTools: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
+        maxItems: 200,
+        description: "The server's own names of the tools to offer. Default: all.",
+      }),
+    ),
+    approval: Type.Optional(
+      Type.Unsafe<ApprovalPolicy | Record<string, ApprovalPolicy>>({
+        description:
+          "One policy for all, or one for each of the server's tools by its own name. Default: `never` for tools that the server marks as read-only, else `always`.",
+        anyOf: [
+          ApprovalPolicy,
+          {
+            type: 'object',
+            maxProperties: 200,
+            propertyNames: { minLength: 1, maxLength: 200 },
+            additionalProperties: ApprovalPolicy,
+          },
+        ],
+      }),
+    ),
+    timeoutSeconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 300, default: 30 })),
+  },
+  { title: 'McpTool' },
+);
+export type McpTool = Static<typeof McpTool>;
+
+/** Another Agent, in a Session of its own (a child, `parentSessionId`) that shares this one's budget. */
+export const AgentTool = Strict(
+  {
+    type: Type.Literal('agent'),
+    name: ToolName,
+    description: Description,
+    agentId: Id('agt'),
+    approval: Type.Optional(
+      Type.Unsafe<ApprovalPolicy>({ ...ApprovalPolicy, description: 'Default: `never`; the child asks for itself.' }),
+    ),
+  },
+  { title: 'AgentTool' },
+);
+export type AgentTool = Static<typeof AgentTool>;
+
+export const Tool = Tagged([HttpTool, McpTool, ClientTool, AgentTool], { title: 'Tool' });
 export type Tool = Static<typeof Tool>;
 
 export const Limits = Strict(
@@ -159,6 +235,25 @@ export const Limits = Strict(
     maxOutputTokens: Type.Optional(
       Nullable(Type.Integer({ minimum: 1, maximum: 1_000_000 }), {
         description: 'For one model call; null: the model decides.',
+      }),
+    ),
+    turnTimeoutSeconds: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 86_400,
+        default: 600,
+        description: 'How long a turn may run; time spent `waiting` does not count.',
+      }),
+    ),
+    approvalTimeoutSeconds: Type.Optional(
+      Nullable(Type.Integer({ minimum: 1, maximum: 31_536_000 }), {
+        description: 'How long a person has to decide; null: for ever.',
+      }),
+    ),
+    onApprovalTimeout: Type.Optional(
+      OneOf(['deny', 'cancel'], {
+        default: 'deny',
+        description: '`deny`: the call is refused and the turn goes on. `cancel`: the Session is cancelled.',
       }),
     ),
   },
@@ -176,8 +271,14 @@ export const Agent = Type.Object(
     model: Model,
     instructions: Instructions,
     tools: Type.Array(Tool),
-    limits: Type.Object({ maxStepsPerTurn: Type.Integer(), maxOutputTokens: Nullable(Type.Integer()) }),
-    outputSchema: Type.Null(),
+    limits: Type.Object({
+      maxStepsPerTurn: Type.Integer(),
+      maxOutputTokens: Nullable(Type.Integer()),
+      turnTimeoutSeconds: Type.Integer(),
+      approvalTimeoutSeconds: Nullable(Type.Integer()),
+      onApprovalTimeout: OneOf(['deny', 'cancel']),
+    }),
+    outputSchema: Nullable(JsonSchema),
     metadata: Metadata,
     createdAt: Timestamp,
     updatedAt: Timestamp,
@@ -204,6 +305,11 @@ const settable = {
   instructions: Type.Optional(Instructions),
   tools: Type.Optional(Type.Array(Tool, { maxItems: 100 })),
   limits: Type.Optional(Limits),
+  outputSchema: Type.Optional(
+    Nullable(JsonSchema, {
+      description: 'What the answer of a turn must be, as JSON; it stands in `turn.completed` as `output`.',
+    }),
+  ),
   metadata: Type.Optional(Metadata),
 };
 export const CreateAgent = Strict({ name: Name, model: ModelOrShort, ...settable }, { title: 'CreateAgent' });

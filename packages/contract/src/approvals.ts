@@ -30,7 +30,9 @@ export const Approval = Type.Object(
     environment: EnvironmentName,
     name: Type.String({ description: 'The tool that would run.' }),
     input: Json,
-    editedInput: Type.Null(),
+    editedInput: Type.Unsafe<unknown>({
+      description: 'The input that a person put in its place; null where nobody did.',
+    }),
     status: OneOf(approvalStatuses, { title: 'ApprovalStatus' }),
     reason: Nullable(Type.String()),
     resolvedBy: Nullable(
@@ -57,6 +59,17 @@ export const ResolveApproval = Strict(
     decision: OneOf(['approved', 'denied']),
     reason: Type.Optional(
       Type.String({ minLength: 1, maxLength: 2_000, description: 'A denial reaches the model with it.' }),
+    ),
+    input: Type.Optional(
+      Type.Unsafe<unknown>({
+        description: "With `approved`: the input to use instead, as a whole. It must match the tool's schema.",
+      }),
+    ),
+    scope: Type.Optional(
+      OneOf(['once', 'session'], {
+        default: 'once',
+        description: 'With `approved`: `session` also lets later calls of this tool in this Session run unasked.',
+      }),
     ),
     onBehalfOf: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
   },

@@ -21,6 +21,7 @@ export const errorCodes = {
   session_ended: [409, 'The session has ended'],
   session_busy: [409, 'The session is busy'],
   approval_already_resolved: [409, 'The approval was resolved already'],
+  turn_lost: [409, 'The turn is no longer held by this worker'],
   agent_archived: [409, 'The agent is archived'],
   payload_too_large: [413, 'The request body is too large'],
   unsupported_media_type: [415, 'The content type is not supported'],

@@ -389,6 +389,17 @@ export const routes = table({
     result: one('session', Session),
     errors: ['session_ended', 'conflict'],
   },
+  interruptSession: {
+    method: 'POST',
+    path: '/sessions/{sessionId}/interrupt',
+    permission: 'write',
+    tag: 'Sessions',
+    summary: 'Stop the turn; the next queued message follows, or the Session is idle',
+    params: SessionParams,
+    status: 200,
+    result: one('session', Session),
+    errors: ['session_ended'],
+  },
   closeSession: {
     method: 'POST',
     path: '/sessions/{sessionId}/close',

@@ -55,7 +55,22 @@ export function Id(prefix: IdPrefix, description?: string) {
 }
 
 /** The prefixes of all identifiers (api.md section 1). A credential never shares one with an identifier. */
-export const idPrefixes = ['org', 'key', 'agt', 'env', 'ses', 'op', 'call', 'whs', 'whd', 'evt', 'msg', 'req'] as const;
+export const idPrefixes = [
+  'org',
+  'key',
+  'agt',
+  'env',
+  'ses',
+  'op',
+  'call',
+  'whs',
+  'whd',
+  'evt',
+  'msg',
+  'req',
+  'sch',
+  'wtn',
+] as const;
 export type IdPrefix = (typeof idPrefixes)[number];
 
 /** Values the caller keeps on a resource: at most 50, keys up to 64 and strings up to 512 characters. */

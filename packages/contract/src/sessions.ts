@@ -16,12 +16,14 @@ import {
   Type,
 } from './schema.ts';
 
-/** How much a Session may use, over all of its turns. */
+/** How much a Session may use, over all of its turns, together with its child Sessions. */
 export const Budget = Strict(
   {
     maxTokens: Type.Optional(Type.Integer({ minimum: 1, description: 'Input and output tokens together.' })),
     maxSteps: Type.Optional(Type.Integer({ minimum: 1, description: 'Model calls.' })),
-    maxCostUsd: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
+    maxCostUsd: Type.Optional(
+      Type.Number({ exclusiveMinimum: 0, description: 'Needs a price for the model (422 `budget_invalid`).' }),
+    ),
   },
   { title: 'Budget' },
 );
@@ -46,7 +48,7 @@ export const Session = Type.Object(
     budget: Nullable(Budget),
     error: Nullable(SessionError),
     metadata: Metadata,
-    parentSessionId: Nullable(Id('ses')),
+    parentSessionId: Nullable(Id('ses'), { description: 'Of a child: the Session whose `agent` tool opened it.' }),
     createdAt: Timestamp,
     updatedAt: Timestamp,
     endedAt: Nullable(Timestamp),
@@ -123,10 +125,10 @@ export const SendMessage = Strict(
   {
     content: Content,
     onBusy: Type.Optional(
-      OneOf(['queue', 'reject'], {
+      OneOf(['queue', 'steer', 'reject'], {
         default: 'queue',
         description:
-          'While a turn is under way: `queue` a turn of its own after it, or `reject` with 409 `session_busy`.',
+          'While a turn is under way: `queue` a turn of its own after it; `steer`: that turn ends as `interrupted` and this one comes next; or `reject` with 409 `session_busy`.',
       }),
     ),
   },
@@ -145,6 +147,7 @@ export const ListSessions = ListQuery({
   status: Type.Optional(OneOf(sessionStatuses)),
   agentId: Type.Optional(Id('agt')),
   environment: Type.Optional(EnvironmentName),
+  parentSessionId: Type.Optional(Id('ses', 'Only its child Sessions.')),
   metadata: Type.Optional(
     Type.Unsafe<Record<string, string>>({
       type: 'object',

@@ -3,7 +3,7 @@ import type { Agent, Input, Model, Result, Tool } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Db, Queryable, Tx } from '../db/db.ts';
 import { changesBetween, recordEvent } from '../events/record.ts';
-import { ApiError, notFound } from '../lib/api-error.ts';
+import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
@@ -17,6 +17,7 @@ export interface Definition {
   instructions: string;
   tools: Tool[];
   limits: Agent['limits'];
+  outputSchema: Agent['outputSchema'];
   metadata: Agent['metadata'];
 }
 
@@ -29,8 +30,23 @@ interface Row {
   archivedAt: Date | null;
 }
 
-const defaultLimits: Agent['limits'] = { maxStepsPerTurn: 20, maxOutputTokens: null };
-const definitionFields = ['name', 'description', 'model', 'instructions', 'tools', 'limits', 'metadata'] as const;
+const defaultLimits: Agent['limits'] = {
+  maxStepsPerTurn: 20,
+  maxOutputTokens: null,
+  turnTimeoutSeconds: 600,
+  approvalTimeoutSeconds: null,
+  onApprovalTimeout: 'deny',
+};
+const definitionFields = [
+  'name',
+  'description',
+  'model',
+  'instructions',
+  'tools',
+  'limits',
+  'outputSchema',
+  'metadata',
+] as const;
 
 /** 400 where tools or model are not whole, 422 `url_not_allowed` where a URL of theirs may not be reached. */
 export async function createAgent(ctx: Context, input: Input<'createAgent'>): Promise<Result<'createAgent'>> {
@@ -41,9 +57,11 @@ export async function createAgent(ctx: Context, input: Input<'createAgent'>): Pr
     instructions: input.instructions ?? '',
     tools: input.tools ?? [],
     limits: { ...defaultLimits, ...input.limits },
+    outputSchema: input.outputSchema ?? null,
     metadata: input.metadata ?? {},
   };
   checkDefinition(definition, ctx.egress);
+  await requireAgents(ctx.db, ctx.organizationId, definition);
   const now = ctx.clock.now();
   const row: Row = { agentId: newUuid(), version: 1, definition, createdAt: now, updatedAt: now, archivedAt: null };
   await inTransaction(ctx, async (tx) => {
@@ -113,11 +131,13 @@ export async function updateAgent(ctx: Context, input: Input<'updateAgent'>): Pr
       instructions: input.instructions ?? before.definition.instructions,
       tools: input.tools ?? before.definition.tools,
       limits: { ...before.definition.limits, ...input.limits },
+      outputSchema: input.outputSchema === undefined ? before.definition.outputSchema : input.outputSchema,
       metadata: input.metadata ?? before.definition.metadata,
     };
     const changes = changesBetween(before.definition, definition, definitionFields);
     if (!changes) return { agent: view(before) };
     checkDefinition(definition, ctx.egress);
+    await requireAgents(tx, ctx.organizationId, definition);
     const now = ctx.clock.now();
     const row: Row = { ...before, version: before.version + 1, definition, updatedAt: now };
     await Promise.all([
@@ -185,6 +205,20 @@ export function createDefinitions(db: Db) {
   };
 }
 
+/** 400 where an `agent` tool names none of the organization's Agents. */
+async function requireAgents(db: Queryable, organizationId: string, { tools }: Definition): Promise<void> {
+  const named = tools.flatMap((tool, index) =>
+    tool.type === 'agent' ? [{ index, uuid: uuidOf('agt', tool.agentId) }] : [],
+  );
+  if (named.length === 0) return;
+  const rows = await db.query<{ agentId: string }>(sql`
+    select agent_id as "agentId" from agents
+    where organization_id = ${organizationId} and agent_id = any(${named.map(({ uuid }) => uuid)}::uuid[])`);
+  const known = new Set(rows.map(({ agentId }) => agentId));
+  const missing = named.find(({ uuid }) => !known.has(uuid));
+  if (missing) throw invalidField(`tools[${missing.index}].agentId`, 'names no Agent of this organization');
+}
+
 async function lockAgent(tx: Tx, ctx: Context, agentId: string): Promise<Row> {
   const uuid = uuidOf('agt', agentId);
   // Locked first and read then: a join that had to wait for the lock would still look for the version from before.
@@ -219,7 +253,9 @@ function insertVersion(organizationId: string, row: Row): Sql {
 function modelOf(model: Model | string): Model {
   if (typeof model !== 'string') return model;
   const slash = model.indexOf('/');
-  return { provider: model.slice(0, slash) as Model['provider'], model: model.slice(slash + 1) };
+  const provider = model.slice(0, slash) as Model['provider'];
+  const name = model.slice(slash + 1);
+  return provider === 'worker' ? { provider, queue: name } : { provider, model: name };
 }
 
 function resourceOf(agentId: string) {
@@ -237,7 +273,7 @@ function view(row: Row): Agent {
     instructions: definition.instructions,
     tools: definition.tools,
     limits: definition.limits,
-    outputSchema: null,
+    outputSchema: definition.outputSchema,
     metadata: definition.metadata,
     createdAt: row.createdAt.toISOString(),
     updatedAt: row.updatedAt.toISOString(),

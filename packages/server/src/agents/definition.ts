@@ -1,11 +1,21 @@
 // Whether a definition is whole: what the schemas of the contract cannot say.
-import type { FieldError, Tool } from '@signalbox/contract';
+import type {
+  AgentTool,
+  ApprovalPolicy,
+  ClientTool,
+  FieldError,
+  HttpTool,
+  McpTool,
+  Model,
+  Tool,
+} from '@signalbox/contract';
 import Schema from 'typebox/schema';
 import type { Egress } from '../egress/egress.ts';
 import { UrlNotAllowed } from '../egress/errors.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { bounded } from '../lib/bounded.ts';
 import { checkTemplate } from '../runtime/tools/template.ts';
+import type { TurnTool } from '../runtime/tools/tool.ts';
 import type { Definition } from './agents.ts';
 
 /** Throws 400 with every field that is wrong, or 422 `url_not_allowed`. */
@@ -17,13 +27,11 @@ export function checkDefinition(definition: Definition, egress: Egress): void {
     if (names.has(tool.name))
       errors.push({ path: `${path}.name`, message: `"${tool.name}" is another tool's name already` });
     names.add(tool.name);
-    const schema = checkSchema(tool.inputSchema);
-    if (schema) errors.push({ path: `${path}.inputSchema`, message: schema });
-    if (tool.type === 'http') {
-      for (const { path: inner, message } of checkTemplate(tool.request)) {
-        errors.push({ path: `${path}.request.${inner}`, message });
-      }
-    }
+    for (const { path: inner, message } of checkTool(tool)) errors.push({ path: `${path}.${inner}`, message });
+  }
+  if (definition.outputSchema) {
+    const wrong = checkSchema(definition.outputSchema);
+    if (wrong) errors.push({ path: 'outputSchema', message: wrong });
   }
   const [first] = errors;
   if (first) throw new ApiError('invalid_request', `${first.path}: ${first.message}`, { errors });
@@ -31,47 +39,129 @@ export function checkDefinition(definition: Definition, egress: Egress): void {
   if (definition.model.baseUrl !== undefined) checkUrl(egress, definition.model.baseUrl, 'model.baseUrl');
   for (const [index, tool] of definition.tools.entries()) {
     if (tool.type === 'http') checkUrl(egress, tool.request.url, `tools[${index}].request.url`);
+    if (tool.type === 'mcp') checkUrl(egress, tool.url, `tools[${index}].url`);
   }
+}
+
+/** What an `agent` tool is told: the first message of the child Session. */
+const AGENT_INPUT = {
+  type: 'object',
+  properties: {
+    input: { type: 'string', minLength: 1, description: 'What the agent is to do, with all it needs to know.' },
+  },
+  required: ['input'],
+  additionalProperties: false,
+};
+
+/** A tool of the Agent's own as a turn knows it. Those of MCP servers are asked of the server. */
+export function turnToolOf(tool: HttpTool | ClientTool | AgentTool): TurnTool {
+  const { name, description } = tool;
+  if (tool.type === 'agent') {
+    // The child's Session is opened once and awaited; it asks for itself.
+    return {
+      name,
+      description,
+      inputSchema: AGENT_INPUT,
+      approval: tool.approval ?? 'never',
+      repeatable: false,
+      source: tool,
+    };
+  }
+  const effectful = isEffectful(tool);
+  return {
+    name,
+    description,
+    inputSchema: tool.inputSchema,
+    approval: tool.approval ?? (effectful ? 'always' : 'never'),
+    repeatable: !effectful || (tool.type === 'http' && tool.idempotent === true),
+    source: tool,
+  };
 }
 
 /** Whether a call of the tool changes something outside. */
-function isEffectful(tool: Tool): boolean {
+function isEffectful(tool: HttpTool | ClientTool): boolean {
   return tool.effectful ?? (tool.type === 'http' && tool.request.method !== 'GET');
 }
 
-/** Whether a person decides before a call of the tool runs. */
-export function needsApproval(tool: Tool): boolean {
-  return (tool.approval ?? (isEffectful(tool) ? 'always' : 'never')) === 'always';
+/** What is wrong with a tool, by paths within it. */
+function checkTool(tool: Tool): FieldError[] {
+  const errors: FieldError[] = policiesOf(tool).flatMap(({ path, policy }) => {
+    const wrong = typeof policy === 'object' && checkSchema(policy.when);
+    return wrong ? [{ path: `${path}.when`, message: wrong }] : [];
+  });
+  if (tool.type === 'http' || tool.type === 'client') {
+    const wrong = checkInputSchema(tool.inputSchema);
+    if (wrong) errors.push({ path: 'inputSchema', message: wrong });
+  }
+  if (tool.type === 'http') {
+    for (const { path, message } of checkTemplate(tool.request)) errors.push({ path: `request.${path}`, message });
+  }
+  if (tool.type === 'mcp') {
+    // A server's address is fixed, and there is no input yet when it is asked for its tools.
+    if (/\{\{/.test(tool.url)) errors.push({ path: 'url', message: 'takes no placeholders' });
+    const inputs = Object.entries(tool.headers ?? {}).filter(([, value]) => /\{\{\s*input\b/.test(value));
+    for (const [name] of inputs) errors.push({ path: `headers.${name}`, message: 'takes {{secrets.NAME}} alone' });
+    const request = {
+      method: 'POST' as const,
+      url: 'https://mcp.invalid/',
+      ...(tool.headers && { headers: tool.headers }),
+    };
+    errors.push(...checkTemplate(request));
+  }
+  return errors;
 }
 
-/** Whether a call that was cut off may be made again. */
-export function mayRepeat(tool: Tool): boolean {
-  return !isEffectful(tool) || (tool.type === 'http' && tool.idempotent === true);
+function policiesOf(tool: Tool): { path: string; policy: ApprovalPolicy }[] {
+  const { approval } = tool;
+  if (approval === undefined) return [];
+  if (isPolicy(approval)) return [{ path: 'approval', policy: approval }];
+  return Object.entries(approval).map(([name, policy]) => ({ path: `approval.${name}`, policy }));
+}
+
+/** Whether it is one policy rather than one for each tool of an MCP server. */
+export function isPolicy(approval: NonNullable<McpTool['approval']>): approval is ApprovalPolicy {
+  return (
+    typeof approval === 'string' ||
+    ('when' in approval && typeof approval.when === 'object' && Object.keys(approval).length === 1)
+  );
 }
 
 function checkModel({ model }: Definition): FieldError[] {
-  switch (model.provider) {
-    case 'scripted':
-      return model.baseUrl === undefined
-        ? []
-        : [{ path: 'model.baseUrl', message: 'is not for the scripted model, which needs no network' }];
-    case 'openai-compatible': {
-      const errors: FieldError[] = [];
-      if (model.baseUrl === undefined) {
-        errors.push({ path: 'model.baseUrl', message: 'is needed for openai-compatible, up to and with /v1' });
-      } else if (!URL.canParse(model.baseUrl)) {
-        errors.push({ path: 'model.baseUrl', message: 'must be a URL' });
-      }
-      if (model.settings?.script)
-        errors.push({ path: 'model.settings.script', message: 'is for the scripted model alone' });
-      return errors;
-    }
+  const { provider } = model;
+  const errors: FieldError[] = [];
+  const only = (field: keyof Model, providers: string) => {
+    if (model[field] !== undefined) errors.push({ path: `model.${field}`, message: `is for ${providers} alone` });
+  };
+  if (provider === 'worker') {
+    if (model.queue === undefined)
+      errors.push({ path: 'model.queue', message: 'is needed: the queue that the program claims turns from' });
+    if (model.model !== undefined)
+      errors.push({ path: 'model.model', message: 'is not for a worker, which brings its own' });
+  } else {
+    if (model.model === undefined)
+      errors.push({ path: 'model.model', message: "is needed: the provider's name for the model" });
+    only('queue', 'the provider worker');
   }
+  if (provider === 'worker' || provider === 'scripted') {
+    only('baseUrl', 'providers that are asked over the network');
+    only('apiKeySecret', 'providers that are asked over the network');
+  } else if (provider === 'openai-compatible' && model.baseUrl === undefined) {
+    errors.push({ path: 'model.baseUrl', message: 'is needed for openai-compatible, up to and with /v1' });
+  } else if (model.baseUrl !== undefined && !URL.canParse(model.baseUrl)) {
+    errors.push({ path: 'model.baseUrl', message: 'must be a URL' });
+  }
+  if (provider !== 'scripted' && model.settings?.script)
+    errors.push({ path: 'model.settings.script', message: 'is for the scripted model alone' });
+  return errors;
+}
+
+function checkInputSchema(schema: Record<string, unknown>): string | undefined {
+  if (schema.type !== undefined && schema.type !== 'object')
+    return 'must be the schema of an object ("type": "object")';
+  return checkSchema(schema);
 }
 
 function checkSchema(schema: Record<string, unknown>): string | undefined {
-  if (schema.type !== undefined && schema.type !== 'object')
-    return 'must be the schema of an object ("type": "object")';
   try {
     for (const pattern of patternsOf(schema)) new RegExp(pattern, 'u');
     // Finds what cannot be evaluated at all, such as references to nowhere, to themselves or doubling at every level.

@@ -103,7 +103,11 @@ create table agent_versions (
   foreign key (organization_id, agent_id) references agents
 );
 
--- A Session is its own queue entry (status, worker_id), lease (worker_id), fence (epoch) and log head (turn, next_seq).
+-- A Session is its own queue entry (runnable_at, worker_id), lease (worker_id), fence (epoch) and log head (turn, next_seq).
+--
+-- runnable_at says when a worker of the service has something to do for it: now while it is running, at the first deadline of
+-- an approval while it is waiting, at the turn's own deadline while a turn is offered to a worker of the integrator's (queue),
+-- never (null) while it is idle or has ended.
 --
 -- The fill factor leaves room on the page for the next version of the row: an append changes no indexed column (once
 -- delivery_due is set), so it stays a heap-only update.
@@ -122,7 +126,23 @@ create table sessions (
   -- Moves on each time the writer changes; what a writer with an older epoch sends is refused.
   epoch integer not null default 0,
   worker_id uuid,
-  runnable_at timestamptz not null,
+  runnable_at timestamptz,
+  -- A turn's step that the integrator's own program runs: the queue that it is offered on or was claimed from.
+  queue text,
+  -- What the turn's worker is to do before anything else: end the turn, or the Session.
+  stop text check (stop in ('interrupt', 'cancel')),
+  -- When the turn has taken too long. While the Session waits no time passes: turn_left_ms then says how much there is.
+  turn_deadline timestamptz,
+  turn_left_ms bigint,
+  -- Tools whose calls run unasked in this Session since a person said so.
+  granted_tools text[] not null default '{}',
+  -- A child is opened by a call of its parent's; the root shares its budget with all below it.
+  parent_session_id uuid,
+  parent_operation_id uuid,
+  root_session_id uuid,
+  depth integer not null default 0,
+  -- It has ended, and its parent has not heard of it.
+  parent_due boolean not null default false,
   -- How many rows of session_inbox wait. Kept here because a worker about to park must see a row that came at the same
   -- moment: it re-reads this row under its lock, not the inbox.
   inbox integer not null default 0,
@@ -136,6 +156,8 @@ create table sessions (
   cached_tokens bigint not null default 0,
   steps integer not null default 0,
   tool_calls integer not null default 0,
+  -- Null until a model call had a price.
+  cost_usd numeric,
   -- Model calls that answered or failed, so that the scripted model knows its place also after a crash.
   model_calls integer not null default 0,
   -- Webhooks: whether chunks wait, the delivery under way, and the position that it or the next one starts behind: what
@@ -153,7 +175,12 @@ create table sessions (
   primary key (organization_id, session_id),
   foreign key (organization_id, agent_id) references agents
 ) with (fillfactor = 70);
-create index sessions_runnable on sessions (runnable_at) where status = 'running' and worker_id is null;
+create index sessions_runnable on sessions (runnable_at) where worker_id is null and runnable_at is not null;
+create index sessions_offered on sessions (organization_id, queue, session_id) where worker_id is null and queue is not null;
+create index sessions_by_root on sessions (organization_id, root_session_id, session_id) where root_session_id is not null;
+create index sessions_by_parent on sessions (organization_id, parent_session_id, session_id)
+  where parent_session_id is not null;
+create index sessions_parent_due on sessions (organization_id, session_id) where parent_due;
 create index sessions_held on sessions (worker_id) where worker_id is not null;
 create index sessions_due on sessions (organization_id, environment, session_id) where delivery_due;
 create index sessions_by_agent on sessions (organization_id, agent_id, session_id);
@@ -208,7 +235,7 @@ create table operations (
   operation_id uuid not null,
   kind text not null check (kind in ('model', 'tool')),
   status text not null check (status in (
-    'pending', 'awaiting_approval', 'ready', 'running', 'awaiting_result',
+    'pending', 'awaiting_approval', 'ready', 'running', 'awaiting_result', 'awaiting_session',
     'succeeded', 'failed', 'denied', 'cancelled', 'unknown'
   )),
   tool text,
@@ -218,6 +245,10 @@ create table operations (
   usage json,
   -- For a model call: the first seq that text of it may have.
   from_seq bigint,
+  -- For a call that awaits approval: when it is too late for one.
+  expires_at timestamptz,
+  -- For a call of an agent tool: the child.
+  child_session_id uuid,
   created_at timestamptz not null,
   started_at timestamptz,
   finished_at timestamptz,
@@ -234,6 +265,9 @@ create table approvals (
   environment text not null,
   name text not null,
   input json,
+  -- Of the tool at the time: what an edited input is checked against.
+  input_schema json not null,
+  edited_input json,
   status text not null check (status in ('pending', 'approved', 'denied', 'expired', 'cancelled')),
   reason text,
   resolved_by json,

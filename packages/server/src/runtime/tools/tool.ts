@@ -1,10 +1,30 @@
-// What the turn machine asks of a tool that the service runs itself.
-import type { HttpTool } from '@signalbox/contract';
+// Tools as the turn machine knows them, and what it asks of one that the service runs itself.
+import type { ApprovalPolicy, Tool } from '@signalbox/contract';
 
-export interface ToolRun {
-  organizationId: string;
-  environment: string;
-  tool: HttpTool;
+/** A tool as the model sees it and the machine treats it: one of the Agent's, or one that an MCP server of the Agent's offers. */
+export interface TurnTool {
+  /** What the model calls it by. */
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: Record<string, unknown>;
+  /** Never undefined: the default is already applied. */
+  readonly approval: ApprovalPolicy;
+  /** Whether a call that was cut off may be made again. */
+  readonly repeatable: boolean;
+  /** What the Agent says of it; for a tool of an MCP server, of the server. */
+  readonly source: Tool;
+  /** The MCP server's own name for it. */
+  readonly remoteName?: string;
+}
+
+/** Whose tools: the Environment's secrets are theirs to use. */
+export interface ToolOwner {
+  readonly organizationId: string;
+  readonly environment: string;
+}
+
+export interface ToolRun extends ToolOwner {
+  tool: TurnTool;
   input: unknown;
   /** `op_…`, sent as the `Idempotency-Key` of the call. */
   operationId: string;
@@ -18,3 +38,12 @@ export type ToolOutcome = { output: unknown; error?: undefined } | { error: stri
  * the model is told.
  */
 export type RunTool = (run: ToolRun, signal: AbortSignal) => Promise<ToolOutcome>;
+
+/** The tools of an Agent now, and `unavailable`, what the model is told of servers that could not say theirs. */
+export interface ListedTools {
+  tools: TurnTool[];
+  unavailable: string[];
+}
+
+/** Never throws but for the signal's reason. */
+export type ListTools = (owner: ToolOwner, tools: readonly Tool[], signal: AbortSignal) => Promise<ListedTools>;

@@ -1,0 +1,43 @@
+// The tools of an Agent, whatever their type: which there are, and running a call of one.
+import type { McpTool } from '@signalbox/contract';
+import { turnToolOf } from '../../agents/definition.ts';
+import type { Platform } from '../../platform.ts';
+import { createHttpTool } from './http-tool.ts';
+import { createMcpTools } from './mcp-tools.ts';
+import type { ListTools, RunTool, TurnTool } from './tool.ts';
+
+export interface Tools {
+  list: ListTools;
+  run: RunTool;
+  close(): Promise<void>;
+}
+
+export function createTools(platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'log'>): Tools {
+  const http = createHttpTool(platform);
+  const mcp = createMcpTools(platform);
+  return {
+    async list(owner, tools, signal) {
+      const answers = await Promise.all(
+        tools.map((tool) => (tool.type === 'mcp' ? mcp.list(owner, tool, signal) : [turnToolOf(tool)])),
+      );
+      const found = new Map<string, TurnTool>();
+      const unavailable: string[] = [];
+      for (const [index, answer] of answers.entries()) {
+        if (typeof answer === 'string') unavailable.push(unavailableOf(tools[index] as McpTool, answer));
+        // The Agent's own tools and those named first keep their name.
+        else for (const tool of answer) if (!found.has(tool.name)) found.set(tool.name, tool);
+      }
+      return { tools: [...found.values()], unavailable };
+    },
+    async run(call, signal) {
+      if (call.tool.source.type === 'http') return http(call, signal);
+      if (call.tool.source.type === 'mcp') return mcp.run(call, signal);
+      throw new TypeError(`A call of a ${call.tool.source.type} tool is not run here`);
+    },
+    close: () => mcp.close(),
+  };
+}
+
+function unavailableOf({ name }: McpTool, why: string): string {
+  return `The tools of "${name}" are not available at present: ${why}`;
+}
