@@ -95,9 +95,9 @@ const layers: RegExp[] = [
   /^(main|operator|start-error)\.ts$/,
   /^(http\/|upkeep\.ts$)/,
   // The domain. Its folders use each other: a Session has approvals, an Agent's archiving looks at Sessions.
-  /^(agents|approvals|environments|events|keys|organizations|sessions|webhooks|journal|runtime)\//,
+  /^(agents|approvals|environments|events|keys|organizations|schedules|sessions|webhooks|workers|journal|runtime)\//,
   /^(platform|config)\.ts$/,
-  /^(db|egress|lib|vault|wake)\//,
+  /^(db|egress|lib|usage|vault|wake)\//,
 ];
 
 test('layers of the server import only downward: http knows the domain, the domain no http', () => {

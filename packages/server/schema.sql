@@ -47,6 +47,9 @@ create table approvals (
   environment text not null,
   name text not null,
   input json,
+  input_schema json not null,
+  edited_input json,
+  once boolean not null,
   status text not null,
   reason text,
   resolved_by json,
@@ -130,10 +133,41 @@ create table messages (
   message_id uuid not null,
   role text not null,
   content json not null,
+  provider_data json,
   created_at timestamp with time zone not null,
   constraint messages_pkey PRIMARY KEY (organization_id, session_id, turn, "position"),
   constraint messages_organization_id_session_id_fkey FOREIGN KEY (organization_id, session_id) REFERENCES sessions(organization_id, session_id) ON DELETE CASCADE,
   constraint messages_role_check CHECK ((role = ANY (ARRAY['user'::text, 'assistant'::text, 'tool'::text])))
+);
+
+create table model_usage (
+  organization_id uuid not null,
+  usage_id uuid not null,
+  occurred_at timestamp with time zone not null,
+  agent_id uuid not null,
+  environment text not null,
+  model text not null,
+  input_tokens bigint not null,
+  output_tokens bigint not null,
+  cached_tokens bigint not null,
+  cost_usd numeric,
+  constraint model_usage_pkey PRIMARY KEY (organization_id, usage_id)
+);
+CREATE INDEX model_usage_by_time ON public.model_usage USING btree (organization_id, occurred_at);
+
+create table model_usage_days (
+  organization_id uuid not null,
+  day date not null,
+  agent_id uuid not null,
+  environment text not null,
+  model text not null,
+  steps bigint not null,
+  unpriced_steps bigint not null,
+  input_tokens bigint not null,
+  output_tokens bigint not null,
+  cached_tokens bigint not null,
+  cost_usd numeric not null,
+  constraint model_usage_days_pkey PRIMARY KEY (organization_id, day, agent_id, environment, model)
 );
 
 create table operations (
@@ -151,6 +185,8 @@ create table operations (
   error text,
   usage json,
   from_seq bigint,
+  expires_at timestamp with time zone,
+  child_session_id uuid,
   created_at timestamp with time zone not null,
   started_at timestamp with time zone,
   finished_at timestamp with time zone,
@@ -158,7 +194,7 @@ create table operations (
   constraint operations_organization_id_operation_id_key UNIQUE (organization_id, operation_id),
   constraint operations_organization_id_session_id_fkey FOREIGN KEY (organization_id, session_id) REFERENCES sessions(organization_id, session_id) ON DELETE CASCADE,
   constraint operations_kind_check CHECK ((kind = ANY (ARRAY['model'::text, 'tool'::text]))),
-  constraint operations_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'awaiting_approval'::text, 'ready'::text, 'running'::text, 'awaiting_result'::text, 'succeeded'::text, 'failed'::text, 'denied'::text, 'cancelled'::text, 'unknown'::text])))
+  constraint operations_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'awaiting_approval'::text, 'ready'::text, 'running'::text, 'awaiting_result'::text, 'awaiting_session'::text, 'succeeded'::text, 'failed'::text, 'denied'::text, 'cancelled'::text, 'unknown'::text])))
 );
 
 create table organizations (
@@ -176,6 +212,44 @@ create table retired_key_secrets (
   constraint retired_key_secrets_pkey PRIMARY KEY (organization_id, key_id, secret_hash),
   constraint retired_key_secrets_organization_id_key_id_fkey FOREIGN KEY (organization_id, key_id) REFERENCES api_keys(organization_id, key_id) ON DELETE CASCADE
 );
+
+create table schedule_runs (
+  organization_id uuid not null,
+  schedule_id uuid not null,
+  scheduled_at timestamp with time zone not null,
+  status text not null,
+  session_id uuid,
+  error json,
+  created_at timestamp with time zone not null,
+  constraint schedule_runs_pkey PRIMARY KEY (organization_id, schedule_id, scheduled_at),
+  constraint schedule_runs_organization_id_schedule_id_fkey FOREIGN KEY (organization_id, schedule_id) REFERENCES schedules(organization_id, schedule_id) ON DELETE CASCADE,
+  constraint schedule_runs_status_check CHECK ((status = ANY (ARRAY['opened'::text, 'missed'::text, 'failed'::text])))
+);
+
+create table schedules (
+  organization_id uuid not null,
+  schedule_id uuid not null,
+  agent_id uuid not null,
+  environment text not null,
+  input json,
+  metadata json not null,
+  budget json,
+  cron text,
+  timezone text,
+  at timestamp with time zone,
+  status text not null,
+  close_on_idle boolean not null,
+  next_at timestamp with time zone,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  constraint schedules_pkey PRIMARY KEY (organization_id, schedule_id),
+  constraint schedules_organization_id_agent_id_fkey FOREIGN KEY (organization_id, agent_id) REFERENCES agents(organization_id, agent_id),
+  constraint schedules_organization_id_environment_fkey FOREIGN KEY (organization_id, environment) REFERENCES environments(organization_id, name),
+  constraint schedules_check CHECK (((cron IS NULL) = (timezone IS NULL))),
+  constraint schedules_check1 CHECK (((cron IS NULL) <> (at IS NULL))),
+  constraint schedules_status_check CHECK ((status = ANY (ARRAY['enabled'::text, 'paused'::text])))
+);
+CREATE INDEX schedules_due ON public.schedules USING btree (next_at) WHERE (status = 'enabled'::text);
 
 create table schema_migrations (
   version integer not null,
@@ -221,7 +295,17 @@ create table sessions (
   next_seq bigint default 1 not null,
   epoch integer default 0 not null,
   worker_id uuid,
-  runnable_at timestamp with time zone not null,
+  runnable_at timestamp with time zone,
+  queue text,
+  stop text,
+  turn_deadline timestamp with time zone,
+  turn_left_ms bigint,
+  granted_tools text[] default '{}'::text[] not null,
+  parent_session_id uuid,
+  parent_operation_id uuid,
+  root_session_id uuid,
+  depth integer default 0 not null,
+  parent_due boolean default false not null,
   inbox integer default 0 not null,
   closing boolean default false not null,
   close_on_idle boolean not null,
@@ -233,6 +317,7 @@ create table sessions (
   cached_tokens bigint default 0 not null,
   steps integer default 0 not null,
   tool_calls integer default 0 not null,
+  cost_usd numeric,
   model_calls integer default 0 not null,
   delivery_due boolean default false not null,
   delivered_turn integer default 0 not null,
@@ -245,12 +330,17 @@ create table sessions (
   ended_at timestamp with time zone,
   constraint sessions_pkey PRIMARY KEY (organization_id, session_id),
   constraint sessions_organization_id_agent_id_fkey FOREIGN KEY (organization_id, agent_id) REFERENCES agents(organization_id, agent_id),
-  constraint sessions_status_check CHECK ((status = ANY (ARRAY['idle'::text, 'running'::text, 'waiting'::text, 'completed'::text, 'failed'::text, 'cancelled'::text])))
+  constraint sessions_status_check CHECK ((status = ANY (ARRAY['idle'::text, 'running'::text, 'waiting'::text, 'completed'::text, 'failed'::text, 'cancelled'::text]))),
+  constraint sessions_stop_check CHECK ((stop = ANY (ARRAY['interrupt'::text, 'cancel'::text])))
 ) with (fillfactor=70);
 CREATE INDEX sessions_by_agent ON public.sessions USING btree (organization_id, agent_id, session_id);
+CREATE INDEX sessions_by_parent ON public.sessions USING btree (organization_id, parent_session_id, session_id) WHERE (parent_session_id IS NOT NULL);
+CREATE INDEX sessions_by_root ON public.sessions USING btree (organization_id, root_session_id, session_id) WHERE (root_session_id IS NOT NULL);
 CREATE INDEX sessions_due ON public.sessions USING btree (organization_id, environment, session_id) WHERE delivery_due;
 CREATE INDEX sessions_held ON public.sessions USING btree (worker_id) WHERE (worker_id IS NOT NULL);
-CREATE INDEX sessions_runnable ON public.sessions USING btree (runnable_at) WHERE ((status = 'running'::text) AND (worker_id IS NULL));
+CREATE INDEX sessions_offered ON public.sessions USING btree (organization_id, queue, session_id) WHERE ((worker_id IS NULL) AND (queue IS NOT NULL));
+CREATE INDEX sessions_parent_due ON public.sessions USING btree (organization_id, session_id) WHERE parent_due;
+CREATE INDEX sessions_runnable ON public.sessions USING btree (runnable_at) WHERE ((worker_id IS NULL) AND (runnable_at IS NOT NULL));
 
 create table webhook_deliveries (
   organization_id uuid not null,

@@ -5,6 +5,7 @@ import { Environments } from './resources/environments.ts';
 import { Events } from './resources/events.ts';
 import { Keys } from './resources/keys.ts';
 import { Sessions } from './resources/sessions.ts';
+import { OrganizationUsage } from './resources/usage.ts';
 import { WebhookSubscriptions } from './resources/webhook-subscriptions.ts';
 import { type ClientOptions, type RequestOptions, Transport } from './transport.ts';
 import type { Me } from './types.generated.ts';
@@ -30,6 +31,7 @@ export class Signalbox {
   readonly sessions: Sessions;
   readonly approvals: Approvals;
   readonly webhookSubscriptions: WebhookSubscriptions;
+  readonly usage: OrganizationUsage;
   readonly events: Events;
   readonly #transport: Transport;
 
@@ -42,6 +44,7 @@ export class Signalbox {
     this.sessions = new Sessions(transport);
     this.approvals = new Approvals(transport);
     this.webhookSubscriptions = new WebhookSubscriptions(transport);
+    this.usage = new OrganizationUsage(transport);
     this.events = new Events(transport);
   }
 

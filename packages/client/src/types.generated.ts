@@ -18,12 +18,25 @@ export interface Agent {
   limits: {
     maxStepsPerTurn: number;
     maxOutputTokens: number | null;
+    turnTimeoutSeconds: number;
+    approvalTimeoutSeconds: number | null;
+    onApprovalTimeout: 'deny' | 'cancel';
   };
-  outputSchema: null;
+  outputSchema: JsonSchema | null;
   metadata: Metadata;
   createdAt: string;
   updatedAt: string;
   archivedAt: string | null;
+}
+
+export interface AgentTool {
+  type: 'agent';
+  /** What the model calls it by; unique in the Agent. */
+  name: string;
+  description: string;
+  agentId: string;
+  /** Default: `never`; the child asks for itself. */
+  approval?: ApprovalPolicy | undefined;
 }
 
 export interface ApiKey {
@@ -58,6 +71,12 @@ export interface ApiKeyWithSecret {
   secret?: string;
 }
 
+export interface AppendToWorkerTurn {
+  deltas: string[];
+  /** The `cursor` of the worker turn or of the last append: the same text sent again after it is written once. Default: after what is there. */
+  after?: string | undefined;
+}
+
 export interface Approval {
   /** Stored before it is announced, and never changes. */
   operationId: string;
@@ -68,7 +87,8 @@ export interface Approval {
   /** The tool that would run. */
   name: string;
   input: unknown;
-  editedInput: null;
+  /** The input that a person put in its place; null where nobody did. */
+  editedInput: unknown;
   status: ApprovalStatus;
   reason: string | null;
   resolvedBy: ResolvedBy | null;
@@ -77,8 +97,8 @@ export interface Approval {
   expiresAt: string | null;
 }
 
-/** Whether a person decides before a call runs. Default: `always` for effectful tools, `never` for others. */
-export type ApprovalPolicy = 'always' | 'never';
+/** `always`, `never`, `once` (once per Session and tool), or `{ "when": <JSON Schema> }`: where the input matches. Default: `always` for effectful tools, `never` for others. */
+export type ApprovalPolicy = 'always' | 'never' | 'once' | ApprovalWhen;
 
 export interface ApprovalRequestedChunk {
   type: 'approval.requested';
@@ -107,17 +127,51 @@ export interface ApprovalResolvedChunk {
 
 export type ApprovalStatus = 'pending' | 'approved' | 'denied' | 'expired' | 'cancelled';
 
+export interface ApprovalWhen {
+  when: JsonSchema;
+}
+
+export interface AskedToolCall {
+  tool: string;
+  input: unknown;
+}
+
 export interface Budget {
   /** Input and output tokens together. */
   maxTokens?: number | undefined;
   /** Model calls. */
   maxSteps?: number | undefined;
+  /** Needs a price for the model (422 `budget_invalid`). */
   maxCostUsd?: number | undefined;
+}
+
+export interface CallOutcome {
+  toolCallId: string;
+  /** The call's place in the `toolCalls` of the step's answer, from 0. */
+  index: number;
+  tool: string;
+  /** `denied`: a person said no. `unknown`: its worker stopped while it ran; it may have had its effect. */
+  status: 'succeeded' | 'failed' | 'denied' | 'cancelled' | 'unknown';
+  output?: unknown;
+  /** What the model is told; for a denial with its reason. */
+  error?: string;
 }
 
 export type Chunk = MessageChunk | SessionStatusChunk | ToolCallChunk | ToolResultChunk | ApprovalRequestedChunk | ApprovalResolvedChunk | MessageResetChunk | TurnCompletedChunk;
 
 export type ChunkType = 'message.chunk' | 'session.status' | 'tool.call' | 'tool.result' | 'approval.requested' | 'approval.resolved' | 'message.reset' | 'turn.completed';
+
+export interface ClaimWorkerTurn {
+  queue: string;
+  /** Only turns of Sessions in this Environment. */
+  environment?: string | undefined;
+  /** Only what comes next of this Session; 409 `turn_lost` where nothing can come any more. */
+  sessionId?: string | undefined;
+  /** With `sessionId`: only of this turn. */
+  turn?: number | undefined;
+  /** How long to wait for a turn. Default: `20`. */
+  waitSeconds?: number | undefined;
+}
 
 export interface ClientTool {
   type: 'client';
@@ -130,6 +184,17 @@ export interface ClientTool {
   approval?: ApprovalPolicy | undefined;
 }
 
+export interface CompleteWorkerTurn {
+  /** Run together. None: the turn ends. */
+  toolCalls?: AskedToolCall[] | undefined;
+  /** For a worker turn with `pendingCalls`: how each of them ended. */
+  toolResults?: ToolResult[] | undefined;
+  usage?: WorkerUsage | undefined;
+  /** Why the turn ends; without `toolCalls`. Default: `"endTurn"`. */
+  stopReason?: 'endTurn' | 'refusal' | undefined;
+  error?: WorkerTurnError | undefined;
+}
+
 export type Content = string | TextPart[];
 
 export interface CreateAgent {
@@ -139,6 +204,8 @@ export interface CreateAgent {
   instructions?: string | undefined;
   tools?: Tool[] | undefined;
   limits?: Limits | undefined;
+  /** What the answer of a turn must be, as JSON; it stands in `turn.completed` as `output`. */
+  outputSchema?: JsonSchema | null | undefined;
   metadata?: Metadata | undefined;
 }
 
@@ -153,6 +220,27 @@ export interface CreateKey {
   /** In the future; null or absent: never expires. */
   expiresAt?: string | null | undefined;
   metadata?: Metadata | undefined;
+}
+
+export interface CreateSchedule {
+  agentId: string;
+  /** The name of an Environment, such as `production`. */
+  environment: string;
+  /** The first message of each Session; null: it is opened idle, without a turn. */
+  input?: Content | null | undefined;
+  /** Values of your own, which each of its Sessions is opened with. */
+  metadata?: Metadata | undefined;
+  /** Of each Session. */
+  budget?: Budget | null | undefined;
+  /** Five fields: minute, hour, day of month, month, day of week; `*`, lists, ranges and `*\/n` steps, names (`JAN`, `MON`), 0 and 7 for Sunday, `L` (last), `15W` (nearest weekday), `MON#2` (second Monday). Where both days are given either one counts; with `+` before the day of week both must. Exactly one of `cron` and `at`. */
+  cron?: string | null | undefined;
+  /** In which `cron` is read: an IANA name such as `Europe/Berlin`, or `UTC`, the default. Where clocks change, a time of day that does not exist runs when the gap ends and one that comes twice runs the first time; a pattern with a wildcard or step in minute or hour follows the clock. null with `at`. */
+  timezone?: string | null | undefined;
+  /** The one instant at which it opens a Session, in the future. Exactly one of `cron` and `at`. */
+  at?: string | null | undefined;
+  status?: ScheduleStatus | undefined;
+  /** Whether each Session is completed when its turn ends and no message is queued. Default: true. */
+  closeOnIdle?: boolean | undefined;
 }
 
 export interface CreateWebhookSubscription {
@@ -200,7 +288,7 @@ export interface EnvironmentSecret {
   updatedAt: string;
 }
 
-export type ErrorCode = 'invalid_request' | 'invalid_cursor' | 'missing_token' | 'malformed_token' | 'invalid_token' | 'token_expired' | 'token_rotated' | 'token_revoked' | 'insufficient_permission' | 'not_found' | 'conflict' | 'subscription_exists' | 'environment_exists' | 'idempotency_conflict' | 'idempotency_in_progress' | 'session_ended' | 'session_busy' | 'approval_already_resolved' | 'agent_archived' | 'payload_too_large' | 'unsupported_media_type' | 'url_not_allowed' | 'budget_invalid' | 'rate_limited' | 'internal_error' | 'unavailable';
+export type ErrorCode = 'invalid_request' | 'invalid_cursor' | 'missing_token' | 'malformed_token' | 'invalid_token' | 'token_expired' | 'token_rotated' | 'token_revoked' | 'insufficient_permission' | 'not_found' | 'conflict' | 'subscription_exists' | 'environment_exists' | 'idempotency_conflict' | 'idempotency_in_progress' | 'session_ended' | 'session_busy' | 'approval_already_resolved' | 'turn_lost' | 'agent_archived' | 'payload_too_large' | 'unsupported_media_type' | 'url_not_allowed' | 'budget_invalid' | 'rate_limited' | 'internal_error' | 'unavailable';
 
 export interface Event {
   eventId: string;
@@ -233,7 +321,7 @@ export interface EventResource {
   id: string;
 }
 
-export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'environment.created' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.updated' | 'session.deleted' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'approval.requested' | 'approval.resolved' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'access.denied';
+export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'environment.created' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.updated' | 'session.deleted' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'tool_call.outcome_unknown' | 'approval.requested' | 'approval.resolved' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'access.denied';
 
 export interface FieldError {
   path: string;
@@ -268,11 +356,40 @@ export interface HttpTool {
 /** A JSON Schema (draft 2020-12) of an object. */
 export type JsonSchema = Record<string, unknown>;
 
+export interface LastScheduleRun {
+  scheduledAt: string;
+  status: ScheduleRunStatus;
+  /** The Session that was opened; null unless `opened`. */
+  sessionId: string | null;
+}
+
 export interface Limits {
   /** Default: `20`. */
   maxStepsPerTurn?: number | undefined;
   /** For one model call; null: the model decides. */
   maxOutputTokens?: number | null | undefined;
+  /** How long a turn may run; time spent `waiting` does not count. Default: `600`. */
+  turnTimeoutSeconds?: number | undefined;
+  /** How long a person has to decide; null: for ever. */
+  approvalTimeoutSeconds?: number | null | undefined;
+  /** `deny`: the call is refused and the turn goes on. `cancel`: the Session is cancelled. Default: `"deny"`. */
+  onApprovalTimeout?: 'deny' | 'cancel' | undefined;
+}
+
+export interface McpTool {
+  type: 'mcp';
+  /** Stands before the names of the server's tools; unique in the Agent. */
+  name: string;
+  /** Where the server answers. */
+  url: string;
+  /** Sent with every request; `{{secrets.NAME}}` may stand in them. */
+  headers?: Record<string, string> | undefined;
+  /** The server's own names of the tools to offer. Default: all. */
+  allowedTools?: string[] | undefined;
+  /** One policy for all, or one for each of the server's tools by its own name. Default: `never` for tools that the server marks as read-only, else `always`. */
+  approval?: ApprovalPolicy | Record<string, ApprovalPolicy> | undefined;
+  /** Default: `30`. */
+  timeoutSeconds?: number | undefined;
 }
 
 export interface Me {
@@ -320,11 +437,14 @@ export interface MessageResetChunk {
 export type Metadata = Record<string, string | number | boolean | null>;
 
 export interface Model {
-  provider: 'scripted' | 'openai-compatible';
-  model: string;
-  /** Where an `openai-compatible` server answers, up to and with `/v1`. */
+  provider: 'scripted' | 'openai' | 'anthropic' | 'google' | 'openai-compatible' | 'worker';
+  /** The provider's name for it; for all but `worker`. */
+  model?: string | undefined;
+  /** For `worker`: the queue that the program claims turns from. */
+  queue?: string | undefined;
+  /** Where the provider answers, up to and with `/v1`. Needed for `openai-compatible`; others have their provider's own. */
   baseUrl?: string | undefined;
-  /** The Environment's secret that holds the provider's key. */
+  /** The Environment's secret that holds the provider's key. Default: `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` or `GOOGLE_GENERATIVE_AI_API_KEY`. */
   apiKeySecret?: string | undefined;
   settings?: ModelSettings | undefined;
 }
@@ -358,6 +478,15 @@ export interface PageInfo {
   nextCursor: string;
 }
 
+export interface PendingCall {
+  toolCallId: string;
+  /** The call's place in the `toolCalls` of the step's answer, from 0. */
+  index: number;
+  tool: string;
+  /** As it is to be used: where a person edited it, theirs. */
+  input: unknown;
+}
+
 /** `read` lists and reads, `write` also changes, `admin` also manages API keys and secrets. */
 export type Permission = 'read' | 'write' | 'admin';
 
@@ -376,6 +505,10 @@ export interface ResolveApproval {
   decision: 'approved' | 'denied';
   /** A denial reaches the model with it. */
   reason?: string | undefined;
+  /** With `approved`: the input to use instead, as a whole. It must match the tool's schema. */
+  input?: unknown;
+  /** With `approved`: `session` also lets later calls of this tool in this Session run unasked. Default: `"once"`. */
+  scope?: 'once' | 'session' | undefined;
   onBehalfOf?: string | undefined;
 }
 
@@ -399,6 +532,51 @@ export interface RotatedSecret {
   previousSecretExpiresAt: string | null;
 }
 
+export interface Schedule {
+  scheduleId: string;
+  agentId: string;
+  /** The name of an Environment, such as `production`. */
+  environment: string;
+  /** The first message of each Session; null: it is opened idle, without a turn. */
+  input: Content | null;
+  /** Values of your own, which each of its Sessions is opened with. */
+  metadata: Metadata;
+  /** Of each Session. */
+  budget: Budget | null;
+  /** Five fields: minute, hour, day of month, month, day of week; `*`, lists, ranges and `*\/n` steps, names (`JAN`, `MON`), 0 and 7 for Sunday, `L` (last), `15W` (nearest weekday), `MON#2` (second Monday). Where both days are given either one counts; with `+` before the day of week both must. Exactly one of `cron` and `at`. */
+  cron: string | null;
+  /** In which `cron` is read: an IANA name such as `Europe/Berlin`, or `UTC`, the default. Where clocks change, a time of day that does not exist runs when the gap ends and one that comes twice runs the first time; a pattern with a wildcard or step in minute or hour follows the clock. null with `at`. */
+  timezone: string | null;
+  /** The one instant at which it opens a Session, in the future. Exactly one of `cron` and `at`. */
+  at: string | null;
+  status: ScheduleStatus;
+  /** Whether each Session is completed when its turn ends and no message is queued. Default: true. */
+  closeOnIdle: boolean;
+  /** When it opens its next Session; null: paused, or `at` has passed. */
+  nextAt: string | null;
+  /** The newest occurrence; null before the first. */
+  lastRun: LastScheduleRun | null;
+  createdAt: string;
+  updatedAt: string;
+}
+
+export interface ScheduleRun {
+  scheduledAt: string;
+  status: ScheduleRunStatus;
+  /** The Session that was opened; null unless `opened`. */
+  sessionId: string | null;
+  /** Why it failed; null unless `failed`. */
+  error: SessionError | null;
+  /** When the service dealt with it. */
+  createdAt: string;
+}
+
+/** `opened`: a Session was opened. `missed`: the service was not running, and a later occurrence came due before it was back. `failed`: the Session was refused. */
+export type ScheduleRunStatus = 'opened' | 'missed' | 'failed';
+
+/** `paused` opens nothing; enabling it again goes on from that moment, and makes up for nothing that came meanwhile. */
+export type ScheduleStatus = 'enabled' | 'paused';
+
 export interface ScriptStep {
   /** Streamed word by word. `{{input}}` is the last user message, `{{lastToolResult}}` the last tool result. */
   text?: string | undefined;
@@ -415,8 +593,8 @@ export interface ScriptToolCall {
 
 export interface SendMessage {
   content: Content;
-  /** While a turn is under way: `queue` a turn of its own after it, or `reject` with 409 `session_busy`. Default: `"queue"`. */
-  onBusy?: 'queue' | 'reject' | undefined;
+  /** While a turn is under way: `queue` a turn of its own after it; `steer`: that turn ends as `interrupted` and this one comes next; or `reject` with 409 `session_busy`. Default: `"queue"`. */
+  onBusy?: 'queue' | 'steer' | 'reject' | undefined;
 }
 
 export interface Session {
@@ -437,6 +615,7 @@ export interface Session {
   budget: Budget | null;
   error: SessionError | null;
   metadata: Metadata;
+  /** Of a child: the Session whose `agent` tool opened it. */
   parentSessionId: string | null;
   createdAt: string;
   updatedAt: string;
@@ -473,7 +652,7 @@ export interface TextPart {
   text: string;
 }
 
-export type Tool = HttpTool | ClientTool;
+export type Tool = HttpTool | McpTool | ClientTool | AgentTool;
 
 export interface ToolCallChunk {
   type: 'tool.call';
@@ -539,6 +718,8 @@ export interface UpdateAgent {
   instructions?: string | undefined;
   tools?: Tool[] | undefined;
   limits?: Limits | undefined;
+  /** What the answer of a turn must be, as JSON; it stands in `turn.completed` as `output`. */
+  outputSchema?: JsonSchema | null | undefined;
   metadata?: Metadata | undefined;
 }
 
@@ -546,6 +727,28 @@ export interface UpdateKey {
   name?: string | undefined;
   permission?: Permission | undefined;
   metadata?: Metadata | undefined;
+}
+
+/** A change of `cron`, `timezone`, `at` or `status` counts from now: an occurrence that is due and not dealt with is dropped. To go from one to the other, send `cron: null` with `at`, or `at: null` with `cron`. */
+export interface UpdateSchedule {
+  agentId?: string | undefined;
+  /** The name of an Environment, such as `production`. */
+  environment?: string | undefined;
+  /** The first message of each Session; null: it is opened idle, without a turn. */
+  input?: Content | null | undefined;
+  /** Values of your own, which each of its Sessions is opened with. */
+  metadata?: Metadata | undefined;
+  /** Of each Session. */
+  budget?: Budget | null | undefined;
+  /** Five fields: minute, hour, day of month, month, day of week; `*`, lists, ranges and `*\/n` steps, names (`JAN`, `MON`), 0 and 7 for Sunday, `L` (last), `15W` (nearest weekday), `MON#2` (second Monday). Where both days are given either one counts; with `+` before the day of week both must. Exactly one of `cron` and `at`. */
+  cron?: string | null | undefined;
+  /** In which `cron` is read: an IANA name such as `Europe/Berlin`, or `UTC`, the default. Where clocks change, a time of day that does not exist runs when the gap ends and one that comes twice runs the first time; a pattern with a wildcard or step in minute or hour follows the clock. null with `at`. */
+  timezone?: string | null | undefined;
+  /** The one instant at which it opens a Session, in the future. Exactly one of `cron` and `at`. */
+  at?: string | null | undefined;
+  status?: ScheduleStatus | undefined;
+  /** Whether each Session is completed when its turn ends and no message is queued. Default: true. */
+  closeOnIdle?: boolean | undefined;
 }
 
 export interface UpdateSession {
@@ -567,6 +770,50 @@ export interface Usage {
   /** Model calls. */
   steps: number;
   toolCalls: number;
+  costUsd: number | null;
+}
+
+export interface UsageGroup {
+  /** A day such as `2026-01-31`, an `agentId`, the name of an Environment, or `provider/model` (`worker/queue` for Agents that a program of yours runs). */
+  group: string;
+  /** Cached ones included. */
+  inputTokens: number;
+  outputTokens: number;
+  /** Input tokens that the provider had in its cache. */
+  cachedTokens: number;
+  /** Model calls. */
+  steps: number;
+  /** Those of them that `costUsd` is without: their model had no price. */
+  unpricedSteps: number;
+  /** To a billionth of a dollar; null where no call had a price. */
+  costUsd: number | null;
+}
+
+export interface UsageReport {
+  /** The beginning of the UTC day of the `from` asked for. */
+  from: string;
+  /** The end of the UTC day of the `to` asked for; exclusive. */
+  to: string;
+  groupBy: 'day' | 'agent' | 'environment' | 'model';
+  total: UsageSum;
+  /** By day: every day in order, also those on which nothing was used. Else the groups that used something, the most expensive first, then those with the most tokens; at most 1,000. */
+  data: UsageGroup[];
+  /** The groups beyond 1,000 together; null where all are listed. */
+  other: UsageSum | null;
+}
+
+/** Of the whole period: `data` and `other` together. */
+export interface UsageSum {
+  /** Cached ones included. */
+  inputTokens: number;
+  outputTokens: number;
+  /** Input tokens that the provider had in its cache. */
+  cachedTokens: number;
+  /** Model calls. */
+  steps: number;
+  /** Those of them that `costUsd` is without: their model had no price. */
+  unpricedSteps: number;
+  /** To a billionth of a dollar; null where no call had a price. */
   costUsd: number | null;
 }
 
@@ -653,6 +900,65 @@ export interface WebhookSubscription {
 }
 
 export type WebhookSubscriptionStatus = 'enabled' | 'paused' | 'disabled';
+
+export interface WorkerTool {
+  name: string;
+  description: string;
+  inputSchema: JsonSchema;
+  /** Whether the program runs its calls itself (a `client` tool). */
+  client: boolean;
+}
+
+export interface WorkerTurn {
+  workerTurnId: string;
+  sessionId: string;
+  agentId: string;
+  agentVersion: number;
+  /** The name of an Environment, such as `production`. */
+  environment: string;
+  queue: string;
+  turn: number;
+  /** From 1 in each turn. */
+  step: number;
+  /** The position of a chunk in its Session. */
+  cursor: string;
+  instructions: string;
+  /** The transcript, oldest first, with the calls and results of this turn's earlier steps. */
+  messages: Message[];
+  tools: WorkerTool[];
+  /** Where it is not empty, these calls are what the program is to do: run them, and complete with `toolResults`. Else it is to answer the step. */
+  pendingCalls: PendingCall[];
+  /** Of the calls of the step before, in their order. */
+  outcomes: CallOutcome[];
+  /** What the answer that ends the turn must be, as JSON. */
+  outputSchema: JsonSchema | null;
+  limits: {
+    maxStepsPerTurn: number;
+    maxOutputTokens: number | null;
+    turnTimeoutSeconds: number;
+    approvalTimeoutSeconds: number | null;
+    onApprovalTimeout: 'deny' | 'cancel';
+  };
+  metadata: Metadata;
+  leaseExpiresAt: string;
+  /** When the turn has taken too long. */
+  deadlineAt: string | null;
+}
+
+/** The step failed and is not tried again: the Session fails with it. */
+export interface WorkerTurnError {
+  /** Default: `worker_failed`. */
+  code?: string | undefined;
+  message: string;
+}
+
+/** What the step used; counts toward the budget. */
+export interface WorkerUsage {
+  inputTokens: number;
+  outputTokens: number;
+  cachedTokens?: number | undefined;
+  costUsd?: number | undefined;
+}
 
 /** Every operation of the interface: what it takes and what it answers with. */
 export interface Operations {
@@ -875,6 +1181,8 @@ export interface Operations {
       agentId?: string | undefined;
       /** The name of an Environment, such as `production`. */
       environment?: string | undefined;
+      /** Only its child Sessions. */
+      parentSessionId?: string | undefined;
       /** `metadata[key]=value`: Sessions whose metadata has this value, compared as text. */
       metadata?: Record<string, string> | undefined;
     };
@@ -945,6 +1253,15 @@ export interface Operations {
       sessionId: string;
     };
     body: ToolResult;
+    result: {
+      session: Session;
+    };
+  };
+  /** Stop the turn; the next queued message follows, or the Session is idle. `POST /api/v1/sessions/{sessionId}/interrupt`, permission `write`. */
+  interruptSession: {
+    params: {
+      sessionId: string;
+    };
     result: {
       session: Session;
     };
@@ -1032,6 +1349,124 @@ export interface Operations {
     body: ResolveApproval;
     result: {
       approval: Approval;
+    };
+  };
+  /** Wait for a step that is offered on a queue, and claim it; null where none came. `POST /api/v1/worker_turns/claim`, permission `write`. */
+  claimWorkerTurn: {
+    body: ClaimWorkerTurn;
+    result: {
+      workerTurn: WorkerTurn | null;
+    };
+  };
+  /** Keep a claimed step: without a heartbeat its lease runs out and it is offered again. `POST /api/v1/worker_turns/{workerTurnId}/heartbeat`, permission `write`. */
+  heartbeatWorkerTurn: {
+    params: {
+      workerTurnId: string;
+    };
+    result: {
+      leaseExpiresAt: string;
+    };
+  };
+  /** Show text of the step's answer; it is in the journal when this is answered. `POST /api/v1/worker_turns/{workerTurnId}/append`, permission `write`. */
+  appendToWorkerTurn: {
+    params: {
+      workerTurnId: string;
+    };
+    body: AppendToWorkerTurn;
+    result: {
+      /** The position of a chunk in its Session. */
+      cursor: string;
+    };
+  };
+  /** Answer the step: with tool calls, or without, which ends the turn; or give the results of its client tools. `POST /api/v1/worker_turns/{workerTurnId}/complete`, permission `write`. */
+  completeWorkerTurn: {
+    params: {
+      workerTurnId: string;
+    };
+    body: CompleteWorkerTurn;
+    result: {
+      workerTurnId: string;
+      completed: true;
+    };
+  };
+  /** Give a claimed step back: it is offered again at once, and text that it showed is void. `POST /api/v1/worker_turns/{workerTurnId}/release`, permission `write`. */
+  releaseWorkerTurn: {
+    params: {
+      workerTurnId: string;
+    };
+    result: {
+      workerTurnId: string;
+      released: true;
+    };
+  };
+  /** Create a schedule, which opens a Session at each of its times. `POST /api/v1/schedules`, permission `write`. */
+  createSchedule: {
+    body: CreateSchedule;
+    result: {
+      schedule: Schedule;
+    };
+  };
+  /** List the schedules, newest first. `GET /api/v1/schedules`, permission `read`. */
+  listSchedules: {
+    query: {
+      /** Default: `20`. */
+      limit?: number | undefined;
+      /** The `page.nextCursor` of the page before. */
+      cursor?: string | undefined;
+      agentId?: string | undefined;
+      /** The name of an Environment, such as `production`. */
+      environment?: string | undefined;
+      status?: ScheduleStatus | undefined;
+    };
+    result: {
+      data: Schedule[];
+      page: PageInfo;
+    };
+  };
+  /** Read a schedule. `GET /api/v1/schedules/{scheduleId}`, permission `read`. */
+  getSchedule: {
+    params: {
+      scheduleId: string;
+    };
+    result: {
+      schedule: Schedule;
+    };
+  };
+  /** Change a schedule, pause it or enable it again; Sessions that it opened stay as they are. `PATCH /api/v1/schedules/{scheduleId}`, permission `write`. */
+  updateSchedule: {
+    params: {
+      scheduleId: string;
+    };
+    body: UpdateSchedule;
+    result: {
+      schedule: Schedule;
+    };
+  };
+  /** Delete a schedule and its runs; Sessions that it opened stay. `DELETE /api/v1/schedules/{scheduleId}`, permission `write`. */
+  deleteSchedule: {
+    params: {
+      scheduleId: string;
+    };
+    result: {
+      scheduleId: string;
+      deleted: true;
+    };
+  };
+  /** List what became of the occurrences of a schedule, newest first. `GET /api/v1/schedules/{scheduleId}/runs`, permission `read`. */
+  listScheduleRuns: {
+    params: {
+      scheduleId: string;
+    };
+    query: {
+      /** Default: `20`. */
+      limit?: number | undefined;
+      /** The `page.nextCursor` of the page before. */
+      cursor?: string | undefined;
+      status?: ScheduleRunStatus | undefined;
+    };
+    result: {
+      data: ScheduleRun[];
+      page: PageInfo;
     };
   };
   /** List the subscriptions across Environments, newest first. `GET /api/v1/webhook_subscriptions`, permission `read`. */
@@ -1123,6 +1558,18 @@ export interface Operations {
       webhookDelivery: WebhookDeliveryWithAttempts;
     };
   };
+  /** Read what the organization used, in whole days of UTC. `GET /api/v1/usage`, permission `read`. */
+  getUsage: {
+    query: {
+      /** At most 366 days before `to`; 30 days unless given. */
+      from?: string | undefined;
+      /** Now unless given. */
+      to?: string | undefined;
+      /** Default: `"day"`. */
+      groupBy?: 'day' | 'agent' | 'environment' | 'model' | undefined;
+    };
+    result: UsageReport;
+  };
   /** Read who changed what. `GET /api/v1/events`, permission `read`. */
   listEvents: {
     query: {
@@ -1186,6 +1633,7 @@ export const operations = {
   sendMessage: { method: 'POST', path: '/sessions/{sessionId}/messages' },
   listMessages: { method: 'GET', path: '/sessions/{sessionId}/messages' },
   sendToolResult: { method: 'POST', path: '/sessions/{sessionId}/tool_results' },
+  interruptSession: { method: 'POST', path: '/sessions/{sessionId}/interrupt' },
   closeSession: { method: 'POST', path: '/sessions/{sessionId}/close' },
   cancelSession: { method: 'POST', path: '/sessions/{sessionId}/cancel' },
   listChunks: { method: 'GET', path: '/sessions/{sessionId}/chunks' },
@@ -1193,6 +1641,17 @@ export const operations = {
   listApprovals: { method: 'GET', path: '/approvals' },
   getApproval: { method: 'GET', path: '/approvals/{operationId}' },
   resolveApproval: { method: 'POST', path: '/approvals/{operationId}/resolve' },
+  claimWorkerTurn: { method: 'POST', path: '/worker_turns/claim' },
+  heartbeatWorkerTurn: { method: 'POST', path: '/worker_turns/{workerTurnId}/heartbeat' },
+  appendToWorkerTurn: { method: 'POST', path: '/worker_turns/{workerTurnId}/append' },
+  completeWorkerTurn: { method: 'POST', path: '/worker_turns/{workerTurnId}/complete' },
+  releaseWorkerTurn: { method: 'POST', path: '/worker_turns/{workerTurnId}/release' },
+  createSchedule: { method: 'POST', path: '/schedules' },
+  listSchedules: { method: 'GET', path: '/schedules' },
+  getSchedule: { method: 'GET', path: '/schedules/{scheduleId}' },
+  updateSchedule: { method: 'PATCH', path: '/schedules/{scheduleId}' },
+  deleteSchedule: { method: 'DELETE', path: '/schedules/{scheduleId}' },
+  listScheduleRuns: { method: 'GET', path: '/schedules/{scheduleId}/runs' },
   listWebhookSubscriptions: { method: 'GET', path: '/webhook_subscriptions' },
   createWebhookSubscription: { method: 'POST', path: '/webhook_subscriptions' },
   getWebhookSubscription: { method: 'GET', path: '/webhook_subscriptions/{env}' },
@@ -1201,6 +1660,7 @@ export const operations = {
   rotateWebhookSecret: { method: 'POST', path: '/webhook_subscriptions/{env}/rotate_secret' },
   listDeliveries: { method: 'GET', path: '/webhook_subscriptions/{env}/deliveries' },
   getDelivery: { method: 'GET', path: '/webhook_subscriptions/{env}/deliveries/{deliveryId}' },
+  getUsage: { method: 'GET', path: '/usage' },
   listEvents: { method: 'GET', path: '/events' },
   getEvent: { method: 'GET', path: '/events/{eventId}' },
 } as const satisfies Record<keyof Operations, { method: string; path: string }>;

@@ -29,6 +29,16 @@ import {
   type Permission,
   UpdateKey,
 } from './keys.ts';
+import {
+  CreateSchedule,
+  ListScheduleRuns,
+  ListSchedules,
+  Schedule,
+  SchedulePage,
+  ScheduleParams,
+  ScheduleRunPage,
+  UpdateSchedule,
+} from './schedules.ts';
 import { Id, type IdPrefix, type Static, type TSchema, Type } from './schema.ts';
 import {
   ListMessages,
@@ -42,6 +52,7 @@ import {
   ToolResult,
   UpdateSession,
 } from './sessions.ts';
+import { GetUsage, UsageReport } from './usage.ts';
 import {
   CreatedWebhookSubscription,
   CreateWebhookSubscription,
@@ -57,6 +68,15 @@ import {
   WebhookSubscription,
   WebhookSubscriptionPage,
 } from './webhooks.ts';
+import {
+  AppendToWorkerTurn,
+  ClaimedWorkerTurn,
+  ClaimWorkerTurn,
+  CompleteWorkerTurn,
+  WorkerTurnCursor,
+  WorkerTurnLease,
+  WorkerTurnParams,
+} from './workers.ts';
 
 /** One operation of the interface. */
 export interface Route {
@@ -78,6 +98,11 @@ export interface Route {
   readonly stream?: 'sse';
   /** Codes particular to this route, beside those that every route can answer with. */
   readonly errors?: readonly ErrorCode[];
+  /**
+   * Sent again it does no more by itself, and no answer is stored for its `Idempotency-Key`: a long poll, whose transaction
+   * would stay open, or what is called many times a second.
+   */
+  readonly repeatable?: true;
   /** Where in the result a plaintext secret stands: sealed in stored responses, absent from logs. */
   readonly reveals?: 'apiKey.secret' | 'signingSecret';
   /** Also answered at the path without `/api/v1`, as the source writes it (section 4.3). */
@@ -480,6 +505,135 @@ export const routes = table({
     errors: ['approval_already_resolved'],
   },
 
+  // ── Worker turns ───────────────────────────────────────────────────────────────────────────────────────────────────
+  claimWorkerTurn: {
+    method: 'POST',
+    path: '/worker_turns/claim',
+    permission: 'write',
+    tag: 'Worker turns',
+    summary: 'Wait for a step that is offered on a queue, and claim it; null where none came',
+    body: ClaimWorkerTurn,
+    status: 200,
+    result: ClaimedWorkerTurn,
+    errors: ['not_found', 'turn_lost'],
+    repeatable: true,
+  },
+  heartbeatWorkerTurn: {
+    method: 'POST',
+    path: '/worker_turns/{workerTurnId}/heartbeat',
+    permission: 'write',
+    tag: 'Worker turns',
+    summary: 'Keep a claimed step: without a heartbeat its lease runs out and it is offered again',
+    params: WorkerTurnParams,
+    status: 200,
+    result: WorkerTurnLease,
+    errors: ['turn_lost'],
+    repeatable: true,
+  },
+  appendToWorkerTurn: {
+    method: 'POST',
+    path: '/worker_turns/{workerTurnId}/append',
+    permission: 'write',
+    tag: 'Worker turns',
+    summary: "Show text of the step's answer; it is in the journal when this is answered",
+    params: WorkerTurnParams,
+    body: AppendToWorkerTurn,
+    status: 200,
+    result: WorkerTurnCursor,
+    errors: ['turn_lost', 'conflict'],
+    repeatable: true,
+  },
+  completeWorkerTurn: {
+    method: 'POST',
+    path: '/worker_turns/{workerTurnId}/complete',
+    permission: 'write',
+    tag: 'Worker turns',
+    summary:
+      'Answer the step: with tool calls, or without, which ends the turn; or give the results of its client tools',
+    params: WorkerTurnParams,
+    body: CompleteWorkerTurn,
+    status: 200,
+    result: Type.Object({ workerTurnId: Id('wtn'), completed: Type.Literal(true) }),
+    errors: ['turn_lost'],
+  },
+  releaseWorkerTurn: {
+    method: 'POST',
+    path: '/worker_turns/{workerTurnId}/release',
+    permission: 'write',
+    tag: 'Worker turns',
+    summary: 'Give a claimed step back: it is offered again at once, and text that it showed is void',
+    params: WorkerTurnParams,
+    status: 200,
+    result: Type.Object({ workerTurnId: Id('wtn'), released: Type.Literal(true) }),
+    errors: ['turn_lost'],
+  },
+
+  // ── Schedules ──────────────────────────────────────────────────────────────────────────────────────────────────────
+  createSchedule: {
+    method: 'POST',
+    path: '/schedules',
+    permission: 'write',
+    tag: 'Schedules',
+    summary: 'Create a schedule, which opens a Session at each of its times',
+    body: CreateSchedule,
+    status: 201,
+    result: one('schedule', Schedule),
+    errors: ['not_found', 'agent_archived', 'budget_invalid'],
+  },
+  listSchedules: {
+    method: 'GET',
+    path: '/schedules',
+    permission: 'read',
+    tag: 'Schedules',
+    summary: 'List the schedules, newest first',
+    query: ListSchedules,
+    status: 200,
+    result: SchedulePage,
+  },
+  getSchedule: {
+    method: 'GET',
+    path: '/schedules/{scheduleId}',
+    permission: 'read',
+    tag: 'Schedules',
+    summary: 'Read a schedule',
+    params: ScheduleParams,
+    status: 200,
+    result: one('schedule', Schedule),
+  },
+  updateSchedule: {
+    method: 'PATCH',
+    path: '/schedules/{scheduleId}',
+    permission: 'write',
+    tag: 'Schedules',
+    summary: 'Change a schedule, pause it or enable it again; Sessions that it opened stay as they are',
+    params: ScheduleParams,
+    body: UpdateSchedule,
+    status: 200,
+    result: one('schedule', Schedule),
+    errors: ['agent_archived', 'budget_invalid'],
+  },
+  deleteSchedule: {
+    method: 'DELETE',
+    path: '/schedules/{scheduleId}',
+    permission: 'write',
+    tag: 'Schedules',
+    summary: 'Delete a schedule and its runs; Sessions that it opened stay',
+    params: ScheduleParams,
+    status: 200,
+    result: deleted('scheduleId', 'sch'),
+  },
+  listScheduleRuns: {
+    method: 'GET',
+    path: '/schedules/{scheduleId}/runs',
+    permission: 'read',
+    tag: 'Schedules',
+    summary: 'List what became of the occurrences of a schedule, newest first',
+    params: ScheduleParams,
+    query: ListScheduleRuns,
+    status: 200,
+    result: ScheduleRunPage,
+  },
+
   // ── Webhook subscriptions ─────────────────────────────────────────────────────────────────────────────────────────
   listWebhookSubscriptions: {
     method: 'GET',
@@ -575,6 +729,18 @@ export const routes = table({
     status: 200,
     result: one('webhookDelivery', WebhookDeliveryWithAttempts),
     alsoAtRoot: true,
+  },
+
+  // ── Usage ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+  getUsage: {
+    method: 'GET',
+    path: '/usage',
+    permission: 'read',
+    tag: 'Usage',
+    summary: 'Read what the organization used, in whole days of UTC',
+    query: GetUsage,
+    status: 200,
+    result: UsageReport,
   },
 
   // ── Event log ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -4,6 +4,7 @@
 // variable; an empty variable counts as none, as container tools write it. Every problem is reported at once.
 import { resolve } from 'node:path';
 import { type EgressPolicy, parseEgressAllow } from './egress/policy.ts';
+import { parsePrices } from './usage/prices.ts';
 import { parseMasterKeys } from './vault/master-key.ts';
 
 const roles = ['api', 'runtime', 'delivery'] as const;
@@ -20,7 +21,7 @@ interface Setting<T> {
   default?: string;
   /** In one line, for `--help`. */
   about: string;
-  /** Throws an Error whose message says what would be right, and shows no value that may be secret. */
+  /** Throws an Error, or several as one AggregateError, whose message says what would be right, and shows no value that may be secret. */
   parse(text: string): T;
 }
 
@@ -76,6 +77,12 @@ export const settings = {
     about: 'private addresses and hosts that webhooks, tools and models may reach',
     parse: parseEgress,
   }),
+  prices: required({
+    variable: 'SIGNALBOX_MODEL_PRICES',
+    default: '',
+    about: 'what models cost per million tokens: a JSON file, or the JSON itself',
+    parse: parsePrices,
+  }),
   roles: required({
     variable: 'SIGNALBOX_ROLES',
     default: roles.join(','),
@@ -121,7 +128,8 @@ export function readConfig(
     try {
       config[name] = text === undefined ? undefined : parse(text);
     } catch (error) {
-      problems.push(`${source}: ${(error as Error).message}`);
+      const errors: Error[] = error instanceof AggregateError ? error.errors : [error];
+      problems.push(...errors.map(({ message }) => `${source}: ${message}`));
     }
   }
   if (config.listenUrl !== undefined && !env.DATABASE_URL) {

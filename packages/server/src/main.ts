@@ -87,7 +87,7 @@ async function startPlatform(
   const live = createLive({ db, wake, clock, log });
   live.start();
   stops.push(() => live.stop());
-  return { db, clock, log, vault, wake, live, egress };
+  return { db, clock, log, vault, wake, live, egress, prices: config.prices };
 }
 
 /** `direct` is the same as `db` unless that leads through a pooler. */

@@ -4,6 +4,7 @@ import type { Egress } from './egress/egress.ts';
 import type { Live } from './journal/live.ts';
 import type { Clock } from './lib/clock.ts';
 import type { Log } from './lib/log.ts';
+import type { Prices } from './usage/prices.ts';
 import type { Vault } from './vault/vault.ts';
 import type { Wake } from './wake/wake.ts';
 
@@ -15,4 +16,5 @@ export interface Platform {
   readonly wake: Wake;
   readonly live: Live;
   readonly egress: Egress;
+  readonly prices: Prices;
 }

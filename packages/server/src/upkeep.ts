@@ -1,8 +1,10 @@
-// What must be done now and then and by nobody's request: giving event records their place, and dropping what has expired.
+// What must be done now and then and by nobody's request: giving event records their place, dropping what has expired, and
+// compacting usage.
 // Every node of role `runtime` does it; two at once do no harm.
 import sql from 'sql-template-tag';
 import { organizationsToSequence, sequenceEvents } from './events/sequencer.ts';
 import type { Platform } from './platform.ts';
+import { compactUsage, organizationsToCompact, startOfDay } from './usage/compact.ts';
 
 export interface Upkeep {
   start(): void;
@@ -13,6 +15,8 @@ export interface Upkeep {
 const SEQUENCE_EVERY_MS = 1_000;
 // An expired record is already without effect; this only gives back its space.
 const EXPIRE_EVERY_MS = 60_000;
+// A report is right before it too; this only makes it cheaper.
+const COMPACT_EVERY_MS = 3_600_000;
 
 export function createUpkeep({ db, clock, log }: Pick<Platform, 'db' | 'clock' | 'log'>): Upkeep {
   const stopping = new AbortController();
@@ -32,6 +36,13 @@ export function createUpkeep({ db, clock, log }: Pick<Platform, 'db' | 'clock' |
     }
   }
 
+  async function compact(): Promise<void> {
+    const before = startOfDay(clock.now());
+    for (const organizationId of await organizationsToCompact(db, before)) {
+      while (!stopping.signal.aborted && (await compactUsage(db, organizationId, before)));
+    }
+  }
+
   return {
     start() {
       loops.push(
@@ -39,6 +50,7 @@ export function createUpkeep({ db, clock, log }: Pick<Platform, 'db' | 'clock' |
         every(EXPIRE_EVERY_MS, 'dropping expired idempotency records', () =>
           db.execute(sql`delete from idempotency_records where expires_at <= ${clock.now()}`),
         ),
+        every(COMPACT_EVERY_MS, 'compacting usage', compact),
       );
     },
     async stop() {

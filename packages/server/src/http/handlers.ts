@@ -9,9 +9,11 @@ import { type JournalStream, streamSession } from '../journal/live.ts';
 import { listChunks } from '../journal/read.ts';
 import * as keys from '../keys/keys.ts';
 import type { Context } from '../lib/context.ts';
+import * as ending from '../sessions/ending.ts';
 import * as messages from '../sessions/messages.ts';
 import * as sessions from '../sessions/sessions.ts';
 import * as toolResults from '../sessions/tool-results.ts';
+import { getUsage } from '../usage/usage.ts';
 import * as deliveries from '../webhooks/deliveries.ts';
 import * as webhooks from '../webhooks/subscriptions.ts';
 
@@ -47,8 +49,9 @@ export const handlers: Handlers = {
   getSession: sessions.getSession,
   updateSession: sessions.updateSession,
   deleteSession: sessions.deleteSession,
-  closeSession: sessions.closeSession,
-  cancelSession: sessions.cancelSession,
+  interruptSession: ending.interruptSession,
+  closeSession: ending.closeSession,
+  cancelSession: ending.cancelSession,
   sendMessage: messages.sendMessage,
   listMessages: messages.listMessages,
   sendToolResult: toolResults.sendToolResult,
@@ -67,6 +70,8 @@ export const handlers: Handlers = {
   rotateWebhookSecret: webhooks.rotateWebhookSecret,
   listDeliveries: deliveries.listDeliveries,
   getDelivery: deliveries.getDelivery,
+
+  getUsage,
 
   listEvents: events.listEvents,
   getEvent: events.getEvent,

@@ -82,6 +82,7 @@ const tags: Record<string, string> = {
   Sessions: 'An Agent at work: turns, messages, and the journal of everything that was shown.',
   Approvals: 'Effectful calls that wait for a person.',
   'Webhook subscriptions': 'Session activity pushed to an address of yours, signed; one subscription an Environment.',
+  Usage: 'Tokens, model calls and what they cost, over all Sessions.',
   'Event log': 'Who changed what in the organization, in one chain without gaps.',
 };
 

@@ -9,6 +9,7 @@ import type { Context } from '../../src/lib/context.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { createOrganization } from '../../src/organizations/organizations.ts';
 import type { Platform } from '../../src/platform.ts';
+import { createPrices, type Prices } from '../../src/usage/prices.ts';
 import { createVault } from '../../src/vault/vault.ts';
 import { createWake, type Wake } from '../../src/wake/wake.ts';
 import { createTestDatabase } from './postgres.ts';
@@ -23,7 +24,7 @@ export interface TestPlatform {
   close(): Promise<void>;
 }
 
-export async function createTestPlatform(options: { clock?: Clock } = {}): Promise<TestPlatform> {
+export async function createTestPlatform(options: { clock?: Clock; prices?: Prices } = {}): Promise<TestPlatform> {
   const database = await createTestDatabase();
   const vault = createVault([randomBytes(32)]);
   const nodes: { platform: Platform; close(): Promise<void> }[] = [];
@@ -36,7 +37,8 @@ export async function createTestPlatform(options: { clock?: Clock } = {}): Promi
     const live = createLive({ db, wake, clock, log });
     const egress = createEgress({ policy: parseEgressAllow('127.0.0.1/32') });
     live.start();
-    const platform: Platform = { db, clock, log, vault, wake, live, egress };
+    const prices = options.prices ?? createPrices({});
+    const platform: Platform = { db, clock, log, vault, wake, live, egress, prices };
     nodes.push({
       platform,
       async close() {

@@ -9,6 +9,7 @@
 -- Who writes what:
 --   sessions, segments, messages, operations   one writer at a time for a Session, fenced by sessions.epoch
 --   session_inbox                              API calls, while a worker holds the Session
+--   model_usage                                the writer of the Session; compaction moves it into model_usage_days
 --   events                                     the sequencer, one at a time for an organization
 --   workers                                    each node its own row; the only table without an organization
 
@@ -219,6 +220,8 @@ create table messages (
   message_id uuid not null,
   role text not null check (role in ('user', 'assistant', 'tool')),
   content json not null,
+  -- What a provider wants back with the next call and nobody else can read: signatures of its reasoning.
+  provider_data json,
   created_at timestamptz not null,
   primary key (organization_id, session_id, turn, position),
   foreign key (organization_id, session_id) references sessions on delete cascade
@@ -268,6 +271,8 @@ create table approvals (
   -- Of the tool at the time: what an edited input is checked against.
   input_schema json not null,
   edited_input json,
+  -- Whether approving it lets later calls of the tool run unasked, because its policy is to ask once.
+  once boolean not null,
   status text not null check (status in ('pending', 'approved', 'denied', 'expired', 'cancelled')),
   reason text,
   resolved_by json,
@@ -340,6 +345,88 @@ create table webhook_deliveries (
 -- Holds nothing that the success of a first attempt changes, so that it is a heap-only update.
 create index webhook_deliveries_retry on webhook_deliveries (organization_id, webhook_subscription_id, next_attempt_at)
   where next_attempt_at is not null;
+
+-- What model calls used and cost, as it was when they were answered. It outlives the Session. The calls of a day that is over
+-- become sums: what a report is about stands in exactly one of the two tables.
+create table model_usage (
+  organization_id uuid not null,
+  -- The operation's.
+  usage_id uuid not null,
+  occurred_at timestamptz not null,
+  agent_id uuid not null,
+  environment text not null,
+  -- provider/model
+  model text not null,
+  -- The cached ones included.
+  input_tokens bigint not null,
+  output_tokens bigint not null,
+  cached_tokens bigint not null,
+  -- Null where the model had no price.
+  cost_usd numeric,
+  primary key (organization_id, usage_id)
+);
+create index model_usage_by_time on model_usage (organization_id, occurred_at);
+
+create table model_usage_days (
+  organization_id uuid not null,
+  -- Of UTC.
+  day date not null,
+  agent_id uuid not null,
+  environment text not null,
+  model text not null,
+  steps bigint not null,
+  -- Those whose model had no price.
+  unpriced_steps bigint not null,
+  input_tokens bigint not null,
+  output_tokens bigint not null,
+  cached_tokens bigint not null,
+  -- Of the steps that had a price.
+  cost_usd numeric not null,
+  primary key (organization_id, day, agent_id, environment, model)
+);
+
+-- A schedule opens a Session at each of its occurrences: those of a cron expression, or the one instant `at`.
+--
+-- next_at is the next occurrence that nobody has dealt with; null while it is paused and when `at` has passed. Whoever deals
+-- with it moves it on in the transaction that opens the Session, under the row's lock and only from the value that was read:
+-- that is what makes an occurrence happen once over nodes, restarts and lost answers.
+create table schedules (
+  organization_id uuid not null,
+  schedule_id uuid not null,
+  agent_id uuid not null,
+  environment text not null,
+  input json,
+  metadata json not null,
+  budget json,
+  cron text,
+  timezone text,
+  at timestamptz,
+  status text not null check (status in ('enabled', 'paused')),
+  close_on_idle boolean not null,
+  next_at timestamptz,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  primary key (organization_id, schedule_id),
+  foreign key (organization_id, agent_id) references agents,
+  foreign key (organization_id, environment) references environments (organization_id, name),
+  check ((cron is null) = (timezone is null)),
+  check ((cron is null) <> (at is null))
+);
+create index schedules_due on schedules (next_at) where status = 'enabled';
+
+-- What became of an occurrence: one row each.
+create table schedule_runs (
+  organization_id uuid not null,
+  schedule_id uuid not null,
+  scheduled_at timestamptz not null,
+  status text not null check (status in ('opened', 'missed', 'failed')),
+  -- Of the Session that was opened, which may be deleted before this row is.
+  session_id uuid,
+  error json,
+  created_at timestamptz not null,
+  primary key (organization_id, schedule_id, scheduled_at),
+  foreign key (organization_id, schedule_id) references schedules on delete cascade
+);
 
 -- The event log. A change inserts into events_pending, without any lock shared between requests; the sequencer moves what
 -- is committed into events, where sequence and hash are given.

@@ -1,0 +1,140 @@
+// Prices: what a model call costs.
+//
+// The operator says what models cost, in US dollars per million tokens; the service knows no prices of its own, for they
+// would be wrong some day and nobody would see it. A call is priced once, when it is answered, and keeps its cost whatever
+// the prices are later.
+//
+// Money is exact. A price has at most six decimals, so it is a whole number of picodollars a token, and a cost is a sum of
+// whole numbers, rounded once: to a billionth of a dollar. Sums over calls are made by the database, in `numeric`.
+import { readFileSync } from 'node:fs';
+import { type Model, providers, type Usage } from '@signalbox/contract';
+
+/** What the operator writes for one model: US dollars per million tokens. */
+interface ModelPrice {
+  inputUsd: number;
+  /** Of the input tokens that the provider had cached; those not given cost what others do. */
+  cachedInputUsd?: number;
+  outputUsd: number;
+}
+
+export interface Prices {
+  /**
+   * The cost of a call in US dollars, to a billionth; null where the model has no price. The cached tokens are among the input
+   * tokens.
+   */
+  costOf(model: string, usage: Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedTokens'>): number | null;
+  /** Whether calls of the model have a cost. */
+  has(model: string): boolean;
+}
+
+/** `provider/model`, as prices and reports name a model; `worker/queue` for one that the integrator runs. */
+export function modelName({ provider, model, queue }: Model): string {
+  return `${provider}/${provider === 'worker' ? queue : model}`;
+}
+
+/** By `provider/model`, or `provider/*` for every other model of the provider. The prices must be right: see `parsePrices`. */
+export function createPrices(prices: Readonly<Record<string, ModelPrice>>): Prices {
+  const byModel = new Map(
+    Object.entries(prices).map(([model, { inputUsd, cachedInputUsd = inputUsd, outputUsd }]) => [
+      model,
+      { input: picoUsd(inputUsd), cached: picoUsd(cachedInputUsd), output: picoUsd(outputUsd) },
+    ]),
+  );
+  const priceOf = (model: string) => byModel.get(model) ?? byModel.get(`${model.split('/', 1)[0]}/*`);
+
+  return {
+    has: (model) => priceOf(model) !== undefined,
+    costOf(model, { inputTokens, outputTokens, cachedTokens }) {
+      const price = priceOf(model);
+      if (!price) return null;
+      // A provider that counts the cached tokens apart all the same must not give money back.
+      const cached = Math.min(cachedTokens, inputTokens);
+      const cost =
+        BigInt(inputTokens - cached) * price.input +
+        BigInt(cached) * price.cached +
+        BigInt(outputTokens) * price.output;
+      return Number((cost + 500n) / 1_000n) / 1e9;
+    },
+  };
+}
+
+/** Dollars per million tokens as picodollars per token. */
+function picoUsd(usdPerMillion: number): bigint {
+  return BigInt(Math.round(usdPerMillion * 1e6));
+}
+
+// ── As the operator writes them ──────────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * Reads the JSON itself, or the path of a file that holds it; '' is no prices. Throws an AggregateError with one Error for each
+ * problem.
+ */
+export function parsePrices(text: string): Prices {
+  if (text === '') return createPrices({});
+  let prices: unknown;
+  const json = text.trimStart().startsWith('{') ? text : readPriceFile(text);
+  try {
+    // `trim` also takes away the mark that some editors put before a text.
+    prices = JSON.parse(json.trim());
+  } catch (error) {
+    throw new AggregateError([new Error(`is not JSON: ${(error as Error).message}`)]);
+  }
+  const problems = problemsOf(prices);
+  if (problems.length > 0) throw new AggregateError(problems.map((problem) => new Error(problem)));
+  return createPrices(prices as Record<string, ModelPrice>);
+}
+
+function readPriceFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    throw new AggregateError([
+      new Error(`"${path}" is neither JSON, which would begin with {, nor a file that can be read (${code})`),
+    ]);
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const EXAMPLE = '{ "openai/gpt-5": { "inputUsd": 1.25, "cachedInputUsd": 0.125, "outputUsd": 10 } }';
+
+function problemsOf(prices: unknown): string[] {
+  if (!isObject(prices)) return [`must be an object such as ${EXAMPLE}`];
+  return Object.entries(prices).flatMap(([model, price]) =>
+    [...modelProblems(model), ...priceProblems(price)].map((problem) => `${JSON.stringify(model)} ${problem}`),
+  );
+}
+
+function modelProblems(model: string): string[] {
+  const [, provider = '', name = ''] = /^([^/]*)\/(.*)$/s.exec(model) ?? [];
+  if (!(providers as readonly string[]).includes(provider) || name === '') {
+    return [`is not a model: write provider/model or provider/*, with a provider of ${providers.join(', ')}`];
+  }
+  return name !== '*' && name.includes('*') ? [`has a * inside: write ${provider}/* or the whole name`] : [];
+}
+
+const fields = ['inputUsd', 'cachedInputUsd', 'outputUsd'] as const;
+
+function priceProblems(price: unknown): string[] {
+  if (!isObject(price)) return ['must be an object with inputUsd, outputUsd and, if it differs, cachedInputUsd'];
+  const unknown = Object.keys(price)
+    .filter((name) => !fields.some((field) => field === name))
+    .map((name) => `has ${JSON.stringify(name)}, which is none of ${fields.join(', ')}`);
+  const wrong = fields.flatMap((field) => {
+    const value = price[field];
+    if (value === undefined) return field === 'cachedInputUsd' ? [] : [`has no ${field}`];
+    return isPrice(value)
+      ? []
+      : [`has a wrong ${field}: give US dollars per million tokens, a number from 0 to ${MAX_USD}, at most 6 decimals`];
+  });
+  return [...unknown, ...wrong];
+}
+
+// Far above every price there is, and low enough that every cost stays exact.
+const MAX_USD = 1_000_000;
+
+function isPrice(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value <= MAX_USD && Number(value.toFixed(6)) === value;
+}

@@ -1,0 +1,162 @@
+// What an organization used: tokens, model calls and their cost.
+//
+//   model_usage        one row a model call, written in the transaction of its answer
+//   model_usage_days   sums of days that are over, one row a day, Agent, Environment and model: see compact.ts
+//
+// A call stands in one of the two. Rows belong to the organization rather than to a Session: who deletes the Session was still
+// charged for it. A report is one statement over both tables, so it sees each call once, whatever is moved meanwhile; and it
+// is about whole days of UTC, which is what remains of a call.
+import type { Input, Result, Usage, UsageSum } from '@signalbox/contract';
+import sql, { type Sql } from 'sql-template-tag';
+import { invalidField } from '../lib/api-error.ts';
+import type { Context } from '../lib/context.ts';
+import { formatId } from '../lib/ids.ts';
+import { instantOf } from '../lib/instant.ts';
+
+/** A model call that was answered. Goes into the transaction of the answer. */
+export function insertUsage(
+  owner: { organizationId: string; agentId: string; environment: string },
+  call: {
+    operationId: string;
+    /** `provider/model`, as `modelName` gives it. */
+    model: string;
+    /** `costUsd` null: the model has no price. */
+    usage: Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedTokens' | 'costUsd'>;
+  },
+  now: Date,
+): Sql {
+  const { inputTokens, outputTokens, cachedTokens, costUsd } = call.usage;
+  return sql`
+    insert into model_usage (organization_id, usage_id, occurred_at, agent_id, environment, model, input_tokens,
+      output_tokens, cached_tokens, cost_usd)
+    values (${owner.organizationId}, ${call.operationId}, ${now}, ${owner.agentId}, ${owner.environment}, ${call.model},
+      ${inputTokens}, ${outputTokens}, ${cachedTokens}, ${costUsd})`;
+}
+
+// ── The report ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const DAY_MS = 86_400_000;
+const DEFAULT_DAYS = 30;
+// A leap year, to the day.
+const MAX_DAYS = 366;
+
+// An organization may have any number of Agents, and their authors name the models.
+const MAX_GROUPS = 1_000;
+
+interface Row {
+  /** Null: the sum of everything. */
+  place: number | null;
+  group: string;
+  inputTokens: number;
+  outputTokens: number;
+  cachedTokens: number;
+  steps: number;
+  unpricedSteps: number;
+  costUsd: string;
+}
+
+/** 400 where `from` is not before `to`, or more than 366 days are asked for. */
+export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<Result<'getUsage'>> {
+  const groupBy = input.groupBy ?? 'day';
+  const { from, to } = periodOf(input, ctx.clock.now());
+  const key = {
+    day: sql`to_char(u.day, 'YYYY-MM-DD')`,
+    agent: sql`u.agent_id::text`,
+    environment: sql`u.environment`,
+    model: sql`u.model`,
+  }[groupBy];
+  const [total, ...groups] = await ctx.db.query<Row>(sql`
+    with used as (
+      select (c.occurred_at at time zone 'UTC')::date as day, c.agent_id, c.environment, c.model, c.input_tokens,
+        c.output_tokens, c.cached_tokens, 1 as steps, case when c.cost_usd is null then 1 else 0 end as unpriced_steps,
+        coalesce(c.cost_usd, 0) as cost_usd
+      from model_usage c
+      where c.organization_id = ${ctx.organizationId} and c.occurred_at >= ${from} and c.occurred_at < ${to}
+      union all
+      select d.day, d.agent_id, d.environment, d.model, d.input_tokens, d.output_tokens, d.cached_tokens, d.steps,
+        d.unpriced_steps, d.cost_usd
+      from model_usage_days d
+      where d.organization_id = ${ctx.organizationId} and d.day >= ${dayOf(from)}::date and d.day < ${dayOf(to)}::date
+    ), grouped as (
+      select ${key} as key, sum(u.input_tokens) as input_tokens, sum(u.output_tokens) as output_tokens,
+        sum(u.cached_tokens) as cached_tokens, sum(u.steps) as steps, sum(u.unpriced_steps) as unpriced_steps,
+        sum(u.cost_usd) as cost_usd,
+        least(row_number() over (
+          order by sum(u.cost_usd) desc, sum(u.input_tokens + u.output_tokens) desc, ${key}), ${MAX_GROUPS + 1}) as place
+      from used u group by ${key}
+    )
+    select g.place, min(g.key) as "group", coalesce(sum(g.input_tokens), 0)::bigint as "inputTokens",
+      coalesce(sum(g.output_tokens), 0)::bigint as "outputTokens",
+      coalesce(sum(g.cached_tokens), 0)::bigint as "cachedTokens", coalesce(sum(g.steps), 0)::bigint as steps,
+      coalesce(sum(g.unpriced_steps), 0)::bigint as "unpricedSteps", coalesce(sum(g.cost_usd), 0) as "costUsd"
+    from grouped g group by grouping sets ((g.place), ()) order by g.place nulls first`);
+  const listed = groups.filter(({ place }) => place! <= MAX_GROUPS);
+  const rest = groups.find(({ place }) => place! > MAX_GROUPS);
+  const data = listed.map((row) => ({
+    group: groupBy === 'agent' ? formatId('agt', row.group) : row.group,
+    ...sumOf(row),
+  }));
+  return {
+    from: from.toISOString(),
+    to: to.toISOString(),
+    groupBy,
+    total: sumOf(total!),
+    data: groupBy === 'day' ? everyDay(from, to, data) : data,
+    other: rest ? sumOf(rest) : null,
+  };
+}
+
+/** Whole days of UTC: from the first that is touched to the end of the last. */
+function periodOf(input: Input<'getUsage'>, now: Date): { from: Date; to: Date } {
+  const to = input.to === undefined ? now : instantOf(input.to, 'to');
+  const from =
+    input.from === undefined ? new Date(to.getTime() - DEFAULT_DAYS * DAY_MS) : instantOf(input.from, 'from');
+  const milliseconds = to.getTime() - from.getTime();
+  if (milliseconds <= 0) {
+    throw invalidField('from', `must be before \`to\`${input.to === undefined ? ', which is now unless given' : ''}`);
+  }
+  if (milliseconds > MAX_DAYS * DAY_MS) {
+    throw invalidField('from', `must be at most ${MAX_DAYS} days before \`to\``);
+  }
+  const whole = (field: string, days: number) => instantOf(new Date(days * DAY_MS).toISOString(), field);
+  return {
+    from: whole('from', Math.floor(from.getTime() / DAY_MS)),
+    to: whole('to', Math.ceil(to.getTime() / DAY_MS)),
+  };
+}
+
+/** The UTC day of an instant: `2026-01-31`. */
+function dayOf(instant: Date): string {
+  return instant.toISOString().slice(0, 10);
+}
+
+/** With zeros for the days on which nothing was used, so that a chart is drawn from it as it is. */
+function everyDay<T extends UsageSum & { group: string }>(from: Date, to: Date, used: readonly T[]) {
+  const byDay = new Map(used.map((one) => [one.group, one]));
+  const days: (UsageSum & { group: string })[] = [];
+  for (let at = from.getTime(); at < to.getTime(); at += DAY_MS) {
+    const group = dayOf(new Date(at));
+    days.push(byDay.get(group) ?? { group, ...nothing });
+  }
+  return days;
+}
+
+const nothing: UsageSum = {
+  inputTokens: 0,
+  outputTokens: 0,
+  cachedTokens: 0,
+  steps: 0,
+  unpricedSteps: 0,
+  costUsd: null,
+};
+
+function sumOf({ inputTokens, outputTokens, cachedTokens, steps, unpricedSteps, costUsd }: Row): UsageSum {
+  return {
+    inputTokens,
+    outputTokens,
+    cachedTokens,
+    steps,
+    unpricedSteps,
+    costUsd: steps === unpricedSteps ? null : Number(costUsd),
+  };
+}
