@@ -9,11 +9,10 @@ import type {
   Model,
   Tool,
 } from '@signalbox/contract';
-import Schema from 'typebox/schema';
 import type { Egress } from '../egress/egress.ts';
 import { UrlNotAllowed } from '../egress/errors.ts';
 import { ApiError } from '../lib/api-error.ts';
-import { bounded } from '../lib/bounded.ts';
+import { checkInputSchema, checkSchema } from '../runtime/tools/schema.ts';
 import { checkTemplate } from '../runtime/tools/template.ts';
 import type { TurnTool } from '../runtime/tools/tool.ts';
 import type { Definition } from './agents.ts';
@@ -153,34 +152,6 @@ function checkModel({ model }: Definition): FieldError[] {
   if (provider !== 'scripted' && model.settings?.script)
     errors.push({ path: 'model.settings.script', message: 'is for the scripted model alone' });
   return errors;
-}
-
-function checkInputSchema(schema: Record<string, unknown>): string | undefined {
-  if (schema.type !== undefined && schema.type !== 'object')
-    return 'must be the schema of an object ("type": "object")';
-  return checkSchema(schema);
-}
-
-function checkSchema(schema: Record<string, unknown>): string | undefined {
-  try {
-    for (const pattern of patternsOf(schema)) new RegExp(pattern, 'u');
-    // Finds what cannot be evaluated at all, such as references to nowhere, to themselves or doubling at every level.
-    bounded(() => Schema.Check(schema, {}));
-  } catch {
-    return 'cannot be evaluated as a JSON Schema';
-  }
-  return undefined;
-}
-
-/** Every regular expression in a schema; what stands in data (`const`, `enum` …) is none. */
-function* patternsOf(schema: unknown): Generator<string> {
-  if (typeof schema !== 'object' || schema === null) return;
-  for (const [keyword, value] of Object.entries(schema)) {
-    if (['const', 'enum', 'default', 'examples'].includes(keyword)) continue;
-    if (keyword === 'pattern' && typeof value === 'string') yield value;
-    else if (keyword === 'patternProperties' && typeof value === 'object') yield* Object.keys(value ?? {});
-    yield* patternsOf(value);
-  }
 }
 
 function checkUrl(egress: Egress, url: string, path: string): void {
