@@ -1,0 +1,137 @@
+/** Schedules: Sessions that the service opens on time. */
+import {
+  EnvironmentName,
+  Id,
+  ListQuery,
+  Metadata,
+  Nullable,
+  OneOf,
+  Page,
+  type Static,
+  Strict,
+  Timestamp,
+  Type,
+} from './schema.ts';
+import { Budget, Content, SessionError } from './sessions.ts';
+
+/**
+ * Whether a schedule opens Sessions.
+ *
+ * - `enabled`: it does, at `nextAt`. → paused
+ * - `paused`: it does not, and what would have come meanwhile is not made up for. → enabled
+ */
+export const scheduleStatuses = ['enabled', 'paused'] as const;
+
+/**
+ * What became of an occurrence.
+ *
+ * - `opened`: a Session was opened.
+ * - `missed`: its time passed while the service was not running, and a later one came due before it was back.
+ * - `failed`: the Session was refused, say because the Agent is archived; it is not tried again.
+ */
+export const scheduleRunStatuses = ['opened', 'missed', 'failed'] as const;
+const ScheduleRunStatus = OneOf(scheduleRunStatuses, {
+  title: 'ScheduleRunStatus',
+  description:
+    '`opened`: a Session was opened. `missed`: the service was not running, and a later occurrence came due before it was back. `failed`: the Session was refused.',
+});
+
+const runFields = {
+  scheduledAt: Timestamp,
+  status: ScheduleRunStatus,
+  sessionId: Nullable(Id('ses'), { description: 'The Session that was opened; null unless `opened`.' }),
+};
+
+/** One occurrence of a schedule, and what became of it. Kept 90 days, and the last one for as long as the schedule. */
+export const ScheduleRun = Type.Object(
+  {
+    ...runFields,
+    error: Nullable(SessionError, { description: 'Why it failed; null unless `failed`.' }),
+    createdAt: Type.Unsafe<string>({ ...Timestamp, description: 'When the service dealt with it.' }),
+  },
+  { title: 'ScheduleRun' },
+);
+export type ScheduleRun = Static<typeof ScheduleRun>;
+
+const Input = Nullable(Content, {
+  description: 'The first message of each Session; null: it is opened idle, without a turn.',
+});
+const Cron = Nullable(Type.String({ minLength: 1, maxLength: 200, examples: ['0 9 * * 1-5'] }), {
+  description:
+    'Five fields: minute, hour, day of month, month, day of week; `*`, lists, ranges and `*/n` steps, names (`JAN`, `MON`), 0 and 7 for Sunday, `L` (last), `15W` (nearest weekday), `MON#2` (second Monday). Where both days are given either one counts; with `+` before the day of week both must. Exactly one of `cron` and `at`.',
+});
+const Timezone = Nullable(Type.String({ minLength: 1, maxLength: 100, examples: ['Europe/Berlin'] }), {
+  description:
+    'In which `cron` is read: an IANA name such as `Europe/Berlin`, or `UTC`, the default. Where clocks change, a time of day that does not exist runs when the gap ends and one that comes twice runs the first time; a pattern with a wildcard or step in minute or hour follows the clock. null with `at`.',
+});
+const At = Nullable(Timestamp, {
+  description: 'The one instant at which it opens a Session, in the future. Exactly one of `cron` and `at`.',
+});
+const Status = OneOf(scheduleStatuses, {
+  title: 'ScheduleStatus',
+  description:
+    '`paused` opens nothing; enabling it again goes on from that moment, and makes up for nothing that came meanwhile.',
+});
+const CloseOnIdle = Type.Boolean({
+  description: 'Whether each Session is completed when its turn ends and no message is queued. Default: true.',
+});
+const ScheduleMetadata = Type.Unsafe<Static<typeof Metadata>>({
+  ...Metadata,
+  description: 'Values of your own, which each of its Sessions is opened with.',
+});
+
+export const Schedule = Type.Object(
+  {
+    scheduleId: Id('sch'),
+    agentId: Id('agt'),
+    environment: EnvironmentName,
+    input: Input,
+    metadata: ScheduleMetadata,
+    budget: Nullable(Budget, { description: 'Of each Session.' }),
+    cron: Cron,
+    timezone: Timezone,
+    at: At,
+    status: Status,
+    closeOnIdle: CloseOnIdle,
+    nextAt: Nullable(Timestamp, { description: 'When it opens its next Session; null: paused, or `at` has passed.' }),
+    lastRun: Nullable(Type.Object(runFields, { title: 'LastScheduleRun' }), {
+      description: 'The newest occurrence; null before the first.',
+    }),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  },
+  { title: 'Schedule' },
+);
+export type Schedule = Static<typeof Schedule>;
+
+const settable = {
+  input: Type.Optional(Input),
+  metadata: Type.Optional(ScheduleMetadata),
+  budget: Type.Optional(Nullable(Budget, { description: 'Of each Session.' })),
+  cron: Type.Optional(Cron),
+  timezone: Type.Optional(Timezone),
+  at: Type.Optional(At),
+  status: Type.Optional(Status),
+  closeOnIdle: Type.Optional(CloseOnIdle),
+};
+export const CreateSchedule = Strict(
+  { agentId: Id('agt'), environment: EnvironmentName, ...settable },
+  { title: 'CreateSchedule' },
+);
+export const UpdateSchedule = Strict(
+  { agentId: Type.Optional(Id('agt')), environment: Type.Optional(EnvironmentName), ...settable },
+  {
+    title: 'UpdateSchedule',
+    description:
+      'A change of `cron`, `timezone`, `at` or `status` counts from now: an occurrence that is due and not dealt with is dropped. To go from one to the other, send `cron: null` with `at`, or `at: null` with `cron`.',
+  },
+);
+export const ScheduleParams = Strict({ scheduleId: Id('sch') });
+export const ListSchedules = ListQuery({
+  agentId: Type.Optional(Id('agt')),
+  environment: Type.Optional(EnvironmentName),
+  status: Type.Optional(Status),
+});
+export const ListScheduleRuns = ListQuery({ status: Type.Optional(ScheduleRunStatus) });
+export const SchedulePage = Page(Schedule);
+export const ScheduleRunPage = Page(ScheduleRun);

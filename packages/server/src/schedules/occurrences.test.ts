@@ -1,0 +1,190 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { checkTiming, dueOccurrences, MAX_MISSED, nextOccurrence, type Timing } from './occurrences.ts';
+
+const now = new Date('2026-01-02T03:04:05.678Z');
+const cron = (pattern: string, timezone: string | null = 'UTC'): Timing => ({ cron: pattern, timezone, at: null });
+const after = (timing: Timing, from: string, count: number): string[] => {
+  const found: string[] = [];
+  for (let at = nextOccurrence(timing, new Date(from)); at && found.length < count; at = nextOccurrence(timing, at)) {
+    found.push(at.toISOString());
+  }
+  return found;
+};
+const refusal = (timing: Timing): string => {
+  try {
+    checkTiming(timing, now);
+    return '';
+  } catch (error) {
+    return (error as Error).message;
+  }
+};
+
+describe('a timing', () => {
+  test.each([
+    '* * * * *',
+    '*/5 9-17 * * MON-FRI',
+    '0 0 29 2 *',
+    '0 0 L * *',
+    '0 9 * * 1#2',
+    '0 9 1 * +MON',
+    ' 0  9 * * 7 ',
+  ])('may be the cron expression "%s"', (pattern) => expect(refusal(cron(pattern))).toBe(''));
+
+  test.each([
+    ['* * * * * *', 'it has 6 (there are no seconds or years)'],
+    ['0 0 9 * * 1 2030', 'it has 7 (there are no seconds or years)'],
+    ['* * * *', 'it has 4'],
+    ['   ', 'it has 1'],
+    ['@daily', 'it has 1'],
+    ['2030-01-01T00:00:00Z', 'it has 1'],
+    ['60 * * * *', 'it is not: Invalid value for minute: 60'],
+    ['* * * * MUN', 'it is not: '],
+    ['5-1 * * * *', 'it is not: '],
+    ['*/0 * * * *', 'it is not: '],
+  ])('is refused with what would be right where its cron expression is "%s"', (pattern, why) => {
+    expect(refusal(cron(pattern))).toMatch(/^cron: must be five fields, .* such as "0 9 \* \* 1-5"; it /);
+    expect(refusal(cron(pattern))).toContain(why);
+  });
+
+  test.each(['0 0 30 2 *', '0 0 31 4,6,9,11 *', '0 0 29W 2 +SUN'])('"%s", which never comes, is refused', (pattern) =>
+    expect(refusal(cron(pattern))).toBe('cron: never comes: no day is like this'),
+  );
+
+  test.each(['Europe/Berlin', 'America/Argentina/Buenos_Aires', 'Etc/GMT+5', 'UTC', null])(
+    'may be in the time zone %s',
+    (timezone) => expect(refusal(cron('0 9 * * *', timezone))).toBe(''),
+  );
+
+  test.each(['Mars/Olympus', 'CST', '+02:00', 'local', '', 'Europe/Berlin ', 'Europe'])(
+    'is refused in "%s", which is no time zone or several',
+    (timezone) =>
+      expect(refusal(cron('0 9 * * *', timezone))).toBe(
+        'timezone: must be the IANA name of a time zone such as Europe/Berlin, or UTC',
+      ),
+  );
+
+  test('is either cron or at, and a time zone goes with cron', () => {
+    expect(refusal({ cron: null, timezone: null, at: null })).toMatch(/^cron: is needed, or at/);
+    expect(refusal({ cron: '0 9 * * *', timezone: null, at: now })).toMatch(/^at: goes without cron/);
+    expect(refusal({ cron: null, timezone: 'UTC', at: now })).toMatch(/^timezone: goes with cron/);
+  });
+});
+
+describe('the next occurrence', () => {
+  test('comes after the instant, never at it', () => {
+    expect(after(cron('0 9 * * *'), '2026-01-02T08:59:59.999Z', 1)).toEqual(['2026-01-02T09:00:00.000Z']);
+    expect(after(cron('0 9 * * *'), '2026-01-02T09:00:00.000Z', 1)).toEqual(['2026-01-03T09:00:00.000Z']);
+  });
+
+  test('of an instant is that instant, once', () => {
+    const at = new Date('2026-02-03T04:05:06.789Z');
+    expect(nextOccurrence({ cron: null, timezone: null, at }, now)).toEqual(at);
+    expect(nextOccurrence({ cron: null, timezone: null, at }, at)).toBeNull();
+  });
+
+  test('is counted in the time zone: nine in Berlin is eight in winter and seven in summer', () => {
+    expect(after(cron('0 9 * * *', 'Europe/Berlin'), '2026-03-27T12:00:00Z', 3)).toEqual([
+      '2026-03-28T08:00:00.000Z',
+      '2026-03-29T07:00:00.000Z',
+      '2026-03-30T07:00:00.000Z',
+    ]);
+  });
+});
+
+// Berlin's clocks go from 2:00 to 3:00 on 29 March 2026 at 1:00 UTC, and from 3:00 to 2:00 on 25 October at 1:00 UTC.
+describe('where clocks change', () => {
+  const spring = '2026-03-28T12:00:00Z';
+  const autumn = '2026-10-24T12:00:00Z';
+
+  test('a time of day that does not exist runs when the gap ends', () => {
+    expect(after(cron('30 2 * * *', 'Europe/Berlin'), spring, 2)).toEqual([
+      '2026-03-29T01:00:00.000Z',
+      '2026-03-30T00:30:00.000Z',
+    ]);
+  });
+
+  test('a time of day that comes twice runs the first time', () => {
+    expect(after(cron('30 2 * * *', 'Europe/Berlin'), autumn, 2)).toEqual([
+      '2026-10-25T00:30:00.000Z',
+      '2026-10-26T01:30:00.000Z',
+    ]);
+  });
+
+  test('the same holds for times in a list or range', () => {
+    expect(after(cron('30 2,14 * * *', 'Europe/Berlin'), spring, 2)).toEqual([
+      '2026-03-28T13:30:00.000Z',
+      '2026-03-29T01:00:00.000Z',
+    ]);
+    expect(after(cron('30 2,14 * * *', 'Europe/Berlin'), autumn, 3)).toEqual([
+      '2026-10-24T12:30:00.000Z',
+      '2026-10-25T00:30:00.000Z',
+      '2026-10-25T13:30:00.000Z',
+    ]);
+  });
+
+  test('what goes by the clock goes on through both: every half hour stays every half hour', () => {
+    for (const from of ['2026-03-29T00:00:00Z', '2026-10-25T00:00:00Z']) {
+      const times = after(cron('*/30 * * * *', 'Europe/Berlin'), from, 6).map((time) => Date.parse(time));
+      expect(times.map((time) => (time - Date.parse(from)) / 60_000)).toEqual([30, 60, 90, 120, 150, 180]);
+    }
+  });
+});
+
+describe('what is due', () => {
+  test('is the last, and those before it as missed, newest first', () => {
+    const due = dueOccurrences(cron('0 * * * *'), new Date('2026-01-02T04:00:00Z'), new Date('2026-01-02T07:00:00Z'));
+    expect(due).toEqual({
+      last: new Date('2026-01-02T07:00:00Z'),
+      missed: ['06', '05', '04'].map((hour) => new Date(`2026-01-02T${hour}:00:00Z`)),
+      more: false,
+    });
+  });
+
+  test('is the first alone where the next has not come', () => {
+    const first = new Date('2026-01-02T04:00:00Z');
+    for (const until of [first, new Date('2026-01-02T04:59:59.999Z')]) {
+      expect(dueOccurrences(cron('0 * * * *'), first, until)).toEqual({ last: first, missed: [], more: false });
+    }
+    const timing = { cron: null, timezone: null, at: first };
+    expect(dueOccurrences(timing, first, new Date('2030-01-01T00:00:00Z')).last).toEqual(first);
+  });
+
+  test(`has at most ${MAX_MISSED} missed ones, the newest, and says that there were more`, () => {
+    const first = new Date('2026-01-01T00:00:00Z');
+    const due = (minutes: number) =>
+      dueOccurrences(cron('* * * * *'), first, new Date(first.getTime() + minutes * 60_000 + 30_000));
+    expect(due(MAX_MISSED)).toMatchObject({ more: false });
+    expect(due(MAX_MISSED).missed.at(-1)).toEqual(first);
+    const month = due(43_200);
+    expect(month.missed).toHaveLength(MAX_MISSED);
+    expect(month).toMatchObject({ last: new Date('2026-01-31T00:00:00Z'), more: true });
+    expect(month.missed[0]).toEqual(new Date('2026-01-30T23:59:00Z'));
+  });
+
+  test('is what the schedule would have run one by one, in every time zone', () => {
+    const field = (low: number, high: number) =>
+      fc.oneof(
+        fc.constant('*'),
+        fc.integer({ min: low, max: high }).map(String),
+        fc.integer({ min: 2, max: Math.min(high, 20) }).map((step) => `*/${step}`),
+        fc
+          .tuple(fc.integer({ min: low, max: high }), fc.integer({ min: low, max: high }))
+          .map((pair) => pair.join(',')),
+      );
+    const pattern = fc
+      .tuple(field(0, 59), field(0, 23), field(1, 28), field(1, 12), field(0, 7))
+      .map((fields) => fields.join(' '));
+    const timezone = fc.constantFrom('UTC', 'Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Pacific/Apia');
+    const from = fc.date({ min: new Date('2026-01-01'), max: new Date('2026-12-31'), noInvalidDate: true });
+    fc.assert(
+      fc.property(pattern, timezone, from, fc.integer({ min: 0, max: 50 }), (pattern, timezone, from, skipped) => {
+        const timing = cron(pattern, timezone);
+        const one = after(timing, from.toISOString(), skipped + 1);
+        const { last, missed, more } = dueOccurrences(timing, new Date(one[0]!), new Date(one.at(-1)!));
+        expect([last, ...missed].map((time) => time.toISOString())).toEqual(one.toReversed());
+        expect(more).toBe(false);
+      }),
+    );
+  });
+});

@@ -1,0 +1,94 @@
+// When a schedule's Sessions are due: arithmetic over croner. It reads no clock.
+//
+// Where clocks change, croner is told to take every time of day that somebody wrote down as meant (`no-wildcard`, as Vixie
+// cron does, and for lists such as `0 2,14 * * *` too): one that does not exist runs when the gap ends, one that comes twice
+// runs the first time. A pattern with a wildcard or step in minute or hour goes by the clock: it runs through the repeated
+// hour, and skips what the gap leaves out.
+import { Cron } from 'croner';
+import { invalidField } from '../lib/api-error.ts';
+
+/** Either `cron` with `timezone`, or `at`. */
+export interface Timing {
+  cron: string | null;
+  timezone: string | null;
+  at: Date | null;
+}
+
+/** What is due of a schedule. */
+export interface Due {
+  /** The newest occurrence: the one that runs. */
+  last: Date;
+  /** Those before it, newest first; at most MAX_MISSED. */
+  missed: Date[];
+  /** Whether there were more than those. */
+  more: boolean;
+}
+
+// A schedule of every minute has 43,200 occurrences in a month. Nobody reads so many, and each would be a row.
+export const MAX_MISSED = 100;
+
+/** Throws the 400 that names the field and says what would be right. `at` in the past is not looked at. */
+export function checkTiming({ cron, timezone, at }: Timing, now: Date): void {
+  if (cron === null && at === null) throw invalidField('cron', 'is needed, or at');
+  if (cron !== null && at !== null) throw invalidField('at', 'goes without cron: a schedule has one of the two');
+  if (cron === null) {
+    if (timezone !== null) throw invalidField('timezone', 'goes with cron alone: at is an instant in every time zone');
+    return;
+  }
+  checkTimezone(timezone);
+  const { length } = cron.trim().split(/\s+/);
+  if (length !== 5)
+    throw notCron(`has ${length}${length === 6 || length === 7 ? ' (there are no seconds or years)' : ''}`);
+  let next: Date | null;
+  try {
+    next = parse(cron, timezone).nextRun(now);
+  } catch (error) {
+    throw notCron(`is not: ${(error as Error).message.replace(/^Cron\w+: /, '')}`);
+  }
+  if (!next) throw invalidField('cron', 'never comes: no day is like this');
+}
+
+/** The first occurrence after an instant; null where there is none. */
+export function nextOccurrence({ cron, timezone, at }: Timing, after: Date): Date | null {
+  if (cron === null) return at && at > after ? at : null;
+  return parse(cron, timezone).nextRun(after);
+}
+
+/** The occurrences from `first`, which is one, up to and with `until`. */
+export function dueOccurrences({ cron, timezone }: Timing, first: Date, until: Date): Due {
+  if (cron === null) return { last: first, missed: [], more: false };
+  const before = new Date(until.getTime() + 1);
+  // One for the last, and one to see that there were more.
+  const found = parse(cron, timezone, first).previousRuns(MAX_MISSED + 2, before);
+  const [last = first, ...missed] = found;
+  return { last, missed: missed.slice(0, MAX_MISSED), more: missed.length > MAX_MISSED };
+}
+
+function parse(cron: string, timezone: string | null, startAt?: Date): Cron {
+  return new Cron(cron, {
+    mode: '5-part',
+    fixedTimeRule: 'no-wildcard',
+    timezone: timezone ?? 'UTC',
+    // Without a function there is no timer; this says so.
+    paused: true,
+    ...(startAt && { startAt }),
+  });
+}
+
+/** Abbreviations and offsets are refused: CST is one place's name for several, and an offset knows no summer time. */
+function checkTimezone(timezone: string | null): void {
+  if (timezone === null || timezone === 'UTC') return;
+  try {
+    if (!/^[A-Za-z]\w*\//.test(timezone)) throw new RangeError('Not an area');
+    new Intl.DateTimeFormat('en', { timeZone: timezone });
+  } catch {
+    throw invalidField('timezone', 'must be the IANA name of a time zone such as Europe/Berlin, or UTC');
+  }
+}
+
+function notCron(what: string) {
+  return invalidField(
+    'cron',
+    `must be five fields, minute, hour, day of month, month and day of week, such as "0 9 * * 1-5"; it ${what}`,
+  );
+}
