@@ -7,63 +7,27 @@
 // the request) does not give it to the model: it is taken out of the answer before anything else looks at it.
 import type { HttpTool } from '@signalbox/contract';
 import type { Egress, EgressResponse } from '../../egress/egress.ts';
-import { EgressError, type EgressErrorKind } from '../../egress/errors.ts';
-import { mayGoTo, type OpenedSecret, openSecrets } from '../../environments/secrets.ts';
-import { storableText } from '../../lib/text.ts';
+import { EgressError } from '../../egress/errors.ts';
 import type { Platform } from '../../platform.ts';
 import { parseJson } from '../json.ts';
-import { createRedaction, type Redact } from './redact.ts';
-import { type RenderedRequest, renderRequest, secretNames, TemplateError } from './template.ts';
+import { ANSWER_MAX_BYTES, beginningOf, shownJson, shownText, TOO_LONG, withoutAnswer } from './answer.ts';
+import type { Redact } from './redact.ts';
+import { prepareRequest } from './request.ts';
+import type { RenderedRequest } from './template.ts';
 import type { RunTool, ToolOutcome } from './tool.ts';
 
-/** Many times what a model can read at once. */
-const ANSWER_MAX_BYTES = 1024 * 1024;
-const ERROR_MAX_CHARACTERS = 2048;
 const DEFAULT_TIMEOUT_SECONDS = 30;
-
-/** How an exchange can end after the request was sent. */
-const MAY_HAVE_HAD_ITS_EFFECT: ReadonlySet<EgressErrorKind> = new Set(['timeout', 'reset', 'aborted', 'protocol']);
 
 export function createHttpTool(platform: Pick<Platform, 'db' | 'vault' | 'egress'>): RunTool {
   return async (run, signal) => {
     signal.throwIfAborted();
     const tool = run.tool.source;
     if (tool.type !== 'http') throw new TypeError(`${run.tool.name} is not an http tool`);
-    const names = secretNames(tool.request);
-    const secrets = await openSecrets(platform, run.organizationId, run.environment, names).catch(() => null);
+    const request = await prepareRequest(platform, run, tool.request, run.input);
     signal.throwIfAborted();
-    if (secrets === null) return { error: `Nothing was sent: ${list(names)} could not be read.` };
-    const missing = names.filter((name) => !secrets.has(name));
-    if (missing.length > 0) return { error: `Nothing was sent: the Environment has no ${list(missing)}.` };
-
-    const values = Object.fromEntries([...secrets].map(([name, { value }]) => [name, value]));
-    const request = render(tool, run.input, values);
-    if (request instanceof TemplateError) return { error: `Nothing was sent: ${request.message}.` };
-    const refused = notAllowed(secrets, new URL(request.url));
-    if (refused.length > 0) return { error: `Nothing was sent: ${list(refused)} may not be sent to this host.` };
-    return outcomeOf(await send(platform.egress, run.operationId, tool, request, signal), createRedaction(values));
+    if (typeof request === 'string') return { error: `Nothing was sent: ${request}.` };
+    return outcomeOf(await send(platform.egress, run.operationId, tool, request, signal), request.redact);
   };
-}
-
-function list(names: readonly string[]): string {
-  return `${names.length === 1 ? 'secret' : 'secrets'} ${names.join(', ')}`;
-}
-
-function render(
-  { request }: HttpTool,
-  input: unknown,
-  secrets: Record<string, string>,
-): RenderedRequest | TemplateError {
-  try {
-    return renderRequest(request, { input, secrets });
-  } catch (error) {
-    if (error instanceof TemplateError) return error;
-    throw error;
-  }
-}
-
-function notAllowed(secrets: ReadonlyMap<string, OpenedSecret>, url: URL): string[] {
-  return [...secrets].filter(([, { allowedHosts }]) => !mayGoTo(allowedHosts, url)).map(([name]) => name);
 }
 
 async function send(
@@ -93,25 +57,19 @@ async function send(
 }
 
 function outcomeOf(response: EgressResponse | EgressError, redact: Redact): ToolOutcome {
-  if (response instanceof EgressError) {
-    const effect = MAY_HAVE_HAD_ITS_EFFECT.has(response.kind) ? ' The request may have had its effect.' : '';
-    return { error: `${response.message}.${effect}` };
-  }
+  if (response instanceof EgressError) return { error: withoutAnswer(response) };
   const { status, body, truncated } = response;
   const ok = status >= 200 && status < 300;
-  if (truncated)
-    return { error: `HTTP ${status}: the answer is longer than ${ANSWER_MAX_BYTES} bytes, so it was not read.` };
+  if (truncated) return { error: `HTTP ${status}: ${TOO_LONG}.` };
   if (body.length === 0) return ok ? { output: null } : { error: `HTTP ${status}` };
 
   const text = textOf(response);
   if (text === null) return { error: `HTTP ${status}: the answer is not text in UTF-8, so it was not read.` };
-  // What can't be stored is left out first: a secret with a NUL in it would not be found, and then be whole again.
-  const shown = redact(storableText(text));
+  const shown = shownText(text, redact);
   const value = isJson(response) ? parseJson(shown) : undefined;
-  const answer = value === undefined ? shown : redactStrings(value, redact);
+  const answer = value === undefined ? shown : shownJson(value, redact);
   if (ok) return { output: answer };
-  const beginning = (typeof answer === 'string' ? answer : JSON.stringify(answer)).slice(0, ERROR_MAX_CHARACTERS);
-  return { error: `HTTP ${status}: ${beginning.toWellFormed()}` };
+  return { error: `HTTP ${status}: ${beginningOf(typeof answer === 'string' ? answer : JSON.stringify(answer))}` };
 }
 
 function header({ headers }: EgressResponse, name: string): string {
@@ -130,14 +88,4 @@ function textOf(response: EgressResponse): string | null {
   } catch {
     return null;
   }
-}
-
-/** Once more in the strings of a JSON value, where escapes that no form lists are undone. */
-function redactStrings(value: unknown, redact: Redact): unknown {
-  if (typeof value === 'string') return redact(storableText(value));
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map((item) => redactStrings(item, redact));
-  return Object.fromEntries(
-    Object.entries(value).map(([name, item]) => [redact(storableText(name)), redactStrings(item, redact)]),
-  );
 }

@@ -28,6 +28,11 @@ export interface ToolRun extends ToolOwner {
   input: unknown;
   /** `op_…`, sent as the `Idempotency-Key` of the call. */
   operationId: string;
+  /**
+   * Whose calls they are: those of one Session share what an MCP server keeps for its client (a browser, a transaction), and
+   * nobody else does. Without it each call is a client of its own.
+   */
+  sessionId?: string;
 }
 
 /** What the model is told. `error` is in words that may be shown: it never holds a secret. */

@@ -1,0 +1,41 @@
+// What a tool's server answered, on its way to the model: whatever the protocol, it is bounded, storable, and holds no secret.
+import type { EgressError, EgressErrorKind } from '../../egress/errors.ts';
+import { storableText } from '../../lib/text.ts';
+import type { Redact } from './redact.ts';
+
+/** Many times what a model can read at once. */
+export const ANSWER_MAX_BYTES = 1024 * 1024;
+
+export const TOO_LONG = `the answer is longer than ${ANSWER_MAX_BYTES} bytes, so it was not read`;
+
+const ERROR_MAX_CHARACTERS = 2048;
+
+/** How an exchange can end after the request was sent. */
+const MAY_HAVE_HAD_ITS_EFFECT: ReadonlySet<EgressErrorKind> = new Set(['timeout', 'reset', 'aborted', 'protocol']);
+
+export const UNCERTAIN = 'The request may have had its effect.';
+
+/** What the model is told of a request that got no answer. */
+export function withoutAnswer(error: EgressError): string {
+  return MAY_HAVE_HAD_ITS_EFFECT.has(error.kind) ? `${error.message}. ${UNCERTAIN}` : `${error.message}.`;
+}
+
+/** As much of an error's text as is worth reading. */
+export function beginningOf(text: string): string {
+  return text.slice(0, ERROR_MAX_CHARACTERS).toWellFormed();
+}
+
+/** A server's text as it may be shown. What can't be stored is left out first: a secret with a NUL in it would not be found. */
+export function shownText(text: string, redact: Redact): string {
+  return redact(storableText(text));
+}
+
+/** The same for the strings and names of a JSON value, where the escapes of JSON are undone. */
+export function shownJson(value: unknown, redact: Redact): unknown {
+  if (typeof value === 'string') return shownText(value, redact);
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item) => shownJson(item, redact));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [shownText(name, redact), shownJson(item, redact)]),
+  );
+}
