@@ -59,12 +59,19 @@ export class ModelFailure extends Error {
   readonly retryable: boolean;
   /** How long the provider asks to wait before; undefined where it does not say. */
   readonly retryAfterMs: number | undefined;
+  /** Of the provider's answer; undefined where it did not refuse by one. */
+  readonly httpStatus: number | undefined;
 
-  constructor(code: ModelFailureCode, message: string, more: { retryable: boolean; retryAfterMs?: number }) {
+  constructor(
+    code: ModelFailureCode,
+    message: string,
+    more: { retryable: boolean; retryAfterMs?: number; httpStatus?: number },
+  ) {
     super(message);
     this.code = code;
     this.retryable = more.retryable;
     this.retryAfterMs = more.retryAfterMs;
+    this.httpStatus = more.httpStatus;
   }
 }
 

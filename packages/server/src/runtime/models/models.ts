@@ -1,14 +1,30 @@
 // The models that an Agent can name, one for each provider of the contract.
 import type { Model } from '@signalbox/contract';
 import type { Platform } from '../../platform.ts';
+import { anthropic } from './anthropic.ts';
+import { google } from './google.ts';
 import type { AskModel } from './model.ts';
-import { createOpenAiCompatibleModel } from './openai-compatible.ts';
+import { openai } from './openai.ts';
+import { openaiCompatible } from './openai-compatible.ts';
+import { createProviderModel, type Provider } from './provider.ts';
+import type { ProviderKeys } from './provider-key.ts';
 import { createScriptedModel } from './scripted.ts';
 
-export function createModels(platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock'>): AskModel {
+/** `keys`: those that the operator lends to Agents whose Environment has none. */
+export function createModels(
+  platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock'>,
+  keys: ProviderKeys = {},
+): AskModel {
+  const model = (provider: Provider) => createProviderModel(provider, platform, keys);
   const models: Record<Model['provider'], AskModel> = {
     scripted: createScriptedModel(platform.clock),
-    'openai-compatible': createOpenAiCompatibleModel(platform),
+    openai: model(openai),
+    anthropic: model(anthropic),
+    google: model(google),
+    'openai-compatible': model(openaiCompatible),
+    worker: () => {
+      throw new TypeError('A step of a worker is run by its own program, not asked for');
+    },
   };
   return (call, signal) => models[call.config.provider](call, signal);
 }

@@ -44,7 +44,8 @@ function callOf(more: Partial<ModelCall> = {}, config: Partial<Model> = {}): Mod
     config: { provider: 'openai-compatible', model: 'small', baseUrl: server.url, ...config },
     instructions: 'Be brief.',
     tools: [],
-    limits: { maxStepsPerTurn: 20, maxOutputTokens: null },
+    limits: { maxOutputTokens: null },
+    outputSchema: null,
     transcript: [{ role: 'user', content: [{ type: 'text', text: PROMPT }] }],
     callsBefore: 0,
     ...more,
@@ -235,7 +236,7 @@ describe('the request', () => {
   test('names tools and settings, and asks for usage', async () => {
     const tool: Tool = { type: 'client', name: 'look', description: 'Looks', inputSchema: { properties: { q: {} } } };
     const settings = { temperature: 0.5, topP: 0.9, seed: 7, stopSequences: ['END'] };
-    const limits = { maxStepsPerTurn: 20, maxOutputTokens: 99 };
+    const limits = { maxOutputTokens: 99 };
     await outcomeAfter(answer({ text: 'ok' }), callOf({ tools: [tool], limits, instructions: '' }, { settings }));
     const [request] = server.requests;
     expect(request?.path).toBe('/v1/chat/completions');

@@ -9,16 +9,21 @@ import type {
 } from '@ai-sdk/provider';
 import type { MessagePart } from '@signalbox/contract';
 import type { ModelCall } from './model.ts';
+import { toAssistantParts } from './provider-data.ts';
 
 type Part<T extends MessagePart['type']> = Extract<MessagePart, { type: T }>;
 
-/** The transcript, tools and settings of a call. */
-export function toCallOptions(call: ModelCall): LanguageModelV4CallOptions {
+/** The transcript, tools and settings of a call. `takesSchema`: the provider can be told the answer's schema beside tools. */
+export function toCallOptions(call: ModelCall, takesSchema: boolean): LanguageModelV4CallOptions {
   const { temperature, topP, seed, stopSequences } = call.config.settings ?? {};
   const { maxOutputTokens } = call.limits;
+  const { outputSchema } = call;
+  // Providers take no other root than an object.
+  const isTold = takesSchema && outputSchema?.type === 'object';
   return {
-    prompt: toPrompt(call),
+    prompt: toPrompt(call, isTold ? null : outputSchema),
     ...(call.tools.length > 0 && { tools: call.tools.map(toTool) }),
+    ...(isTold && { responseFormat: { type: 'json', schema: outputSchema } }),
     ...(maxOutputTokens !== null && { maxOutputTokens }),
     ...(temperature !== undefined && { temperature }),
     ...(topP !== undefined && { topP }),
@@ -27,12 +32,16 @@ export function toCallOptions(call: ModelCall): LanguageModelV4CallOptions {
   };
 }
 
-function toPrompt({ instructions, transcript }: ModelCall): LanguageModelV4Message[] {
+function toPrompt(call: ModelCall, askedSchema: Record<string, unknown> | null): LanguageModelV4Message[] {
+  const { transcript, config } = call;
   const toolOf = new Map(
     transcript.flatMap(({ content }) => only(content, 'tool_call').map(({ toolCallId, tool }) => [toolCallId, tool])),
   );
+  const turnBegins = transcript.findLastIndex(({ role }) => role === 'user');
+  const instructions = [call.instructions, askFor(askedSchema)].filter((text) => text !== '').join('\n\n');
   const messages: LanguageModelV4Message[] = instructions === '' ? [] : [{ role: 'system', content: instructions }];
-  for (const { role, content } of transcript) {
+  for (const [index, entry] of transcript.entries()) {
+    const { role, content } = entry;
     // A model may answer nothing at all; providers refuse a message that holds nothing.
     if (content.length === 0) continue;
     switch (role) {
@@ -40,18 +49,7 @@ function toPrompt({ instructions, transcript }: ModelCall): LanguageModelV4Messa
         messages.push({ role, content: only(content, 'text').map(({ text }) => ({ type: 'text', text })) });
         break;
       case 'assistant':
-        messages.push({
-          role,
-          content: [
-            ...only(content, 'text').map(({ text }) => ({ type: 'text' as const, text })),
-            ...only(content, 'tool_call').map(({ toolCallId, tool, input }) => ({
-              type: 'tool-call' as const,
-              toolCallId,
-              toolName: tool,
-              input: toArguments(input),
-            })),
-          ],
-        });
+        messages.push({ role, content: toAssistantParts(entry, config, index > turnBegins) });
         break;
       case 'tool':
         messages.push({
@@ -69,13 +67,14 @@ function toPrompt({ instructions, transcript }: ModelCall): LanguageModelV4Messa
   return messages;
 }
 
-function only<T extends MessagePart['type']>(content: readonly MessagePart[], type: T): Part<T>[] {
-  return content.filter((part): part is Part<T> => part.type === type);
+function askFor(schema: Record<string, unknown> | null): string {
+  return schema === null
+    ? ''
+    : `Your final answer is one JSON value that matches this JSON Schema, and nothing else:\n${JSON.stringify(schema)}`;
 }
 
-/** Servers refuse a transcript whose calls have no object as their arguments; what a model wrote instead is shown in one. */
-function toArguments(input: unknown): unknown {
-  return typeof input === 'object' && input !== null && !Array.isArray(input) ? input : { invalid: input };
+function only<T extends MessagePart['type']>(content: readonly MessagePart[], type: T): Part<T>[] {
+  return content.filter((part): part is Part<T> => part.type === type);
 }
 
 function toOutput({ output, error, outcomeUnknown }: Part<'tool_result'>): LanguageModelV4ToolResultOutput {
@@ -87,6 +86,6 @@ function toOutput({ output, error, outcomeUnknown }: Part<'tool_result'>): Langu
 }
 
 function toTool({ name, description, inputSchema }: ModelCall['tools'][number]): LanguageModelV4FunctionTool {
-  // Providers insist on the type that the contract lets people leave out.
-  return { type: 'function', name, description, inputSchema: { type: 'object', ...inputSchema } };
+  // Providers insist on what the contract lets people leave out.
+  return { type: 'function', name, description, inputSchema: { type: 'object', properties: {}, ...inputSchema } };
 }

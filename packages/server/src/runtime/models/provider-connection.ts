@@ -1,14 +1,13 @@
 // One exchange with a provider's server, and what it means when it ends badly.
 //
-// A provider's SDK is handed `fetch` and `signal` from here. What goes wrong on the wire is judged here, while status and
-// headers are at hand, rather than read back out of the SDK's errors: those hold the whole prompt, so they are looked
-// through for what was thrown here, and are never kept, logged or passed on.
-import { InvalidResponseDataError, JSONParseError, TypeValidationError } from '@ai-sdk/provider';
+// A provider's SDK is handed `fetch` and `signal` from here. It never has the key: that is put on here, after it is seen that
+// the request goes where the key was meant for. And what goes wrong on the wire is judged here, while status and headers are at
+// hand, rather than read back out of the SDK's errors: those hold the whole prompt, so they are looked through for what was
+// thrown here, and are never kept, logged or passed on.
 import type { Egress } from '../../egress/egress.ts';
-import { EgressError } from '../../egress/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { parseJson } from '../json.ts';
-import { ModelFailure, type ModelFailureCode } from './model.ts';
+import { ModelFailure } from './model.ts';
+import { failureOf, refusalOf, type Sent } from './provider-failure.ts';
 
 /** Providers that think for longer send something meanwhile, if only a comment. */
 const SILENCE_MAX_MS = 60_000;
@@ -16,11 +15,15 @@ const SILENCE_MAX_MS = 60_000;
 /** Over a hundred thousand tokens, at the few hundred bytes that servers spend on each. More is an answer without an end. */
 const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
 
-/** An error's code stands near its beginning. */
-const ERROR_MAX_BYTES = 64 * 1024;
-
-/** What providers put into `code` and `type`. Anything else could be a sentence that quotes the prompt. */
-const ERROR_CODE = /^[a-z0-9_.-]{1,64}$/;
+/** Whom the exchange is with. */
+export interface ProviderTarget {
+  /** Every request goes to its origin and carries its query. */
+  readonly baseUrl: URL;
+  /** The header of the key and what stands before the key in it: `['authorization', 'Bearer ']`. */
+  readonly keyHeader: readonly [name: string, prefix: string];
+  /** Undefined: nothing is sent in that header. */
+  readonly key: string | undefined;
+}
 
 export interface ProviderConnection {
   /** For the SDK. Whatever it rejects with, `failure` is the word on it. */
@@ -37,11 +40,14 @@ export interface ProviderConnection {
 
 export function openConnection(
   { egress, clock }: { egress: Egress; clock: Clock },
+  { baseUrl, keyHeader: [keyHeader, keyPrefix], key }: ProviderTarget,
   callerSignal: AbortSignal,
 ): ProviderConnection {
   const stop = new AbortController();
   const signal = AbortSignal.any([callerSignal, stop.signal]);
   let failure: ModelFailure | undefined;
+  let sent: Sent = { key, body: '' };
+  let answered = false;
   let waiting = false;
   let heardAt = clock.now().getTime();
 
@@ -70,9 +76,20 @@ export function openConnection(
   watch().catch(() => {}); // The exchange ended first.
 
   async function fetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
-    const response = await egress.fetch(input, { ...init, signal });
+    const url = new URL(input instanceof Request ? input.url : input);
+    if (url.origin !== baseUrl.origin) {
+      throw fail(new ModelFailure('model_not_allowed', 'The model is at another server', { retryable: false }));
+    }
+    for (const [name, value] of baseUrl.searchParams) url.searchParams.append(name, value);
+    const headers = new Headers(init?.headers);
+    headers.delete(keyHeader);
+    if (key !== undefined) headers.set(keyHeader, keyPrefix + key);
+    sent = { key, body: typeof init?.body === 'string' ? init.body : '' };
+
+    const response = await egress.fetch(url, { ...init, headers, signal });
     heard();
-    if (!response.ok) throw fail(await refusalOf(response, init, clock));
+    if (!response.ok) throw fail(await refusalOf(response, sent, clock));
+    answered = true;
     const mediaType = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
     if (mediaType === 'text/html' || mediaType === 'application/json') {
       throw fail(
@@ -81,24 +98,28 @@ export function openConnection(
         }),
       );
     }
+    return new Response(response.body?.pipeThrough(counted()) ?? null, {
+      status: response.status,
+      headers: response.headers,
+    });
+  }
+
+  function counted(): TransformStream<Uint8Array, Uint8Array> {
     let bytes = 0;
-    const body = response.body?.pipeThrough(
-      new TransformStream<Uint8Array, Uint8Array>({
-        transform(chunk, controller) {
-          heard();
-          bytes += chunk.byteLength;
-          if (bytes > ANSWER_MAX_BYTES) {
-            throw fail(
-              new ModelFailure('model_protocol', `The answer is longer than ${ANSWER_MAX_BYTES} bytes`, {
-                retryable: false,
-              }),
-            );
-          }
-          controller.enqueue(chunk);
-        },
-      }),
-    );
-    return new Response(body ?? null, { status: response.status, headers: response.headers });
+    return new TransformStream({
+      transform(chunk, controller) {
+        heard();
+        bytes += chunk.byteLength;
+        if (bytes > ANSWER_MAX_BYTES) {
+          throw fail(
+            new ModelFailure('model_protocol', `The answer is longer than ${ANSWER_MAX_BYTES} bytes`, {
+              retryable: false,
+            }),
+          );
+        }
+        controller.enqueue(chunk);
+      },
+    });
   }
 
   return {
@@ -113,128 +134,7 @@ export function openConnection(
         waiting = false;
       }
     },
-    failureOf: (error) => failure ?? failureOf(error),
+    failureOf: (error) => failure ?? failureOf(error, sent, answered),
     close: () => stop.abort(),
   };
-}
-
-// What an error means
-
-function failureOf(error: unknown): ModelFailure {
-  for (let at: unknown = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth += 1) {
-    if (at instanceof ModelFailure) return at;
-    if (at instanceof EgressError) return egressFailure(at);
-  }
-  // The only one that providers hand on as a part: the stream ended, and the answer had not.
-  if (InvalidResponseDataError.isInstance(error) && error.data === undefined) {
-    return new ModelFailure('model_unavailable', 'The model’s stream broke off', { retryable: true });
-  }
-  if (TypeValidationError.isInstance(error) && isRecord(error.value) && 'error' in error.value) {
-    return streamedFailure(error.value.error);
-  }
-  if (
-    JSONParseError.isInstance(error) ||
-    TypeValidationError.isInstance(error) ||
-    InvalidResponseDataError.isInstance(error)
-  ) {
-    return new ModelFailure('model_protocol', 'The model’s answer is not in its provider’s format', {
-      retryable: true,
-    });
-  }
-  if (error instanceof Error) {
-    // Of our own making or the SDK's: its class is all that can be told of it.
-    const kind = /^\w{1,64}$/.test(error.name) ? ` (${error.name})` : '';
-    return new ModelFailure('model_protocol', `The exchange with the model failed${kind}`, { retryable: false });
-  }
-  return streamedFailure(error);
-}
-
-function egressFailure({ kind, message }: EgressError): ModelFailure {
-  const [code, retryable]: [ModelFailureCode, boolean] =
-    kind === 'not_allowed'
-      ? ['model_not_allowed', false]
-      : kind === 'protocol'
-        ? ['model_protocol', false]
-        : kind === 'timeout' || kind === 'connect_timeout'
-          ? ['model_timeout', true]
-          : ['model_unavailable', true];
-  return new ModelFailure(code, `The model could not be asked: ${message}`, { retryable });
-}
-
-/** An error that came as an event of the stream, after 200: there is no status, and some servers put one into `code`. */
-function streamedFailure(error: unknown): ModelFailure {
-  const [status] = isRecord(error) ? [Number(error.code), Number(error.status)].filter(isErrorStatus) : [];
-  if (status !== undefined) return statusFailure(status, null);
-  const words = isRecord(error) ? [error.code, error.type].filter((word) => typeof word === 'string') : [];
-  if (words.some((word) => word.startsWith('rate_limit'))) return statusFailure(429, null);
-  if (words.some((word) => word.startsWith('invalid_request'))) {
-    return new ModelFailure('model_rejected', 'The model’s provider did not take the request', { retryable: false });
-  }
-  return new ModelFailure('model_unavailable', 'The model broke off its answer with an error', { retryable: true });
-}
-
-function isErrorStatus(status: number): boolean {
-  return Number.isInteger(status) && status >= 400 && status < 600;
-}
-
-async function refusalOf(response: Response, request: RequestInit | undefined, clock: Clock): Promise<ModelFailure> {
-  const code = errorCodeOf(await firstBytes(response, ERROR_MAX_BYTES), request);
-  return statusFailure(response.status, code, retryAfterOf(response.headers, clock));
-}
-
-function statusFailure(status: number, errorCode: string | null, retryAfterMs?: number): ModelFailure {
-  const [code, retryable]: [ModelFailureCode, boolean] =
-    status === 429
-      ? // OpenAI's word for "no money left", which waiting does not mend.
-        ['model_rate_limited', errorCode !== 'insufficient_quota']
-      : status === 408
-        ? ['model_timeout', true]
-        : status >= 500
-          ? ['model_unavailable', true]
-          : ['model_rejected', false];
-  const redirect = status >= 300 && status < 400 ? ', a redirect, which is not followed' : '';
-  return new ModelFailure(
-    code,
-    `The model’s provider answered HTTP ${status}${redirect}${errorCode === null ? '' : ` (${errorCode})`}`,
-    { retryable, ...(retryable && retryAfterMs !== undefined && { retryAfterMs }) },
-  );
-}
-
-/** The answer's error code, where it is one: not a piece of the request, which some servers give back. */
-function errorCodeOf(body: string, request: RequestInit | undefined): string | null {
-  const key = new Headers(request?.headers).get('authorization')?.replace(/^Bearer /, '') ?? '';
-  const sent = `${key}\n${typeof request?.body === 'string' ? request.body : ''}`;
-  const answer = parseJson(body);
-  const error = isRecord(answer) && isRecord(answer.error) ? answer.error : answer;
-  if (!isRecord(error)) return null;
-  const isCode = (word: unknown): word is string =>
-    typeof word === 'string' && ERROR_CODE.test(word) && !sent.includes(word) && (key === '' || !word.includes(key));
-  return [error.code, error.type].find(isCode) ?? null;
-}
-
-/** In ms; undefined where the provider does not say, or says nothing sensible. */
-function retryAfterOf(headers: Headers, clock: Clock): number | undefined {
-  const inMs = headers.get('retry-after-ms');
-  if (inMs !== null && /^\d{1,12}(\.\d+)?$/.test(inMs)) return Math.ceil(Number(inMs));
-  const after = headers.get('retry-after');
-  if (after === null) return undefined;
-  if (/^\d{1,9}(\.\d+)?$/.test(after)) return Math.ceil(Number(after) * 1000);
-  const at = Date.parse(after);
-  return Number.isNaN(at) ? undefined : Math.max(0, at - clock.now().getTime());
-}
-
-async function firstBytes(response: Response, maxBytes: number): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    chunks.push(chunk);
-    bytes += chunk.byteLength;
-    // Leaving the loop ends the answer and its connection.
-    if (bytes >= maxBytes) break;
-  }
-  return Buffer.concat(chunks).toString('utf8', 0, maxBytes);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,0 +1,20 @@
+// Google's Gemini, by its generateContent interface.
+import { createGoogle } from '@ai-sdk/google';
+import { ModelFailure } from './model.ts';
+import { NO_KEY, type Provider } from './provider.ts';
+
+/** It stands in the request's path: `gemini-3-pro`, `tunedModels/mine`. */
+const MODEL_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*(\/[A-Za-z0-9][A-Za-z0-9._-]*)?$/;
+
+export const google: Provider = {
+  name: 'google',
+  own: { baseUrl: 'https://generativelanguage.googleapis.com/v1beta', keyName: 'GOOGLE_GENERATIVE_AI_API_KEY' },
+  keyHeader: ['x-goog-api-key', ''],
+  takesSchema: true,
+  model(name, server) {
+    if (!MODEL_NAME.test(name)) {
+      throw new ModelFailure('model_rejected', 'The model’s name is none of Google’s', { retryable: false });
+    }
+    return createGoogle({ ...server, apiKey: NO_KEY }).chat(name);
+  },
+};

@@ -1,0 +1,200 @@
+// What it means when an exchange with a provider ends badly, in words that may be shown.
+//
+// Every provider has errors of its own making: refusals with a status and a body, events in the middle of a stream, and what its
+// SDK makes of either. All of them may quote the prompt, so of what they hold only statuses and words that are plainly an
+// error's code come through.
+import { APICallError, InvalidResponseDataError, JSONParseError, TypeValidationError } from '@ai-sdk/provider';
+import { EgressError } from '../../egress/errors.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { parseJson } from '../json.ts';
+import { ModelFailure, type ModelFailureCode } from './model.ts';
+
+/** An error's code stands near its beginning. */
+const ERROR_MAX_BYTES = 64 * 1024;
+
+/** What providers put into `code`, `type` and `status`. Anything else could be a sentence that quotes the prompt. */
+const ERROR_CODE = /^[A-Za-z0-9_.-]{1,64}$/;
+
+/** No wait that a provider asks for is longer than this; more is a mistake of its. */
+const RETRY_AFTER_MAX_MS = 86_400_000;
+
+/** What went out. No failure holds a piece of it. */
+export interface Sent {
+  readonly key: string | undefined;
+  readonly body: string;
+}
+
+/** The provider answered with another status than 2xx. */
+export async function refusalOf(response: Response, sent: Sent, clock: Clock): Promise<ModelFailure> {
+  const { status } = response;
+  const error = errorIn(parseJson(await firstBytes(response, ERROR_MAX_BYTES)));
+  const [code, retryable] = meaningOfStatus(status, wordsOf(error));
+  const redirect = status >= 300 && status < 400 ? ', a redirect, which is not followed' : '';
+  const retryAfterMs = retryable ? retryAfterOf(response.headers, error, clock) : undefined;
+  return new ModelFailure(code, `The model’s provider answered HTTP ${status}${redirect}${codeOf(error, sent)}`, {
+    retryable,
+    httpStatus: status,
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  });
+}
+
+/**
+ * What a thrown error, or the one of a stream's `error` part, comes down to. `answered`: the provider had begun to answer, so
+ * what is wrong is its answer, and another may be right.
+ */
+export function failureOf(error: unknown, sent: Sent, answered: boolean): ModelFailure {
+  for (let at: unknown = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth += 1) {
+    if (at instanceof ModelFailure) return at;
+    if (at instanceof EgressError) return egressFailure(at);
+  }
+  // Without data it says one thing: the stream ended, and the answer had not.
+  if (InvalidResponseDataError.isInstance(error) && error.data === undefined) return brokenOff();
+  const streamed = errorIn(frameOf(error));
+  if (streamed !== undefined) return streamedFailure(streamed, sent);
+  if (answered || JSONParseError.isInstance(error) || TypeValidationError.isInstance(error)) {
+    return new ModelFailure('model_protocol', 'The model’s answer is not in its provider’s format', {
+      retryable: true,
+    });
+  }
+  // Of our own making or the SDK's: its class is all that can be told of it.
+  const kind = error instanceof Error && /^\w{1,64}$/.test(error.name) ? ` (${error.name})` : '';
+  return new ModelFailure('model_protocol', `The exchange with the model failed${kind}`, { retryable: false });
+}
+
+export function brokenOff(): ModelFailure {
+  return new ModelFailure('model_unavailable', 'The model’s stream broke off', { retryable: true });
+}
+
+function egressFailure({ kind, message }: EgressError): ModelFailure {
+  const [code, retryable]: [ModelFailureCode, boolean] =
+    kind === 'not_allowed'
+      ? ['model_not_allowed', false]
+      : kind === 'protocol'
+        ? ['model_protocol', false]
+        : kind === 'timeout' || kind === 'connect_timeout'
+          ? ['model_timeout', true]
+          : ['model_unavailable', true];
+  return new ModelFailure(code, `The model could not be asked: ${message}`, { retryable });
+}
+
+/** An error that came as an event of the stream, after 200. Some servers put a status into it. */
+function streamedFailure(error: unknown, sent: Sent): ModelFailure {
+  const status = isRecord(error) ? [error.code, error.status].map(Number).find(isErrorStatus) : undefined;
+  const words = wordsOf(error);
+  const [code, retryable] = status === undefined ? meaningOfWords(words) : meaningOfStatus(status, words);
+  return new ModelFailure(code, `The model broke off its answer with an error${codeOf(error, sent)}`, {
+    retryable,
+    ...(status !== undefined && { httpStatus: status }),
+  });
+}
+
+function meaningOfStatus(status: number, words: readonly string[]): [ModelFailureCode, retryable: boolean] {
+  if (status === 429) return ['model_rate_limited', !hasNoMoney(words)];
+  if (status === 408) return ['model_timeout', true];
+  return status >= 500 ? ['model_unavailable', true] : ['model_rejected', false];
+}
+
+/** The words are OpenAI's, Anthropic's and those of Google's RPC statuses. */
+function meaningOfWords(words: readonly string[]): [ModelFailureCode, retryable: boolean] {
+  const says = (pattern: RegExp) => words.some((word) => pattern.test(word));
+  if (says(/rate_limit|insufficient_quota|resource_exhausted/)) return ['model_rate_limited', !hasNoMoney(words)];
+  if (says(/deadline_exceeded|timeout/)) return ['model_timeout', true];
+  if (
+    says(
+      /invalid_(request|argument|prompt)|context_length|failed_precondition|authentication|unauthenticated|permission|not_found|billing|request_too_large/,
+    )
+  ) {
+    return ['model_rejected', false];
+  }
+  return ['model_unavailable', true];
+}
+
+/** OpenAI's word for "no money left", which waiting does not mend. */
+function hasNoMoney(words: readonly string[]): boolean {
+  return words.includes('insufficient_quota');
+}
+
+/** The event behind an SDK's error, where it made the error of one. */
+function frameOf(error: unknown): unknown {
+  if (APICallError.isInstance(error)) return error.data ?? parseJson(error.responseBody ?? '');
+  if (TypeValidationError.isInstance(error))
+    return isRecord(error.value) && 'error' in error.value ? error.value : null;
+  if (error instanceof Error) return null;
+  // An `error` part that is no Error is the provider's own.
+  return isRecord(error) && 'data' in error ? error.data : { error };
+}
+
+/** What providers call the error: `{ error }`, `{ response: { error } }`, or the whole. Undefined where there is none. */
+function errorIn(answer: unknown): unknown {
+  if (!isRecord(answer)) return undefined;
+  if (isRecord(answer.response) && isRecord(answer.response.error)) return answer.response.error;
+  if (answer.error !== undefined && answer.error !== null) return answer.error;
+  return typeof answer.message === 'string' || typeof answer.code === 'string' ? answer : undefined;
+}
+
+/** Lower case: the status of an RPC comes in capitals. */
+function wordsOf(error: unknown): string[] {
+  if (!isRecord(error)) return [];
+  return [error.code, error.type, error.status]
+    .filter((word) => typeof word === 'string')
+    .map((word) => word.toLowerCase());
+}
+
+/** In brackets, the error's own code, where it is one: not a piece of the request, which some servers give back. */
+function codeOf(error: unknown, { key, body }: Sent): string {
+  if (!isRecord(error)) return '';
+  const isCode = (word: unknown): word is string =>
+    typeof word === 'string' &&
+    ERROR_CODE.test(word) &&
+    !/^\d+$/.test(word) &&
+    !body.includes(word) &&
+    (key === undefined || !(key.includes(word) || word.includes(key)));
+  const code = [error.code, error.status, error.type].find(isCode);
+  return code === undefined ? '' : ` (${code})`;
+}
+
+function isErrorStatus(status: number): boolean {
+  return Number.isInteger(status) && status >= 400 && status < 600;
+}
+
+/** In ms; undefined where the provider does not say, or says nothing sensible. */
+function retryAfterOf(headers: Headers, error: unknown, clock: Clock): number | undefined {
+  const ms = retryAfterIn(headers, clock) ?? retryDelayIn(error);
+  return ms === undefined ? undefined : Math.min(ms, RETRY_AFTER_MAX_MS);
+}
+
+function retryAfterIn(headers: Headers, clock: Clock): number | undefined {
+  const inMs = headers.get('retry-after-ms');
+  if (inMs !== null && /^\d{1,12}(\.\d+)?$/.test(inMs)) return Math.ceil(Number(inMs));
+  const after = headers.get('retry-after');
+  if (after === null) return undefined;
+  if (/^\d{1,9}(\.\d+)?$/.test(after)) return Math.ceil(Number(after) * 1000);
+  const at = Date.parse(after);
+  return Number.isNaN(at) ? undefined : Math.max(0, at - clock.now().getTime());
+}
+
+/** Google says it in the body: `details: [{ "@type": "….RetryInfo", retryDelay: "34s" }]`. */
+function retryDelayIn(error: unknown): number | undefined {
+  if (!isRecord(error) || !Array.isArray(error.details)) return undefined;
+  for (const detail of error.details) {
+    const [, seconds] = /^(\d{1,9}(?:\.\d+)?)s$/.exec(isRecord(detail) ? String(detail.retryDelay) : '') ?? [];
+    if (seconds !== undefined) return Math.ceil(Number(seconds) * 1000);
+  }
+  return undefined;
+}
+
+async function firstBytes(response: Response, maxBytes: number): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    chunks.push(chunk);
+    bytes += chunk.byteLength;
+    // Leaving the loop ends the answer and its connection.
+    if (bytes >= maxBytes) break;
+  }
+  return Buffer.concat(chunks).toString('utf8', 0, maxBytes);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
