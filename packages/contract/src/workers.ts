@@ -1,0 +1,192 @@
+/**
+ * Worker turns: an Agent whose model is `{ provider: "worker", queue }` is run by the integrator's own program.
+ *
+ * The program answers what for other Agents the model answers: one step at a time. A step is offered on the Agent's queue; a
+ * program claims it (a worker turn, under a lease), appends text, and completes it with the tool calls that it asks for, or
+ * without any, which ends the turn. The service does the rest: approvals, tool calls, budgets, time-outs, the journal.
+ * Calls of the Agent's `client` tools are the program's own to run: they are offered on the same queue.
+ */
+import { Agent, QueueName } from './agents.ts';
+import { ChunkCursor } from './chunks.ts';
+import {
+  EnvironmentName,
+  Id,
+  Json,
+  JsonSchema,
+  Metadata,
+  Nullable,
+  OneOf,
+  type Static,
+  Strict,
+  Timestamp,
+  Type,
+} from './schema.ts';
+import { Message, ToolResult } from './sessions.ts';
+
+/** The longest wait of a claim. */
+export const maxClaimWaitSeconds = 20;
+/** Text that one `append` may bring: pieces, and characters in each. */
+export const maxDeltas = 1_000;
+export const maxDeltaLength = 100_000;
+
+/** How a tool call ended. */
+export const callOutcomes = ['succeeded', 'failed', 'denied', 'cancelled', 'unknown'] as const;
+
+/** What the program may call through the service. */
+export const WorkerTool = Type.Object(
+  {
+    name: Type.String(),
+    description: Type.String(),
+    inputSchema: JsonSchema,
+    client: Type.Boolean({ description: 'Whether the program runs its calls itself (a `client` tool).' }),
+  },
+  { title: 'WorkerTool' },
+);
+export type WorkerTool = Static<typeof WorkerTool>;
+
+/** A call of a `client` tool that the program is to run now. */
+export const PendingCall = Type.Object(
+  {
+    toolCallId: Id('call'),
+    index: Type.Integer({ description: "The call's place in the `toolCalls` of the step's answer, from 0." }),
+    tool: Type.String(),
+    input: Type.Unsafe<unknown>({ description: 'As it is to be used: where a person edited it, theirs.' }),
+  },
+  { title: 'PendingCall' },
+);
+export type PendingCall = Static<typeof PendingCall>;
+
+/** How a call of the step before ended. */
+export const CallOutcome = Type.Object(
+  {
+    toolCallId: Id('call'),
+    index: Type.Integer({ description: "The call's place in the `toolCalls` of the step's answer, from 0." }),
+    tool: Type.String(),
+    status: OneOf(callOutcomes, {
+      description:
+        '`denied`: a person said no. `unknown`: its worker stopped while it ran; it may have had its effect.',
+    }),
+    output: Type.Optional(Json),
+    error: Type.Optional(Type.String({ description: 'What the model is told; for a denial with its reason.' })),
+  },
+  { title: 'CallOutcome' },
+);
+export type CallOutcome = Static<typeof CallOutcome>;
+
+/** A step of a turn, claimed by a program of the integrator's. */
+export const WorkerTurn = Type.Object(
+  {
+    workerTurnId: Id('wtn'),
+    sessionId: Id('ses'),
+    agentId: Id('agt'),
+    agentVersion: Type.Integer(),
+    environment: EnvironmentName,
+    queue: QueueName,
+    turn: Type.Integer(),
+    step: Type.Integer({ description: 'From 1 in each turn.' }),
+    cursor: ChunkCursor,
+    instructions: Type.String(),
+    messages: Type.Array(Message, {
+      description: "The transcript, oldest first, with the calls and results of this turn's earlier steps.",
+    }),
+    tools: Type.Array(WorkerTool),
+    pendingCalls: Type.Array(PendingCall, {
+      description:
+        'Where it is not empty, these calls are what the program is to do: run them, and complete with `toolResults`. Else it is to answer the step.',
+    }),
+    outcomes: Type.Array(CallOutcome, { description: 'Of the calls of the step before, in their order.' }),
+    outputSchema: Nullable(JsonSchema, { description: 'What the answer that ends the turn must be, as JSON.' }),
+    limits: Agent.properties.limits,
+    metadata: Metadata,
+    leaseExpiresAt: Timestamp,
+    deadlineAt: Nullable(Timestamp, { description: 'When the turn has taken too long.' }),
+  },
+  { title: 'WorkerTurn' },
+);
+export type WorkerTurn = Static<typeof WorkerTurn>;
+
+export const ClaimWorkerTurn = Strict(
+  {
+    queue: QueueName,
+    environment: Type.Optional(
+      Type.Unsafe<string>({ ...EnvironmentName, description: 'Only turns of Sessions in this Environment.' }),
+    ),
+    sessionId: Type.Optional(
+      Id('ses', 'Only what comes next of this Session; 409 `turn_lost` where nothing can come any more.'),
+    ),
+    turn: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'With `sessionId`: only of this turn.' }),
+    ),
+    waitSeconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: maxClaimWaitSeconds,
+        default: maxClaimWaitSeconds,
+        description: 'How long to wait for a turn.',
+      }),
+    ),
+  },
+  { title: 'ClaimWorkerTurn' },
+);
+export const AppendToWorkerTurn = Strict(
+  {
+    deltas: Type.Array(Type.String({ minLength: 1, maxLength: maxDeltaLength }), { minItems: 1, maxItems: maxDeltas }),
+    after: Type.Optional(
+      Type.Unsafe<string>({
+        ...ChunkCursor,
+        description:
+          'The `cursor` of the worker turn or of the last append: the same text sent again after it is written once. Default: after what is there.',
+      }),
+    ),
+  },
+  { title: 'AppendToWorkerTurn' },
+);
+
+const Tokens = Type.Integer({ minimum: 0, maximum: 1_000_000_000 });
+export const WorkerUsage = Strict(
+  {
+    inputTokens: Tokens,
+    outputTokens: Tokens,
+    cachedTokens: Type.Optional(Tokens),
+    costUsd: Type.Optional(Type.Number({ minimum: 0, maximum: 1_000_000 })),
+  },
+  { title: 'WorkerUsage', description: 'What the step used; counts toward the budget.' },
+);
+export const CompleteWorkerTurn = Strict(
+  {
+    toolCalls: Type.Optional(
+      Type.Array(
+        Strict({ tool: Type.String({ minLength: 1, maxLength: 200 }), input: Json }, { title: 'AskedToolCall' }),
+        { maxItems: 100, description: 'Run together. None: the turn ends.' },
+      ),
+    ),
+    toolResults: Type.Optional(
+      Type.Array(ToolResult, {
+        maxItems: 100,
+        description: 'For a worker turn with `pendingCalls`: how each of them ended.',
+      }),
+    ),
+    usage: Type.Optional(WorkerUsage),
+    stopReason: Type.Optional(
+      OneOf(['endTurn', 'refusal'], { default: 'endTurn', description: 'Why the turn ends; without `toolCalls`.' }),
+    ),
+    error: Type.Optional(
+      Strict(
+        {
+          code: Type.Optional(
+            Type.String({ pattern: '^[a-z][a-z0-9_]{0,62}$', description: 'Default: `worker_failed`.' }),
+          ),
+          message: Type.String({ minLength: 1, maxLength: 2_000 }),
+        },
+        { title: 'WorkerTurnError', description: 'The step failed and is not tried again: the Session fails with it.' },
+      ),
+    ),
+  },
+  { title: 'CompleteWorkerTurn' },
+);
+export type CompleteWorkerTurn = Static<typeof CompleteWorkerTurn>;
+
+export const WorkerTurnParams = Strict({ workerTurnId: Id('wtn') });
+export const ClaimedWorkerTurn = Type.Object({ workerTurn: Nullable(WorkerTurn) });
+export const WorkerTurnLease = Type.Object({ leaseExpiresAt: Timestamp });
+export const WorkerTurnCursor = Type.Object({ cursor: ChunkCursor });
