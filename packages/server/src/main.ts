@@ -23,6 +23,7 @@ import { createUpkeep } from './upkeep.ts';
 import { loadMasterKeys } from './vault/master-key.ts';
 import { createVault } from './vault/vault.ts';
 import { createWake } from './wake/wake.ts';
+import { createOffers } from './workers/offers.ts';
 import { createDispatcher } from './webhooks/dispatcher.ts';
 
 export { type Config, ConfigError, readConfig, settings } from './config.ts';
@@ -87,7 +88,10 @@ async function startPlatform(
   const live = createLive({ db, wake, clock, log });
   live.start();
   stops.push(() => live.stop());
-  return { db, clock, log, vault, wake, live, egress, prices: config.prices };
+  const offers = createOffers({ db, wake, clock, log });
+  offers.start();
+  stops.push(() => offers.stop());
+  return { db, clock, log, vault, wake, live, egress, prices: config.prices, offers };
 }
 
 /** `direct` is the same as `db` unless that leads through a pooler. */

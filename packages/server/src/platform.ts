@@ -7,6 +7,7 @@ import type { Log } from './lib/log.ts';
 import type { Prices } from './usage/prices.ts';
 import type { Vault } from './vault/vault.ts';
 import type { Wake } from './wake/wake.ts';
+import type { Offers } from './workers/offers.ts';
 
 export interface Platform {
   readonly db: Db;
@@ -17,4 +18,5 @@ export interface Platform {
   readonly live: Live;
   readonly egress: Egress;
   readonly prices: Prices;
+  readonly offers: Offers;
 }

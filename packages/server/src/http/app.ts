@@ -57,7 +57,8 @@ declare module 'fastify' {
 export async function createApp(platform: Platform, options: AppOptions): Promise<App> {
   const authenticator = createAuthenticator(platform);
   const authorize = createAuthorize(platform, authenticator);
-  const streams = new Set<() => void>();
+  /** How to end each answer that would take long: streams, and what waits. */
+  const endings = new Set<() => void>();
   let closing = false;
 
   const app = Fastify({
@@ -127,6 +128,11 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
         if (route.stream)
           return stream(request, reply, (await act(ctx, withLastEventId(input, request))) as JournalStream);
         const key = route.method === 'POST' ? idempotencyKeyOf(request.headers['idempotency-key']) : undefined;
+        if (route.repeatable) {
+          const own = key === undefined ? {} : { idempotencyKey: key };
+          const value = await whileWanted(reply, (signal) => act({ ...ctx, ...own, signal }, input));
+          return send(reply, route.status, JSON.stringify(value));
+        }
         if (key === undefined) return send(reply, route.status, JSON.stringify(await act(ctx, input)));
         const answer = await actOnce(
           ctx,
@@ -146,6 +152,20 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     });
   }
 
+  /** The signal is aborted when the caller has gone, or the service stops. */
+  async function whileWanted<T>(reply: FastifyReply, fn: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const unwanted = new AbortController();
+    const end = () => unwanted.abort();
+    endings.add(end);
+    reply.raw.once('close', end);
+    try {
+      return await fn(unwanted.signal);
+    } finally {
+      endings.delete(end);
+      reply.raw.off('close', end);
+    }
+  }
+
   async function stream(request: FastifyRequest, reply: FastifyReply, found: JournalStream | undefined) {
     if (!found) return reply.code(204).send();
     // Begun now, nobody would end it.
@@ -153,14 +173,14 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     reply.hijack();
     for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value as string);
     const end = () => reply.raw.destroy();
-    streams.add(end);
+    endings.add(end);
     try {
       await writeEvents(reply.raw, found);
     } catch (error) {
       // The reader resumes at its cursor; the cause is for the operator.
       platform.log.warn({ err: error, requestId: request.id }, 'stream broken off');
     } finally {
-      streams.delete(end);
+      endings.delete(end);
       logRequest(platform, request, reply);
     }
   }
@@ -173,7 +193,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     },
     async close() {
       closing = true;
-      for (const end of streams) end();
+      for (const end of endings) end();
       const closed = new AbortController();
       void platform.clock.sleep(CLOSE_GRACE_MS, closed.signal).then(
         () => app.server.closeAllConnections(),

@@ -16,6 +16,7 @@ import * as toolResults from '../sessions/tool-results.ts';
 import { getUsage } from '../usage/usage.ts';
 import * as deliveries from '../webhooks/deliveries.ts';
 import * as webhooks from '../webhooks/subscriptions.ts';
+import * as workerTurns from '../workers/worker-turns.ts';
 
 /** A stream is answered by what there is to read, or undefined where nothing can follow. */
 type Answer<N extends RouteName> = Routes[N] extends { stream: 'sse' } ? JournalStream | undefined : Result<N>;
@@ -61,6 +62,12 @@ export const handlers: Handlers = {
   listApprovals: approvals.listApprovals,
   getApproval: approvals.getApproval,
   resolveApproval: approvals.resolveApproval,
+
+  claimWorkerTurn: workerTurns.claimWorkerTurn,
+  heartbeatWorkerTurn: workerTurns.heartbeatWorkerTurn,
+  appendToWorkerTurn: workerTurns.appendToWorkerTurn,
+  completeWorkerTurn: workerTurns.completeWorkerTurn,
+  releaseWorkerTurn: workerTurns.releaseWorkerTurn,
 
   listWebhookSubscriptions: webhooks.listWebhookSubscriptions,
   createWebhookSubscription: webhooks.createWebhookSubscription,

@@ -14,6 +14,10 @@ export interface Context extends Platform {
   readonly requestId: string | null;
   readonly ipAddress: string | null;
   readonly userAgent: string | null;
+  /** Of a route that is `repeatable` by itself. */
+  readonly idempotencyKey?: string;
+  /** Aborted when nobody waits for the answer any more: the caller has gone, or the node stops. */
+  readonly signal?: AbortSignal;
   /** The transaction of an idempotent request, which the change joins. */
   readonly tx?: Tx;
 }

@@ -12,6 +12,7 @@ import type { Platform } from '../../src/platform.ts';
 import { createPrices, type Prices } from '../../src/usage/prices.ts';
 import { createVault } from '../../src/vault/vault.ts';
 import { createWake, type Wake } from '../../src/wake/wake.ts';
+import { createOffers } from '../../src/workers/offers.ts';
 import { createTestDatabase } from './postgres.ts';
 
 export interface TestPlatform {
@@ -38,10 +39,13 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
     const egress = createEgress({ policy: parseEgressAllow('127.0.0.1/32') });
     live.start();
     const prices = options.prices ?? createPrices({});
-    const platform: Platform = { db, clock, log, vault, wake, live, egress, prices };
+    const offers = createOffers({ db, wake, clock, log });
+    offers.start();
+    const platform: Platform = { db, clock, log, vault, wake, live, egress, prices, offers };
     nodes.push({
       platform,
       async close() {
+        await offers.stop();
         await live.stop();
         await wake.close();
         await egress.close();
