@@ -1,0 +1,274 @@
+// What is offered to the integrator's own programs, and the claims that wait for it.
+//
+// The service's worker offers a step by letting go of its Session with a `queue` (index sessions_offered). A claim puts a
+// worker turn's own id on the row as its `worker_id` and moves the epoch on, as a worker of the service does; the id has a row
+// of its own in `workers`, so that a program that died is found as a node is.
+//
+// Claims of this node wait together: one look, begun by a wake-up or by the poll, hands what it finds to those who wait, first
+// to who waits for that very Session, then to who waits longest.
+import sql, { empty } from 'sql-template-tag';
+import type { Db } from '../db/db.ts';
+import { ApiError, notFound } from '../lib/api-error.ts';
+import type { Platform } from '../platform.ts';
+import { type SessionRow, sessionColumns } from '../sessions/session.ts';
+import { giveBack } from './held.ts';
+
+/** How long a program that is not heard of keeps its step. */
+export const LEASE_SECONDS = 30;
+// The net under lost wake-ups.
+const POLL_MS = 2_000;
+// Each is an open connection and some hundred bytes.
+const MAX_WAITING = 5_000;
+
+/** What a claim asks for, and the id of the worker turn that it becomes. */
+export interface Want {
+  organizationId: string;
+  workerTurnId: string;
+  queue: string;
+  environment?: string | undefined;
+  /** Only what comes next of this Session, and of this turn of it. */
+  sessionId?: string | undefined;
+  turn?: number | undefined;
+}
+
+export interface Offers {
+  /**
+   * Resolves with the Session as it was claimed, or undefined where nothing was offered in this time, the signal was aborted
+   * or the node stops. Throws 409 `turn_lost` where nothing can come any more of the turn that is wanted, 404 where there is
+   * no such Session, and 503 where too many wait.
+   */
+  claim(want: Want, waitMs: number, signal: AbortSignal): Promise<SessionRow | undefined>;
+  start(): void;
+  stop(): Promise<void>;
+}
+
+interface Waiter {
+  readonly want: Want;
+  /** It has one look and does not wait. */
+  readonly once: boolean;
+  settled: boolean;
+  settle(row: SessionRow | undefined): void;
+  refuse(error: unknown): void;
+}
+
+interface Candidate {
+  sessionId: string;
+  epoch: number;
+}
+
+export function createOffers(platform: Pick<Platform, 'db' | 'clock' | 'wake' | 'log'>): Offers {
+  const { db, clock, wake, log } = platform;
+  const forAny = new Set<Waiter>();
+  const forSession = new Map<string, Set<Waiter>>();
+  const stopping = new AbortController();
+  const unsubscribe: (() => void)[] = [];
+  let polling: Promise<void> | undefined;
+  let looking: Promise<void> | undefined;
+  /** Who is looked for next. */
+  let wanted = new Set<Waiter>();
+  let count = 0;
+
+  // ── Looking ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  function lookSoon(waiters: Iterable<Waiter>): void {
+    for (const waiter of waiters) wanted.add(waiter);
+    if (wanted.size === 0 || stopping.signal.aborted) return;
+    looking ??= look().finally(() => {
+      looking = undefined;
+      lookSoon([]);
+    });
+  }
+
+  async function look(): Promise<void> {
+    // What arrives in one turn of the event loop is looked for together.
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    const waiters = [...wanted].filter(({ settled }) => !settled);
+    wanted = new Set();
+    const groups = Map.groupBy(waiters, groupOf);
+    const ofSessions = [...groups.values()].filter(([first]) => first?.want.sessionId !== undefined);
+    const ofQueues = [...groups.values()].filter(([first]) => first?.want.sessionId === undefined);
+    await Promise.all(ofSessions.flat().map((waiter) => guarded([waiter], () => lookAtSession(waiter))));
+    await Promise.all(ofQueues.map((group) => guarded(group, () => lookAtQueue(group))));
+  }
+
+  async function guarded(waiters: readonly Waiter[], act: () => Promise<void>): Promise<void> {
+    try {
+      await act();
+      for (const waiter of waiters) if (waiter.once) waiter.settle(undefined);
+    } catch (error) {
+      log.warn({ err: error }, 'could not look for offered turns; the poll looks again');
+      for (const waiter of waiters) if (waiter.once) waiter.refuse(error);
+    }
+  }
+
+  async function lookAtSession(waiter: Waiter): Promise<void> {
+    const { organizationId, queue, sessionId, turn } = waiter.want;
+    const [row] = await db.query<SessionRow>(sql`
+      select ${sessionColumns} from sessions s
+      where s.organization_id = ${organizationId} and s.session_id = ${sessionId}`);
+    if (!row) return waiter.refuse(notFound('session'));
+    if (row.endedAt || row.status === 'idle' || (turn !== undefined && row.turn !== turn))
+      return waiter.refuse(new ApiError('turn_lost', 'The turn is over.'));
+    if (row.workerId === null && row.queue === queue) await give(row, waiter);
+  }
+
+  async function lookAtQueue(waiters: readonly Waiter[]): Promise<void> {
+    const { organizationId, queue, environment } = waiters[0]!.want;
+    const candidates = await db.query<Candidate>(sql`
+      select s.session_id as "sessionId", s.epoch from sessions s
+      where s.organization_id = ${organizationId} and s.queue = ${queue} and s.worker_id is null
+        ${environment === undefined ? empty : sql`and s.environment = ${environment}`}
+      order by s.session_id limit ${waiters.length}`);
+    const given = await Promise.all(candidates.map((candidate, index) => give(candidate, waiters[index]!)));
+    // Somebody else took what was found; there may be more behind it.
+    if (given.includes(false)) lookSoon(waiters.filter(({ settled, once }) => !settled && !once));
+  }
+
+  /** Returns whether the waiter took it. */
+  async function give(candidate: Candidate, waiter: Waiter): Promise<boolean> {
+    if (waiter.settled) return false;
+    const row = await claimOffered(platform, waiter.want, candidate);
+    if (!row) return false;
+    if (waiter.settled) await giveBack(platform, row);
+    else waiter.settle(row);
+    return true;
+  }
+
+  async function poll(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await clock.sleep(POLL_MS, stopping.signal).catch(() => {});
+      lookSoon([...forSession.values(), forAny].flatMap((waiters) => [...waiters]));
+    }
+  }
+
+  // ── Waiting ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  function enter(waiter: Waiter): void {
+    const { sessionId } = waiter.want;
+    count += 1;
+    if (sessionId === undefined) forAny.add(waiter);
+    else forSession.set(sessionId, (forSession.get(sessionId) ?? new Set()).add(waiter));
+    lookSoon([waiter]);
+  }
+
+  function leave(waiter: Waiter): void {
+    const { sessionId } = waiter.want;
+    count -= 1;
+    if (sessionId === undefined) {
+      forAny.delete(waiter);
+    } else {
+      const others = forSession.get(sessionId);
+      others?.delete(waiter);
+      if (others?.size === 0) forSession.delete(sessionId);
+    }
+  }
+
+  return {
+    async claim(want, waitMs, signal) {
+      const over = AbortSignal.any([signal, stopping.signal]);
+      if (over.aborted) return undefined;
+      if (count >= MAX_WAITING)
+        throw new ApiError('unavailable', 'Too many claims wait on this node.', { retryAfterSeconds: 1 });
+      const { promise, resolve, reject } = Promise.withResolvers<SessionRow | undefined>();
+      const settled = new AbortController();
+      const waiter: Waiter = {
+        want,
+        once: waitMs === 0,
+        settled: false,
+        settle(row) {
+          waiter.settled = true;
+          resolve(row);
+        },
+        refuse(error) {
+          waiter.settled = true;
+          reject(error);
+        },
+      };
+      enter(waiter);
+      if (waitMs > 0) {
+        void clock.sleep(waitMs, AbortSignal.any([over, settled.signal])).then(
+          () => waiter.settle(undefined),
+          () => waiter.settle(undefined),
+        );
+      }
+      try {
+        return await promise;
+      } finally {
+        leave(waiter);
+        settled.abort();
+      }
+    },
+
+    start() {
+      unsubscribe.push(
+        wake.subscribe('offered', (sessionId) => {
+          const own = sessionId === undefined ? [...forSession.values()] : [forSession.get(sessionId) ?? []];
+          lookSoon([...own.flatMap((waiters) => [...waiters]), ...forAny]);
+        }),
+        // The turn that somebody waits for may be over.
+        wake.subscribe('journal', (sessionId) => {
+          if (sessionId !== undefined) lookSoon(forSession.get(sessionId) ?? []);
+        }),
+      );
+      polling = poll();
+    },
+
+    async stop() {
+      for (const stopListening of unsubscribe) stopListening();
+      stopping.abort();
+      await polling;
+      await looking;
+    },
+  };
+}
+
+function groupOf({ want: { organizationId, queue, environment, sessionId } }: Waiter): string {
+  return JSON.stringify([organizationId, queue, environment ?? null, sessionId ?? null]);
+}
+
+/** Takes the Session where it still is as the candidate says. */
+async function claimOffered(
+  { db, clock }: Pick<Platform, 'db' | 'clock'>,
+  want: Want,
+  candidate: Candidate,
+): Promise<SessionRow | undefined> {
+  const { organizationId, workerTurnId, queue } = want;
+  const { sessionId, epoch } = candidate;
+  try {
+    return await db.transaction(async (tx) => {
+      const [isNew, [row]] = await Promise.all([
+        // First, so that a claim that is sent again while it waits elsewhere takes nothing second.
+        tx.execute(sql`
+          insert into workers as w (worker_id, lease_expires_at)
+          values (${workerTurnId}, now() + ${LEASE_SECONDS} * interval '1 second') on conflict (worker_id) do nothing`),
+        tx.query<SessionRow>(sql`
+          update sessions s set epoch = s.epoch + 1, worker_id = ${workerTurnId}
+          where s.organization_id = ${organizationId} and s.session_id = ${sessionId} and s.epoch = ${epoch}
+            and s.worker_id is null and s.queue = ${queue}
+          returning ${sessionColumns}`),
+        // The program runs these from now on: should it die, nobody knows whether they had their effect.
+        tx.execute(sql`
+          update operations o set status = 'running', started_at = ${clock.now()}
+          from sessions s
+          where s.organization_id = ${organizationId} and s.session_id = ${sessionId} and s.worker_id = ${workerTurnId}
+            and o.organization_id = s.organization_id and o.session_id = s.session_id and o.turn = s.turn
+            and o.status = 'awaiting_result'`),
+      ]);
+      if (isNew === 0 || !row) throw new NotClaimed();
+      return row;
+    });
+  } catch (error) {
+    if (!(error instanceof NotClaimed)) throw error;
+    return readClaimed(db, want);
+  }
+}
+
+class NotClaimed extends Error {}
+
+/** What this very claim has got already: it was sent again because its answer was lost. */
+export async function readClaimed(db: Db, { organizationId, workerTurnId }: Want): Promise<SessionRow | undefined> {
+  const [row] = await db.query<SessionRow>(sql`
+    select ${sessionColumns} from sessions s
+    where s.organization_id = ${organizationId} and s.worker_id = ${workerTurnId}`);
+  return row;
+}

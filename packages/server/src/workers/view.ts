@@ -1,0 +1,77 @@
+// A worker turn as the interface shows it: all that a program needs to take the turn up where it is.
+import type { CallOutcome, PendingCall, WorkerTurn } from '@signalbox/contract';
+import sql from 'sql-template-tag';
+import type { Definition } from '../agents/agents.ts';
+import { formatCursor } from '../journal/cursor.ts';
+import type { Context } from '../lib/context.ts';
+import { formatId } from '../lib/ids.ts';
+import { isFinished, type Operation, readOperations, toolCallIdOf } from '../sessions/operations.ts';
+import { type TranscriptEntry, viewEntry } from '../sessions/transcript.ts';
+import type { Offer } from './answer.ts';
+import { type HeldRow, turnLost } from './held.ts';
+
+/** 409 `turn_lost` where it is lost meanwhile. */
+export async function viewWorkerTurn(ctx: Context, row: HeldRow): Promise<WorkerTurn> {
+  const { organizationId, sessionId, agentId, agentVersion, turn, workerId } = row;
+  const [operations, entries, [version], [lease]] = await Promise.all([
+    readOperations(ctx.db, organizationId, sessionId, turn),
+    ctx.db.query<TranscriptEntry>(sql`
+      select turn, position, message_id as "messageId", role, content, created_at as "createdAt" from messages
+      where organization_id = ${organizationId} and session_id = ${sessionId}
+      order by turn, position`),
+    ctx.db.query<{ definition: Definition }>(sql`
+      select definition from agent_versions
+      where organization_id = ${organizationId} and agent_id = ${agentId} and version = ${agentVersion}`),
+    ctx.db.query<{ expiresAt: Date }>(sql`
+      select lease_expires_at as "expiresAt" from workers where worker_id = ${workerId}`),
+  ]);
+  if (!lease) throw turnLost();
+  const modelCall = operations.findLast(({ kind }) => kind === 'model');
+  if (!version || !modelCall) throw new Error('A session names a version or a step that is not there');
+  const { definition } = version;
+  const { tools = [], unavailable = [] } = (modelCall.input ?? {}) as Partial<Offer>;
+  const { step } = modelCall;
+  return {
+    workerTurnId: formatId('wtn', workerId),
+    sessionId: formatId('ses', sessionId),
+    agentId: formatId('agt', agentId),
+    agentVersion: agentVersion!,
+    environment: row.environment,
+    queue: row.queue!,
+    turn,
+    step,
+    cursor: formatCursor({ turn, seq: row.nextSeq - 1 }),
+    instructions: [definition.instructions, ...unavailable].filter((text) => text !== '').join('\n\n'),
+    messages: entries.map(viewEntry),
+    tools,
+    pendingCalls: callsOf(operations, step)
+      .filter(({ status }) => status === 'running')
+      .map(pendingCallOf),
+    outcomes: callsOf(operations, step - 1)
+      .filter(isFinished)
+      .map(outcomeOf),
+    outputSchema: definition.outputSchema,
+    limits: definition.limits,
+    metadata: row.metadata,
+    leaseExpiresAt: lease.expiresAt.toISOString(),
+    deadlineAt: row.turnDeadline?.toISOString() ?? null,
+  };
+}
+
+function callsOf(operations: readonly Operation[], step: number): Operation[] {
+  return operations.filter((operation) => operation.kind === 'tool' && operation.step === step);
+}
+
+function pendingCallOf(call: Operation): PendingCall {
+  return { toolCallId: toolCallIdOf(call), index: call.index - 1, tool: call.tool!, input: call.input };
+}
+
+function outcomeOf(call: Operation): CallOutcome {
+  return {
+    toolCallId: toolCallIdOf(call),
+    index: call.index - 1,
+    tool: call.tool!,
+    status: call.status as CallOutcome['status'],
+    ...(call.error === null ? { output: call.output ?? null } : { error: call.error }),
+  };
+}

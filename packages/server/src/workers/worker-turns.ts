@@ -1,0 +1,255 @@
+// Worker turns: a step of a turn that the integrator's own program runs, instead of a model or beside the service's tools.
+//
+//   offered   the Session names a queue and nobody as its worker: its step's model call is `pending`, or calls of `client`
+//             tools are `awaiting_result`. → claimed
+//   claimed   it names the worker turn, which has a lease in `workers`; the client calls are `running`. → answered (`complete`),
+//             given back (`release`), lost (the lease ran out, or the turn was stopped or took too long)
+//   answered  what the program said stands in its operations, and the service's own worker goes on from there.
+//
+// The turn machine does not know who answers: an answer is stored in the model call's operation (answer.ts), and the machine
+// takes it from there as it takes a model's. So tool calls, approvals, budgets and the end of a turn are the same for all.
+import { createHash } from 'node:crypto';
+import type { Input, Result } from '@signalbox/contract';
+import sql from 'sql-template-tag';
+import type { Tx } from '../db/db.ts';
+import { commitTransition, Fenced, writeTransition } from '../journal/append.ts';
+import { formatCursor, parseCursor } from '../journal/cursor.ts';
+import { readSegments } from '../journal/read.ts';
+import { chunksOf } from '../journal/segment.ts';
+import { ApiError, invalidField } from '../lib/api-error.ts';
+import { type Context, inTransaction } from '../lib/context.ts';
+import { newUuid, uuidOf } from '../lib/ids.ts';
+import { type Operation, readOperations, resultChunk, toolCallIdOf, updateOperation } from '../sessions/operations.ts';
+import { type StoredAnswer, storeAnswer } from './answer.ts';
+import {
+  deleteLease,
+  giveBack,
+  giveBackIn,
+  type HeldRow,
+  handOverPatch,
+  lockHeld,
+  readHeld,
+  turnLost,
+} from './held.ts';
+import { LEASE_SECONDS, readClaimed, type Want } from './offers.ts';
+import { viewWorkerTurn } from './view.ts';
+
+const DEFAULT_WAIT_SECONDS = 20;
+
+/**
+ * Waits for a step that is offered on the queue, and claims it. Sent again with the same `Idempotency-Key` it gives the step
+ * that it got before. 404, 409 `turn_lost`.
+ */
+export async function claimWorkerTurn(
+  ctx: Context,
+  input: Input<'claimWorkerTurn'>,
+): Promise<Result<'claimWorkerTurn'>> {
+  const { queue, environment, turn, waitSeconds = DEFAULT_WAIT_SECONDS } = input;
+  if (turn !== undefined && input.sessionId === undefined) throw invalidField('turn', 'needs sessionId');
+  const want: Want = {
+    organizationId: ctx.organizationId,
+    workerTurnId: ctx.idempotencyKey === undefined ? newUuid() : idOfClaim(ctx, input),
+    queue,
+    environment,
+    sessionId: input.sessionId && uuidOf('ses', input.sessionId),
+    turn,
+  };
+  const known = ctx.idempotencyKey === undefined ? undefined : await readClaimed(ctx.db, want);
+  const row = known ?? (await ctx.offers.claim(want, waitSeconds * 1000, ctx.signal ?? new AbortController().signal));
+  if (!row) return { workerTurn: null };
+  try {
+    return { workerTurn: await viewWorkerTurn(ctx, row as HeldRow) };
+  } catch (error) {
+    // Nobody would know of it until its lease runs out.
+    await giveBack(ctx, row).catch(() => {});
+    throw error;
+  }
+}
+
+/** The same for the same claim of the same key; no stored answer could be, since a claim waits and its answer may be long. */
+function idOfClaim(ctx: Context, input: Input<'claimWorkerTurn'>): string {
+  const parts = [ctx.organizationId, ctx.keyId, ctx.idempotencyKey, input.queue, input.environment, input.sessionId];
+  const hex = createHash('sha256')
+    .update(JSON.stringify([...parts, input.turn]))
+    .digest('hex');
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join('-');
+}
+
+/** Keeps the step for a while more. 409 `turn_lost`, also where the turn is to stop or has taken too long. */
+export async function heartbeatWorkerTurn(
+  ctx: Context,
+  input: Input<'heartbeatWorkerTurn'>,
+): Promise<Result<'heartbeatWorkerTurn'>> {
+  const workerTurnId = uuidOf('wtn', input.workerTurnId);
+  const row = await readHeld(ctx.db, ctx.organizationId, workerTurnId);
+  if (row.stop !== null || (row.turnDeadline !== null && row.turnDeadline <= ctx.clock.now())) {
+    await giveBack(ctx, row);
+    throw turnLost();
+  }
+  const [lease] = await ctx.db.query<{ expiresAt: Date }>(sql`
+    insert into workers as w (worker_id, lease_expires_at)
+    values (${workerTurnId}, now() + ${LEASE_SECONDS} * interval '1 second')
+    on conflict (worker_id) do update set lease_expires_at = excluded.lease_expires_at
+    returning w.lease_expires_at as "expiresAt"`);
+  return { leaseExpiresAt: lease!.expiresAt.toISOString() };
+}
+
+/** The text is in the journal, and on its way to whoever follows it, when this resolves. 409 `turn_lost`, `conflict`. */
+export async function appendToWorkerTurn(
+  ctx: Context,
+  input: Input<'appendToWorkerTurn'>,
+): Promise<Result<'appendToWorkerTurn'>> {
+  const workerTurnId = uuidOf('wtn', input.workerTurnId);
+  const row = await readHeld(ctx.db, ctx.organizationId, workerTurnId);
+  const { turn, nextSeq } = row;
+  const after = input.after === undefined ? { turn, seq: nextSeq - 1 } : parseCursor(input.after);
+  const cursor = formatCursor({ turn, seq: after.seq + input.deltas.length });
+  if (after.turn === turn && after.seq === nextSeq - 1) {
+    try {
+      await commitTransition(
+        ctx,
+        { ...row },
+        {
+          runs: [{ turn, items: input.deltas }],
+          patch: [],
+          conditions: [
+            sql`worker_id = ${workerTurnId}`,
+            // Text belongs to an answer; client calls have results.
+            sql`exists (
+            select 1 from operations o
+            where o.organization_id = ${row.organizationId} and o.session_id = ${row.sessionId} and o.turn = ${turn}
+              and o.kind = 'model' and o.status = 'pending')`,
+          ],
+          now: ctx.clock.now(),
+        },
+      );
+      return { cursor };
+    } catch (error) {
+      if (!(error instanceof Fenced)) throw error;
+    }
+  }
+  const current = await readHeld(ctx.db, ctx.organizationId, workerTurnId);
+  if (input.after !== undefined && (await isWritten(ctx, current, after, input.deltas))) return { cursor };
+  throw new ApiError(
+    'conflict',
+    after.turn === current.turn && after.seq === current.nextSeq - 1
+      ? 'This worker turn is for running its pendingCalls; text belongs to an answer.'
+      : `after: the journal ends at ${formatCursor({ turn: current.turn, seq: current.nextSeq - 1 })}.`,
+  );
+}
+
+/** Whether the same text was written there before, and its answer was lost. */
+async function isWritten(
+  ctx: Context,
+  { organizationId, sessionId, turn, nextSeq }: HeldRow,
+  after: { turn: number; seq: number },
+  deltas: readonly string[],
+): Promise<boolean> {
+  if (after.turn !== turn || after.seq + deltas.length !== nextSeq - 1) return false;
+  const segments = await readSegments(ctx.db, organizationId, sessionId, after, deltas.length);
+  const found = segments.flatMap((segment) => chunksOf(segment, after));
+  return deltas.every((delta, index) => {
+    const chunk = found[index];
+    return chunk?.type === 'message.chunk' && chunk.delta === delta;
+  });
+}
+
+/** Hands the step's answer, or the results of its client tools, to the service's own worker. 400, 409 `turn_lost`. */
+export async function completeWorkerTurn(
+  ctx: Context,
+  input: Input<'completeWorkerTurn'>,
+): Promise<Result<'completeWorkerTurn'>> {
+  const workerTurnId = uuidOf('wtn', input.workerTurnId);
+  await inTransaction(ctx, async (tx) => {
+    const row = await lockHeld(tx, ctx.organizationId, workerTurnId);
+    const operations = await readOperations(tx, row.organizationId, row.sessionId, row.turn);
+    const modelCall = operations.find(({ kind, status }) => kind === 'model' && status === 'pending');
+    if (modelCall) await answer(tx, ctx, row, modelCall, input);
+    else await giveResults(tx, ctx, row, operations, input);
+    await tx.query(deleteLease(workerTurnId));
+    tx.afterCommit(() => ctx.wake.publish('runnable', row.sessionId));
+  });
+  return { workerTurnId: input.workerTurnId, completed: true };
+}
+
+async function answer(
+  tx: Tx,
+  ctx: Context,
+  row: HeldRow,
+  modelCall: Operation,
+  { toolCalls = [], toolResults, usage, stopReason, error }: Input<'completeWorkerTurn'>,
+): Promise<void> {
+  if (toolResults) throw invalidField('toolResults', 'this worker turn has no pendingCalls');
+  if (toolCalls.length > 0 && stopReason !== undefined)
+    throw invalidField('stopReason', 'the turn does not end with toolCalls');
+  if (error && (toolCalls.length > 0 || stopReason !== undefined))
+    throw invalidField('error', 'stands without toolCalls and stopReason');
+  const stored: StoredAnswer = {
+    toolCalls,
+    stopReason: stopReason ?? 'endTurn',
+    usage: {
+      inputTokens: usage?.inputTokens ?? 0,
+      outputTokens: usage?.outputTokens ?? 0,
+      cachedTokens: usage?.cachedTokens ?? 0,
+    },
+    ...(usage?.costUsd !== undefined && { costUsd: usage.costUsd }),
+    ...(error && { error: { code: error.code ?? 'worker_failed', message: error.message } }),
+  };
+  const now = ctx.clock.now();
+  await Promise.all([
+    tx.query(storeAnswer(row, modelCall, stored)),
+    writeTransition(ctx, tx, { ...row }, { runs: [], patch: handOverPatch(now), now }),
+  ]);
+}
+
+async function giveResults(
+  tx: Tx,
+  ctx: Context,
+  row: HeldRow,
+  operations: readonly Operation[],
+  { workerTurnId: _, toolResults = [], ...others }: Input<'completeWorkerTurn'>,
+): Promise<void> {
+  const [wrong] = Object.keys(others);
+  if (wrong !== undefined)
+    throw invalidField(wrong, 'this worker turn is for running its pendingCalls: send toolResults');
+  const pending = operations.filter(({ kind, status }) => kind === 'tool' && status === 'running');
+  const now = ctx.clock.now();
+  const ended = pending.map((call): Operation => {
+    const given = toolResults.filter(({ toolCallId }) => toolCallId === toolCallIdOf(call));
+    const [result] = given;
+    if (!result || given.length > 1)
+      throw invalidField('toolResults', `must have one result for ${toolCallIdOf(call)}`);
+    if ((result.output === undefined) === (result.error === undefined))
+      throw invalidField('toolResults', 'each has exactly one of output and error');
+    const { output = null, error = null } = result;
+    return { ...call, status: error === null ? 'succeeded' : 'failed', output, error };
+  });
+  const known = new Set(pending.map(toolCallIdOf));
+  const stranger = toolResults.findIndex(({ toolCallId }) => !known.has(toolCallId));
+  if (stranger >= 0) throw invalidField(`toolResults[${stranger}].toolCallId`, 'is none of pendingCalls');
+  await Promise.all([
+    ...ended.map((call) => tx.query(updateOperation(row, call, now))),
+    writeTransition(
+      ctx,
+      tx,
+      { ...row },
+      {
+        runs: [{ turn: row.turn, items: ended.map(resultChunk) }],
+        patch: handOverPatch(now),
+        now,
+      },
+    ),
+  ]);
+}
+
+/** Gives the step back. 409 `turn_lost`. */
+export async function releaseWorkerTurn(
+  ctx: Context,
+  input: Input<'releaseWorkerTurn'>,
+): Promise<Result<'releaseWorkerTurn'>> {
+  await inTransaction(ctx, async (tx) => {
+    const row = await lockHeld(tx, ctx.organizationId, uuidOf('wtn', input.workerTurnId));
+    await giveBackIn(tx, ctx, row);
+  });
+  return { workerTurnId: input.workerTurnId, released: true };
+}
