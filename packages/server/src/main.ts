@@ -16,8 +16,9 @@ import { ensureFirstOrganization } from './organizations/organizations.ts';
 import type { Platform } from './platform.ts';
 import { createNodeLease, forgetOtherNodes } from './runtime/lease.ts';
 import { createModels } from './runtime/models/models.ts';
-import { createHttpTool } from './runtime/tools/http-tool.ts';
+import { createTools } from './runtime/tools/tools.ts';
 import { createWorker } from './runtime/worker.ts';
+import { createScheduler } from './schedules/scheduler.ts';
 import { CannotListen, explainStart } from './start-error.ts';
 import { createUpkeep } from './upkeep.ts';
 import { loadMasterKeys } from './vault/master-key.ts';
@@ -131,13 +132,14 @@ async function startRoles(
     const upkeep = createUpkeep(platform);
     upkeep.start();
     stops.push(() => upkeep.stop());
-    const worker = createWorker(platform, {
-      workerId,
-      ask: createModels(platform),
-      run: createHttpTool(platform),
-    });
+    const tools = createTools(platform);
+    stops.push(() => tools.close());
+    const worker = createWorker(platform, { workerId, ask: createModels(platform), tools });
     await worker.start();
     stops.push(() => worker.stop());
+    const scheduler = createScheduler(platform);
+    scheduler.start();
+    stops.push(() => scheduler.stop());
   }
   if (roles.has('delivery')) {
     if (!roles.has('runtime')) {

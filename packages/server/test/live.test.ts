@@ -4,8 +4,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { streamSession } from '../src/journal/live.ts';
 import { listChunks } from '../src/journal/read.ts';
 import type { Context } from '../src/lib/context.ts';
+import { cancelSession, closeSession } from '../src/sessions/ending.ts';
 import { sendMessage } from '../src/sessions/messages.ts';
-import { cancelSession, closeSession } from '../src/sessions/sessions.ts';
 import { createWorld, usage, type World } from './support/session-world.ts';
 
 let world: World;

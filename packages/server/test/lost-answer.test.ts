@@ -4,7 +4,7 @@ import type { Sql } from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { DatabaseUnavailable, type Db } from '../src/db/db.ts';
 import type { Platform } from '../src/platform.ts';
-import { cancelSession } from '../src/sessions/sessions.ts';
+import { cancelSession } from '../src/sessions/ending.ts';
 import { answering, createWorld, outline, usage, type World } from './support/session-world.ts';
 
 let world: World;

@@ -4,8 +4,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { archiveAgent } from '../src/agents/agents.ts';
 import { listApprovals, resolveApproval } from '../src/approvals/approvals.ts';
 import { type ModelCall, ModelFailure } from '../src/runtime/models/model.ts';
+import { cancelSession, closeSession } from '../src/sessions/ending.ts';
 import { listMessages, sendMessage } from '../src/sessions/messages.ts';
-import { cancelSession, closeSession, getSession } from '../src/sessions/sessions.ts';
+import { getSession } from '../src/sessions/sessions.ts';
 import { sendToolResult } from '../src/sessions/tool-results.ts';
 import { answering, clientTool, createWorld, httpTool, outline, usage, type World } from './support/session-world.ts';
 

@@ -195,14 +195,25 @@ export function createDefinitions(db: Db) {
     const key = `${agentId} ${version}`;
     const known = kept.get(key);
     if (known) return known;
-    const [row] = await db.query<{ definition: Definition }>(sql`
-      select definition from agent_versions
-      where organization_id = ${organizationId} and agent_id = ${agentId} and version = ${version}`);
-    if (!row) throw new Error('A session names an agent version that is not there');
+    const definition = await readDefinition(db, organizationId, agentId, version);
     if (kept.size >= MAX_KEPT_VERSIONS) kept.delete(kept.keys().next().value!);
-    kept.set(key, row.definition);
-    return row.definition;
+    kept.set(key, definition);
+    return definition;
   };
+}
+
+/** What a version that is known to exist fixes. */
+export async function readDefinition(
+  db: Queryable,
+  organizationId: string,
+  agentId: string,
+  version: number,
+): Promise<Definition> {
+  const [row] = await db.query<{ definition: Definition }>(sql`
+    select definition from agent_versions
+    where organization_id = ${organizationId} and agent_id = ${agentId} and version = ${version}`);
+  if (!row) throw new Error('A session names an agent version that is not there');
+  return row.definition;
 }
 
 /** 400 where an `agent` tool names none of the organization's Agents. */

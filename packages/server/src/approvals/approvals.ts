@@ -3,12 +3,13 @@
 import type { Approval, Input, Result } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Queryable, Tx } from '../db/db.ts';
-import { recordEvent } from '../events/record.ts';
+import { type EventSource, recordEvent, systemActor } from '../events/record.ts';
 import type { NewChunk } from '../journal/segment.ts';
-import { ApiError, notFound } from '../lib/api-error.ts';
+import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
+import { inputErrors } from '../runtime/tools/input.ts';
 import { awaitedCame } from '../sessions/awaited.ts';
 import { toolCallIdOf } from '../sessions/operations.ts';
 import { lockSession, type SessionRow } from '../sessions/session.ts';
@@ -20,6 +21,10 @@ interface Row {
   environment: string;
   name: string;
   input: unknown;
+  inputSchema: Record<string, unknown>;
+  editedInput: unknown;
+  /** Whether approving it lets later calls of the tool run unasked. */
+  once: boolean;
   status: Approval['status'];
   reason: string | null;
   resolvedBy: Approval['resolvedBy'];
@@ -29,7 +34,7 @@ interface Row {
 }
 
 /** What a new approval is about. */
-export type ApprovalRequest = Pick<Row, 'operationId' | 'name' | 'input'>;
+export type ApprovalRequest = Pick<Row, 'operationId' | 'name' | 'input' | 'inputSchema' | 'once' | 'expiresAt'>;
 
 /** Over all Sessions, oldest first. */
 export async function listApprovals(ctx: Context, input: Input<'listApprovals'>): Promise<Result<'listApprovals'>> {
@@ -48,14 +53,24 @@ export async function getApproval(ctx: Context, input: Input<'getApproval'>): Pr
   return { approval: view(await readApproval(ctx.db, ctx.organizationId, uuidOf('op', input.operationId))) };
 }
 
-/** The same decision again answers what was first recorded; another is 409 `approval_already_resolved`. */
+/**
+ * The same decision again answers what was first recorded; another is 409 `approval_already_resolved`, as is any after the
+ * deadline. 400 where an edited `input` does not match the tool's schema.
+ */
 export async function resolveApproval(
   ctx: Context,
   input: Input<'resolveApproval'>,
 ): Promise<Result<'resolveApproval'>> {
   const { organizationId } = ctx;
+  const denied = input.decision === 'denied';
+  const isEdited = input.input !== undefined;
+  if (denied && isEdited) throw invalidField('input', 'goes with the decision approved alone');
+  if (denied && input.scope === 'session') throw invalidField('scope', 'goes with the decision approved alone');
   return inTransaction(ctx, async (tx) => {
-    const { sessionId, operationId } = await readApproval(tx, organizationId, uuidOf('op', input.operationId));
+    const asked = await readApproval(tx, organizationId, uuidOf('op', input.operationId));
+    const { sessionId, operationId, name } = asked;
+    const wrong = isEdited && inputErrors(asked.inputSchema, input.input);
+    if (wrong) throw invalidField('input', `does not match the tool's schema: ${wrong}`);
     const session = await lockSession(tx, organizationId, sessionId);
     const now = ctx.clock.now();
     const resolvedBy: Approval['resolvedBy'] = {
@@ -66,20 +81,32 @@ export async function resolveApproval(
     };
     const decided = await tx.execute(sql`
       update approvals set status = ${input.decision}, reason = ${input.reason ?? null},
+        edited_input = ${isEdited ? JSON.stringify(input.input) : null},
         resolved_by = ${JSON.stringify(resolvedBy)}, resolved_at = ${now}
-      where organization_id = ${organizationId} and operation_id = ${operationId} and status = 'pending'`);
+      where organization_id = ${organizationId} and operation_id = ${operationId} and status = 'pending'
+        and (expires_at is null or expires_at > ${now})`);
     const row = await readApproval(tx, organizationId, operationId);
     if (decided === 0) {
       if (row.status === input.decision) return { approval: view(row) };
-      throw new ApiError('approval_already_resolved', `The approval is ${row.status} already.`);
+      // What nobody decided in time is marked so by the Session's worker, in a moment.
+      const status = row.status === 'pending' ? 'expired' : row.status;
+      throw new ApiError('approval_already_resolved', `The approval is ${status} already.`);
     }
 
-    const denied = input.decision === 'denied';
+    const grants = !denied && (row.once || input.scope === 'session') && !session.grantedTools.includes(name);
+    if (grants) session.grantedTools = [...session.grantedTools, name];
     await Promise.all([
       tx.query(sql`
         update operations set status = ${denied ? 'denied' : 'ready'}, error = ${denied ? denialOf(row.reason) : null},
-          finished_at = ${denied ? now : null}
+          ${isEdited ? sql`input = ${JSON.stringify(input.input)},` : empty} finished_at = ${denied ? now : null}
         where organization_id = ${organizationId} and operation_id = ${operationId}`),
+      ...(grants
+        ? [
+            tx.query(sql`
+              update sessions set granted_tools = ${session.grantedTools}
+              where organization_id = ${organizationId} and session_id = ${sessionId}`),
+          ]
+        : []),
       tx.query(
         recordEvent(ctx, now, {
           type: 'approval.resolved',
@@ -88,6 +115,8 @@ export async function resolveApproval(
           sessionId: formatId('ses', sessionId),
           changes: {
             status: ['pending', input.decision],
+            ...(isEdited && { input: [row.input, input.input] }),
+            ...(input.scope === 'session' && { scope: ['once', 'session'] }),
             ...(input.onBehalfOf !== undefined && { onBehalfOf: [null, input.onBehalfOf] }),
           },
         }),
@@ -107,7 +136,7 @@ export async function resolveApproval(
 /** The chunk that says how an approval was resolved. */
 export function resolvedChunk(
   operationId: string,
-  decision: 'approved' | 'denied' | 'cancelled',
+  decision: Exclude<Approval['status'], 'pending'>,
   reason: string | null,
 ): NewChunk {
   return {
@@ -130,34 +159,89 @@ export function requestApproval(
   now: Date,
 ): { statement: Sql; chunk: NewChunk } {
   const { organizationId, sessionId, agentId, environment } = session;
-  const { operationId, name, input } = request;
+  const { operationId, name, input, inputSchema, once, expiresAt } = request;
   return {
     statement: sql`
-      insert into approvals (organization_id, operation_id, session_id, agent_id, environment, name, input, status,
-        requested_at)
+      insert into approvals (organization_id, operation_id, session_id, agent_id, environment, name, input,
+        input_schema, once, status, requested_at, expires_at)
       values (${organizationId}, ${operationId}, ${sessionId}, ${agentId}, ${environment}, ${name},
-        ${JSON.stringify(input)}, 'pending', ${now})`,
+        ${JSON.stringify(input)}, ${JSON.stringify(inputSchema)}, ${once}, 'pending', ${now}, ${expiresAt})`,
     chunk: {
       type: 'approval.requested',
       operationId: formatId('op', operationId),
       name,
       input,
       toolCallId: toolCallIdOf(request),
-      expiresAt: null,
+      expiresAt: expiresAt?.toISOString() ?? null,
     },
   };
 }
 
-/** Cancels what is pending in a Session, and gives the chunks that say so. */
-export async function cancelApprovals(tx: Tx, session: SessionRow, now: Date): Promise<NewChunk[]> {
+/** What the model is told of a call that nobody decided on in time. */
+export const EXPIRED = 'Nobody approved this call in time, so it did not run.';
+
+/** Marks approvals that came too late, in the transaction of whoever writes the Session, and says so. */
+export function expiredApprovals(session: SessionRow, operationIds: readonly string[], now: Date) {
+  const { organizationId } = session;
+  const source: EventSource = { organizationId, actor: systemActor, requestId: null, ipAddress: null, userAgent: null };
+  return undecided(session, operationIds, 'expired', source, now);
+}
+
+/** Marks approvals that are not needed any more, in the same way. */
+export function cancelledApprovals(
+  session: SessionRow,
+  operationIds: readonly string[],
+  source: EventSource,
+  now: Date,
+) {
+  return undecided(session, operationIds, 'cancelled', source, now);
+}
+
+function undecided(
+  session: SessionRow,
+  operationIds: readonly string[],
+  status: 'expired' | 'cancelled',
+  source: EventSource,
+  now: Date,
+): { statements: Sql[]; chunks: NewChunk[] } {
+  if (operationIds.length === 0) return { statements: [], chunks: [] };
+  return {
+    statements: [
+      sql`
+        update approvals set status = ${status}, resolved_at = ${now}
+        where organization_id = ${session.organizationId} and operation_id = any(${[...operationIds]}::uuid[])
+          and status = 'pending'`,
+      ...operationIds.map((operationId) => recordEvent(source, now, resolvedEvent(session, operationId, status))),
+    ],
+    chunks: operationIds.map((operationId) => resolvedChunk(operationId, status, null)),
+  };
+}
+
+function resolvedEvent(session: Pick<SessionRow, 'environment' | 'sessionId'>, operationId: string, status: string) {
+  return {
+    type: 'approval.resolved' as const,
+    resource: { type: 'approval', id: formatId('op', operationId) },
+    environment: session.environment,
+    sessionId: formatId('ses', session.sessionId),
+    changes: { status: ['pending', status] as [string, string] },
+  };
+}
+
+/** Cancels what is pending in a Session whose row the caller has locked, and gives the chunks that say so. */
+export async function cancelApprovals(
+  tx: Tx,
+  source: EventSource,
+  session: SessionRow,
+  now: Date,
+): Promise<NewChunk[]> {
   const rows = await tx.query<{ operationId: string }>(sql`
-    update approvals as a set status = 'cancelled', resolved_at = ${now}
-    where a.organization_id = ${session.organizationId} and a.session_id = ${session.sessionId} and a.status = 'pending'
-    returning a.operation_id as "operationId"`);
-  return rows
-    .map(({ operationId }) => operationId)
-    .sort()
-    .map((operationId) => resolvedChunk(operationId, 'cancelled', null));
+    select operation_id as "operationId" from approvals
+    where organization_id = ${session.organizationId} and session_id = ${session.sessionId} and status = 'pending'
+    order by operation_id`);
+  const ids = rows.map(({ operationId }) => operationId);
+  const { statements, chunks } = cancelledApprovals(session, ids, source, now);
+  await Promise.all(statements.map((statement) => tx.query(statement)));
+  return chunks;
 }
 
 async function readApproval(db: Queryable, organizationId: string, operationId: string): Promise<Row> {
@@ -170,7 +254,7 @@ async function readApproval(db: Queryable, organizationId: string, operationId: 
 function selectApprovals(): Sql {
   return sql`
     select operation_id as "operationId", session_id as "sessionId", agent_id as "agentId", environment, name, input,
-      status, reason, resolved_by as "resolvedBy", requested_at as "requestedAt", resolved_at as "resolvedAt",
+      input_schema as "inputSchema", edited_input as "editedInput", once, status, reason, resolved_by as "resolvedBy", requested_at as "requestedAt", resolved_at as "resolvedAt",
       expires_at as "expiresAt"
     from approvals`;
 }
@@ -183,7 +267,7 @@ function view(row: Row): Approval {
     environment: row.environment,
     name: row.name,
     input: row.input,
-    editedInput: null,
+    editedInput: row.editedInput,
     status: row.status,
     reason: row.reason,
     resolvedBy: row.resolvedBy,

@@ -9,6 +9,7 @@ import { type JournalStream, streamSession } from '../journal/live.ts';
 import { listChunks } from '../journal/read.ts';
 import * as keys from '../keys/keys.ts';
 import type { Context } from '../lib/context.ts';
+import * as schedules from '../schedules/schedules.ts';
 import * as ending from '../sessions/ending.ts';
 import * as messages from '../sessions/messages.ts';
 import * as sessions from '../sessions/sessions.ts';
@@ -62,6 +63,13 @@ export const handlers: Handlers = {
   listApprovals: approvals.listApprovals,
   getApproval: approvals.getApproval,
   resolveApproval: approvals.resolveApproval,
+
+  createSchedule: schedules.createSchedule,
+  listSchedules: schedules.listSchedules,
+  getSchedule: schedules.getSchedule,
+  updateSchedule: schedules.updateSchedule,
+  deleteSchedule: schedules.deleteSchedule,
+  listScheduleRuns: schedules.listScheduleRuns,
 
   claimWorkerTurn: workerTurns.claimWorkerTurn,
   heartbeatWorkerTurn: workerTurns.heartbeatWorkerTurn,

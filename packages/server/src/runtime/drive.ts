@@ -1,16 +1,13 @@
 // Drives the turns of one Session that this node holds: what the turn machine yields becomes chunks, rows and events here.
-import type { SessionStatus, StopReason, Usage } from '@signalbox/contract';
-import sql, { type Sql } from 'sql-template-tag';
-import type { createDefinitions, Definition } from '../agents/agents.ts';
-import { currentVersion } from '../agents/agents.ts';
-import { requestApproval } from '../approvals/approvals.ts';
-import { type EventDraft, recordEvent } from '../events/record.ts';
+// How turns end stands in ending.ts.
+import sql from 'sql-template-tag';
+import type { createDefinitions } from '../agents/agents.ts';
 import type { Appender, Patch, TextHead } from '../journal/append.ts';
 import type { NewChunk } from '../journal/segment.ts';
-import { ApiError } from '../lib/api-error.ts';
-import { formatId, newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
+import { openChild } from '../sessions/children.ts';
 import {
+  firstExpiry,
   insertOperation,
   newModelCall,
   type Operation,
@@ -20,12 +17,19 @@ import {
   waitingForOf,
 } from '../sessions/operations.ts';
 import { type SessionRow, sessionEvent } from '../sessions/session.ts';
+import { waitingPatch } from '../sessions/status.ts';
 import { insertEntry, type TranscriptEntry } from '../sessions/transcript.ts';
-import { beginTurn } from '../sessions/turns.ts';
-import { type Change, createHold, type QueuedMessage } from './hold.ts';
+import { modelName } from '../usage/prices.ts';
+import { answerChange } from './answer.ts';
+import { type Driving, eventOf, idsOf, nextEntry, sourceOf, unknownEvent } from './driving.ts';
+import { endTurn, type Followed, type LastChange, stopTurn } from './ending.ts';
+import { createHold, lateOf } from './hold.ts';
 import type { AskModel } from './models/model.ts';
-import type { RunTool } from './tools/tool.ts';
-import { runTurn, type TurnEvent, type TurnState } from './turn.ts';
+import { createSpending } from './spending.ts';
+import { TurnStopped } from './stopping.ts';
+import type { TurnTool } from './tools/tool.ts';
+import type { Tools } from './tools/tools.ts';
+import { runTurn, type TurnEnd, type TurnEvent, type TurnState } from './turn.ts';
 
 /** A Session as it was claimed. */
 export interface Claimed {
@@ -40,7 +44,9 @@ export interface DriveOptions {
   appender: Appender;
   definitionOf: ReturnType<typeof createDefinitions>;
   ask: AskModel;
-  run: RunTool;
+  tools: Pick<Tools, 'list' | 'run'>;
+  /** The reason to leave the Session at the end of a step, if there is one. */
+  leaving(): Error | undefined;
 }
 
 export interface Drive {
@@ -48,204 +54,204 @@ export interface Drive {
   run(): Promise<void>;
   /** Something came for the Session. */
   wake(): void;
+  /** Somebody asked that its turn, or the whole of it, stop. */
+  stop(stop: NonNullable<SessionRow['stop']>): void;
   /** Stops at once; `run` throws the reason. */
   abort(reason: Error): void;
   readonly head: TextHead;
 }
 
+/** Whether the machine goes on with this turn. */
+type Goes = 'on' | 'no further';
+
 export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
   const { platform, appender } = options;
-  const { db, clock, log } = platform;
-  const hold = createHold(claimed.row, platform, appender);
+  const { db, clock, log, prices, wake } = platform;
+  /** Aborted when the turn under way is to stop. */
+  let stopping = new AbortController();
+  /** Aborted when its time need not be watched any more. */
+  let watching = new AbortController();
+  const hold = createHold(claimed.row, platform, appender, {
+    expires: () => driving.state.definition.limits.onApprovalTimeout === 'deny',
+    onStop: stop,
+  });
   const { row, head } = hold;
-  let position = claimed.transcript.filter(({ turn }) => turn === row.turn).length;
-  let startedAt = clock.now();
-  let state: TurnState;
+  const spending = createSpending(
+    db,
+    row,
+    claimed.operations.some(({ childSessionId }) => childSessionId !== null),
+  );
+  const driving: Driving = {
+    platform,
+    hold,
+    state: undefined as unknown as TurnState, // until the turn is taken up
+    position: claimed.transcript.filter(({ turn }) => turn === row.turn).length,
+    startedAt: clock.now(),
+    deadline: clock.now(),
+  };
+  let followed: Followed;
+
+  function stop(what: NonNullable<SessionRow['stop']>): void {
+    stopping.abort(new TurnStopped(what === 'cancel' ? 'cancelled' : 'interrupted'));
+  }
 
   // ── What the turn machine yields ───────────────────────────────────────────────────────────────────────────────────
 
-  /** Returns true when this Session is not held any more, or goes on with another turn. */
-  async function handle(event: TurnEvent): Promise<boolean> {
+  async function handle(event: TurnEvent): Promise<Goes> {
+    const { state } = driving;
     const now = clock.now();
     switch (event.type) {
       case 'text':
         await appender.append(head, event.delta);
-        return false;
+        return 'on';
 
       case 'answered': {
-        const { calls, usage } = event;
-        const asked = calls.filter(({ status }) => status === 'awaiting_approval');
-        const requests = asked.map(({ operationId, tool, input }) =>
-          requestApproval(row, { operationId, name: tool!, input }, now),
-        );
-        const change: Change = {
-          items: requests.map(({ chunk }) => chunk),
-          patch: [
-            sql`input_tokens = input_tokens + ${usage.inputTokens}`,
-            sql`output_tokens = output_tokens + ${usage.outputTokens}`,
-            sql`cached_tokens = cached_tokens + ${usage.cachedTokens}`,
-            sql`steps = steps + 1`,
-            sql`model_calls = model_calls + 1`,
-            sql`tool_calls = tool_calls + ${calls.length}`,
-          ],
-          statements: [
-            updateOperation(row, event.modelCall, now),
-            ...calls.map((call) => insertOperation(row, call, now)),
-            appendEntry('assistant', state.transcript.at(-1)!.content, now),
-            ...requests.map(({ statement }) => statement),
-            ...asked.map(({ operationId }) =>
-              eventOf({
-                type: 'approval.requested',
-                ...sessionEvent(row),
-                resource: { type: 'approval', id: formatId('op', operationId) },
-              }),
-            ),
-          ],
-        };
-        if (event.stopReason) return endTurn(event.stopReason, change);
+        const { modelCall, calls } = event;
+        const model = modelName(state.definition.model);
+        const usage = { ...event.usage, costUsd: prices.costOf(model, event.usage) };
+        spending.add(usage);
+        const { content, providerData } = state.transcript.at(-1)!;
+        const entry = nextEntry(driving, { role: 'assistant', content, providerData }, now);
+        const rules = { tools: state.tools, limits: state.definition.limits, source: sourceOf(driving) };
+        const change = answerChange(row, { modelCall, calls, model, usage, entry }, rules, now);
+        if (event.end) return end(event.end, () => change);
         await hold.commit(change);
-        return false;
+        watchApprovals();
+        return 'on';
       }
 
       case 'modelFailed': {
-        log.warn(
-          { ...ids(), code: event.failure.code, retryAfterMs: event.failure.retryAfterMs },
-          'model call failed; it is made again',
-        );
+        const { code, retryAfterMs } = event.failure;
+        log.warn({ ...idsOf(driving), code, retryAfterMs }, 'model call failed; it is made again');
         await resetText(event.modelCall, [sql`model_calls = model_calls + 1`]);
-        return false;
+        return 'on';
       }
 
-      case 'callStarted':
-        await hold.commit({
-          items: [
-            {
-              type: 'tool.call',
-              tool: event.call.tool!,
-              toolCallId: toolCallIdOf(event.call),
-              input: event.call.input,
-            },
-          ],
-          statements: [updateOperation(row, event.call, now)],
-        });
-        return false;
+      case 'offer':
+        return offer();
 
-      case 'callEnded':
-        await hold.commit({ items: [resultChunk(event.call)], statements: [updateOperation(row, event.call, now)] });
-        return false;
+      case 'callStarted':
+        await startCall(event.call, event.tool, now);
+        return 'on';
+
+      case 'callEnded': {
+        const { call } = event;
+        const unknown = call.status === 'unknown' ? [unknownEvent(driving, call)] : [];
+        await hold.commit({ items: [resultChunk(call)], statements: [updateOperation(row, call, now), ...unknown] });
+        return 'on';
+      }
 
       case 'inbox':
-        await hold.takeInbox(state.operations);
-        return false;
+        await takeInbox();
+        return 'on';
 
       case 'stepEnded': {
         const next = newModelCall(row.turn, event.nextStep, head.nextSeq);
-        await hold.commit({ statements: [appendEntry('tool', event.results, now), insertOperation(row, next, now)] });
-        state.operations.push(next);
-        head.first = true;
-        return false;
+        const entry = nextEntry(driving, { role: 'tool', content: event.results }, now);
+        await hold.commit({ statements: [insertEntry(row, entry), insertOperation(row, next, now)] });
+        return beginStep(next);
       }
 
-      case 'wait': {
-        const waitingFor = waitingForOf(state.operations);
-        if (!waitingFor) throw new Error('A turn waits for nothing');
-        const change = {
-          items: [{ type: 'session.status' as const, status: 'waiting' as const, waitingFor }],
-          patch: [sql`status = 'waiting'`, sql`waiting_for = ${JSON.stringify(waitingFor)}`],
-          statements: [eventOf({ type: 'session.waiting', ...sessionEvent(row) })],
-        };
-        return hold.commitAndRelease(change, state.operations);
+      case 'repair': {
+        const { fromSeq } = state.operations.findLast(({ kind }) => kind === 'model')!;
+        const items: NewChunk[] = head.nextSeq > fromSeq! ? [{ type: 'message.reset', fromSeq: fromSeq! }] : [];
+        const next = newModelCall(row.turn, event.nextStep, head.nextSeq + items.length);
+        const entry = nextEntry(driving, { role: 'user', content: [{ type: 'text', text: event.message }] }, now);
+        await hold.commit({ items, statements: [insertEntry(row, entry), insertOperation(row, next, now)] });
+        return beginStep(next);
       }
+
+      case 'wait':
+        return park(now);
 
       case 'end': {
         // A model call that was stored and is not made after all.
         const unasked = state.operations.filter(({ status }) => status === 'pending');
         for (const operation of unasked) operation.status = 'cancelled';
-        return endTurn(event.stopReason, {
-          statements: [
-            ...unasked.map((operation) => updateOperation(row, operation, now)),
-            ...(event.results ? [appendEntry('tool', event.results, now)] : []),
-          ],
-        });
+        return end(event.end, () => ({
+          statements: unasked.map((operation) => updateOperation(row, operation, now)),
+          entries: event.results ? [{ role: 'tool', content: event.results }] : [],
+        }));
       }
 
       case 'fail': {
         const failed = state.operations.filter(({ kind, status }) => kind === 'model' && status === 'failed');
-        return endTurn('error', {
-          patch: [sql`error = ${JSON.stringify(event.error)}`, sql`model_calls = model_calls + 1`],
+        const counted = event.asked ? [sql`model_calls = model_calls + 1`] : [];
+        return end({ stopReason: 'error' }, () => ({
+          patch: [sql`error = ${JSON.stringify(event.error)}`, ...counted],
           statements: failed.map((operation) => updateOperation(row, operation, now)),
-        });
+        }));
       }
     }
   }
 
-  /** Ends the turn in the same transaction as `change`: the next message's turn, or idle, or the end of the Session. */
-  async function endTurn(stopReason: StopReason, change: Change): Promise<boolean> {
-    const usage = turnUsage();
-    while (true) {
-      const now = clock.now();
-      const items: NewChunk[] = [...(change.items ?? []), { type: 'turn.completed', stopReason, usage }];
-      const [next] = hold.queued();
-      if (next && stopReason !== 'error') {
-        if (await beginNext(next, { ...change, items }, stopReason, now)) return true;
-        continue;
-      }
-      const status: SessionStatus =
-        stopReason === 'error' ? 'failed' : row.closing || row.closeOnIdle ? 'completed' : 'idle';
-      const ended = status !== 'idle';
-      const last: Change = {
-        ...change,
-        items: [...items, { type: 'session.status', status, waitingFor: null, stopReason }],
-        patch: [
-          ...(change.patch ?? []),
-          sql`status = ${status}`,
-          sql`stop_reason = ${stopReason}`,
-          ...(ended ? [sql`ended_at = ${now}`] : []),
-        ],
-        statements: [
-          ...(change.statements ?? []),
-          eventOf({
-            type: `session.${status}` as EventDraft['type'],
-            outcome: status === 'failed' ? 'failure' : 'success',
-            ...sessionEvent(row),
-          }),
-        ],
-      };
-      if (await hold.commitAndRelease(last, state.operations)) {
-        logTurn(stopReason, status);
-        return true;
-      }
-    }
+  async function end(how: TurnEnd, changeNow: (now: Date) => LastChange): Promise<Goes> {
+    followed = await endTurn(driving, appender, how, changeNow);
+    return 'no further';
   }
 
-  async function beginNext(
-    next: QueuedMessage,
-    change: Change & { items: NewChunk[] },
-    stopReason: StopReason,
-    now: Date,
-  ): Promise<boolean> {
-    const version = row.pinnedVersion ?? (await newestVersion());
-    const begun = beginTurn(row, row.turn + 1, { messageId: next.inboxId, content: next.content }, version, now);
-    const beginning = {
-      items: change.items,
-      next: begun.run,
-      patch: [...(change.patch ?? []), ...begun.patch],
-      statements: [...(change.statements ?? []), ...begun.statements],
-    };
-    const { turn } = row;
-    if (!(await hold.commitAndBegin(beginning, state.operations))) return false;
-    logTurn(stopReason, 'running', turn);
-    row.agentVersion = version;
-    position = 1;
-    startedAt = now;
+  /** Goes on with the step, unless this node is about to stop. */
+  function beginStep(next: Operation): Goes {
+    driving.state.operations.push(next);
     head.first = true;
-    state = await stateOf([...state.transcript, begun.entry], [begun.modelCall]);
-    return true;
+    const reason = options.leaving();
+    if (reason) throw reason;
+    return 'on';
+  }
+
+  async function startCall(call: Operation, tool: TurnTool, now: Date): Promise<void> {
+    const isAgent = tool.source.type === 'agent';
+    const opened = isAgent ? await openChild(platform, row, tool.source, call, sourceOf(driving)) : undefined;
+    const child = typeof opened === 'object' ? opened : undefined;
+    if (typeof opened === 'string') Object.assign(call, { status: 'failed', error: opened });
+    if (child) call.childSessionId = child.row.sessionId;
+    const toolCallId = toolCallIdOf(call);
+    const shown: NewChunk = { type: 'tool.call', tool: call.tool!, toolCallId, input: call.input };
+    await hold.commit({
+      items: typeof opened === 'string' ? [shown, resultChunk(call)] : [shown],
+      statements: [...(child?.statements ?? []), updateOperation(row, call, now)],
+    });
+    if (!child) return;
+    spending.share();
+    child.announce(platform);
+  }
+
+  /** The step is the integrator's own program's to run; at the turn's deadline the service takes it back. */
+  async function offer(): Promise<Goes> {
+    const { definition, operations } = driving.state;
+    const { deadline } = driving;
+    const patch = [
+      sql`queue = ${definition.model.queue}`,
+      sql`runnable_at = ${deadline}`,
+      sql`turn_deadline = ${deadline}`,
+    ];
+    if (!(await hold.commitAndRelease({ patch }, operations))) return 'on';
+    wake.publish('offered', row.sessionId);
+    return 'no further';
+  }
+
+  async function park(now: Date): Promise<Goes> {
+    const { definition, operations } = driving.state;
+    const waitingFor = waitingForOf(operations);
+    if (!waitingFor) throw new Error('A turn waits for nothing');
+    const { provider, queue } = definition.model;
+    // The integrator's program also runs the client tools of its own Agent.
+    const isOffered = provider === 'worker' && waitingFor.toolCallIds.length > 0;
+    const leftMs = driving.deadline.getTime() - now.getTime();
+    const change = {
+      items: [{ type: 'session.status' as const, status: 'waiting' as const, waitingFor }],
+      patch: [...waitingPatch(waitingFor, leftMs), ...(isOffered ? [sql`queue = ${queue}`] : [])],
+      statements: [eventOf(driving, { type: 'session.waiting', ...sessionEvent(row) })],
+    };
+    if (!(await hold.commitAndRelease(change, operations))) return 'on';
+    if (isOffered) wake.publish('offered', row.sessionId);
+    return 'no further';
   }
 
   /** Says that text shown by an unanswered model call is void, and remembers where its next text begins. */
   async function resetText(modelCall: Operation, patch: Patch = []): Promise<void> {
     await appender.take(head); // what was never shown need not be taken back
+    driving.state.shownText = '';
     const shown = head.nextSeq > modelCall.fromSeq!;
     const items: NewChunk[] = shown ? [{ type: 'message.reset', fromSeq: modelCall.fromSeq! }] : [];
     modelCall.fromSeq = head.nextSeq + items.length;
@@ -253,108 +259,132 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
     head.first = true;
   }
 
-  // ── Small parts ────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── What comes from outside, and time ──────────────────────────────────────────────────────────────────────────────
 
-  async function stateOf(transcript: TurnState['transcript'], operations: Operation[]): Promise<TurnState> {
-    const definition: Definition = await options.definitionOf(row.organizationId, row.agentId, row.agentVersion!);
-    return {
-      organizationId: row.organizationId,
-      environment: row.environment,
-      turn: row.turn,
-      definition,
-      budget: row.budget,
-      transcript,
-      operations,
-      steps: state?.steps ?? row.steps,
-      tokens: state?.tokens ?? row.inputTokens + row.outputTokens,
-      modelCalls: state?.modelCalls ?? row.modelCalls,
-    };
+  async function takeInbox(): Promise<void> {
+    const { state } = driving;
+    await hold.takeInbox(state.operations);
+    state.grantedTools = row.grantedTools;
+    const isTooLate = lateOf(state.operations, clock.now()).length > 0;
+    if (isTooLate && state.definition.limits.onApprovalTimeout === 'cancel') stop('cancel');
   }
 
-  async function newestVersion(): Promise<number> {
-    // A message that was accepted has its turn, also when the Agent was archived meanwhile.
-    return currentVersion(db, row.organizationId, row.agentId).catch((error) => {
-      if (error instanceof ApiError && error.code === 'agent_archived') return row.agentVersion!;
-      throw error;
-    });
+  /** Looks at the inbox when the first approval's time is over. */
+  function watchApprovals(): void {
+    const expiry = firstExpiry(driving.state.operations);
+    if (!expiry) return;
+    const leftMs = expiry.getTime() - clock.now().getTime();
+    clock.sleep(leftMs, watching.signal).then(hold.wake, () => {});
   }
 
-  function appendEntry(role: 'assistant' | 'tool', content: TranscriptEntry['content'], createdAt: Date): Sql {
-    const entry: TranscriptEntry = { turn: row.turn, position, messageId: newUuid(), role, content, createdAt };
-    position += 1;
-    return insertEntry(row, entry);
-  }
-
-  function eventOf(draft: EventDraft): Sql {
-    return recordEvent(
-      {
-        organizationId: row.organizationId,
-        actor: { type: 'agent', id: formatId('agt', row.agentId), name: state.definition.name },
-        requestId: null,
-        ipAddress: null,
-        userAgent: null,
-      },
-      clock.now(),
-      draft,
+  function watchDeadline(): void {
+    const { deadline } = driving;
+    const leftMs = deadline.getTime() - clock.now().getTime();
+    const reason = new TurnStopped('timedOut');
+    const { signal } = watching;
+    const over = stopping;
+    clock.sleep(leftMs, signal).then(
+      () => over.abort(reason),
+      () => {},
     );
   }
 
-  function turnUsage(): Usage {
-    const models = state.operations.filter(({ kind, usage }) => kind === 'model' && usage !== null);
-    const sum = (of: (operation: Operation) => number) => models.reduce((total, operation) => total + of(operation), 0);
-    return {
-      inputTokens: sum(({ usage }) => usage!.inputTokens),
-      outputTokens: sum(({ usage }) => usage!.outputTokens),
-      cachedTokens: sum(({ usage }) => usage!.cachedTokens),
-      steps: models.length,
-      toolCalls: state.operations.filter(({ kind }) => kind === 'tool').length,
-      costUsd: null,
+  // ── Turn after turn ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Takes up a turn: one that was claimed, or the next. */
+  async function takeUp(transcript: TurnState['transcript'], operations: Operation[]): Promise<void> {
+    watching.abort();
+    watching = new AbortController();
+    stopping = new AbortController();
+    const definition = await options.definitionOf(row.organizationId, row.agentId, row.agentVersion!);
+    driving.startedAt = clock.now();
+    driving.deadline =
+      row.turnDeadline ?? new Date(driving.startedAt.getTime() + definition.limits.turnTimeoutSeconds * 1000);
+    hold.alsoSet([sql`turn_deadline = ${driving.deadline}`]);
+    const { organizationId, environment, turn, budget } = row;
+    const { tools, unavailable } = await options.tools.list(
+      { organizationId, environment },
+      definition.tools,
+      AbortSignal.any([hold.signal, stopping.signal]),
+    );
+    driving.state = {
+      organizationId,
+      environment,
+      turn,
+      definition,
+      tools,
+      unavailable,
+      budget,
+      grantedTools: row.grantedTools,
+      transcript,
+      operations,
+      modelCalls: driving.state?.modelCalls ?? row.modelCalls,
+      shownText: '',
+      underWay: new Map(),
     };
   }
 
-  function ids() {
-    return {
-      organizationId: formatId('org', row.organizationId),
-      sessionId: formatId('ses', row.sessionId),
-      agentId: formatId('agt', row.agentId),
-      turn: row.turn,
-    };
-  }
-
-  function logTurn(stopReason: StopReason, status: SessionStatus, turn = row.turn): void {
-    const { steps, toolCalls, inputTokens, outputTokens } = turnUsage();
-    const durationMs = clock.now().getTime() - startedAt.getTime();
-    log.info({ ...ids(), turn, stopReason, status, steps, toolCalls, inputTokens, outputTokens, durationMs }, 'turn');
-  }
-
-  async function driveTurn(): Promise<boolean> {
-    const turn = row.turn;
+  /** Drives the turn to where the Session is let go of, or the next begins. */
+  async function driveTurn(): Promise<Followed> {
+    followed = undefined;
     const ports = {
       ask: options.ask,
-      run: options.run,
+      run: options.tools.run,
+      spent: spending.spent,
       sleep: (ms: number, signal: AbortSignal) => clock.sleep(ms, signal),
       random: Math.random,
       inboxCame: hold.came,
     };
-    for await (const event of runTurn(state, ports, hold.signal)) {
-      hold.signal.throwIfAborted();
-      if (await handle(event)) break;
+    const { signal } = stopping;
+    watchDeadline();
+    watchApprovals();
+    try {
+      for await (const event of runTurn(driving.state, ports, AbortSignal.any([hold.signal, signal]))) {
+        hold.signal.throwIfAborted();
+        if ((await handle(event)) === 'no further') break;
+      }
+      return followed;
+    } catch (error) {
+      if (hold.signal.aborted || error !== signal.reason) throw error;
+      return stopTurn(driving, appender, signal.reason as TurnStopped);
     }
-    return row.turn > turn;
+  }
+
+  /** Shows what came while nobody held the Session; false where it goes on waiting. */
+  async function resume(): Promise<boolean> {
+    const { operations } = driving.state;
+    // A decision that came between the claim and the reading of the operations is shown before it is acted on.
+    const hasCalls = operations.some(({ kind }) => kind === 'tool');
+    if (row.inbox > 0 || hasCalls || row.stop) await takeInbox();
+    if (row.status === 'waiting' && !stopping.signal.aborted) {
+      const patch = [sql`runnable_at = ${firstExpiry(operations)}`];
+      if (await hold.commitAndRelease({ patch }, operations)) return false;
+      return resume();
+    }
+    driving.deadline = row.turnDeadline ?? driving.deadline;
+    const unanswered = operations.find(({ kind, status }) => kind === 'model' && status === 'pending');
+    if (unanswered && head.nextSeq > unanswered.fromSeq!) await resetText(unanswered);
+    return true;
   }
 
   return {
     head,
     wake: hold.wake,
+    stop,
     abort: hold.abort,
     async run() {
-      state = await stateOf(claimed.transcript, claimed.operations);
-      // A decision that came between the claim and the reading of the operations is shown before it is acted on.
-      const hasCalls = state.operations.some(({ kind }) => kind === 'tool');
-      if (row.inbox > 0 || hasCalls) await hold.takeInbox(state.operations);
-      const unanswered = state.operations.find(({ kind, status }) => kind === 'model' && status === 'pending');
-      if (unanswered && head.nextSeq > unanswered.fromSeq!) await resetText(unanswered);
-      while (await driveTurn());
+      try {
+        await takeUp(claimed.transcript, claimed.operations);
+        if (!(await resume())) return;
+        for (let next = await driveTurn(); next; next = await driveTurn()) {
+          row.agentVersion = next.agentVersion;
+          driving.position = 1;
+          head.first = true;
+          await takeUp([...driving.state.transcript, ...next.transcript], [next.beginning.modelCall]);
+        }
+      } finally {
+        watching.abort();
+      }
     },
   };
 }

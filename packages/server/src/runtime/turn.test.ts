@@ -1,4 +1,5 @@
 // The turn machine alone: what it yields for given models and tools.
+import type { Tool } from '@signalbox/contract';
 import { expect, test } from 'vitest';
 import type { Definition } from '../agents/agents.ts';
 import { newModelCall } from '../sessions/operations.ts';
@@ -6,24 +7,27 @@ import { runTurn, type TurnPorts, type TurnState } from './turn.ts';
 
 test('calls that end in the same instant each have their end, before the next step', async () => {
   const tools = ['a', 'b', 'c'].map((name) => ({
-    type: 'http' as const,
     name,
     description: '',
     inputSchema: { type: 'object' },
     approval: 'never' as const,
-    request: { method: 'GET' as const, url: 'https://example.com/' },
+    repeatable: true,
+    source: { type: 'http' } as Tool,
   }));
   const state: TurnState = {
     organizationId: 'o',
     environment: 'production',
     turn: 1,
-    definition: { tools, limits: { maxStepsPerTurn: 20 } } as unknown as Definition,
+    definition: { model: {}, outputSchema: null, limits: { maxStepsPerTurn: 20 } } as unknown as Definition,
+    tools,
+    unavailable: [],
+    grantedTools: [],
     budget: null,
     transcript: [],
     operations: [newModelCall(1, 1, 1)],
-    steps: 0,
-    tokens: 0,
     modelCalls: 0,
+    shownText: '',
+    underWay: new Map(),
   };
   const ports: TurnPorts = {
     async *ask() {
@@ -31,6 +35,7 @@ test('calls that end in the same instant each have their end, before the next st
       yield { type: 'finish', reason: 'toolCalls', usage: { inputTokens: 0, outputTokens: 0, cachedTokens: 0 } };
     },
     run: async () => ({ output: 'done' }),
+    spent: async () => ({ steps: 0, tokens: 0, costUsd: null }),
     sleep: async () => {},
     random: () => 0,
     inboxCame: () => new Promise(() => {}),

@@ -5,37 +5,54 @@
 // drives it stores that before asking for more: so a tool call starts only after "it starts" is on disk. It knows no SQL, no
 // HTTP and no chunks. The driver keeps `state` true: it changes operations in place when decisions and results come in.
 //
-// Begun again from the same state after a crash it goes on where the state says, and nowhere else.
+// Begun again from the same state after a crash it goes on where the state says, and nowhere else. Stopped by its signal (an
+// interrupt, the turn's time) it throws the signal's reason, and leaves to the driver what is to become of calls under way.
 import type { Budget, MessagePart, SessionError, StopReason } from '@signalbox/contract';
 import type { Definition } from '../agents/agents.ts';
-import { mayRepeat, needsApproval } from '../agents/definition.ts';
-import { formatId, newUuid } from '../lib/ids.ts';
+import { formatId } from '../lib/ids.ts';
 import { storableJson, storableText } from '../lib/text.ts';
-import { isFinished, type Operation, type TokenUsage, toolCallIdOf } from '../sessions/operations.ts';
+import { isFinished, type Operation, type TokenUsage } from '../sessions/operations.ts';
+import { answerParts, callsOf, newCall, noSuchTool, OUTCOME_UNKNOWN, resultPart, toolOf } from './calls.ts';
 import { type AskModel, type ModelCall, ModelFailure } from './models/model.ts';
-import { inputErrors } from './tools/input.ts';
-import type { RunTool } from './tools/tool.ts';
+import { type Judgement, judgeAnswer } from './output.ts';
+import type { RunTool, ToolOutcome, TurnTool } from './tools/tool.ts';
 
 export interface TurnState {
   readonly organizationId: string;
   readonly environment: string;
   readonly turn: number;
   readonly definition: Definition;
+  readonly tools: readonly TurnTool[];
+  /** What the model is told of tools that it can't be offered now. */
+  readonly unavailable: readonly string[];
   readonly budget: Budget | null;
+  /** Changed in place. */
+  grantedTools: string[];
   /** What the model was told and answered, of all turns. */
-  transcript: { role: 'user' | 'assistant' | 'tool'; content: MessagePart[] }[];
+  transcript: { role: 'user' | 'assistant' | 'tool'; content: MessagePart[]; providerData?: unknown }[];
   /** Of this turn, in order; changed in place. */
   operations: Operation[];
   /** Of the Session, this turn included. */
+  modelCalls: number;
+  /** What the unanswered model call has shown. */
+  shownText: string;
+  /** Calls that run here, and what comes of them. */
+  readonly underWay: Map<Operation, Promise<ToolOutcome>>;
+}
+
+/** What the Session and those that share its budget have used. */
+export interface Spent {
   steps: number;
   tokens: number;
-  modelCalls: number;
+  costUsd: number | null;
 }
 
 /** What the machine needs from outside. */
 export interface TurnPorts {
   ask: AskModel;
   run: RunTool;
+  /** Asked before each model call of a Session that has a budget. */
+  spent(): Promise<Spent>;
   /** Resolves after `ms`, or rejects with the signal's reason. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
   /** From 0 to 1. */
@@ -44,54 +61,106 @@ export interface TurnPorts {
   inboxCame(): Promise<void>;
 }
 
+/** How a turn ends by itself. */
+export interface TurnEnd {
+  stopReason: StopReason;
+  /** What `outputSchema` asked for. */
+  output?: unknown;
+}
+
 export type TurnEvent =
   /** Some text of the model. */
   | { type: 'text'; delta: string }
-  /** The model call ended. `calls` are the tool calls it asked for; without any the turn ends with `stopReason`. */
+  /** The model call ended. `calls` are the tool calls it asked for; `end` where the turn is over with it. */
   | {
       type: 'answered';
       modelCall: Operation;
       text: string;
       calls: Operation[];
       usage: TokenUsage;
-      stopReason: StopReason | null;
+      providerData?: unknown;
+      end: TurnEnd | null;
     }
   /** The model call failed and is made again: text it has shown is void. */
   | { type: 'modelFailed'; modelCall: Operation; failure: ModelFailure }
+  /** The step is the integrator's own program's to run. The driver offers it and ends the generator, or goes on. */
+  | { type: 'offer'; modelCall: Operation }
   /** A tool call starts as soon as the next event is asked for; a client tool's is the integrator's from now on. */
-  | { type: 'callStarted'; call: Operation }
+  | { type: 'callStarted'; call: Operation; tool: TurnTool }
   /** Its result stands in the operation. */
   | { type: 'callEnded'; call: Operation }
   /** Something may have come: decisions and results belong into `state.operations`. */
   | { type: 'inbox' }
   /** Every call of the step has a result, and the model is asked for the next step. */
   | { type: 'stepEnded'; results: MessagePart[]; nextStep: number }
+  /** The answer is not what `outputSchema` asks for: its text is void, and the model is told and asked once more. */
+  | { type: 'repair'; message: string; nextStep: number }
   /** Nothing can proceed until what is awaited comes. The driver parks the Session and ends the generator, or goes on. */
   | { type: 'wait' }
   /** `results` of the last step, where the turn ends before the model hears of them. */
-  | { type: 'end'; stopReason: StopReason; results: MessagePart[] | null }
-  | { type: 'fail'; error: SessionError };
+  | { type: 'end'; end: TurnEnd; results: MessagePart[] | null }
+  | { type: 'fail'; error: SessionError; asked: boolean };
 
+// The first and four more.
 const MAX_MODEL_ATTEMPTS = 5;
 const FIRST_RETRY_MS = 500;
 const MAX_RETRY_AFTER_MS = 60_000;
 
 export async function* runTurn(state: TurnState, ports: TurnPorts, signal: AbortSignal): AsyncGenerator<TurnEvent> {
+  const { definition, operations } = state;
   while (true) {
-    const step = Math.max(...state.operations.map((operation) => operation.step));
-    const modelCall = state.operations.find((operation) => operation.step === step && operation.kind === 'model')!;
+    signal.throwIfAborted();
+    const step = Math.max(...operations.map((operation) => operation.step));
+    const modelCall = operations.find((operation) => operation.step === step && operation.kind === 'model')!;
     if (modelCall.status === 'pending') {
-      if (isBudgetUsed(state)) return yield { type: 'end', stopReason: 'budgetReached', results: null };
+      const refusal = await refusalOf(state, ports);
+      if (refusal) return yield refusal;
+      if (definition.model.provider === 'worker') {
+        yield { type: 'offer', modelCall };
+        continue;
+      }
       const ended = yield* askModel(state, modelCall, ports, signal);
       if (ended) return;
+    } else if (modelCall.status === 'failed') {
+      // What the integrator's program says of its step.
+      const { code = 'worker_failed' } = (modelCall.output ?? {}) as { code?: string };
+      return yield { type: 'fail', error: { code, message: modelCall.error ?? '' }, asked: false };
+    }
+
+    const calls = callsOf(operations, step);
+    if (calls.length === 0) {
+      const judgement = judge(state, modelCall);
+      if (judgement.type === 'end') return yield { type: 'end', end: judgement.end, results: null };
+      if (judgement.type === 'fail') return yield { type: 'fail', error: judgement.error, asked: false };
+      if (isLastStep(state, step)) return yield { type: 'end', end: { stopReason: 'maxSteps' }, results: null };
+      state.transcript.push({ role: 'user', content: [{ type: 'text', text: judgement.message }] });
+      yield { type: 'repair', message: judgement.message, nextStep: step + 1 };
+      continue;
     }
     yield* runCalls(state, step, ports, signal);
 
-    const results = callsOf(state, step).map(resultPart);
+    const results = callsOf(operations, step).map(resultPart);
     state.transcript.push({ role: 'tool', content: results });
-    if (step >= state.definition.limits.maxStepsPerTurn) return yield { type: 'end', stopReason: 'maxSteps', results };
+    if (isLastStep(state, step)) return yield { type: 'end', end: { stopReason: 'maxSteps' }, results };
     yield { type: 'stepEnded', results, nextStep: step + 1 };
   }
+}
+
+function isLastStep({ definition }: TurnState, step: number): boolean {
+  return step >= definition.limits.maxStepsPerTurn;
+}
+
+/** Why the next model call is not made. */
+async function refusalOf(state: TurnState, { spent }: TurnPorts): Promise<TurnEvent | undefined> {
+  const { budget } = state;
+  if (!budget) return undefined;
+  const { steps, tokens, costUsd } = await spent();
+  const { maxSteps, maxTokens, maxCostUsd } = budget;
+  const isUsed =
+    (maxSteps !== undefined && steps >= maxSteps) ||
+    (maxTokens !== undefined && tokens >= maxTokens) ||
+    (maxCostUsd !== undefined && (costUsd ?? 0) >= maxCostUsd);
+  return isUsed ? { type: 'end', end: { stopReason: 'budgetReached' }, results: null } : undefined;
 }
 
 /** Returns whether the turn is over. */
@@ -102,27 +171,18 @@ async function* askModel(
   signal: AbortSignal,
 ): AsyncGenerator<TurnEvent, boolean> {
   for (let attempt = 1; ; attempt += 1) {
-    let text = '';
+    state.shownText = '';
     const asked: { name: string; input: unknown }[] = [];
     try {
       for await (const event of ports.ask(modelCallOf(state), signal)) {
         signal.throwIfAborted();
         if (event.type === 'text') {
-          text += event.delta;
+          state.shownText += event.delta;
           yield { type: 'text', delta: event.delta };
         } else if (event.type === 'toolCall') {
           asked.push(event);
         } else {
-          const calls = asked.map(({ name, input }, index) => newCall(state, modelCall.step, index + 1, name, input));
-          const stopReason = calls.length > 0 ? null : event.reason === 'refusal' ? 'refusal' : 'endTurn';
-          state.modelCalls += 1;
-          state.steps += 1;
-          state.tokens += event.usage.inputTokens + event.usage.outputTokens;
-          state.operations.push(...calls);
-          state.transcript.push({ role: 'assistant', content: answerParts(storableText(text), calls) });
-          Object.assign(modelCall, { status: 'succeeded', usage: event.usage });
-          yield { type: 'answered', modelCall, text: storableText(text), calls, usage: event.usage, stopReason };
-          return stopReason !== null;
+          return yield* takeAnswer(state, modelCall, asked, event);
         }
       }
       throw new ModelFailure('model_protocol', 'The model ended its answer without saying so.', { retryable: true });
@@ -133,13 +193,47 @@ async function* askModel(
       if (!error.retryable || attempt === MAX_MODEL_ATTEMPTS) {
         modelCall.status = 'failed';
         modelCall.error = error.message;
-        yield { type: 'fail', error: { code: error.code, message: error.message } };
+        yield { type: 'fail', error: { code: error.code, message: error.message }, asked: true };
         return true;
       }
       yield { type: 'modelFailed', modelCall, failure: error };
       await ports.sleep(retryDelayMs(attempt, error, ports.random), signal);
     }
   }
+}
+
+async function* takeAnswer(
+  state: TurnState,
+  modelCall: Operation,
+  asked: readonly { name: string; input: unknown }[],
+  { reason, usage, providerData }: { reason: string; usage: TokenUsage; providerData?: unknown },
+): AsyncGenerator<TurnEvent, boolean> {
+  const calls = asked.map(({ name, input }, index) => newCall(state, modelCall.step, index + 1, name, input));
+  const text = storableText(state.shownText);
+  const kept = providerData === undefined ? {} : { providerData };
+  state.modelCalls += 1;
+  state.shownText = '';
+  state.operations.push(...calls);
+  state.transcript.push({ role: 'assistant', content: answerParts(text, calls), ...kept });
+  modelCall.status = 'succeeded';
+  if (reason === 'refusal') modelCall.output = { stopReason: 'refusal' };
+  const judgement = calls.length === 0 ? judge(state, modelCall) : undefined;
+  const end = judgement?.type === 'end' ? judgement.end : null;
+  yield { type: 'answered', modelCall, text, calls, usage, ...kept, end };
+  return end !== null;
+}
+
+/** What an answer without tool calls means for the turn. */
+function judge({ definition, operations, transcript }: TurnState, modelCall: Operation): Judgement {
+  const { stopReason = 'endTurn' } = (modelCall.output ?? {}) as Partial<TurnEnd>;
+  const { outputSchema } = definition;
+  if (stopReason !== 'endTurn' || outputSchema === null) return { type: 'end', end: { stopReason } };
+  const text = (transcript.at(-1)?.content ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('');
+  // A step without calls that was not the last one has been sent back before.
+  const isRepaired = operations.some(
+    ({ kind, step }) => kind === 'model' && step < modelCall.step && callsOf(operations, step).length === 0,
+  );
+  return judgeAnswer(outputSchema, text, isRepaired);
 }
 
 /** Runs what may run, together, until every call of the step has its result. */
@@ -149,19 +243,21 @@ async function* runCalls(
   ports: TurnPorts,
   signal: AbortSignal,
 ): AsyncGenerator<TurnEvent> {
-  const underWay = new Map<Operation, Promise<Operation>>();
-  const begin = (call: Operation) => {
-    const running = start(state, call, ports, signal);
+  const { operations, tools, underWay } = state;
+  const begin = (call: Operation, tool: TurnTool) => {
+    const { organizationId, environment } = state;
+    const operationId = formatId('op', call.operationId);
+    const running = ports.run({ organizationId, environment, tool, input: call.input, operationId }, signal);
     // Where the turn breaks off before it asks for this one, nobody is left to hear of its end.
     running.catch(() => {});
     underWay.set(call, running);
   };
   // What the machine finds running has been left so by a worker that died.
-  for (const call of callsOf(state, step)) {
+  for (const call of callsOf(operations, step)) {
     if (call.status !== 'running') continue;
-    const tool = toolOf(state, call);
-    if (tool && mayRepeat(tool)) {
-      begin(call);
+    const tool = toolOf(tools, call);
+    if (tool?.repeatable) {
+      begin(call, tool);
     } else {
       Object.assign(call, { status: 'unknown', error: OUTCOME_UNKNOWN });
       yield { type: 'callEnded', call };
@@ -169,28 +265,31 @@ async function* runCalls(
   }
 
   while (true) {
-    for (const call of callsOf(state, step)) {
+    for (const call of callsOf(operations, step)) {
       if (call.status !== 'ready') continue;
-      const tool = toolOf(state, call);
+      signal.throwIfAborted();
+      const tool = toolOf(tools, call);
       if (!tool) {
         Object.assign(call, { status: 'failed', error: noSuchTool(call.tool!) });
         yield { type: 'callEnded', call };
       } else {
-        call.status = tool.type === 'client' ? 'awaiting_result' : 'running';
-        yield { type: 'callStarted', call };
-        if (tool.type !== 'client') begin(call);
+        const { type } = tool.source;
+        call.status = type === 'client' ? 'awaiting_result' : type === 'agent' ? 'awaiting_session' : 'running';
+        yield { type: 'callStarted', call, tool };
+        if (call.status === 'running') begin(call, tool);
       }
     }
     if (underWay.size === 0) {
       // Not sooner: a call that has ended is not stored before its end was yielded.
-      if (callsOf(state, step).every(isFinished)) return;
+      if (callsOf(operations, step).every(isFinished)) return;
       yield { type: 'wait' };
     } else {
-      const ended = await Promise.race([...underWay.values(), ports.inboxCame()]);
+      const ended = await Promise.race([...[...underWay].map(nameOutcome), ports.inboxCame()]);
       signal.throwIfAborted();
       if (ended) {
-        underWay.delete(ended);
-        yield { type: 'callEnded', call: ended };
+        underWay.delete(ended.call);
+        endCall(ended.call, ended.outcome);
+        yield { type: 'callEnded', call: ended.call };
       } else {
         yield { type: 'inbox' };
       }
@@ -198,89 +297,29 @@ async function* runCalls(
   }
 }
 
-async function start(state: TurnState, call: Operation, ports: TurnPorts, signal: AbortSignal): Promise<Operation> {
-  const tool = toolOf(state, call);
-  if (tool?.type !== 'http') throw new TypeError('Only http tools are run here');
-  const { organizationId, environment } = state;
-  const operationId = formatId('op', call.operationId);
-  const outcome = await ports.run({ organizationId, environment, tool, input: call.input, operationId }, signal);
+async function nameOutcome([call, outcome]: [Operation, Promise<ToolOutcome>]) {
+  return { call, outcome: await outcome };
+}
+
+/** Puts what came of a call into it. */
+export function endCall(call: Operation, outcome: ToolOutcome): void {
   if (outcome.error === undefined) Object.assign(call, { status: 'succeeded', output: storableJson(outcome.output) });
   else Object.assign(call, { status: 'failed', error: storableText(outcome.error) });
-  return call;
-}
-
-/** A call as it is stored: waiting for a person, ready, or refused at once where there is no such tool or no such input. */
-function newCall(state: TurnState, step: number, index: number, name: string, given: unknown): Operation {
-  const input = storableJson(given);
-  const call: Operation = {
-    turn: state.turn,
-    step,
-    index,
-    operationId: newUuid(),
-    kind: 'tool',
-    status: 'ready',
-    tool: storableText(name),
-    input,
-    output: null,
-    error: null,
-    usage: null,
-    fromSeq: null,
-  };
-  const tool = toolOf(state, call);
-  if (!tool) return { ...call, status: 'failed', error: noSuchTool(call.tool!) };
-  const wrong = inputErrors(tool.inputSchema, input);
-  if (wrong) return { ...call, status: 'failed', error: `The input does not match the tool's schema: ${wrong}` };
-  return needsApproval(tool) ? { ...call, status: 'awaiting_approval' } : call;
-}
-
-function toolOf(state: TurnState, call: Operation) {
-  return state.definition.tools.find(({ name }) => name === call.tool);
-}
-
-function callsOf(state: TurnState, step: number): Operation[] {
-  return state.operations.filter((operation) => operation.step === step && operation.kind === 'tool');
 }
 
 function modelCallOf(state: TurnState): ModelCall {
-  const { organizationId, environment, definition, transcript, modelCalls } = state;
+  const { organizationId, environment, definition, transcript, modelCalls, tools, unavailable } = state;
   return {
     organizationId,
     environment,
     config: definition.model,
-    instructions: definition.instructions,
-    tools: definition.tools,
+    instructions: [definition.instructions, ...unavailable].filter((text) => text !== '').join('\n\n'),
+    tools,
     limits: definition.limits,
+    outputSchema: definition.outputSchema,
     transcript,
     callsBefore: modelCalls,
   };
-}
-
-function answerParts(text: string, calls: readonly Operation[]): MessagePart[] {
-  return [
-    ...(text === '' ? [] : [{ type: 'text' as const, text }]),
-    ...calls.map((call) => ({
-      type: 'tool_call' as const,
-      toolCallId: toolCallIdOf(call),
-      tool: call.tool!,
-      input: call.input,
-    })),
-  ];
-}
-
-function resultPart(call: Operation): MessagePart {
-  return {
-    type: 'tool_result',
-    toolCallId: toolCallIdOf(call),
-    ...(call.error === null ? { output: call.output ?? null } : { error: call.error }),
-    ...(call.status === 'unknown' && { outcomeUnknown: true }),
-  };
-}
-
-function isBudgetUsed({ budget, steps, tokens }: TurnState): boolean {
-  if (!budget) return false;
-  return (
-    steps >= (budget.maxSteps ?? Number.POSITIVE_INFINITY) || tokens >= (budget.maxTokens ?? Number.POSITIVE_INFINITY)
-  );
 }
 
 /** Doubling, with up to a quarter more so that Sessions do not ask again together; never before the provider says. */
@@ -288,9 +327,3 @@ function retryDelayMs(attempt: number, failure: ModelFailure, random: () => numb
   const backoff = FIRST_RETRY_MS * 2 ** (attempt - 1) * (1 + random() / 4);
   return Math.max(backoff, Math.min(failure.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS));
 }
-
-function noSuchTool(name: string): string {
-  return `There is no tool named "${name}".`;
-}
-
-const OUTCOME_UNKNOWN = 'The service stopped while this call ran. It may or may not have had its effect.';

@@ -10,13 +10,14 @@ import { createDefinitions } from '../agents/agents.ts';
 import { createAppender, Fenced } from '../journal/append.ts';
 import { formatId } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
-import type { Operation } from '../sessions/operations.ts';
+import { tellParent, unheardChildren } from '../sessions/children.ts';
+import { type Operation, operationColumns } from '../sessions/operations.ts';
 import { type SessionRow, sessionColumns } from '../sessions/session.ts';
 import type { TranscriptEntry } from '../sessions/transcript.ts';
 import { type Claimed, createDrive, type Drive } from './drive.ts';
 import { createNodeLease } from './lease.ts';
 import type { AskModel } from './models/model.ts';
-import type { RunTool } from './tools/tool.ts';
+import type { Tools } from './tools/tools.ts';
 
 export interface Worker {
   /** Resolves when the lease is written. */
@@ -28,10 +29,10 @@ export interface Worker {
 export interface WorkerOptions {
   workerId: string;
   ask: AskModel;
-  run: RunTool;
+  tools: Pick<Tools, 'list' | 'run'>;
   /** How long a dead worker's Sessions wait at most before another takes them; renewed three times in it. */
   leaseSeconds?: number;
-  /** How long turns may go on when the worker stops. */
+  /** How long a turn may take to come to the end of its step when the worker stops. */
   graceMs?: number;
 }
 
@@ -41,7 +42,7 @@ const CLAIM_BATCH = 200;
 const POLL_MS = 1_000;
 // An API call holds a Session's row for some milliseconds.
 const LOCKED_RETRY_MS = 20;
-const DEFAULT_GRACE_MS = 5_000;
+const DEFAULT_GRACE_MS = 20_000;
 // After a failure that was not foreseen, so that a Session that always fails does not occupy the worker.
 const UNFORESEEN_PAUSE_SECONDS = 5;
 const RELEASE_RETRY_MS = 500;
@@ -98,7 +99,7 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
       while (!stopping.signal.aborted && held.size < MAX_HELD) {
         const found = await db.query<Candidate>(sql`
           (select organization_id as "organizationId", session_id as "sessionId", epoch from sessions
-           where status = 'running' and worker_id is null and runnable_at <= ${clock.now()}
+           where worker_id is null and runnable_at <= ${clock.now()}
            order by runnable_at limit ${CLAIM_BATCH})
           union all
           (select organization_id as "organizationId", session_id as "sessionId", epoch from sessions
@@ -122,13 +123,13 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
 
   async function claim(organizationId: string, candidates: readonly Candidate[]): Promise<Claimed[]> {
     const rows = await db.query<SessionRow>(sql`
-      update sessions s set epoch = s.epoch + 1, worker_id = ${workerId}
+      update sessions s set epoch = s.epoch + 1, worker_id = ${workerId}, queue = null
       where s.organization_id = ${organizationId} and s.session_id in (
         select x.session_id from sessions x
         join unnest(${candidates.map(({ sessionId }) => sessionId)}::uuid[], ${candidates.map(({ epoch }) => epoch)}::int[])
           as c(sid, epoch) on x.session_id = c.sid
-        where x.organization_id = ${organizationId} and x.epoch = c.epoch and x.status = 'running'
-          and (x.worker_id is null or x.worker_id = any(${[...deadKnown, workerId]}::uuid[]))
+        where x.organization_id = ${organizationId} and x.epoch = c.epoch and x.ended_at is null
+          and (x.worker_id is null and x.runnable_at <= ${clock.now()} or x.worker_id = any(${[...deadKnown, workerId]}::uuid[]))
         order by x.session_id for no key update of x skip locked)
       returning ${sessionColumns}`);
     if (rows.length === 0) return [];
@@ -136,17 +137,15 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
     const [entries, operations] = await Promise.all([
       db.query<TranscriptEntry & { sessionId: string }>(sql`
         select session_id as "sessionId", turn, position, message_id as "messageId", role, content,
-          created_at as "createdAt"
+          provider_data as "providerData", created_at as "createdAt"
         from messages where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])
         order by session_id, turn, position`),
       db.query<Operation & { sessionId: string }>(sql`
-        select o.session_id as "sessionId", o.turn, o.step, o.index, o.operation_id as "operationId", o.kind, o.status,
-          o.tool, o.input, o.output, o.error, o.usage, o.from_seq as "fromSeq"
-        from operations o
-        join unnest(${ids}::uuid[], ${rows.map(({ turn }) => turn)}::int[]) as c(sid, turn)
-          on o.session_id = c.sid and o.turn = c.turn
-        where o.organization_id = ${organizationId}
-        order by o.session_id, o.step, o.index`),
+        select session_id as "sessionId", ${operationColumns} from operations
+        join unnest(${ids}::uuid[], ${rows.map(({ turn }) => turn)}::int[]) as c(sid, in_turn)
+          on session_id = c.sid and turn = c.in_turn
+        where organization_id = ${organizationId}
+        order by session_id, step, index`),
     ]);
     const entriesOf = Map.groupBy(entries, ({ sessionId }) => sessionId);
     const operationsOf = Map.groupBy(operations, ({ sessionId }) => sessionId);
@@ -160,8 +159,9 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
   // ── Driving ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   function drive(claimed: Claimed): void {
-    const { ask, run } = options;
-    const one = createDrive(claimed, { platform, appender, definitionOf, ask, run });
+    const { ask, tools } = options;
+    const leaving = () => (stopping.signal.aborted ? new HandedOver('The worker stops') : undefined);
+    const one = createDrive(claimed, { platform, appender, definitionOf, ask, tools, leaving });
     const { sessionId } = one.head;
     held.get(sessionId)?.abort(new Fenced());
     held.set(sessionId, one);
@@ -213,14 +213,14 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
   /** What a lost wake-up would have said of the Sessions held here, and which of this worker's nobody holds. */
   async function lookAtHeld(): Promise<void> {
     const before = [...held.values()];
-    const rows = await db.query<Candidate & { inbox: number }>(sql`
-      select organization_id as "organizationId", session_id as "sessionId", epoch, inbox from sessions
+    const rows = await db.query<Candidate & { inbox: number; stop: SessionRow['stop'] }>(sql`
+      select organization_id as "organizationId", session_id as "sessionId", epoch, inbox, stop from sessions
       where worker_id = ${workerId}`);
     const found = new Map(rows.map((row) => [row.sessionId, row]));
-    for (const { head, wake: tell, abort } of before) {
-      const row = found.get(head.sessionId);
-      if (row?.epoch !== head.epoch) abort(new Fenced());
-      else if (row.inbox > 0) tell();
+    for (const one of before) {
+      const row = found.get(one.head.sessionId);
+      if (row?.epoch !== one.head.epoch) one.abort(new Fenced());
+      else hear(one, row);
     }
     strays = rows.filter(({ sessionId }) => !held.has(sessionId));
   }
@@ -238,12 +238,26 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
     const one = held.get(sessionId);
     if (!one) return;
     const rows = await db
-      .query<{ epoch: number }>(sql`
-        select epoch from sessions
+      .query<{ epoch: number; inbox: number; stop: SessionRow['stop'] }>(sql`
+        select epoch, inbox, stop from sessions
         where organization_id = ${one.head.organizationId} and session_id = ${sessionId}`)
       .catch(() => []);
-    if (rows[0] && rows[0].epoch !== one.head.epoch) one.abort(new Fenced());
+    const [row] = rows;
+    if (row && row.epoch !== one.head.epoch) one.abort(new Fenced());
+    else if (row) hear(one, row);
     else one.wake();
+  }
+
+  function hear(one: Drive, { inbox, stop }: { inbox: number; stop: SessionRow['stop'] }): void {
+    if (stop) one.stop(stop);
+    else if (inbox > 0) one.wake();
+  }
+
+  /** Tells parents what came of their children, as far as nobody did. */
+  async function tellParents(): Promise<void> {
+    for (const { organizationId, sessionId } of await unheardChildren(db)) {
+      await tellParent(platform, organizationId, sessionId);
+    }
   }
 
   /** Whether every turn under way ends in this time. */
@@ -268,12 +282,16 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
           if (sessionId === undefined) void lookAtHeld().catch(() => {});
           else void heard(sessionId);
         }),
+        wake.subscribe('child', () => {
+          tellParents().catch((error) => log.warn({ err: error }, 'telling parents failed; trying again'));
+        }),
       );
       loops.push(
         every(POLL_MS, 'looking for what may go on', async () => {
           await lookForDead();
           await lookAtHeld();
           claimSoon();
+          await tellParents();
         }),
       );
       await lookForDead();

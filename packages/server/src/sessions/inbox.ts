@@ -11,7 +11,7 @@ import type { SessionRow } from './session.ts';
 
 /** What waits: a message for a turn of its own, or a change of an operation that is to be shown. */
 export type InboxBody =
-  | { kind: 'message'; content: MessagePart[] }
+  | { kind: 'message'; content: MessagePart[]; steer?: boolean }
   | { kind: 'approval'; operationId: string; decision: 'approved' | 'denied'; reason?: string }
   | { kind: 'tool_result'; operationId: string };
 

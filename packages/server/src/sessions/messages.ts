@@ -9,12 +9,13 @@ import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
 import { leaveInInbox } from './inbox.ts';
 import { lockSession, readSession, requireOpen, viewSession } from './session.ts';
+import { interruptTurn } from './stop.ts';
 import { partsOf, type TranscriptEntry, viewEntry } from './transcript.ts';
 import { beginTurn } from './turns.ts';
 
 /**
  * The next turn: at once where the Session is idle, else after the present one. 409 `session_ended`, `agent_archived`, and
- * `session_busy` where the caller asked for it with `onBusy: "reject"`.
+ * `session_busy` where the caller asked for it with `onBusy: "reject"`; with `steer` the present turn ends, and this one is next.
  */
 export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Promise<Result<'sendMessage'>> {
   return inTransaction(ctx, async (tx) => {
@@ -27,7 +28,10 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
 
     if (row.status !== 'idle') {
       if (input.onBusy === 'reject') throw new ApiError('session_busy', `The session is ${row.status}.`);
-      const messageId = await leaveInInbox(tx, row, { kind: 'message', content }, { wake: ctx.wake, now });
+      const steer = input.onBusy === 'steer';
+      const message = { kind: 'message' as const, content, ...(steer && { steer }) };
+      const messageId = await leaveInInbox(tx, row, message, { wake: ctx.wake, now });
+      if (steer) await interruptTurn(tx, row, { wake: ctx.wake, now });
       return { session: viewSession(row), messageId: formatId('msg', messageId) };
     }
 
@@ -67,6 +71,7 @@ export async function listMessages(ctx: Context, input: Input<'listMessages'>): 
   const queued = await ctx.db.query<Omit<TranscriptEntry, 'turn' | 'position'>>(sql`
     select inbox_id as "messageId", 'user' as role, body->'content' as content, created_at as "createdAt"
     from session_inbox
-    where organization_id = ${organizationId} and session_id = ${sessionId} and kind = 'message' order by inbox_id`);
+    where organization_id = ${organizationId} and session_id = ${sessionId} and kind = 'message'
+    order by body->>'steer' nulls last, inbox_id`);
   return { ...page, data: [...page.data, ...queued.map((entry) => viewEntry({ ...entry, turn: null }))] };
 }

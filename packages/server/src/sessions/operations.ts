@@ -9,10 +9,11 @@ import { formatId, newUuid } from '../lib/ids.ts';
  * Where an operation is.
  *
  * - `pending`: a model call that has not answered. → succeeded, failed, cancelled
- * - `awaiting_approval`: a tool call that a person decides on. → ready, denied, cancelled
- * - `ready`: a tool call that may start. → running, awaiting_result, failed (its tool is gone), cancelled
+ * - `awaiting_approval`: a tool call that a person decides on. → ready, denied (also for want of a decision in time), cancelled
+ * - `ready`: a tool call that may start. → running, awaiting_result, awaiting_session, failed (its tool is gone), cancelled
  * - `running`: the service runs it. → succeeded, failed, unknown (the service stopped meanwhile), cancelled
  * - `awaiting_result`: the integrator runs it (client tools). → succeeded, failed, cancelled
+ * - `awaiting_session`: a child Session runs it (agent tools). → succeeded, failed, cancelled
  * - `succeeded`, `failed`, `denied`, `cancelled`, `unknown`: the end.
  */
 export type OperationStatus =
@@ -21,6 +22,7 @@ export type OperationStatus =
   | 'ready'
   | 'running'
   | 'awaiting_result'
+  | 'awaiting_session'
   | 'succeeded'
   | 'failed'
   | 'denied'
@@ -39,12 +41,24 @@ export interface Operation {
   input: unknown;
   output: unknown;
   error: string | null;
-  usage: TokenUsage | null;
+  usage: PricedUsage | null;
   fromSeq: number | null;
+  /** Of a call that awaits approval: when it is too late for one. */
+  expiresAt: Date | null;
+  /** Of a call of an agent tool: the child. */
+  childSessionId: string | null;
 }
 
-/** What a model call used. */
+/** The columns of an Operation. */
+export const operationColumns: Sql = sql`
+  turn, step, index, operation_id as "operationId", kind, status, tool, input, output, error, usage,
+  from_seq as "fromSeq", expires_at as "expiresAt", child_session_id as "childSessionId"`;
+
+/** What a model call used; of the input tokens, `cachedTokens` came out of the provider's cache. */
 export type TokenUsage = Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedTokens'>;
+
+/** With what it cost; null where the model has no price. */
+export type PricedUsage = TokenUsage & Pick<Usage, 'costUsd'>;
 
 /** A tool call names the same operation to the integrator under another prefix. */
 export function toolCallIdOf(operation: { operationId: string }): string {
@@ -66,6 +80,8 @@ export function newModelCall(turn: number, step: number, fromSeq: number): Opera
     error: null,
     usage: null,
     fromSeq,
+    expiresAt: null,
+    childSessionId: null,
   };
 }
 
@@ -76,22 +92,22 @@ export function insertOperation(
 ): Sql {
   return sql`
     insert into operations (organization_id, session_id, turn, step, index, operation_id, kind, status, tool, input,
-      error, from_seq, created_at, finished_at)
+      error, from_seq, expires_at, created_at, finished_at)
     values (${owner.organizationId}, ${owner.sessionId}, ${operation.turn}, ${operation.step}, ${operation.index},
       ${operation.operationId}, ${operation.kind}, ${operation.status}, ${operation.tool},
-      ${operation.input === null ? null : JSON.stringify(operation.input)}, ${operation.error}, ${operation.fromSeq}, ${now},
-      ${isFinished(operation) ? now : null})`;
+      ${operation.input === null ? null : JSON.stringify(operation.input)}, ${operation.error}, ${operation.fromSeq}, ${operation.expiresAt},
+      ${now}, ${isFinished(operation) ? now : null})`;
 }
 
 /** Writes where the operation is now; its instants follow from its status. */
 export function updateOperation(owner: { organizationId: string }, operation: Operation, now: Date): Sql {
   const { status } = operation;
-  const started = status === 'running' || status === 'awaiting_result';
+  const started = ['running', 'awaiting_result', 'awaiting_session'].includes(status);
   const finished = isFinished(operation);
   return sql`
     update operations set status = ${status}, output = ${operation.output === undefined ? null : JSON.stringify(operation.output)},
       error = ${operation.error}, usage = ${operation.usage && JSON.stringify(operation.usage)},
-      from_seq = ${operation.fromSeq},
+      from_seq = ${operation.fromSeq}, child_session_id = ${operation.childSessionId},
       started_at = coalesce(started_at, ${started ? now : null}::timestamptz), finished_at = ${finished ? now : null}
     where organization_id = ${owner.organizationId} and operation_id = ${operation.operationId}`;
 }
@@ -104,9 +120,7 @@ export function readOperations(
   turn: number,
 ): Promise<Operation[]> {
   return db.query<Operation>(sql`
-    select turn, step, index, operation_id as "operationId", kind, status, tool, input, output, error, usage,
-      from_seq as "fromSeq"
-    from operations
+    select ${operationColumns} from operations
     where organization_id = ${organizationId} and session_id = ${sessionId} and turn = ${turn}
     order by step, index`);
 }
@@ -129,13 +143,27 @@ export function isFinished({ status }: Pick<Operation, 'status'>): boolean {
 export function waitingForOf(operations: readonly Operation[]): WaitingFor | null {
   const approvals = operations.filter(({ status }) => status === 'awaiting_approval');
   const results = operations.filter(({ status }) => status === 'awaiting_result');
-  if (approvals.length === 0 && results.length === 0) return null;
-  const type = results.length === 0 ? 'approval' : approvals.length === 0 ? 'toolResult' : 'several';
+  const children = operations.filter(({ status }) => status === 'awaiting_session');
+  const kinds = [
+    ...(approvals.length > 0 ? (['approval'] as const) : []),
+    ...(results.length > 0 ? (['toolResult'] as const) : []),
+    ...(children.length > 0 ? (['session'] as const) : []),
+  ];
+  const [kind] = kinds;
+  if (kind === undefined) return null;
   return {
-    type,
+    type: kinds.length > 1 ? 'several' : kind,
     operationIds: approvals.map(({ operationId }) => formatId('op', operationId)),
     toolCallIds: results.map(toolCallIdOf),
-    sessionIds: [],
-    expiresAt: null,
+    sessionIds: children.map(({ childSessionId }) => formatId('ses', childSessionId!)),
+    expiresAt: firstExpiry(operations)?.toISOString() ?? null,
   };
+}
+
+/** When the first of the approvals awaited is too late; null where each waits for ever. */
+export function firstExpiry(operations: readonly Operation[]): Date | null {
+  const times = operations.flatMap(({ status, expiresAt }) =>
+    status === 'awaiting_approval' && expiresAt ? [expiresAt.getTime()] : [],
+  );
+  return times.length === 0 ? null : new Date(Math.min(...times));
 }

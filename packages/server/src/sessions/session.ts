@@ -1,4 +1,4 @@
-// The session row: its own queue entry (status, runnable_at, worker_id), lease (worker_id), fence (epoch) and log head (turn,
+// The session row: its own queue entry (runnable_at, worker_id), lease (worker_id), fence (epoch) and log head (turn,
 // next_seq). While a worker holds it (worker_id), only that worker appends; API calls leave what they have in session_inbox.
 // A Session that nobody holds is appended to by the API call itself, under the row's lock.
 import type { Budget, Session, SessionError, SessionStatus, StopReason, WaitingFor } from '@signalbox/contract';
@@ -22,6 +22,15 @@ export interface SessionRow {
   nextSeq: number;
   epoch: number;
   workerId: string | null;
+  queue: string | null;
+  stop: 'interrupt' | 'cancel' | null;
+  turnDeadline: Date | null;
+  turnLeftMs: number | null;
+  grantedTools: string[];
+  parentSessionId: string | null;
+  parentOperationId: string | null;
+  rootSessionId: string | null;
+  depth: number;
   inbox: number;
   closing: boolean;
   closeOnIdle: boolean;
@@ -33,6 +42,7 @@ export interface SessionRow {
   cachedTokens: number;
   steps: number;
   toolCalls: number;
+  costUsd: number | null;
   modelCalls: number;
   createdAt: Date;
   updatedAt: Date;
@@ -44,9 +54,11 @@ export const sessionColumns: Sql = sql`
   s.organization_id as "organizationId", s.session_id as "sessionId", s.agent_id as "agentId",
   s.pinned_version as "pinnedVersion", s.agent_version as "agentVersion", s.environment, s.status,
   s.waiting_for as "waitingFor", s.stop_reason as "stopReason", s.turn, s.next_seq as "nextSeq", s.epoch,
-  s.worker_id as "workerId", s.inbox, s.closing, s.close_on_idle as "closeOnIdle", s.budget, s.error, s.metadata,
+  s.worker_id as "workerId", s.queue, s.stop, s.turn_deadline as "turnDeadline", s.turn_left_ms as "turnLeftMs",
+  s.granted_tools as "grantedTools", s.parent_session_id as "parentSessionId",
+  s.parent_operation_id as "parentOperationId", s.root_session_id as "rootSessionId", s.depth, s.inbox, s.closing, s.close_on_idle as "closeOnIdle", s.budget, s.error, s.metadata,
   s.input_tokens as "inputTokens", s.output_tokens as "outputTokens", s.cached_tokens as "cachedTokens", s.steps,
-  s.tool_calls as "toolCalls", s.model_calls as "modelCalls", s.created_at as "createdAt", s.updated_at as "updatedAt",
+  s.tool_calls as "toolCalls", s.cost_usd::float8 as "costUsd", s.model_calls as "modelCalls", s.created_at as "createdAt", s.updated_at as "updatedAt",
   s.ended_at as "endedAt"`;
 
 /** 404 where the organization has no such Session. */
@@ -90,12 +102,12 @@ export function viewSession(row: SessionRow): Session {
       cachedTokens: row.cachedTokens,
       steps: row.steps,
       toolCalls: row.toolCalls,
-      costUsd: null,
+      costUsd: row.costUsd,
     },
     budget: row.budget,
     error: row.error,
     metadata: row.metadata,
-    parentSessionId: null,
+    parentSessionId: row.parentSessionId && formatId('ses', row.parentSessionId),
     createdAt: row.createdAt.toISOString(),
     updatedAt: row.updatedAt.toISOString(),
     endedAt: row.endedAt?.toISOString() ?? null,

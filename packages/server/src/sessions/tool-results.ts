@@ -7,7 +7,7 @@ import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
 import { awaitedCame } from './awaited.ts';
-import { isFinished, type Operation, resultChunk, updateOperation } from './operations.ts';
+import { isFinished, type Operation, operationColumns, resultChunk, updateOperation } from './operations.ts';
 import { lockSession, requireOpen, viewSession } from './session.ts';
 
 /** 404 for a call that the Session has not made; 409 `conflict` where it is not awaited, or had another result. */
@@ -49,9 +49,7 @@ async function readToolCall(
   operationId: string,
 ): Promise<Operation> {
   const [operation] = await tx.query<Operation>(sql`
-    select turn, step, index, operation_id as "operationId", kind, status, tool, input, output, error, usage,
-      from_seq as "fromSeq"
-    from operations
+    select ${operationColumns} from operations
     where organization_id = ${organizationId} and session_id = ${sessionId} and operation_id = ${operationId}
       and kind = 'tool'`);
   if (!operation) throw notFound('tool call in this session');

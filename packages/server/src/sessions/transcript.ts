@@ -10,6 +10,8 @@ export interface TranscriptEntry {
   messageId: string;
   role: Message['role'];
   content: MessagePart[];
+  /** Of an answer: what its provider wants back with the next call. */
+  providerData?: unknown;
   createdAt: Date;
 }
 
@@ -20,9 +22,11 @@ export function partsOf(content: Content): MessagePart[] {
 
 export function insertEntry(owner: { organizationId: string; sessionId: string }, entry: TranscriptEntry): Sql {
   return sql`
-    insert into messages (organization_id, session_id, turn, position, message_id, role, content, created_at)
+    insert into messages (organization_id, session_id, turn, position, message_id, role, content, provider_data,
+      created_at)
     values (${owner.organizationId}, ${owner.sessionId}, ${entry.turn}, ${entry.position}, ${entry.messageId},
-      ${entry.role}, ${JSON.stringify(entry.content)}, ${entry.createdAt})`;
+      ${entry.role}, ${JSON.stringify(entry.content)},
+      ${entry.providerData === undefined || entry.providerData === null ? null : JSON.stringify(entry.providerData)}, ${entry.createdAt})`;
 }
 
 export function viewEntry(entry: Omit<TranscriptEntry, 'turn' | 'position'> & { turn: number | null }): Message {

@@ -45,6 +45,10 @@ export function beginTurn(
       sql`stop_reason = null`,
       sql`agent_version = ${agentVersion}`,
       sql`runnable_at = ${now}`,
+      sql`queue = null`,
+      sql`stop = null`,
+      // Its worker, who knows how long a turn may take, sets it.
+      sql`turn_deadline = null`,
     ],
     statements: [insertEntry(owner, entry), insertOperation(owner, modelCall, now)],
     entry,

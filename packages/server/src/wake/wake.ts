@@ -13,9 +13,11 @@ import type { Log } from '../lib/log.ts';
  * - `runnable`: a Session may be claimed
  * - `inbox`: something came for the worker that holds this Session, or it lost the Session
  * - `journal`: chunks were committed to this Session
+ * - `child`: this Session has ended, and its parent waits to hear of it
+ * - `offered`: a step of this Session may be claimed by the integrator's own worker
  * - `subscription`: a webhook subscription of this organization changed
  */
-export type Topic = 'runnable' | 'inbox' | 'journal' | 'subscription';
+export type Topic = 'runnable' | 'inbox' | 'journal' | 'child' | 'offered' | 'subscription';
 
 export interface Wake {
   /** Tells this node at once and the others soon. `id` is a Session's, or an organization's for `subscription`. */

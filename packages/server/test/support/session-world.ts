@@ -1,22 +1,25 @@
 // Sessions on workers of the test's own: a model and tools that do what the test says, and what the journal shows.
-import type { Agent, Chunk, Tool } from '@signalbox/contract';
+import type { Chunk, Input, Tool } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { createAgent } from '../../src/agents/agents.ts';
+import { turnToolOf } from '../../src/agents/definition.ts';
 import { beginning } from '../../src/journal/cursor.ts';
 import { readSegments } from '../../src/journal/read.ts';
 import { chunksOf } from '../../src/journal/segment.ts';
 import { newUuid, uuidOf } from '../../src/lib/ids.ts';
 import type { Platform } from '../../src/platform.ts';
 import type { AskModel, ModelCall, ModelEvent } from '../../src/runtime/models/model.ts';
-import type { RunTool } from '../../src/runtime/tools/tool.ts';
+import type { ListTools, RunTool } from '../../src/runtime/tools/tool.ts';
 import { createWorker, type Worker } from '../../src/runtime/worker.ts';
 import { openSession } from '../../src/sessions/sessions.ts';
 import { createTestPlatform, type TestPlatform } from './platform.ts';
 
+type CreateAgent = Input<'createAgent'>;
+
 export interface World extends TestPlatform {
   /** A worker on this platform; stopped with the world. */
   work(options: Partial<WorkOptions>): Promise<Worker & { workerId: string }>;
-  agent(tools?: Tool[], more?: Partial<Pick<Agent, 'limits'>>): Promise<string>;
+  agent(tools?: Tool[], more?: Partial<CreateAgent>): Promise<string>;
   open(agentId: string, more?: object): Promise<string>;
   chunks(sessionId: string): Promise<Chunk[]>;
   /** Resolves with all chunks once one of them is as asked. */
@@ -29,6 +32,8 @@ interface WorkOptions {
   platform: Platform;
   ask: AskModel;
   run: RunTool;
+  /** Default: the Agent's own tools. */
+  list: ListTools;
   graceMs: number;
 }
 
@@ -45,9 +50,15 @@ export async function createWorld(): Promise<World> {
   return {
     ...node,
     chunks,
-    async work({ platform: on = platform, ask = answering([]), run = async () => ({ output: null }), graceMs = 0 }) {
+    async work({
+      platform: on = platform,
+      ask = answering([]),
+      run = async () => ({ output: null }),
+      list = listOwn,
+      graceMs = 0,
+    }) {
       const workerId = newUuid();
-      const worker = createWorker(on, { workerId, ask, run, graceMs });
+      const worker = createWorker(on, { workerId, ask, tools: { list, run }, graceMs });
       workers.push(worker);
       await worker.start();
       return { ...worker, workerId };
@@ -77,6 +88,11 @@ export async function createWorld(): Promise<World> {
     },
   };
 }
+
+const listOwn: ListTools = async (_owner, tools) => ({
+  tools: tools.flatMap((tool) => (tool.type === 'mcp' ? [] : [turnToolOf(tool)])),
+  unavailable: [],
+});
 
 /** One model call: text, and tool calls by name with their inputs. */
 export interface Answer {

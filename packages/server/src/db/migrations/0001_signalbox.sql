@@ -412,7 +412,7 @@ create table schedules (
   check ((cron is null) = (timezone is null)),
   check ((cron is null) <> (at is null))
 );
-create index schedules_due on schedules (next_at) where status = 'enabled';
+create index schedules_due on schedules (next_at, schedule_id) where status = 'enabled';
 
 -- What became of an occurrence: one row each.
 create table schedule_runs (

@@ -1,0 +1,86 @@
+// The tool calls of a turn as the machine sees them: how one begins its life, what the model is told of how it ended.
+import type { ApprovalPolicy, MessagePart } from '@signalbox/contract';
+import { newUuid } from '../lib/ids.ts';
+import { storableJson, storableText } from '../lib/text.ts';
+import { type Operation, toolCallIdOf } from '../sessions/operations.ts';
+import { inputErrors, mayMatch } from './tools/input.ts';
+import type { TurnTool } from './tools/tool.ts';
+
+/** What decides on a call that the model asks for. */
+export interface CallRules {
+  readonly turn: number;
+  readonly tools: readonly TurnTool[];
+  /** Tools whose calls run unasked in this Session since a person said so. */
+  readonly grantedTools: readonly string[];
+}
+
+/** A call as it is stored: waiting for a person, ready, or refused at once where there is no such tool or no such input. */
+export function newCall(rules: CallRules, step: number, index: number, name: string, given: unknown): Operation {
+  const input = storableJson(given);
+  const call: Operation = {
+    turn: rules.turn,
+    step,
+    index,
+    operationId: newUuid(),
+    kind: 'tool',
+    status: 'ready',
+    tool: storableText(name),
+    input,
+    output: null,
+    error: null,
+    usage: null,
+    fromSeq: null,
+    expiresAt: null,
+    childSessionId: null,
+  };
+  const tool = toolOf(rules.tools, call);
+  if (!tool) return { ...call, status: 'failed', error: noSuchTool(call.tool!) };
+  const wrong = inputErrors(tool.inputSchema, input);
+  if (wrong) return { ...call, status: 'failed', error: `The input does not match the tool's schema: ${wrong}` };
+  const asks = !rules.grantedTools.includes(tool.name) && asksFor(tool.approval, input);
+  return asks ? { ...call, status: 'awaiting_approval' } : call;
+}
+
+/** Whether a person decides before a call with this input runs. */
+function asksFor(policy: ApprovalPolicy, input: unknown): boolean {
+  if (typeof policy === 'object') return mayMatch(policy.when, input);
+  return policy !== 'never';
+}
+
+export function toolOf(tools: readonly TurnTool[], call: Operation): TurnTool | undefined {
+  return tools.find(({ name }) => name === call.tool);
+}
+
+/** The tool calls of a step, in the model's order. */
+export function callsOf(operations: readonly Operation[], step: number): Operation[] {
+  return operations.filter((operation) => operation.step === step && operation.kind === 'tool');
+}
+
+/** What the model answered, as the transcript keeps it. */
+export function answerParts(text: string, calls: readonly Operation[]): MessagePart[] {
+  return [
+    ...(text === '' ? [] : [{ type: 'text' as const, text }]),
+    ...calls.map((call) => ({
+      type: 'tool_call' as const,
+      toolCallId: toolCallIdOf(call),
+      tool: call.tool!,
+      input: call.input,
+    })),
+  ];
+}
+
+/** What the model is told of how a call ended. */
+export function resultPart(call: Operation): MessagePart {
+  return {
+    type: 'tool_result',
+    toolCallId: toolCallIdOf(call),
+    ...(call.error === null ? { output: call.output ?? null } : { error: call.error }),
+    ...(call.status === 'unknown' && { outcomeUnknown: true }),
+  };
+}
+
+export function noSuchTool(name: string): string {
+  return `There is no tool named "${name}".`;
+}
+
+export const OUTCOME_UNKNOWN = 'The service stopped while this call ran. It may or may not have had its effect.';

@@ -1,0 +1,89 @@
+// What the parts of a drive share: the turn under way as the database knows it, and how its records are written.
+import type { SessionStatus, StopReason, Usage } from '@signalbox/contract';
+import type { Sql } from 'sql-template-tag';
+import { type EventDraft, type EventSource, recordEvent } from '../events/record.ts';
+import { formatId, newUuid } from '../lib/ids.ts';
+import type { Platform } from '../platform.ts';
+import type { Operation } from '../sessions/operations.ts';
+import { sessionEvent } from '../sessions/session.ts';
+import type { TranscriptEntry } from '../sessions/transcript.ts';
+import type { Hold } from './hold.ts';
+import type { TurnState } from './turn.ts';
+
+export interface Driving {
+  readonly platform: Platform;
+  readonly hold: Hold;
+  state: TurnState;
+  /** Of the turn's next transcript entry. */
+  position: number;
+  startedAt: Date;
+  /** When the turn has taken too long. */
+  deadline: Date;
+}
+
+/** Who an Agent's own doings are recorded as. */
+export function sourceOf({ hold: { row }, state }: Driving): EventSource {
+  const actor = { type: 'agent' as const, id: formatId('agt', row.agentId), name: state.definition.name };
+  return { organizationId: row.organizationId, actor, requestId: null, ipAddress: null, userAgent: null };
+}
+
+export function eventOf(driving: Driving, draft: EventDraft): Sql {
+  return recordEvent(sourceOf(driving), driving.platform.clock.now(), draft);
+}
+
+/** Nobody knows whether the call had its effect: people can look it up. */
+export function unknownEvent(driving: Driving, call: Operation): Sql {
+  return eventOf(driving, {
+    type: 'tool_call.outcome_unknown',
+    outcome: 'failure',
+    ...sessionEvent(driving.hold.row),
+    resource: { type: 'tool_call', id: formatId('call', call.operationId) },
+    changes: { tool: [null, call.tool] },
+  });
+}
+
+/** The turn's next transcript entry. */
+export function nextEntry(
+  driving: Driving,
+  entry: Pick<TranscriptEntry, 'role' | 'content' | 'providerData'>,
+  createdAt: Date,
+): TranscriptEntry {
+  const { position } = driving;
+  driving.position += 1;
+  return { turn: driving.hold.row.turn, position, messageId: newUuid(), ...entry, createdAt };
+}
+
+/** What the turn used so far. */
+export function turnUsage({ state }: Driving): Usage {
+  const models = state.operations.filter(({ kind, usage }) => kind === 'model' && usage !== null);
+  const sum = (of: (operation: Operation) => number) => models.reduce((total, operation) => total + of(operation), 0);
+  const isPriced = models.some(({ usage }) => usage!.costUsd !== null);
+  return {
+    inputTokens: sum(({ usage }) => usage!.inputTokens),
+    outputTokens: sum(({ usage }) => usage!.outputTokens),
+    cachedTokens: sum(({ usage }) => usage!.cachedTokens),
+    steps: models.length,
+    toolCalls: state.operations.filter(({ kind }) => kind === 'tool').length,
+    // To a billionth, as prices are: sums of fractions would show their binary dust.
+    costUsd: isPriced ? Math.round(sum(({ usage }) => usage!.costUsd ?? 0) * 1e9) / 1e9 : null,
+  };
+}
+
+export function idsOf({ hold: { row } }: Driving) {
+  return {
+    organizationId: formatId('org', row.organizationId),
+    sessionId: formatId('ses', row.sessionId),
+    agentId: formatId('agt', row.agentId),
+    turn: row.turn,
+  };
+}
+
+export function logTurn(driving: Driving, stopReason: StopReason, status: SessionStatus, turn: number): void {
+  const { clock, log } = driving.platform;
+  const { steps, toolCalls, inputTokens, outputTokens } = turnUsage(driving);
+  const durationMs = clock.now().getTime() - driving.startedAt.getTime();
+  log.info(
+    { ...idsOf(driving), turn, stopReason, status, steps, toolCalls, inputTokens, outputTokens, durationMs },
+    'turn',
+  );
+}

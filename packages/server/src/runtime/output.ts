@@ -1,0 +1,35 @@
+// Whether an answer is what an Agent's `outputSchema` asks for.
+import type { SessionError } from '@signalbox/contract';
+import { storableJson } from '../lib/text.ts';
+import { parseJson } from './json.ts';
+import { valueErrors } from './tools/input.ts';
+import type { TurnEnd } from './turn.ts';
+
+export type Judgement =
+  | { type: 'end'; end: TurnEnd }
+  /** The model is told `message`, and asked once more. */
+  | { type: 'repair'; message: string }
+  | { type: 'fail'; error: SessionError };
+
+export function judgeAnswer(schema: Record<string, unknown>, text: string, isRepaired: boolean): Judgement {
+  const output = outputIn(text);
+  const wrong = output === undefined ? 'it is not JSON' : valueErrors(schema, output);
+  if (wrong === undefined) return { type: 'end', end: { stopReason: 'endTurn', output: storableJson(output) } };
+  if (isRepaired) {
+    const message = `The model's answer does not match outputSchema, also when asked again: ${wrong}`;
+    return { type: 'fail', error: { code: 'output_invalid', message } };
+  }
+  return {
+    type: 'repair',
+    message: [
+      `Your answer does not match the JSON Schema that is asked for: ${wrong}.`,
+      'Answer again with one JSON value that matches it, and nothing else.',
+      `The schema: ${JSON.stringify(schema)}`,
+    ].join('\n'),
+  };
+}
+
+/** The JSON of an answer, which models like to put into a fenced block; undefined where it is none. */
+export function outputIn(text: string): unknown {
+  return parseJson(/^\s*```(?:json)?\s*\n([\s\S]*?)\n?\s*```\s*$/.exec(text)?.[1] ?? text);
+}

@@ -1,0 +1,91 @@
+// A turn that is stopped before its end: what becomes of what was under way.
+//
+//   a model call       is cancelled; text that it has shown stays, in the transcript too
+//   awaiting approval  is cancelled, and so is the approval
+//   a call that runs   is cancelled where it may be repeated; else nobody knows, and that is what the model is told
+//   a client's call    is cancelled; a result that comes later is refused
+//   a child Session    is cancelled
+import type { MessagePart, StopReason } from '@signalbox/contract';
+import sql, { type Sql } from 'sql-template-tag';
+import { cancelledApprovals } from '../approvals/approvals.ts';
+import type { EventSource } from '../events/record.ts';
+import type { NewChunk } from '../journal/segment.ts';
+import { storableText } from '../lib/text.ts';
+import { isFinished, type Operation, resultChunk, updateOperation } from '../sessions/operations.ts';
+import type { SessionRow } from '../sessions/session.ts';
+import { cancelChildren } from '../sessions/stop.ts';
+import { callsOf, resultPart, toolOf } from './calls.ts';
+import type { ToolOutcome } from './tools/tool.ts';
+import { endCall, type TurnState } from './turn.ts';
+
+/** Why a turn is stopped: what its signal is aborted with. */
+export class TurnStopped extends Error {
+  override readonly name = 'TurnStopped';
+  readonly why: Extract<StopReason, 'interrupted' | 'timedOut'> | 'cancelled';
+  constructor(why: TurnStopped['why']) {
+    super(`The turn is stopped: ${why}`);
+    this.why = why;
+  }
+}
+
+export interface StopChange {
+  items: NewChunk[];
+  patch: Sql[];
+  statements: Sql[];
+  /** Calls of which nobody knows whether they had their effect. */
+  unknown: Operation[];
+  /** For the transcript, in order. */
+  entries: { role: 'assistant' | 'tool'; content: MessagePart[] }[];
+}
+
+const WHY = {
+  interrupted: 'The turn was interrupted before this call was over.',
+  timedOut: 'The turn took too long, and this call was not over.',
+};
+const MAY_HAVE_HAD_ITS_EFFECT = 'It may or may not have had its effect.';
+
+/** From the state as it is now, which stays as it is: the turn may turn out to be another's to end. */
+export function stopChange(
+  row: SessionRow,
+  state: TurnState,
+  outcomes: ReadonlyMap<Operation, ToolOutcome>,
+  why: 'interrupted' | 'timedOut',
+  source: EventSource,
+  now: Date,
+): StopChange {
+  const change: StopChange = { items: [], patch: [], statements: [], unknown: [], entries: [] };
+  const stopped = new Map(
+    state.operations.filter((operation) => !isFinished(operation)).map((operation) => [operation, { ...operation }]),
+  );
+  const unasked: string[] = [];
+  const orphans: string[] = [];
+  for (const [operation, after] of stopped) {
+    const outcome = outcomes.get(operation);
+    if (outcome) endCall(after, outcome);
+    else if (after.status === 'running' && !toolOf(state.tools, after)?.repeatable)
+      Object.assign(after, { status: 'unknown', error: `${WHY[why]} ${MAY_HAVE_HAD_ITS_EFFECT}` });
+    else Object.assign(after, { status: 'cancelled', error: after.kind === 'tool' ? WHY[why] : null });
+    if (after.status === 'unknown') change.unknown.push(after);
+    change.statements.push(updateOperation(row, after, now));
+    if (operation.kind !== 'tool') continue;
+    if (operation.status === 'awaiting_approval') unasked.push(operation.operationId);
+    else if (operation.status !== 'ready') change.items.push(resultChunk(after));
+    if (operation.status === 'awaiting_session') orphans.push(operation.operationId);
+  }
+  const cancelled = cancelledApprovals(row, unasked, source, now);
+  change.items.unshift(...cancelled.chunks);
+  change.statements.push(...cancelled.statements);
+  if (orphans.length > 0) change.statements.push(cancelChildren(row, now, orphans));
+
+  const shown = storableText(state.shownText);
+  if (shown !== '') change.entries.push({ role: 'assistant', content: [{ type: 'text', text: shown }] });
+  const step = Math.max(...state.operations.map((operation) => operation.step));
+  const calls = callsOf(state.operations, step);
+  // A step whose results the model has heard of has a next one.
+  if (calls.length > 0) {
+    const results = calls.map((call) => resultPart(stopped.get(call) ?? call));
+    change.entries.push({ role: 'tool', content: results });
+  }
+  if ([...stopped.keys()].some(({ kind }) => kind === 'model')) change.patch.push(sql`model_calls = model_calls + 1`);
+  return change;
+}

@@ -1,0 +1,127 @@
+// Child Sessions (api.md section 3, `agent` tools): a call of the parent's opens one, waits for it, and gets its answer as the
+// call's result. A child shares its parent's budget, counts one deeper, and asks people for itself.
+//
+// The child's end says on its own row that the parent has not heard of it; whoever sees that tells the parent, in a
+// transaction that locks the parent first. Parents come before children wherever both are changed, so nobody waits in a circle.
+import type { AgentTool } from '@signalbox/contract';
+import sql from 'sql-template-tag';
+import { readDefinition } from '../agents/agents.ts';
+import type { Db, Tx } from '../db/db.ts';
+import { type EventSource, recordEvent } from '../events/record.ts';
+import { ApiError } from '../lib/api-error.ts';
+import { formatId, uuidOf } from '../lib/ids.ts';
+import { storableJson, storableText } from '../lib/text.ts';
+import type { Platform } from '../platform.ts';
+import { outputIn } from '../runtime/output.ts';
+import { modelName } from '../usage/prices.ts';
+import { awaitedCame } from './awaited.ts';
+import { type Opened, openingOf } from './opening.ts';
+import { type Operation, operationColumns, resultChunk, updateOperation } from './operations.ts';
+import { lockSession, readSession, type SessionRow, sessionEvent } from './session.ts';
+
+/** The Session that a person or program opened stands at depth 0. */
+export const MAX_DEPTH = 5;
+
+/** What opens the child of a call, for the transaction that shows the call; or why there is none, in words for the model. */
+export async function openChild(
+  { db, clock, prices }: Pick<Platform, 'db' | 'clock' | 'prices'>,
+  parent: SessionRow,
+  tool: AgentTool,
+  call: Operation,
+  source: EventSource,
+): Promise<Opened | string> {
+  if (parent.depth >= MAX_DEPTH) return `Agents may call one another ${MAX_DEPTH} deep, and this one is the last.`;
+  const agentId = uuidOf('agt', tool.agentId);
+  const { organizationId } = parent;
+  const [agent] = await db.query<{ version: number; isArchived: boolean }>(sql`
+    select version, archived_at is not null as "isArchived" from agents
+    where organization_id = ${organizationId} and agent_id = ${agentId}`);
+  if (!agent || agent.isArchived) return 'This agent is archived and takes no new work.';
+  if (parent.budget?.maxCostUsd !== undefined) {
+    const { model } = await readDefinition(db, organizationId, agentId, agent.version);
+    if (!prices.has(modelName(model))) return 'The budget is in money, and the model of this agent has no price.';
+  }
+  const now = clock.now();
+  const opened = openingOf(
+    {
+      organizationId,
+      agentId,
+      pinnedVersion: null,
+      version: agent.version,
+      environment: parent.environment,
+      content: [{ type: 'text', text: (call.input as { input: string }).input }],
+      closeOnIdle: true,
+      budget: parent.budget,
+      metadata: {},
+      parent: {
+        sessionId: parent.sessionId,
+        operationId: call.operationId,
+        rootSessionId: parent.rootSessionId ?? parent.sessionId,
+        depth: parent.depth,
+      },
+    },
+    now,
+  );
+  const created = recordEvent(source, now, {
+    type: 'session.created',
+    ...sessionEvent(opened.row),
+    changes: { parentSessionId: [null, formatId('ses', parent.sessionId)] },
+  });
+  return { ...opened, statements: [...opened.statements, created] };
+}
+
+/** Children that have ended, and whose parents have not heard of it. */
+export function unheardChildren(db: Db): Promise<{ organizationId: string; sessionId: string }[]> {
+  return db.query(sql`
+    select organization_id as "organizationId", session_id as "sessionId" from sessions where parent_due limit 200`);
+}
+
+/** Tells the parent of a child that has ended. Told already, or by another node at the same moment: nothing. */
+export async function tellParent(platform: Platform, organizationId: string, sessionId: string): Promise<void> {
+  await platform.db.transaction(async (tx) => {
+    const child = await readSession(tx, organizationId, sessionId);
+    if (!child.parentSessionId || !child.endedAt) return;
+    // A parent that was deleted hears nothing.
+    const parent = await lockSession(tx, organizationId, child.parentSessionId).catch((error) => {
+      if (error instanceof ApiError) return undefined;
+      throw error;
+    });
+    const told = await tx.execute(sql`
+      update sessions set parent_due = false
+      where organization_id = ${organizationId} and session_id = ${sessionId} and parent_due`);
+    if (told === 0 || !parent || parent.endedAt) return;
+    const [call] = await tx.query<Operation>(sql`
+      select ${operationColumns} from operations
+      where organization_id = ${organizationId} and operation_id = ${child.parentOperationId}
+        and status = 'awaiting_session'`);
+    if (!call) return;
+    const ended: Operation = { ...call, ...(await outcomeOf(tx, child)) };
+    await tx.query(updateOperation(parent, ended, platform.clock.now()));
+    await awaitedCame(tx, platform, parent, resultChunk(ended), {
+      kind: 'tool_result',
+      operationId: ended.operationId,
+    });
+  });
+}
+
+/** What the call that opened a child comes to. */
+async function outcomeOf(tx: Tx, child: SessionRow): Promise<Pick<Operation, 'status' | 'output' | 'error'>> {
+  const failed = (error: string) => ({ status: 'failed' as const, output: null, error: storableText(error) });
+  if (child.status === 'failed') return failed(`The agent failed: ${child.error?.message ?? 'no reason is known'}`);
+  if (child.status === 'cancelled') return failed("The agent's session was cancelled.");
+  const answer = await answerOf(tx, child);
+  if (child.stopReason !== null && child.stopReason !== 'endTurn') {
+    const said = answer === '' ? '' : ` It had said: ${answer}`;
+    return failed(`The agent stopped before it was done (${child.stopReason}).${said}`);
+  }
+  const { outputSchema } = await readDefinition(tx, child.organizationId, child.agentId, child.agentVersion!);
+  return { status: 'succeeded', output: outputSchema === null ? answer : storableJson(outputIn(answer)), error: null };
+}
+
+async function answerOf(tx: Tx, { organizationId, sessionId }: SessionRow): Promise<string> {
+  const [entry] = await tx.query<{ content: { type: string; text?: string }[] }>(sql`
+    select content from messages
+    where organization_id = ${organizationId} and session_id = ${sessionId} and role = 'assistant'
+    order by turn desc, position desc limit 1`);
+  return (entry?.content ?? []).map(({ text = '' }) => text).join('');
+}

@@ -1,0 +1,108 @@
+// How Sessions end, and how their turns are stopped (api.md section 5).
+import type { Input, Result } from '@signalbox/contract';
+import sql from 'sql-template-tag';
+import { cancelApprovals } from '../approvals/approvals.ts';
+import type { Tx } from '../db/db.ts';
+import { type EventSource, recordEvent } from '../events/record.ts';
+import { writeTransition } from '../journal/append.ts';
+import type { NewChunk } from '../journal/segment.ts';
+import { type Context, inTransaction } from '../lib/context.ts';
+import { uuidOf } from '../lib/ids.ts';
+import type { Platform } from '../platform.ts';
+import { lockSession, requireOpen, type SessionRow, sessionEvent, viewSession } from './session.ts';
+import { endPatch } from './status.ts';
+import { cancelChildren, interruptTurn, tellStopped } from './stop.ts';
+
+/** Ends the turn under way as `interrupted`, within moments of the answer; an idle Session is where it was asked to be. */
+export async function interruptSession(
+  ctx: Context,
+  input: Input<'interruptSession'>,
+): Promise<Result<'interruptSession'>> {
+  return inTransaction(ctx, async (tx) => {
+    const row = await lockSession(tx, ctx.organizationId, uuidOf('ses', input.sessionId));
+    requireOpen(row);
+    if (row.status !== 'idle') await interruptTurn(tx, row, { wake: ctx.wake, now: ctx.clock.now() });
+    return { session: viewSession(row) };
+  });
+}
+
+/** Completes an idle Session now, another when its turn is over and what was queued before has had its turn. */
+export async function closeSession(ctx: Context, input: Input<'closeSession'>): Promise<Result<'closeSession'>> {
+  return inTransaction(ctx, async (tx) => {
+    const row = await lockSession(tx, ctx.organizationId, uuidOf('ses', input.sessionId));
+    if (row.status === 'completed') return { session: viewSession(row) };
+    requireOpen(row);
+    if (row.status === 'idle') {
+      return { session: viewSession(await endSession(tx, ctx, row, 'completed', [])) };
+    }
+    if (!row.closing) {
+      await tx.query(sql`
+        update sessions set closing = true
+        where organization_id = ${row.organizationId} and session_id = ${row.sessionId}`);
+    }
+    return { session: viewSession(row) };
+  });
+}
+
+/**
+ * Cancels now, whoever holds the Session: the epoch moves on, so that what its worker still writes is refused. A tool call
+ * under way may still have its effect; nobody waits for its result.
+ */
+export async function cancelSession(ctx: Context, input: Input<'cancelSession'>): Promise<Result<'cancelSession'>> {
+  return inTransaction(ctx, async (tx) => {
+    const row = await lockSession(tx, ctx.organizationId, uuidOf('ses', input.sessionId));
+    if (row.status === 'cancelled') return { session: viewSession(row) };
+    requireOpen(row);
+    return { session: viewSession(await cancelNow(tx, ctx, row)) };
+  });
+}
+
+/** The same for whoever has locked the row; `expired`: approvals that came too late, which are why. */
+export async function cancelNow(
+  tx: Tx,
+  ctx: SessionWriter,
+  row: SessionRow,
+  expired: readonly NewChunk[] = [],
+): Promise<SessionRow> {
+  const now = ctx.clock.now();
+  const resolved = await cancelApprovals(tx, ctx, row, now);
+  const [children] = await Promise.all([
+    tx.query<{ sessionId: string }>(cancelChildren(row, now)),
+    tx.query(sql`
+      update operations set status = 'cancelled', finished_at = ${now}
+      where organization_id = ${row.organizationId} and session_id = ${row.sessionId} and finished_at is null`),
+  ]);
+  const ended = await endSession(tx, ctx, row, 'cancelled', [...expired, ...resolved]);
+  tx.afterCommit(() => {
+    ctx.wake.publish('inbox', row.sessionId);
+    tellStopped(
+      ctx.wake,
+      children.map(({ sessionId }) => sessionId),
+    );
+  });
+  return ended;
+}
+
+/** Who writes an end: a caller, or the service itself. */
+type SessionWriter = EventSource & Pick<Platform, 'clock' | 'wake' | 'live'>;
+
+async function endSession(
+  tx: Tx,
+  ctx: SessionWriter,
+  row: SessionRow,
+  status: 'completed' | 'cancelled',
+  chunksBefore: NewChunk[],
+): Promise<SessionRow> {
+  const now = ctx.clock.now();
+  const head = { ...row };
+  const ended: SessionRow = { ...row, status, waitingFor: null, endedAt: now, updatedAt: now, workerId: null };
+  const items: NewChunk[] = [...chunksBefore, { type: 'session.status', status, waitingFor: null }];
+  await writeTransition(ctx, tx, head, {
+    runs: [{ turn: row.turn, items }],
+    patch: [sql`status = ${status}`, sql`epoch = epoch + 1`, sql`worker_id = null`, ...endPatch(row, now)],
+    statements: [recordEvent(ctx, now, { type: `session.${status}`, ...sessionEvent(row) })],
+    now,
+  });
+  if (row.parentSessionId) tx.afterCommit(() => ctx.wake.publish('child', row.sessionId));
+  return { ...ended, nextSeq: row.nextSeq + items.length };
+}

@@ -1,0 +1,109 @@
+// A new Session's rows: the same whether an API call, a schedule or an `agent` tool opens it.
+import type { Budget, MessagePart, Session } from '@signalbox/contract';
+import sql, { type Sql } from 'sql-template-tag';
+import { insertSegment } from '../journal/append.ts';
+import { beginning } from '../journal/cursor.ts';
+import { encodeItems, type Segment } from '../journal/segment.ts';
+import { newUuid } from '../lib/ids.ts';
+import type { Platform } from '../platform.ts';
+import type { SessionRow } from './session.ts';
+import { beginTurn } from './turns.ts';
+
+export interface Opening {
+  organizationId: string;
+  /** Given where it has to be known before. */
+  sessionId?: string;
+  agentId: string;
+  pinnedVersion: number | null;
+  version: number;
+  environment: string;
+  /** Its first turn begins at once. */
+  content: MessagePart[] | null;
+  closeOnIdle: boolean;
+  budget: Budget | null;
+  metadata: Session['metadata'];
+  /** The call that opens it. */
+  parent?: { sessionId: string; operationId: string; rootSessionId: string; depth: number };
+}
+
+export interface Opened {
+  row: SessionRow;
+  /** For one transaction. */
+  statements: Sql[];
+  /** After its commit. */
+  announce(platform: Pick<Platform, 'live' | 'wake'>): void;
+}
+
+export function openingOf(opening: Opening, now: Date): Opened {
+  const { organizationId, agentId, version, environment, content, parent } = opening;
+  const owner = { organizationId, sessionId: opening.sessionId ?? newUuid() };
+  const begun = content ? beginTurn(owner, 1, { messageId: newUuid(), content }, version, now) : undefined;
+  const segment: Segment | undefined = begun && {
+    turn: 1,
+    seqFrom: 1,
+    seqTo: begun.run.items.length,
+    body: encodeItems(begun.run.items),
+    createdAt: now,
+  };
+  const row: SessionRow = {
+    ...owner,
+    agentId,
+    pinnedVersion: opening.pinnedVersion,
+    agentVersion: begun ? version : null,
+    environment,
+    status: begun ? 'running' : 'idle',
+    waitingFor: null,
+    stopReason: null,
+    turn: begun ? 1 : 0,
+    nextSeq: segment ? segment.seqTo + 1 : 1,
+    epoch: 0,
+    workerId: null,
+    queue: null,
+    stop: null,
+    turnDeadline: null,
+    turnLeftMs: null,
+    grantedTools: [],
+    parentSessionId: parent?.sessionId ?? null,
+    parentOperationId: parent?.operationId ?? null,
+    rootSessionId: parent?.rootSessionId ?? null,
+    depth: parent ? parent.depth + 1 : 0,
+    inbox: 0,
+    closing: false,
+    closeOnIdle: opening.closeOnIdle,
+    budget: opening.budget,
+    error: null,
+    metadata: opening.metadata,
+    inputTokens: 0,
+    outputTokens: 0,
+    cachedTokens: 0,
+    steps: 0,
+    toolCalls: 0,
+    costUsd: null,
+    modelCalls: 0,
+    createdAt: now,
+    updatedAt: now,
+    endedAt: null,
+  };
+  return {
+    row,
+    statements: [
+      sql`
+        insert into sessions (organization_id, session_id, agent_id, pinned_version, agent_version, environment, status,
+          turn, next_seq, runnable_at, parent_session_id, parent_operation_id, root_session_id, depth, close_on_idle,
+          budget, metadata, delivery_due, created_at, updated_at)
+        values (${organizationId}, ${row.sessionId}, ${agentId}, ${row.pinnedVersion}, ${row.agentVersion},
+          ${environment}, ${row.status}, ${row.turn}, ${row.nextSeq}, ${begun ? now : null}, ${row.parentSessionId},
+          ${row.parentOperationId}, ${row.rootSessionId}, ${row.depth}, ${row.closeOnIdle},
+          ${row.budget && JSON.stringify(row.budget)}, ${JSON.stringify(row.metadata)}, ${segment !== undefined}, ${now},
+          ${now})`,
+      ...(begun?.statements ?? []),
+      ...(segment ? [insertSegment(owner, segment)] : []),
+    ],
+    announce({ live, wake }) {
+      if (!segment) return;
+      live.committed(row.sessionId, beginning, [segment]);
+      wake.publish('journal', row.sessionId);
+      wake.publish('runnable', row.sessionId);
+    },
+  };
+}
