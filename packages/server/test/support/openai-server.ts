@@ -8,9 +8,11 @@
  *
  * A reply is a function of the request and the stream; `answer`, `refuse` and `raw` make the common ones.
  */
-import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
+import * as provider from './provider-server.ts';
+import { begin, pieces, textOfInput, write } from './provider-server.ts';
+
+export { raw, refuse } from './provider-server.ts';
 
 /** The request's body, as far as tests look at it. */
 export interface ChatRequest {
@@ -27,58 +29,12 @@ export interface ChatRequest {
   [setting: string]: unknown;
 }
 
-export interface RecordedRequest {
-  path: string;
-  headers: IncomingHttpHeaders;
-  body: ChatRequest;
-  /** Resolves when the connection's answer is over, whoever ended it; true where it was complete. */
-  closed: Promise<boolean>;
-}
+export type Reply = provider.Reply<ChatRequest>;
+export type OpenAiServer = provider.ProviderServer<ChatRequest>;
 
-export type Reply = (response: ServerResponse, request: RecordedRequest) => void | Promise<void>;
-
-export interface OpenAiServer {
-  /** For `baseUrl`: up to and with `/v1`. */
-  readonly url: string;
-  /** `127.0.0.1:port`, for a secret's `allowedHosts`. */
-  readonly host: string;
-  readonly requests: RecordedRequest[];
-  /** The replies to the next requests, one each. Without one a request is given `fallback`'s. */
-  next(...replies: Reply[]): void;
-  close(): Promise<void>;
-}
-
-export async function startOpenAiServer(fallback: Reply = refuse(500)): Promise<OpenAiServer> {
-  const requests: RecordedRequest[] = [];
-  const replies: Reply[] = [];
-  const server = createServer(async (incoming, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of incoming) chunks.push(chunk);
-    const request: RecordedRequest = {
-      path: incoming.url ?? '',
-      headers: incoming.headers,
-      body: JSON.parse(Buffer.concat(chunks).toString() || '{}'),
-      closed: new Promise((resolve) => response.once('close', () => resolve(response.writableFinished))),
-    };
-    requests.push(request);
-    await (replies.shift() ?? fallback)(response, request);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return {
-    url: `http://${host}/v1`,
-    host,
-    requests,
-    next: (...more) => {
-      replies.push(...more);
-    },
-    async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
+/** `url` is up to and with `/v1`. */
+export function startOpenAiServer(fallback?: Reply): Promise<OpenAiServer> {
+  return provider.startProviderServer('/v1', fallback);
 }
 
 export interface Answer {
@@ -136,57 +92,50 @@ export function answer(given: Answer): Reply {
   };
 }
 
-/** An answer with a status of its own and, unless said otherwise, an error in OpenAI's form. */
-export function refuse(
-  status: number,
-  { headers = {}, body }: { headers?: Record<string, string>; body?: unknown } = {},
-): Reply {
-  return (response) => {
-    response.writeHead(status, { 'content-type': 'application/json', ...headers });
-    const error = { error: { message: `Refused with ${status}`, type: 'test_error', param: null, code: null } };
-    response.end(typeof body === 'string' ? body : JSON.stringify(body ?? error));
-  };
-}
-
-/** An event stream of exactly these texts; it ends after them, unless `hang`. */
-export function raw(texts: (string | Buffer)[], { hang = false }: { hang?: boolean } = {}): Reply {
-  return async (response) => {
-    begin(response);
-    for (const text of texts) await write(response, text);
-    if (!hang) response.end();
-  };
-}
-
-function begin(response: ServerResponse): void {
-  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' });
-  response.flushHeaders();
-}
-
 function send(response: ServerResponse, event: unknown): Promise<void> {
   return write(response, `data: ${JSON.stringify(event)}\n\n`);
 }
 
-/** Resolves when it is on its way, or when nobody is there any more. */
-function write(response: ServerResponse, text: string | Buffer): Promise<void> {
-  if (response.destroyed) return Promise.resolve();
-  return new Promise((resolve) => response.write(text, () => resolve()));
-}
-
 /** Arguments three characters at a time, one piece of each call in turn. */
 function callDeltas(calls: NonNullable<Answer['toolCalls']>): object[] {
-  const texts = calls.map((call) =>
-    typeof call.arguments === 'string' ? call.arguments : JSON.stringify(call.arguments),
-  );
   const deltas: object[] = calls.map(({ name }, index) => ({
     index,
     id: `call_${index}`,
     type: 'function',
     function: { name, arguments: '' },
   }));
-  for (let at = 0; texts.some((text) => at < text.length); at += 3) {
-    for (const [index, text] of texts.entries()) {
-      if (at < text.length) deltas.push({ index, function: { arguments: text.slice(at, at + 3) } });
+  const inPieces = calls.map((call) => pieces(textOfInput(call.arguments)));
+  for (let at = 0; inPieces.some((parts) => at < parts.length); at += 1) {
+    for (const [index, parts] of inPieces.entries()) {
+      if (at < parts.length) deltas.push({ index, function: { arguments: parts[at] } });
     }
   }
   return deltas;
 }
+
+/** The same in the form that all formats share. Seals are unknown to it. */
+export const chatCompletions: provider.Wire = {
+  basePath: '/v1',
+  answer({ parts = [], stop, usage, end = 'done' }) {
+    const calls = parts.flatMap((part) => ('call' in part ? [{ name: part.call, arguments: part.input }] : []));
+    const isError = end === 'overloaded' || end === 'rateLimited';
+    const reply = answer({
+      reasoning: parts.flatMap((part) => ('reasoning' in part ? part.reasoning : [])),
+      text: parts.flatMap((part) => ('text' in part ? part.text : [])),
+      toolCalls: calls,
+      ...(stop && { finishReason: stop === 'length' ? 'length' : 'content_filter' }),
+      ...(usage && { usage: { prompt: usage.input, completion: usage.output, cached: usage.cached } }),
+      end: isError ? 'hang' : end,
+    });
+    return async (response, request) => {
+      await reply(response, request as unknown as provider.RecordedRequest<ChatRequest>);
+      if (!isError) return;
+      const code = end === 'overloaded' ? 'server_error' : 'rate_limit_exceeded';
+      await send(response, { error: { message: 'Try again', type: code, param: null, code } });
+      response.end();
+    };
+  },
+  error: (status, message) => ({
+    error: { message, type: status === 429 ? 'rate_limit_error' : 'invalid_request_error', param: null, code: null },
+  }),
+};

@@ -1,0 +1,634 @@
+// What the turn machine may rely on, for every provider, over the wire: each is asked against a local server that speaks its
+// real format. A provider is one row of `adapters`; what a case expects of all of them is written once.
+import type { Model } from '@signalbox/contract';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { anthropicMessages } from '../../../test/support/anthropic-wire.ts';
+import { generateContent } from '../../../test/support/google-wire.ts';
+import { createManualClock, type ManualClock } from '../../../test/support/manual-clock.ts';
+import { chatCompletions } from '../../../test/support/openai-server.ts';
+import { createTestPlatform, type TestPlatform } from '../../../test/support/platform.ts';
+import {
+  byteByByte,
+  type ModelAnswer,
+  type ProviderServer,
+  type Reply,
+  raw,
+  refuse,
+  startProviderServer,
+  type Wire,
+} from '../../../test/support/provider-server.ts';
+import { responses } from '../../../test/support/responses-wire.ts';
+import { setSecret } from '../../environments/secrets.ts';
+import { type ModelCall, type ModelEntry, type ModelEvent, ModelFailure } from './model.ts';
+import { createModels } from './models.ts';
+
+interface Adapter {
+  provider: Model['provider'];
+  model: string;
+  wire: Wire;
+  path: string;
+  /** Of a request: the header that carries KEY, and its value. */
+  key: [string, string];
+  /** Of a request: what is said with each, where a tool, settings and limits are given. */
+  settings: object;
+  /** How the answer's schema is asked for. */
+  schema: object;
+  /** Of the second request of a turn with tools: the whole transcript, and only it. */
+  transcript: object;
+  /** The same, where the provider is not given back what it wanted to see again. */
+  plainTranscript: object;
+}
+
+const KEY = 'sk-test-4711';
+const PROMPT = 'a prompt that nobody else may read';
+const INSTRUCTIONS = 'Be brief.';
+
+/** The answer to the first step of a turn: reasoning, text, two calls at once, each under the provider's seal. */
+const FIRST_STEP: ModelAnswer = {
+  parts: [
+    { reasoning: ['hm', 'm'], seal: 'seal-of-reasoning' },
+    { text: ['One ', 'moment'], seal: 'seal-of-text' },
+    { call: 'look', input: { order: 'A-1', note: 'ü"😀' }, seal: 'seal-of-call' },
+    { call: 'notify', input: { who: ['a', 'b'] } },
+  ],
+};
+const CALLS = [
+  ['look', { order: 'A-1', note: 'ü"😀' }],
+  ['notify', { who: ['a', 'b'] }],
+];
+const LOOK_ID = 'call_00000000000000000000000001';
+const NOTIFY_ID = 'call_00000000000000000000000002';
+const SCHEMA = { type: 'object', properties: { total: { type: 'number' } }, required: ['total'] };
+const TOOL = { name: 'look', description: 'Looks', inputSchema: { properties: { q: { type: 'string' } } } };
+const TOOL_SCHEMA = { type: 'object', properties: { q: { type: 'string' } } };
+
+const chatCall = (id: string, name: string, input: unknown) => ({
+  id,
+  type: 'function',
+  function: { name, arguments: JSON.stringify(input) },
+});
+const responsesCall = (call_id: string, name: string, input: unknown) => ({
+  type: 'function_call',
+  call_id,
+  name,
+  arguments: JSON.stringify(input),
+});
+const responsesRest = [
+  responsesCall(LOOK_ID, 'look', CALLS[0]![1]),
+  responsesCall(NOTIFY_ID, 'notify', CALLS[1]![1]),
+  { type: 'function_call_output', call_id: LOOK_ID, output: '{"found":true}' },
+  { type: 'function_call_output', call_id: NOTIFY_ID, output: '{"error":"Error: Denied: too loud"}' },
+];
+const responsesBegin = [
+  { role: 'developer', content: INSTRUCTIONS },
+  { role: 'user', content: [{ type: 'input_text', text: PROMPT }] },
+];
+const anthropicUse = (id: string, name: string, input: unknown) => ({ type: 'tool_use', id, name, input });
+const anthropicTranscript = (thinking: object[]) => ({
+  system: [{ type: 'text', text: INSTRUCTIONS }],
+  messages: [
+    { role: 'user', content: [{ type: 'text', text: PROMPT }] },
+    {
+      role: 'assistant',
+      content: [
+        ...thinking,
+        { type: 'text', text: 'One moment' },
+        anthropicUse(LOOK_ID, 'look', CALLS[0]![1]),
+        anthropicUse(NOTIFY_ID, 'notify', CALLS[1]![1]),
+      ],
+    },
+    {
+      role: 'user',
+      content: [
+        { type: 'tool_result', tool_use_id: LOOK_ID, content: '{"found":true}' },
+        { type: 'tool_result', tool_use_id: NOTIFY_ID, content: 'Error: Denied: too loud', is_error: true },
+      ],
+    },
+  ],
+});
+const chatTranscript = (reasoning: object) => ({
+  messages: [
+    { role: 'system', content: INSTRUCTIONS },
+    { role: 'user', content: PROMPT },
+    {
+      role: 'assistant',
+      content: 'One moment',
+      ...reasoning,
+      tool_calls: [chatCall(LOOK_ID, 'look', CALLS[0]![1]), chatCall(NOTIFY_ID, 'notify', CALLS[1]![1])],
+    },
+    { role: 'tool', tool_call_id: LOOK_ID, content: '{"found":true}' },
+    { role: 'tool', tool_call_id: NOTIFY_ID, content: 'Error: Denied: too loud' },
+  ],
+});
+const googleTranscript = (parts: object[], callSeal: string) => ({
+  systemInstruction: { parts: [{ text: INSTRUCTIONS }] },
+  contents: [
+    { role: 'user', parts: [{ text: PROMPT }] },
+    {
+      role: 'model',
+      parts: [
+        ...parts,
+        { functionCall: { id: LOOK_ID, name: 'look', args: CALLS[0]![1] }, thoughtSignature: callSeal },
+        // Google signs the first of several calls; the SDK stands in for a first one without.
+        {
+          functionCall: { id: NOTIFY_ID, name: 'notify', args: CALLS[1]![1] },
+          ...(callSeal !== 'seal-of-call' && { thoughtSignature: callSeal }),
+        },
+      ],
+    },
+    {
+      role: 'user',
+      parts: [
+        { functionResponse: { id: LOOK_ID, name: 'look', response: { name: 'look', content: { found: true } } } },
+        {
+          functionResponse: {
+            id: NOTIFY_ID,
+            name: 'notify',
+            response: { name: 'notify', error: 'Error: Denied: too loud' },
+          },
+        },
+      ],
+    },
+  ],
+});
+
+const adapters: Adapter[] = [
+  {
+    provider: 'openai-compatible',
+    model: 'small',
+    wire: chatCompletions,
+    path: '/v1/chat/completions',
+    key: ['authorization', `Bearer ${KEY}`],
+    settings: {
+      model: 'small',
+      tools: [{ type: 'function', function: { name: 'look', description: 'Looks', parameters: TOOL_SCHEMA } }],
+      temperature: 0.5,
+      top_p: 0.9,
+      seed: 7,
+      stop: ['END'],
+      max_tokens: 99,
+    },
+    schema: { messages: [{ role: 'system', content: expect.stringContaining(JSON.stringify(SCHEMA)) }, {}] },
+    transcript: chatTranscript({ reasoning_content: 'hmm' }),
+    plainTranscript: chatTranscript({}),
+  },
+  {
+    provider: 'openai',
+    model: 'gpt-5',
+    wire: responses,
+    path: '/v1/responses',
+    key: ['authorization', `Bearer ${KEY}`],
+    settings: {
+      model: 'gpt-5',
+      store: false,
+      include: ['reasoning.encrypted_content'],
+      tools: [{ type: 'function', name: 'look', description: 'Looks', parameters: TOOL_SCHEMA, strict: false }],
+      max_output_tokens: 99,
+    },
+    schema: { text: { format: { type: 'json_schema', strict: false, name: 'response', schema: SCHEMA } } },
+    transcript: {
+      input: [
+        ...responsesBegin,
+        {
+          type: 'reasoning',
+          id: 'rs_0',
+          encrypted_content: 'seal-of-reasoning',
+          summary: [{ type: 'summary_text', text: 'hmm' }],
+        },
+        { role: 'assistant', content: 'One moment', phase: 'commentary' },
+        ...responsesRest,
+      ],
+    },
+    plainTranscript: { input: [...responsesBegin, { role: 'assistant', content: 'One moment' }, ...responsesRest] },
+  },
+  {
+    provider: 'anthropic',
+    model: 'claude-sonnet-4-5',
+    wire: anthropicMessages,
+    path: '/v1/messages',
+    key: ['x-api-key', KEY],
+    settings: {
+      model: 'claude-sonnet-4-5',
+      tools: [{ name: 'look', description: 'Looks', input_schema: TOOL_SCHEMA }],
+      temperature: 0.5,
+      stop_sequences: ['END'],
+      max_tokens: 99,
+    },
+    schema: {
+      output_config: { format: { type: 'json_schema', schema: expect.objectContaining({ required: ['total'] }) } },
+    },
+    transcript: anthropicTranscript([{ type: 'thinking', thinking: 'hmm', signature: 'seal-of-reasoning' }]),
+    plainTranscript: anthropicTranscript([]),
+  },
+  {
+    provider: 'google',
+    model: 'gemini-3-pro-preview',
+    wire: generateContent,
+    path: '/v1beta/models/gemini-3-pro-preview:streamGenerateContent?alt=sse',
+    key: ['x-goog-api-key', KEY],
+    settings: {
+      generationConfig: { temperature: 0.5, topP: 0.9, seed: 7, stopSequences: ['END'], maxOutputTokens: 99 },
+      tools: [{ functionDeclarations: [expect.objectContaining({ name: 'look', description: 'Looks' })] }],
+    },
+    schema: {
+      generationConfig: {
+        responseMimeType: 'application/json',
+        responseJsonSchema: expect.objectContaining({ required: ['total'] }),
+      },
+    },
+    transcript: googleTranscript(
+      [
+        { text: 'hmm', thought: true, thoughtSignature: 'seal-of-reasoning' },
+        { text: 'One moment', thoughtSignature: 'seal-of-text' },
+      ],
+      'seal-of-call',
+    ),
+    plainTranscript: googleTranscript([{ text: 'One moment' }], 'skip_thought_signature_validator'),
+  },
+];
+
+let base: TestPlatform;
+let server: ProviderServer;
+let clock: ManualClock;
+
+beforeAll(async () => {
+  base = await createTestPlatform();
+});
+afterAll(() => base.close());
+
+describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...expected }) => {
+  beforeEach(async () => {
+    clock = createManualClock();
+    server = await startProviderServer(wire.basePath);
+  });
+  afterEach(() => server.close());
+
+  const ask = (call: ModelCall, signal: AbortSignal = new AbortController().signal) =>
+    createModels({ ...base.platform, clock })(call, signal);
+
+  function callOf(more: Partial<ModelCall> = {}, config: Partial<Model> = {}): ModelCall {
+    return {
+      organizationId: base.organizationId,
+      environment: 'production',
+      config: { provider, model, baseUrl: server.url, ...config },
+      instructions: INSTRUCTIONS,
+      tools: [],
+      limits: { maxOutputTokens: null },
+      outputSchema: null,
+      transcript: [user(PROMPT)],
+      callsBefore: 0,
+      ...more,
+    };
+  }
+
+  /** Everything that a call gave, and how it ended. */
+  async function outcomeOf(call: ModelCall) {
+    const events: ModelEvent[] = [];
+    let failure: ModelFailure | undefined;
+    try {
+      for await (const event of ask(call)) events.push(event);
+    } catch (error) {
+      expect(error).toBeInstanceOf(ModelFailure);
+      failure = error as ModelFailure;
+    }
+    const finish = events.find((event) => event.type === 'finish');
+    return {
+      deltas: events.flatMap((event) => (event.type === 'text' ? [event.delta] : [])),
+      calls: events.flatMap((event) => (event.type === 'toolCall' ? [[event.name, event.input]] : [])),
+      reason: finish?.reason,
+      usage: finish?.usage,
+      providerData: finish?.providerData,
+      failure,
+    };
+  }
+
+  async function outcomeAfter(reply: Reply, call = callOf()) {
+    server.next(reply);
+    return await outcomeOf(call);
+  }
+
+  const setKey = (value = KEY) =>
+    setSecret(base.ctx, { env: 'production', name: 'MODEL_KEY', value, allowedHosts: [server.host] });
+
+  describe('an answer', () => {
+    test('is given delta by delta, with its usage; cached tokens are counted apart and in the input', async () => {
+      const outcome = await outcomeAfter(
+        wire.answer({ parts: [{ text: ['Hel', 'lo ', '😀'] }], usage: { input: 12, cached: 8, output: 3 } }),
+      );
+      expect(outcome).toMatchObject({
+        deltas: ['Hel', 'lo ', '😀'],
+        calls: [],
+        reason: 'endTurn',
+        usage: { inputTokens: 12, outputTokens: 3, cachedTokens: 8 },
+      });
+    });
+
+    test('comes before the server is done', async () => {
+      server.next(wire.answer({ parts: [{ text: ['first'] }], end: 'hang' }));
+      const events = ask(callOf());
+      expect((await events.next()).value).toEqual({ type: 'text', delta: 'first' });
+      await events.return(undefined);
+      expect(await server.requests[0]!.closed).toBe(false);
+    });
+
+    test('does not hold the model’s reasoning', async () => {
+      const parts = [{ reasoning: ['hm', 'm'] }, { text: ['Yes'] }];
+      expect((await outcomeAfter(wire.answer({ parts }))).deltas).toEqual(['Yes']);
+    });
+
+    test('may be nothing but reasoning', async () => {
+      expect(await outcomeAfter(wire.answer({ parts: [{ reasoning: ['hm'] }] }))).toMatchObject({
+        deltas: [],
+        reason: 'endTurn',
+      });
+    });
+
+    test('whose bytes come one by one is the same', async () => {
+      const { deltas, calls } = await outcomeAfter(byteByByte(wire.answer(FIRST_STEP)));
+      expect([deltas.join(''), calls]).toEqual(['One moment', CALLS]);
+      const parts = [{ text: ['ü', '😀', '漢'] }];
+      expect((await outcomeAfter(byteByByte(wire.answer({ parts })))).deltas.join('')).toBe('ü😀漢');
+    });
+
+    test('that reached its limit says so', async () => {
+      const reply = wire.answer({ parts: [{ text: ['Half a'] }], stop: 'length' });
+      expect(await outcomeAfter(reply)).toMatchObject({ deltas: ['Half a'], reason: 'length' });
+    });
+
+    test('that is a refusal is one, and asks for no calls', async () => {
+      const refusal = await outcomeAfter(wire.answer({ parts: [{ text: ['No.'] }], stop: 'refusal' }));
+      expect(refusal).toMatchObject({ calls: [], reason: 'refusal', failure: undefined });
+    });
+  });
+
+  describe('tool calls', () => {
+    test('in pieces, several at once, are given whole, in order, after the text', async () => {
+      const outcome = await outcomeAfter(wire.answer(FIRST_STEP));
+      expect(outcome).toMatchObject({ deltas: ['One ', 'moment'], reason: 'toolCalls' });
+      expect(outcome.calls).toEqual(CALLS);
+    });
+
+    test('without arguments have an empty object', async () => {
+      expect((await outcomeAfter(wire.answer({ parts: [{ call: 'look', input: {} }] }))).calls).toEqual([['look', {}]]);
+    });
+
+    test.each(['cut', 'reset', 'overloaded'] as const)('are not given where the stream ends %s', async (end) => {
+      expect(await outcomeAfter(wire.answer({ ...FIRST_STEP, end }))).toMatchObject({
+        calls: [],
+        failure: { code: 'model_unavailable', retryable: true },
+      });
+    });
+
+    test('are not given with a refusal', async () => {
+      expect((await outcomeAfter(wire.answer({ ...FIRST_STEP, stop: 'refusal' }))).calls).toHaveLength(
+        // OpenAI ends such an answer as any other: calls and what is said beside them both count.
+        provider === 'openai' ? 2 : 0,
+      );
+    });
+  });
+
+  describe('the next step', () => {
+    const results: ModelEntry = {
+      role: 'tool',
+      content: [
+        { type: 'tool_result', toolCallId: LOOK_ID, output: { found: true } },
+        { type: 'tool_result', toolCallId: NOTIFY_ID, error: 'Denied: too loud' },
+      ],
+    };
+
+    function answered(providerData: unknown): ModelEntry {
+      return {
+        role: 'assistant',
+        content: [
+          { type: 'text', text: 'One moment' },
+          { type: 'tool_call', toolCallId: LOOK_ID, tool: 'look', input: CALLS[0]![1] },
+          { type: 'tool_call', toolCallId: NOTIFY_ID, tool: 'notify', input: CALLS[1]![1] },
+        ],
+        // Stored and read again.
+        ...(providerData !== undefined && { providerData: JSON.parse(JSON.stringify(providerData)) }),
+      };
+    }
+
+    async function firstStep() {
+      const { providerData } = await outcomeAfter(wire.answer(FIRST_STEP));
+      server.requests.length = 0;
+      return answered(providerData);
+    }
+
+    /** Only the fields that hold the transcript. */
+    const transcriptOf = (body: object) => pick(body, Object.keys(expected.transcript));
+    const done = wire.answer({ parts: [{ text: ['done'] }] });
+
+    test('tells the model its calls, their results, and what it wanted to see again, each in its place', async () => {
+      const entry = await firstStep();
+      expect(await outcomeAfter(done, callOf({ transcript: [user(PROMPT), entry, results] }))).toMatchObject({
+        deltas: ['done'],
+      });
+      expect(transcriptOf(server.requests[0]!.body)).toEqual(expected.transcript);
+    });
+
+    test('does without where there is nothing of the kind', async () => {
+      await outcomeAfter(done, callOf({ transcript: [user(PROMPT), answered(undefined), results] }));
+      expect(transcriptOf(server.requests[0]!.body)).toEqual(expected.plainTranscript);
+    });
+
+    test('of another model does without', async () => {
+      const entry = await firstStep();
+      const other = callOf({ transcript: [user(PROMPT), entry, results] }, { model: `${model}-2` });
+      await outcomeAfter(done, other);
+      expect(JSON.stringify(server.requests[0]!.body)).not.toContain('seal-of-');
+    });
+
+    test('that the provider refuses is taken once more, without what may be at fault', async () => {
+      const entry = await firstStep();
+      server.next(refuse(400, { body: wire.error(400, 'This block is bound to another conversation') }), done);
+      expect(await outcomeOf(callOf({ transcript: [user(PROMPT), entry, results] }))).toMatchObject({
+        deltas: ['done'],
+        failure: undefined,
+      });
+      expect(transcriptOf(server.requests[1]!.body)).toEqual(expected.plainTranscript);
+      expect(server.requests).toHaveLength(2);
+    });
+
+    test('that the provider refuses again fails', async () => {
+      const entry = await firstStep();
+      server.next(refuse(400), refuse(400));
+      const { failure } = await outcomeOf(callOf({ transcript: [user(PROMPT), entry, results] }));
+      expect(failure).toMatchObject({ code: 'model_rejected', retryable: false, httpStatus: 400 });
+      expect(server.requests).toHaveLength(2);
+    });
+
+    test('of another turn is not told the reasoning of this one', async () => {
+      const entry = await firstStep();
+      await outcomeAfter(done, callOf({ transcript: [user(PROMPT), entry, results, user('And now?')] }));
+      expect(JSON.stringify(server.requests[0]!.body)).not.toContain('seal-of-reasoning');
+      expect(JSON.stringify(server.requests[0]!.body)).not.toContain('hmm');
+    });
+  });
+
+  describe('a request', () => {
+    test('goes to the base url with its query, with the key that is allowed there', async () => {
+      await setKey();
+      const query = path.includes('?') ? '&tenant=7' : '?tenant=7';
+      const call = callOf({}, { apiKeySecret: 'MODEL_KEY', baseUrl: `${server.url}/?tenant=7` });
+      await outcomeAfter(wire.answer({ parts: [{ text: ['ok'] }] }), call);
+      expect(server.requests[0]!.path).toBe(path + query);
+      expect(server.requests[0]!.headers[key[0]]).toBe(key[1]);
+    });
+
+    test('names tools, settings and limits', async () => {
+      const settings = { temperature: 0.5, topP: 0.9, seed: 7, stopSequences: ['END'] };
+      const call = callOf({ tools: [TOOL], limits: { maxOutputTokens: 99 } }, { settings });
+      await outcomeAfter(wire.answer({ parts: [{ text: ['ok'] }] }), call);
+      expect(server.requests[0]!.body).toMatchObject(expected.settings);
+    });
+
+    test('asks for an answer that matches a schema', async () => {
+      await outcomeAfter(wire.answer({ parts: [{ text: ['{"total":1}'] }] }), callOf({ outputSchema: SCHEMA }));
+      expect(server.requests[0]!.body).toMatchObject(expected.schema);
+    });
+
+    test('asks in words for an answer that is no object', async () => {
+      const outputSchema = { type: 'array', items: { type: 'string' } };
+      await outcomeAfter(wire.answer({ parts: [{ text: ['[]'] }] }), callOf({ outputSchema }));
+      const asked = JSON.stringify(JSON.stringify(outputSchema)).slice(1, -1);
+      expect(JSON.stringify(server.requests[0]!.body)).toContain(asked);
+      expect(server.requests[0]!.body).not.toMatchObject(expected.settings);
+    });
+  });
+
+  describe('a refusal', () => {
+    test.each([
+      [400, 'model_rejected', false],
+      [401, 'model_rejected', false],
+      [404, 'model_rejected', false],
+      [429, 'model_rate_limited', true],
+      [500, 'model_unavailable', true],
+      [503, 'model_unavailable', true],
+      [529, 'model_unavailable', true],
+    ])('with %i is %s', async (status, code, retryable) => {
+      const reply = refuse(status, { body: wire.error(status, 'What you said') });
+      const { failure } = await outcomeAfter(reply);
+      expect(failure).toMatchObject({ code, retryable, httpStatus: status, retryAfterMs: undefined });
+      expect(failure?.message).toContain(`HTTP ${status}`);
+      expect(server.requests).toHaveLength(1);
+    });
+
+    test('with 429 says how long to wait', async () => {
+      const reply = refuse(429, { headers: { 'retry-after': '2' }, body: wire.error(429, 'Slow down') });
+      expect((await outcomeAfter(reply)).failure).toMatchObject({
+        code: 'model_rate_limited',
+        retryable: true,
+        retryAfterMs: 2000,
+      });
+    });
+  });
+
+  describe('a stream', () => {
+    test.each(['cut', 'reset'] as const)('that is %s is model_unavailable, after what it has shown', async (end) => {
+      const outcome = await outcomeAfter(wire.answer({ parts: [{ text: ['one', ' two'] }], end }));
+      expect(outcome).toMatchObject({ failure: { code: 'model_unavailable', retryable: true } });
+      expect(outcome.reason).toBeUndefined();
+    });
+
+    test.each([
+      ['overloaded', 'model_unavailable'],
+      ['rateLimited', 'model_rate_limited'],
+    ] as const)('with the event that it is %s is %s', async (end, code) => {
+      const first = await outcomeAfter(wire.answer({ end }));
+      expect(first).toMatchObject({ deltas: [], failure: { code, retryable: true } });
+      const later = await outcomeAfter(wire.answer({ parts: [{ text: ['one'] }], end }));
+      expect(later).toMatchObject({ deltas: ['one'], failure: { code, retryable: true } });
+    });
+
+    test.each([
+      ['is empty', raw([]), 'model_unavailable'],
+      ['is garbage', raw(['data: {nope\n\n']), 'model_protocol'],
+      ['is another format’s', raw(['data: {"type":17,"choices":"many","candidates":3}\n\n']), 'model_protocol'],
+      ['is a page', refuse(200, { headers: { 'content-type': 'text/html' }, body: '<p>Log in</p>' }), 'model_protocol'],
+    ])('that %s is a failure', async (_title, reply, code) => {
+      expect((await outcomeAfter(reply)).failure).toMatchObject({ code });
+    });
+
+    test('that is silent for 60 seconds is model_timeout', async () => {
+      server.next(wire.answer({ parts: [{ text: ['one'] }], end: 'hang' }));
+      const events = ask(callOf());
+      await events.next();
+      const next = events.next();
+      clock.advance(60_000);
+      await expect(next).rejects.toMatchObject({ code: 'model_timeout', retryable: true });
+      expect(await server.requests[0]!.closed).toBe(false);
+    });
+
+    test('that never begins is model_timeout', async () => {
+      const arrived = Promise.withResolvers<void>();
+      server.next(() => arrived.resolve());
+      const outcome = outcomeOf(callOf());
+      await arrived.promise;
+      clock.advance(60_000);
+      expect((await outcome).failure).toMatchObject({ code: 'model_timeout', retryable: true });
+      expect(await server.requests[0]!.closed).toBe(false);
+    });
+  });
+
+  describe('an abort', () => {
+    const reason = new Error('interrupted');
+
+    test('before the answer throws its reason and closes the connection', async () => {
+      const arrived = Promise.withResolvers<void>();
+      const abort = new AbortController();
+      server.next(() => arrived.resolve());
+      const next = ask(callOf(), abort.signal).next();
+      await arrived.promise;
+      abort.abort(reason);
+      await expect(next).rejects.toBe(reason);
+      expect(await server.requests[0]!.closed).toBe(false);
+    });
+
+    test('in the middle of the answer throws its reason and closes the connection', async () => {
+      const abort = new AbortController();
+      server.next(wire.answer({ parts: [{ text: ['one'] }], end: 'hang' }));
+      const events = ask(callOf(), abort.signal);
+      await events.next();
+      const next = events.next();
+      abort.abort(reason);
+      await expect(next).rejects.toBe(reason);
+      expect(await server.requests[0]!.closed).toBe(false);
+      expect(clock.sleepers).toBe(0);
+    });
+  });
+
+  describe('no failure holds the prompt or the key', () => {
+    const secret = 'sk-4711.secret_key';
+    const quote =
+      (reply: (sent: string) => Reply): Reply =>
+      (response, request) =>
+        reply(`${request.headers[key[0]]} ${JSON.stringify(request.body)}`)(response, request);
+
+    test.each<[string, Reply]>([
+      ['a refusal that quotes both', quote((sent) => refuse(400, { body: wire.error(400, sent) }))],
+      ['one that gives the key as its code', refuse(401, { body: { error: { code: secret, type: secret } } })],
+      ['garbage that quotes both', quote((sent) => raw([`data: {${sent}\n\n`]))],
+      [
+        'an event that quotes both',
+        quote((sent) => raw([`data: ${JSON.stringify({ type: 'error', error: { message: sent, type: sent } })}\n\n`])),
+      ],
+      ['a stream that is cut', wire.answer({ parts: [{ text: [PROMPT] }], end: 'cut' })],
+    ])('of %s', async (_title, reply) => {
+      await setKey(secret);
+      const { failure } = await outcomeAfter(reply, callOf({}, { apiKeySecret: 'MODEL_KEY' }));
+      expect(failure).toBeDefined();
+      expect(failure?.cause).toBeUndefined();
+      const everything = `${failure?.message} ${failure?.stack} ${JSON.stringify(failure)}`;
+      for (const word of [secret, secret.slice(3), PROMPT]) expect(everything).not.toContain(word);
+    });
+  });
+});
+
+function user(text: string): ModelEntry {
+  return { role: 'user', content: [{ type: 'text', text }] };
+}
+
+function pick(object: object, keys: readonly string[]): object {
+  return Object.fromEntries(Object.entries(object).filter(([name]) => keys.includes(name)));
+}

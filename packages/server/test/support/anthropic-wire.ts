@@ -1,0 +1,84 @@
+/** Anthropic's Messages, streaming: a message of content blocks, each with a start, deltas and a stop. */
+import { type AnswerPart, pieces, stream, textOfInput, type Wire } from './provider-server.ts';
+
+export const anthropicMessages: Wire = {
+  basePath: '/v1',
+  answer({ parts = [], stop, usage = { input: 10, cached: 0, output: 5 }, end = 'done' }) {
+    return (response, { body }) => {
+      const input = {
+        input_tokens: usage.input - usage.cached,
+        cache_creation_input_tokens: 0,
+        cache_read_input_tokens: usage.cached,
+      };
+      const message = {
+        id: 'msg_1',
+        type: 'message',
+        role: 'assistant',
+        model: body.model,
+        content: [],
+        stop_reason: null,
+        stop_sequence: null,
+        usage: { ...input, output_tokens: 1 },
+      };
+      const stop_reason =
+        stop === 'length'
+          ? 'max_tokens'
+          : stop === 'refusal'
+            ? 'refusal'
+            : parts.some((part) => 'call' in part)
+              ? 'tool_use'
+              : 'end_turn';
+      return stream(response, end, {
+        before: [
+          event('message_start', { message }),
+          event('ping', {}),
+          ...parts.flatMap((part, index) => blockEvents(part, index)),
+        ],
+        last: [
+          event('message_delta', {
+            delta: { stop_reason, stop_sequence: null },
+            usage: { ...input, output_tokens: usage.output },
+          }),
+          event('message_stop', {}),
+        ],
+        error: (kind) =>
+          event('error', {
+            error: { type: kind === 'overloaded' ? 'overloaded_error' : 'rate_limit_error', message: 'Try again' },
+          }),
+      });
+    };
+  },
+  error: (status, message) => ({
+    type: 'error',
+    error: { type: status === 429 ? 'rate_limit_error' : 'invalid_request_error', message },
+    request_id: 'req_1',
+  }),
+};
+
+function event(type: string, more: object): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`;
+}
+
+function blockEvents(part: AnswerPart, index: number): string[] {
+  const block = (content_block: object, deltas: object[]) => [
+    event('content_block_start', { index, content_block }),
+    ...deltas.map((delta) => event('content_block_delta', { index, delta })),
+    event('content_block_stop', { index }),
+  ];
+  if ('reasoning' in part) {
+    return block({ type: 'thinking', thinking: '', signature: '' }, [
+      ...part.reasoning.map((thinking) => ({ type: 'thinking_delta', thinking })),
+      { type: 'signature_delta', signature: part.seal ?? 'signed' },
+    ]);
+  }
+  if ('call' in part) {
+    return block({ type: 'tool_use', id: `toolu_${index}`, name: part.call, input: {} }, [
+      { type: 'input_json_delta', partial_json: '' },
+      ...pieces(textOfInput(part.input)).map((partial_json) => ({ type: 'input_json_delta', partial_json })),
+    ]);
+  }
+  return block(
+    { type: 'text', text: '' },
+    part.text.map((text) => ({ type: 'text_delta', text })),
+  );
+}

@@ -1,0 +1,56 @@
+/** Google's streamGenerateContent as server-sent events: whole responses, each with a few more parts; lines end with CR LF. */
+import { type AnswerPart, stream, textOfInput, type Wire } from './provider-server.ts';
+
+export const generateContent: Wire = {
+  basePath: '/v1beta',
+  answer({ parts = [], stop, usage = { input: 10, cached: 0, output: 5 }, end = 'done' }) {
+    return (response) => {
+      const chunk = (more: { parts?: object[]; finishReason?: string }) => ({
+        candidates: [
+          {
+            ...(more.parts && { content: { parts: more.parts, role: 'model' } }),
+            ...(more.finishReason && { finishReason: more.finishReason }),
+            index: 0,
+          },
+        ],
+        usageMetadata: {
+          promptTokenCount: usage.input,
+          candidatesTokenCount: usage.output - 1,
+          totalTokenCount: usage.input + usage.output,
+          ...(usage.cached > 0 && { cachedContentTokenCount: usage.cached }),
+          thoughtsTokenCount: 1,
+        },
+        modelVersion: 'gemini-test',
+        responseId: 'r1',
+      });
+      const finishReason = stop === 'length' ? 'MAX_TOKENS' : stop === 'refusal' ? 'SAFETY' : 'STOP';
+      return stream(response, end, {
+        before: parts.flatMap(partsOf).map((part) => event(chunk({ parts: [part] }))),
+        last: [event(chunk({ parts: [{ text: '' }], finishReason }))],
+        error: (kind) =>
+          event({
+            error:
+              kind === 'overloaded'
+                ? { code: 503, message: 'The model is overloaded.', status: 'UNAVAILABLE' }
+                : { code: 429, message: 'Quota exceeded.', status: 'RESOURCE_EXHAUSTED' },
+          }),
+      });
+    };
+  },
+  error: (status, message) => ({
+    error: { code: status, message, status: status === 429 ? 'RESOURCE_EXHAUSTED' : 'INVALID_ARGUMENT' },
+  }),
+};
+
+function event(data: object): string {
+  return `data: ${JSON.stringify(data)}\r\n\r\n`;
+}
+
+/** A call comes whole: only Vertex sends arguments in pieces. */
+function partsOf(part: AnswerPart): object[] {
+  const seal = part.seal === undefined ? {} : { thoughtSignature: part.seal };
+  if ('call' in part)
+    return [{ functionCall: { name: part.call, args: JSON.parse(textOfInput(part.input)) }, ...seal }];
+  const [texts, more] = 'reasoning' in part ? [part.reasoning, { thought: true }] : [part.text, {}];
+  return texts.map((text, at) => ({ text, ...more, ...(at === texts.length - 1 && seal) }));
+}

@@ -1,0 +1,114 @@
+/** OpenAI's Responses interface, streaming: named events, numbered, one output item after the other. */
+import { pieces, stream, textOfInput, type Wire } from './provider-server.ts';
+
+export const responses: Wire = {
+  basePath: '/v1',
+  answer({ parts = [], stop, usage = { input: 10, cached: 0, output: 5 }, end = 'done' }) {
+    return (response, { body }) => {
+      let sequence = 0;
+      const event = (type: string, more: object) => {
+        sequence += 1;
+        return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: sequence - 1, ...more })}\n\n`;
+      };
+      const whole = (status: string, more: object = {}) => ({
+        response: { id: 'resp_1', object: 'response', created_at: 1, status, model: body.model, output: [], ...more },
+      });
+      const before = [
+        event('response.created', whole('in_progress')),
+        event('response.in_progress', whole('in_progress')),
+        ...parts.flatMap((part, output_index) => itemEvents(part, output_index, stop === 'refusal', event)),
+      ];
+      const used = {
+        usage: {
+          input_tokens: usage.input,
+          input_tokens_details: { cached_tokens: usage.cached },
+          output_tokens: usage.output,
+          output_tokens_details: { reasoning_tokens: 1 },
+          total_tokens: usage.input + usage.output,
+        },
+      };
+      const last =
+        stop === 'length'
+          ? event(
+              'response.incomplete',
+              whole('incomplete', { incomplete_details: { reason: 'max_output_tokens' }, ...used }),
+            )
+          : event('response.completed', whole('completed', { incomplete_details: null, ...used }));
+      return stream(response, end, {
+        before,
+        last: [last],
+        error: (kind) =>
+          kind === 'overloaded'
+            ? event('response.failed', whole('failed', { error: { code: 'server_error', message: 'Try again' } }))
+            : event('error', { code: 'rate_limit_exceeded', message: 'Slow down', param: null }),
+      });
+    };
+  },
+  error: (status, message) => ({
+    error: {
+      message,
+      type: status === 429 ? 'requests' : 'invalid_request_error',
+      param: null,
+      code: status === 429 ? 'rate_limit_exceeded' : null,
+    },
+  }),
+};
+
+type Part = NonNullable<Parameters<Wire['answer']>[0]['parts']>[number];
+
+function itemEvents(
+  part: Part,
+  output_index: number,
+  refuses: boolean,
+  event: (type: string, more: object) => string,
+): string[] {
+  if ('reasoning' in part) {
+    const item = { id: `rs_${output_index}`, type: 'reasoning', summary: [] };
+    const at = { item_id: item.id, output_index, summary_index: 0 };
+    const text = part.reasoning.join('');
+    return [
+      event('response.output_item.added', { output_index, item: { ...item, encrypted_content: 'early' } }),
+      event('response.reasoning_summary_part.added', { ...at, part: { type: 'summary_text', text: '' } }),
+      ...part.reasoning.map((delta) => event('response.reasoning_summary_text.delta', { ...at, delta })),
+      event('response.reasoning_summary_text.done', { ...at, text }),
+      event('response.reasoning_summary_part.done', { ...at, part: { type: 'summary_text', text } }),
+      event('response.output_item.done', {
+        output_index,
+        item: { ...item, summary: [{ type: 'summary_text', text }], encrypted_content: part.seal ?? 'sealed' },
+      }),
+    ];
+  }
+  if ('call' in part) {
+    const text = textOfInput(part.input);
+    const item = { id: `fc_${output_index}`, type: 'function_call', call_id: `call_${output_index}`, name: part.call };
+    const at = { item_id: item.id, output_index };
+    return [
+      event('response.output_item.added', { output_index, item: { ...item, arguments: '', status: 'in_progress' } }),
+      ...pieces(text).map((delta) => event('response.function_call_arguments.delta', { ...at, delta })),
+      event('response.function_call_arguments.done', { ...at, arguments: text }),
+      event('response.output_item.done', { output_index, item: { ...item, arguments: text, status: 'completed' } }),
+    ];
+  }
+  const text = part.text.join('');
+  const item = {
+    id: `msg_${output_index}`,
+    type: 'message',
+    role: 'assistant',
+    content: [],
+    // One of a few words, and the only thing of a text that is to be given back.
+    ...(part.seal && { phase: 'commentary' }),
+  };
+  const at = { item_id: item.id, output_index, content_index: 0 };
+  const [kind, said] = refuses ? ['refusal', { refusal: text }] : ['output_text', { text, annotations: [] }];
+  return [
+    event('response.output_item.added', { output_index, item: { ...item, status: 'in_progress' } }),
+    event('response.content_part.added', { ...at, part: { type: kind, ...said, [refuses ? 'refusal' : 'text']: '' } }),
+    ...part.text.map((delta) => event(`response.${kind}.delta`, { ...at, delta })),
+    event(`response.${kind}.done`, { ...at, ...said }),
+    event('response.content_part.done', { ...at, part: { type: kind, ...said } }),
+    event('response.output_item.done', {
+      output_index,
+      item: { ...item, status: 'completed', content: [{ type: kind, ...said }] },
+    }),
+  ];
+}
