@@ -1,0 +1,158 @@
+// One MCP server, spoken to by the protocol's own client. Which revision is spoken the client finds out: servers of 2026-07-28 and
+// later answer each request by itself, those before it keep a session from a handshake on.
+//
+// This is the one file that loads the client's package, some 36 MB of it, so it is imported when the first server is asked.
+import {
+  Client,
+  type PriorDiscovery,
+  ProtocolError,
+  type RequestOptions,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  StreamableHTTPClientTransport,
+} from '@modelcontextprotocol/client';
+import manifest from '../../../package.json' with { type: 'json' };
+import type { Egress } from '../../egress/egress.ts';
+import { EgressError } from '../../egress/errors.ts';
+import { McpAnswerError, McpHttpError, McpRefusal } from './mcp-failure.ts';
+import { createMcpFetch } from './mcp-fetch.ts';
+
+/** Which revision a server spoke last time, so that it need not be asked again. */
+export type KnownRevision = PriorDiscovery;
+
+export interface McpCall {
+  /** The server's own name for the tool. */
+  name: string;
+  inputSchema: Record<string, unknown>;
+  input: unknown;
+  /** `op_…` */
+  operationId: string;
+}
+
+/** Every method throws `EgressError`, an error of mcp-failure.ts, or the signal's reason. */
+export interface McpConnection {
+  readonly revision: KnownRevision;
+  /** Whether the server keeps nothing for us between requests. */
+  readonly stateless: boolean;
+  /** A page of the list of tools as it came: anything that is JSON. */
+  listPage(cursor: string | undefined, signal: AbortSignal): Promise<unknown>;
+  /** The result of the call as it came. */
+  call(call: McpCall, signal: AbortSignal): Promise<unknown>;
+  /** Tells the server that its session is over, and ends what is under way. */
+  close(): Promise<void>;
+}
+
+export interface McpServer {
+  url: string;
+  headers: Readonly<Record<string, string>>;
+}
+
+/** In the `_meta` of a call; the same is sent as `Idempotency-Key`. */
+const OPERATION_ID = 'signalbox.dev/operationId';
+
+/** What a request is given up after if nobody else did: our signals come first. */
+const TIMEOUT_MS = 600_000;
+
+/** Results are read by us, liberally: one odd field should not cost a list, or an answer whose effect is done. */
+const AS_IT_CAME = {
+  '~standard': { version: 1 as const, vendor: 'signalbox', validate: (value: unknown) => ({ value }) },
+};
+
+/** Throws as the methods of a connection do. */
+export async function connectMcp(
+  egress: Pick<Egress, 'fetch'>,
+  { url, headers }: McpServer,
+  known: KnownRevision | undefined,
+  signal: AbortSignal,
+): Promise<McpConnection> {
+  signal.throwIfAborted();
+  const client = new Client(
+    { name: 'signalbox', version: manifest.version },
+    {
+      // None: what a server would ask of us (sampling, elicitation, roots) it does not find.
+      capabilities: {},
+      versionNegotiation: { mode: 'auto' },
+      inputRequired: { autoFulfill: false },
+      // Whether a server keeps to its own schemas is its affair, and evaluating them would be our time.
+      jsonSchemaValidator: {
+        getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),
+      },
+    },
+  );
+  const transport = new StreamableHTTPClientTransport(new URL(url), {
+    fetch: createMcpFetch(egress, url, headers),
+    requestInit: { redirect: 'manual' },
+  });
+  const close = () => void transport.close();
+  signal.addEventListener('abort', close, { once: true });
+  try {
+    await client.connect(transport, { signal, timeout: TIMEOUT_MS, ...(known && { prior: known }) });
+  } catch (error) {
+    await transport.close();
+    throw failureOf(error, signal);
+  } finally {
+    signal.removeEventListener('abort', close);
+  }
+  const discovered = client.getDiscoverResult();
+  const modern = discovered !== undefined;
+
+  async function ask<T>(request: (options: RequestOptions) => Promise<T>, signal: AbortSignal): Promise<T> {
+    try {
+      return await request({ signal, timeout: TIMEOUT_MS });
+    } catch (error) {
+      throw failureOf(error, signal);
+    }
+  }
+
+  return {
+    revision: modern ? { kind: 'modern', discover: discovered } : { kind: 'legacy' },
+    stateless: transport.sessionId === undefined,
+    async listPage(cursor, signal) {
+      if (client.getServerCapabilities()?.tools === undefined) return { tools: [] };
+      const request = { method: 'tools/list' as const, params: cursor === undefined ? {} : { cursor } };
+      return await ask((options) => client.request(request, AS_IT_CAME, options), signal);
+    },
+    async call({ name, inputSchema, input, operationId }, signal) {
+      const params = { name, arguments: input as Record<string, unknown>, _meta: { [OPERATION_ID]: operationId } };
+      return await ask((asked) => {
+        const options = {
+          ...asked,
+          headers: { 'Idempotency-Key': operationId },
+          // Nobody looks at progress, but a stream on which something is said is not cut by what lies between.
+          onprogress: () => {},
+        };
+        // Since 2026-07-28 a schema may ask for parameters to be sent as headers too, which this method sees to.
+        if (modern)
+          return client.callTool(params, {
+            ...options,
+            toolDefinition: { name, inputSchema: { ...inputSchema, type: 'object' } },
+          });
+        return client.request({ method: 'tools/call', params }, AS_IT_CAME, options);
+      }, signal);
+    },
+    async close() {
+      await transport.terminateSession().catch(() => {});
+      await client.close();
+    },
+  };
+}
+
+function failureOf(error: unknown, signal: AbortSignal): unknown {
+  if (signal.aborted) return signal.reason;
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof EgressError || cause instanceof McpAnswerError) return cause;
+    if (cause instanceof ProtocolError) return new McpRefusal(cause.code, cause.message);
+    if (cause instanceof SdkHttpError) {
+      const { status, text } = cause.data;
+      return new McpHttpError(status, typeof text === 'string' ? text : '');
+    }
+    if (cause instanceof SdkError) {
+      if (cause.code === SdkErrorCode.RequestTimeout) return new EgressError('timeout', cause.message);
+      if (cause.code === SdkErrorCode.ConnectionClosed) return new EgressError('aborted', cause.message);
+      if (cause.code === SdkErrorCode.UnsupportedResultType)
+        return new McpAnswerError('it asks for more than the input, which nobody can give here');
+    }
+  }
+  return new McpAnswerError('what it answers is not what the protocol says');
+}

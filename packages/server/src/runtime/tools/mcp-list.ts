@@ -1,0 +1,170 @@
+// The tools that an MCP server offers, as a turn knows them. Everything in the list was written by the server, so each tool is
+// looked at by itself: what can't be offered is left out, and the others stay.
+import { createHash } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
+import type { ApprovalPolicy, McpTool } from '@signalbox/contract';
+import { isPolicy } from '../../agents/definition.ts';
+import { shownJson, shownText } from './answer.ts';
+import type { McpConnection } from './mcp-connection.ts';
+import { McpAnswerError } from './mcp-failure.ts';
+import type { Redact } from './redact.ts';
+import { checkInputSchema } from './schema.ts';
+import type { TurnTool } from './tool.ts';
+
+/** Servers list some dozens of tools a page; more than this many pages is a list without an end. */
+const MAX_PAGES = 32;
+/** Also with `allowedTools`, for which all of the list is read. */
+const MAX_LISTED = 2000;
+/** A model can't choose among more, and providers refuse them. */
+const MAX_OFFERED = 200;
+/** What all of them may take to describe, as JSON. */
+const MAX_OFFERED_BYTES = 1024 * 1024;
+/** As much as an Agent's own tool may say. */
+const DESCRIPTION_MAX_CHARACTERS = 4000;
+const SCHEMA_MAX_BYTES = 128 * 1024;
+/** Each may cost 100 ms of the process to find out, and an honest server has none. */
+const MAX_BROKEN_SCHEMAS = 10;
+
+/** Of a model's providers, and so of every tool. */
+const NAME_MAX_CHARACTERS = 64;
+/** Of the server's own names; the protocol says 128. */
+const REMOTE_NAME_MAX_CHARACTERS = 200;
+const DIGEST_CHARACTERS = 8;
+
+export interface Listing {
+  tools: TurnTool[];
+  /** The server's names of tools that can't be offered, and why: for the operator. */
+  leftOut: { name: string; why: string }[];
+}
+
+/** All pages, as they came. Throws as the connection does. */
+export async function listAll(connection: McpConnection, signal: AbortSignal): Promise<unknown[]> {
+  const listed: unknown[] = [];
+  let cursor: string | undefined;
+  for (let pages = 0; pages < MAX_PAGES; pages++) {
+    const page = await connection.listPage(cursor, signal);
+    const { tools, nextCursor } = (page ?? {}) as { tools?: unknown; nextCursor?: unknown };
+    if (!Array.isArray(tools)) throw new McpAnswerError('its list of tools is none');
+    for (const tool of tools) listed.push(tool);
+    if (listed.length > MAX_LISTED) throw new McpAnswerError(`it lists more than ${MAX_LISTED} tools`);
+    if (typeof nextCursor !== 'string' || nextCursor === '' || nextCursor === cursor) return listed;
+    cursor = nextCursor;
+  }
+  throw new McpAnswerError(`it lists its tools on more than ${MAX_PAGES} pages`);
+}
+
+/** Throws `McpAnswerError` where there is too much to offer. */
+export async function turnTools(server: McpTool, listed: readonly unknown[], redact: Redact): Promise<Listing> {
+  const leftOut: Listing['leftOut'] = [];
+  const found = new Map<string, RemoteTool>();
+  let broken = 0;
+  for (const item of listed) {
+    const tool = readTool(item);
+    if (tool === undefined || (server.allowedTools && !server.allowedTools.includes(tool.name))) continue;
+    const { name } = tool;
+    const schemaIsBroken = checkedSchema(tool.inputSchema);
+    if (schemaIsBroken) broken += 1;
+    if (broken > MAX_BROKEN_SCHEMAS)
+      throw new McpAnswerError(`more than ${MAX_BROKEN_SCHEMAS} of its tools have schemas that cannot be evaluated`);
+    const why = found.has(name) ? 'is listed twice' : (unusableName(name, redact) ?? schemaIsBroken ?? tool.unusable);
+    if (why) leftOut.push({ name, why });
+    else found.set(name, tool);
+    if (found.size > MAX_OFFERED)
+      throw new McpAnswerError(`it offers more than ${MAX_OFFERED} tools; allowedTools can choose among them`);
+    // A list may take a while to look through, and nobody else should wait for it.
+    await setImmediate();
+  }
+  const tools = named(server.name, [...found.values()]).map(([name, tool]) => turnTool(server, name, tool, redact));
+  const bytes = tools.reduce((sum, tool) => sum + Buffer.byteLength(tool.description) + sizeOf(tool.inputSchema), 0);
+  if (bytes > MAX_OFFERED_BYTES)
+    throw new McpAnswerError(
+      `its tools take more than ${MAX_OFFERED_BYTES} bytes to describe; allowedTools can choose among them`,
+    );
+  return { tools, leftOut };
+}
+
+interface RemoteTool {
+  name: string;
+  description: string;
+  inputSchema: Record<string, unknown>;
+  readOnly: boolean;
+  idempotent: boolean;
+  unusable?: string;
+}
+
+/** Undefined where it is no tool at all. */
+function readTool(item: unknown): RemoteTool | undefined {
+  if (!isObject(item) || typeof item.name !== 'string') return undefined;
+  const { name, title, description, inputSchema, annotations, execution } = item;
+  const hints = isObject(annotations) ? annotations : {};
+  const said = [description, title, hints.title].find((text) => typeof text === 'string' && text !== '');
+  return {
+    name,
+    description: typeof said === 'string' ? said : '',
+    inputSchema: isObject(inputSchema) ? inputSchema : {},
+    readOnly: hints.readOnlyHint === true,
+    idempotent: hints.idempotentHint === true,
+    ...(isObject(execution) &&
+      execution.taskSupport === 'required' && { unusable: 'can only be called as a task, which is not spoken here' }),
+  };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function checkedSchema(schema: Record<string, unknown>): string | undefined {
+  if (sizeOf(schema) > SCHEMA_MAX_BYTES) return `has an input schema of more than ${SCHEMA_MAX_BYTES} bytes`;
+  const wrong = checkInputSchema(schema);
+  return wrong && `has an input schema that ${wrong}`;
+}
+
+function sizeOf(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
+}
+
+function unusableName(name: string, redact: Redact): string | undefined {
+  if (name === '' || name.length > REMOTE_NAME_MAX_CHARACTERS) return 'has a name of no usable length';
+  if (/[\p{Cc}\p{Cs}]/u.test(name)) return 'has a name with control characters';
+  return redact(name) === name ? undefined : 'has a name that holds a secret';
+}
+
+/**
+ * Each with the name that the model calls it by: `<server>__<tool>`, with `_` for what a model can't write. Where that is too long,
+ * or another tool's name as well, it ends in a digest of the server's own name: so a name never depends on the order of the list.
+ */
+function named(server: string, tools: readonly RemoteTool[]): [string, RemoteTool][] {
+  const plain = tools.map(({ name }) => `${server}__${name.replace(/[^A-Za-z0-9_-]/g, '_')}`);
+  const uses = new Map<string, number>();
+  for (const name of plain) uses.set(name, (uses.get(name) ?? 0) + 1);
+  return tools.map((tool, index) => {
+    const name = plain[index] ?? '';
+    const isItsOwn = name === `${server}__${tool.name}` || uses.get(name) === 1;
+    if (isItsOwn && name.length <= NAME_MAX_CHARACTERS) return [name, tool];
+    const digest = createHash('sha256').update(tool.name).digest('hex').slice(0, DIGEST_CHARACTERS);
+    return [`${name.slice(0, NAME_MAX_CHARACTERS - DIGEST_CHARACTERS - 1)}_${digest}`, tool];
+  });
+}
+
+function turnTool(server: McpTool, name: string, tool: RemoteTool, redact: Redact): TurnTool {
+  const description = shownText(tool.description, redact);
+  return {
+    name,
+    description:
+      description.length > DESCRIPTION_MAX_CHARACTERS
+        ? `${description.slice(0, DESCRIPTION_MAX_CHARACTERS - 1).toWellFormed()}…`
+        : description,
+    inputSchema: shownJson(tool.inputSchema, redact) as Record<string, unknown>,
+    approval: policyOf(server, tool),
+    repeatable: tool.readOnly || tool.idempotent,
+    source: server,
+    remoteName: tool.name,
+  };
+}
+
+function policyOf({ approval }: McpTool, { name, readOnly }: RemoteTool): ApprovalPolicy {
+  const standard = readOnly ? 'never' : 'always';
+  if (approval === undefined) return standard;
+  if (isPolicy(approval)) return approval;
+  return (Object.hasOwn(approval, name) ? approval[name] : undefined) ?? standard;
+}

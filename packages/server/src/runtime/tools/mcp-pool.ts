@@ -1,0 +1,97 @@
+// Connections to MCP servers, kept for a while between calls. What a server keeps for its client (a browser, a transaction) is
+// the key's alone: whoever is to share it gives the same key.
+import { orAborted } from './deadline.ts';
+import type { McpConnection } from './mcp-connection.ts';
+
+export interface Lease {
+  readonly connection: McpConnection;
+  /** Whether it was there before, so that the server may have forgotten it. */
+  readonly kept: boolean;
+  /** Says that it is of no use any more: the next one opens another. */
+  discard(): void;
+  /** To be called once. */
+  release(): void;
+}
+
+/** A stop against sessions of everyone who came by within the time, held by servers and by us. */
+const MAX_KEPT = 1000;
+
+interface Entry {
+  readonly opening: Promise<McpConnection>;
+  users: number;
+  timer?: NodeJS.Timeout;
+}
+
+export class McpPool {
+  readonly #keepMs: number;
+  /** In the order of their last use. */
+  readonly #entries = new Map<string, Entry>();
+  readonly #ending = new Set<Promise<void>>();
+
+  constructor(keepMs: number) {
+    this.#keepMs = keepMs;
+  }
+
+  /** The connection of `key`; several that come at once wait for the same one. Throws what `open` throws, or the signal's reason. */
+  async take(key: string, open: () => Promise<McpConnection>, signal: AbortSignal): Promise<Lease> {
+    const present = this.#entries.get(key);
+    const entry = present ?? { opening: open(), users: 0 };
+    if (!present) entry.opening.catch(() => this.#forget(key, entry));
+    entry.users += 1;
+    clearTimeout(entry.timer);
+    this.#entries.delete(key);
+    this.#entries.set(key, entry);
+    this.#makeRoom();
+    try {
+      return {
+        connection: await orAborted(entry.opening, signal),
+        kept: present !== undefined,
+        discard: () => this.#forget(key, entry),
+        release: () => this.#release(key, entry),
+      };
+    } catch (error) {
+      this.#release(key, entry);
+      throw error;
+    }
+  }
+
+  /** Ends all, also what is under way on them. */
+  async close(): Promise<void> {
+    for (const [key, entry] of this.#entries) {
+      this.#forget(key, entry);
+      this.#end(entry);
+    }
+    await Promise.all(this.#ending);
+  }
+
+  #release(key: string, entry: Entry): void {
+    entry.users -= 1;
+    if (entry.users > 0) return;
+    const endIt = () => {
+      this.#forget(key, entry);
+      this.#end(entry);
+    };
+    if (this.#entries.get(key) === entry) entry.timer = setTimeout(endIt, this.#keepMs).unref();
+    else endIt();
+  }
+
+  #forget(key: string, entry: Entry): void {
+    clearTimeout(entry.timer);
+    if (this.#entries.get(key) === entry) this.#entries.delete(key);
+  }
+
+  #end(entry: Entry): void {
+    const ended = entry.opening.then((connection) => connection.close()).catch(() => {});
+    this.#ending.add(ended);
+    void ended.then(() => this.#ending.delete(ended));
+  }
+
+  #makeRoom(): void {
+    for (const [key, entry] of this.#entries) {
+      if (this.#entries.size <= MAX_KEPT) return;
+      if (entry.users > 0) continue;
+      this.#forget(key, entry);
+      this.#end(entry);
+    }
+  }
+}

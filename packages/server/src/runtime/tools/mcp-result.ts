@@ -1,0 +1,57 @@
+// What a tool of an MCP server returned, as the model is told of it.
+//
+//   structuredContent       that, as JSON: the text beside it says the same
+//   text alone              the text
+//   anything beside text    a list: texts and resources as they are, images, audio and other bytes described
+//   isError                 an error with the text
+import { beginningOf, shownJson, UNCERTAIN } from './answer.ts';
+import type { Redact } from './redact.ts';
+import type { ToolOutcome } from './tool.ts';
+
+export function outcomeOf(result: unknown, redact: Redact): ToolOutcome {
+  const { content, structuredContent, isError } = (result ?? {}) as Record<string, unknown>;
+  const parts = Array.isArray(content) ? content.map(partOf) : [];
+  if (isError === true) {
+    const said = shownJson(parts.length > 0 ? spoken(parts) : structuredContent, redact);
+    const text = typeof said === 'string' ? said : said === undefined ? '' : JSON.stringify(said);
+    return { error: text.trim() === '' ? 'The tool failed, and does not say why.' : beginningOf(text) };
+  }
+  if (structuredContent !== undefined) return { output: shownJson(structuredContent, redact) };
+  if (parts.length > 0) return { output: shownJson(spoken(parts), redact) };
+  if (Array.isArray(content)) return { output: null };
+  return { error: `The server can’t be understood: its answer has no content. ${UNCERTAIN}` };
+}
+
+type Part = Record<string, unknown>;
+
+/** Text where there is nothing else. */
+function spoken(parts: readonly Part[]): string | readonly Part[] {
+  if (parts.every(({ type, text }) => type === 'text' && typeof text === 'string'))
+    return parts.map(({ text }) => text).join('\n');
+  return parts;
+}
+
+/** One part of the content, without what is for clients alone. */
+function partOf(item: unknown): Part {
+  if (typeof item !== 'object' || item === null || Array.isArray(item)) return { type: 'unknown', value: item };
+  const { _meta, annotations, icons, ...part } = item as Part;
+  switch (part.type) {
+    case 'image':
+    case 'audio':
+      return { type: part.type, mimeType: part.mimeType, ...described(part.data) };
+    case 'resource': {
+      const { _meta, annotations, blob, ...resource } = (part.resource ?? {}) as Part;
+      return { type: 'resource', ...resource, ...(blob !== undefined && described(blob)) };
+    }
+    default:
+      return part;
+  }
+}
+
+/** Bytes in base64 say nothing to a model that reads text, and fill its context. */
+function described(base64: unknown): Part {
+  return {
+    bytes: typeof base64 === 'string' ? Buffer.byteLength(base64, 'base64') : 0,
+    note: 'the bytes are not shown',
+  };
+}
