@@ -2,15 +2,17 @@
 //
 // Text is given as it comes. Tool calls are kept until the stream has ended well: one that breaks off gives none. Reasoning is
 // never shown; it goes, with everything else that the provider wants to see again, into the `providerData` of the last event.
-import type {
-  LanguageModelV4FinishReason,
-  LanguageModelV4StreamPart,
-  LanguageModelV4Usage,
-  SharedV4ProviderMetadata,
+import {
+  type LanguageModelV4FinishReason,
+  type LanguageModelV4StreamPart,
+  type LanguageModelV4Usage,
+  type SharedV4ProviderMetadata,
+  TypeValidationError,
 } from '@ai-sdk/provider';
 import type { TokenUsage } from '../../sessions/operations.ts';
 import { parseJson } from '../json.ts';
 import { type ModelEvent, ModelFailure, PROVIDER_DATA_MAX_CHARACTERS } from './model.ts';
+import type { Provider } from './provider.ts';
 import type { ProviderConnection } from './provider-connection.ts';
 import type { DataPart, ProviderData } from './provider-data.ts';
 import { brokenOff } from './provider-failure.ts';
@@ -24,7 +26,8 @@ type ToolCall = Extract<ModelEvent, { type: 'toolCall' }>;
 /** The events of a stream, which are complete: a stream that breaks off throws before any of its tool calls is given. */
 export async function* readAnswer(
   stream: ReadableStream<LanguageModelV4StreamPart>,
-  model: Pick<ProviderData, 'provider' | 'model'>,
+  { name: provider, passesOver }: Provider,
+  model: string,
   connection: ProviderConnection,
   signal: AbortSignal,
 ): AsyncGenerator<ModelEvent> {
@@ -53,6 +56,7 @@ export async function* readAnswer(
         if (calls.length > TOOL_CALLS_MAX) throw tooMuch(`${TOOL_CALLS_MAX} calls`);
         break;
       case 'error':
+        if (TypeValidationError.isInstance(part.error) && passesOver?.(part.error.value)) break;
         throw connection.failureOf(part.error);
       case 'finish': {
         const reason = reasonOf(part.finishReason, calls.length > 0);
@@ -61,7 +65,7 @@ export async function* readAnswer(
         if (reason !== 'refusal') yield* calls;
         yield parts === undefined || reason === 'refusal'
           ? { type: 'finish', reason, usage }
-          : { type: 'finish', reason, usage, providerData: { ...model, parts } satisfies ProviderData };
+          : { type: 'finish', reason, usage, providerData: { provider, model, parts } satisfies ProviderData };
         return;
       }
     }

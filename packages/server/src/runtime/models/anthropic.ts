@@ -2,6 +2,18 @@
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { NO_KEY, type Provider } from './provider.ts';
 
+/** Anthropic says that it may add to these, and that clients are to pass over what they don't know. */
+const EVENTS: ReadonlySet<unknown> = new Set([
+  'message_start',
+  'message_delta',
+  'message_stop',
+  'content_block_start',
+  'content_block_delta',
+  'content_block_stop',
+  'ping',
+  'error',
+]);
+
 export const anthropic: Provider = {
   name: 'anthropic',
   own: { baseUrl: 'https://api.anthropic.com/v1', keyName: 'ANTHROPIC_API_KEY' },
@@ -9,5 +21,11 @@ export const anthropic: Provider = {
   takesSchema: true,
   // Every step sends the transcript again, and Anthropic caches only where it is asked to. Others who speak its format may not know the word.
   options: (isOwn) => (isOwn ? { anthropic: { cacheControl: { type: 'ephemeral' } } } : {}),
+  passesOver: (event) =>
+    typeof event === 'object' &&
+    event !== null &&
+    'type' in event &&
+    typeof event.type === 'string' &&
+    !EVENTS.has(event.type),
   model: (name, server) => createAnthropic({ ...server, apiKey: NO_KEY }).messages(name),
 };

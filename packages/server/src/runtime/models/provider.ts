@@ -24,6 +24,8 @@ export interface Provider {
   readonly takesSchema: boolean;
   /** What is said with every call. `isOwn`: at the provider's own server. */
   options?(isOwn: boolean): SharedV4ProviderOptions;
+  /** Whether an event that the SDK can't read is one that clients are to pass over. */
+  passesOver?(event: unknown): boolean;
   /** `baseURL` has neither a query nor a slash at its end. The key of `fetch` counts: what is given as `apiKey` is not sent. */
   model(name: string, server: { baseURL: string; fetch: typeof globalThis.fetch }): LanguageModelV4;
 }
@@ -54,7 +56,7 @@ export function createProviderModel(
           abortSignal: connection.signal,
         }),
       );
-      yield* readAnswer(stream, { provider: provider.name, model }, connection, signal);
+      yield* readAnswer(stream, provider, model, connection, signal);
     } catch (error) {
       // Errors end here: a provider's holds the prompt, and whichever one an abort brings about, the abort is the reason.
       signal.throwIfAborted();

@@ -1,0 +1,181 @@
+// Whose key goes where. Requests do not leave the machine: a stand-in for the way out records them.
+import type { Model } from '@signalbox/contract';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { createTestPlatform, type TestPlatform } from '../../../test/support/platform.ts';
+import type { Egress } from '../../egress/egress.ts';
+import { deleteSecret, setSecret } from '../../environments/secrets.ts';
+import { anthropic } from './anthropic.ts';
+import { google } from './google.ts';
+import type { ModelCall, ModelFailure } from './model.ts';
+import { createModels } from './models.ts';
+import { openai } from './openai.ts';
+import { openConnection } from './provider-connection.ts';
+import type { ProviderKeys } from './provider-key.ts';
+
+const SECRET = 'key-of-the-environment';
+const LENT = 'key-of-the-operator';
+const lent: ProviderKeys = { OPENAI_API_KEY: LENT, ANTHROPIC_API_KEY: LENT, GOOGLE_GENERATIVE_AI_API_KEY: LENT };
+
+let base: TestPlatform;
+let requests: { url: string; headers: Headers; body: string }[];
+let egress: Egress;
+
+beforeAll(async () => {
+  base = await createTestPlatform();
+});
+afterAll(() => base.close());
+beforeEach(() => {
+  requests = [];
+  egress = {
+    ...base.platform.egress,
+    fetch: async (input, init) => {
+      requests.push({ url: String(input), headers: new Headers(init?.headers), body: String(init?.body) });
+      return new Response('{}', { status: 500 });
+    },
+  };
+});
+afterEach(() => vi.unstubAllEnvs());
+
+async function failureOf(config: Model, keys: ProviderKeys = lent): Promise<ModelFailure> {
+  const call: ModelCall = {
+    organizationId: base.organizationId,
+    environment: 'production',
+    config,
+    instructions: '',
+    tools: [],
+    limits: { maxOutputTokens: null },
+    outputSchema: null,
+    transcript: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }],
+    callsBefore: 0,
+  };
+  const ask = createModels({ ...base.platform, egress }, keys);
+  return await ask(call, new AbortController().signal)
+    .next()
+    .then(
+      () => expect.unreachable(),
+      (failure) => failure,
+    );
+}
+
+/** Everything that went out, whichever header or place it may be in. */
+const sent = () => requests.map(({ url, headers, body }) => [url, ...[...headers].flat(), body].join('\n')).join('\n');
+
+const providers = [
+  { ...openai, name: 'openai', header: `Bearer ` },
+  { ...anthropic, name: 'anthropic', header: '' },
+  { ...google, name: 'google', header: '' },
+] as const;
+
+describe.each(providers)('$name', ({ name, own, keyHeader, header }) => {
+  const { baseUrl, keyName } = own!;
+  const host = new URL(baseUrl).host;
+  const config: Model = { provider: name, model: 'a-model' };
+  const set = (secret: string, value: string, ...allowedHosts: string[]) =>
+    setSecret(base.ctx, { env: 'production', name: secret, value, allowedHosts });
+  afterEach(async () => {
+    for (const secret of [keyName, 'OTHER']) {
+      await deleteSecret(base.ctx, { env: 'production', name: secret }).catch(() => {});
+    }
+  });
+
+  test('is asked at its own server with the Environment’s secret of its key’s name', async () => {
+    await set(keyName, SECRET, host);
+    expect(await failureOf(config)).toMatchObject({ httpStatus: 500 });
+    expect(requests).toHaveLength(1);
+    expect(new URL(requests[0]!.url).origin).toBe(new URL(baseUrl).origin);
+    expect(requests[0]!.url.startsWith(`${baseUrl}/`)).toBe(true);
+    expect(requests[0]!.headers.get(keyHeader[0])).toBe(header + SECRET);
+  });
+
+  test('or with the one that the Agent names', async () => {
+    await set(keyName, 'not-this', host);
+    await set('OTHER', SECRET, host);
+    await failureOf({ ...config, apiKeySecret: 'OTHER' });
+    expect(requests[0]!.headers.get(keyHeader[0])).toBe(header + SECRET);
+    expect(sent()).not.toContain('not-this');
+  });
+
+  test('without a secret gets the key that the operator lends', async () => {
+    await failureOf(config);
+    await failureOf({ ...config, baseUrl });
+    await failureOf({ ...config, apiKeySecret: keyName });
+    expect(requests.map(({ headers }) => headers.get(keyHeader[0]))).toEqual(Array(3).fill(header + LENT));
+  });
+
+  test.each([
+    ['another host', `https://${host}.example.com/v1`],
+    ['a name below its own', `https://x.${host}/v1`],
+    ['plain http', baseUrl.replace('https:', 'http:')],
+    ['another port', baseUrl.replace(host, `${host}:8443`)],
+    ['its name as a user', `https://${host}@example.com/v1`],
+  ])('with %s is never given the operator’s key', async (_title, elsewhere) => {
+    await failureOf({ ...config, baseUrl: elsewhere });
+    expect(sent()).not.toContain(LENT);
+    expect(requests[0]?.headers.has(keyHeader[0]) ?? false).toBe(false);
+    const failure = await failureOf({ ...config, baseUrl: elsewhere, apiKeySecret: keyName });
+    expect(failure).toMatchObject({ code: 'model_not_allowed', retryable: false });
+    expect(sent()).not.toContain(LENT);
+  });
+
+  test('is given the Environment’s secret where its list allows, and nowhere else', async () => {
+    await set(keyName, SECRET, 'gateway.example.com');
+    await failureOf({ ...config, baseUrl: 'https://gateway.example.com/v1' });
+    expect(requests[0]!.headers.get(keyHeader[0])).toBe(header + SECRET);
+    requests.length = 0;
+    for (const baseUrl of [undefined, 'https://elsewhere.example.com/v1']) {
+      const failure = await failureOf({ ...config, ...(baseUrl && { baseUrl }) });
+      expect(failure).toMatchObject({ code: 'model_not_allowed', retryable: false });
+      expect(failure.message).toContain(keyName);
+      expect(failure.message).not.toContain(SECRET);
+    }
+    // The operator's is no way around.
+    expect(requests).toEqual([]);
+  });
+
+  test('without any key is not asked, and the failure says which secret to set', async () => {
+    const failure = await failureOf(config, {});
+    expect(failure).toMatchObject({ code: 'model_not_allowed', retryable: false });
+    expect(failure.message).toBe(`The Environment has no secret ${keyName}`);
+    expect(requests).toEqual([]);
+  });
+
+  test('is not asked with another provider’s key', async () => {
+    for (const other of Object.keys(lent).filter((key) => key !== keyName)) {
+      const failure = await failureOf({ ...config, apiKeySecret: other });
+      expect(failure).toMatchObject({ code: 'model_not_allowed' });
+    }
+    expect(requests).toEqual([]);
+  });
+
+  test('takes nothing from the service’s environment by itself', async () => {
+    for (const variable of ['OPENAI', 'ANTHROPIC', 'GOOGLE_GENERATIVE_AI', 'GEMINI', 'GOOGLE']) {
+      vi.stubEnv(`${variable}_API_KEY`, 'key-of-the-shell');
+      vi.stubEnv(`${variable}_BASE_URL`, 'https://shell.example.com/v1');
+    }
+    vi.stubEnv('ANTHROPIC_AUTH_TOKEN', 'key-of-the-shell');
+    expect(await failureOf(config, {})).toMatchObject({ code: 'model_not_allowed' });
+    await failureOf({ ...config, baseUrl: 'https://gateway.example.com/v1' }, {});
+    await failureOf(config);
+    expect(requests.map(({ url }) => new URL(url).host)).toEqual(['gateway.example.com', host]);
+    expect(sent()).not.toContain('key-of-the-shell');
+  });
+});
+
+test('a request to another server than the key is for does not leave', async () => {
+  const connection = openConnection(
+    { egress, clock: base.platform.clock },
+    { baseUrl: new URL('https://api.example.com/v1'), keyHeader: ['authorization', 'Bearer '], key: SECRET },
+    new AbortController().signal,
+  );
+  await expect(connection.fetch('https://files.example.com/v1/chat')).rejects.toMatchObject({
+    code: 'model_not_allowed',
+  });
+  connection.close();
+  expect(requests).toEqual([]);
+});
+
+test('anthropic is asked to cache at its own server, and no other server is', async () => {
+  await failureOf({ provider: 'anthropic', model: 'claude' });
+  await failureOf({ provider: 'anthropic', model: 'claude', baseUrl: 'https://gateway.example.com/v1' });
+  expect(requests.map(({ body }) => JSON.parse(body).cache_control)).toEqual([{ type: 'ephemeral' }, undefined]);
+});

@@ -1,0 +1,235 @@
+// What one provider alone does, or says in its own words.
+import type { Model } from '@signalbox/contract';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { anthropicMessages } from '../../../test/support/anthropic-wire.ts';
+import { createTestPlatform, type TestPlatform } from '../../../test/support/platform.ts';
+import {
+  type ProviderServer,
+  type Reply,
+  raw,
+  refuse,
+  startProviderServer,
+} from '../../../test/support/provider-server.ts';
+import type { ModelCall, ModelEntry, ModelEvent, ModelFailure } from './model.ts';
+import { createModels } from './models.ts';
+
+let base: TestPlatform;
+let server: ProviderServer;
+
+beforeAll(async () => {
+  base = await createTestPlatform();
+});
+afterAll(() => base.close());
+beforeEach(async () => {
+  server = await startProviderServer('/v1');
+});
+afterEach(() => server.close());
+
+const user = (text: string): ModelEntry => ({ role: 'user', content: [{ type: 'text', text }] });
+const frames = (...events: object[]) =>
+  raw(events.map((event) => `event: ${'type' in event ? event.type : 'message'}\ndata: ${JSON.stringify(event)}\n\n`));
+
+function callOf(provider: Model['provider'], model: string, more: Partial<ModelCall> = {}): ModelCall {
+  return {
+    organizationId: base.organizationId,
+    environment: 'production',
+    config: { provider, model, baseUrl: server.url },
+    instructions: '',
+    tools: [],
+    limits: { maxOutputTokens: null },
+    outputSchema: null,
+    transcript: [user('Hi')],
+    callsBefore: 0,
+    ...more,
+  };
+}
+
+async function outcomeAfter(reply: Reply, call: ModelCall) {
+  server.next(reply);
+  const events: ModelEvent[] = [];
+  let failure: ModelFailure | undefined;
+  try {
+    for await (const event of createModels(base.platform)(call, new AbortController().signal)) events.push(event);
+  } catch (error) {
+    failure = error as ModelFailure;
+  }
+  const finish = events.find((event) => event.type === 'finish');
+  const text = events.map((event) => (event.type === 'text' ? event.delta : '')).join('');
+  return { text, calls: events.filter((event) => event.type === 'toolCall'), finish, failure };
+}
+
+/** The body of the request that tells the model of `answer`, given back as it came. */
+async function toldOf(call: ModelCall, content: ModelEntry['content'], providerData: unknown) {
+  const results = content.flatMap((part) =>
+    part.type === 'tool_call' ? [{ type: 'tool_result' as const, toolCallId: part.toolCallId, output: 1 }] : [],
+  );
+  const transcript: ModelEntry[] = [
+    ...call.transcript,
+    { role: 'assistant', content, providerData },
+    { role: 'tool', content: results },
+  ];
+  await outcomeAfter(refuse(500), { ...call, transcript });
+  return server.requests.at(-1)!.body;
+}
+
+describe('anthropic', () => {
+  const call = () => callOf('anthropic', 'claude-sonnet-4-5');
+  const start = { type: 'message_start', message: { id: 'm', usage: { input_tokens: 1, output_tokens: 1 } } };
+  const block = (index: number, content_block: object, ...deltas: object[]) => [
+    { type: 'content_block_start', index, content_block },
+    ...deltas.map((delta) => ({ type: 'content_block_delta', index, delta })),
+    { type: 'content_block_stop', index },
+  ];
+  const end = (stop_reason: string) => [
+    { type: 'message_delta', delta: { stop_reason, stop_sequence: null }, usage: { output_tokens: 9 } },
+    { type: 'message_stop' },
+  ];
+
+  test('gets its thinking blocks back in the order of its answer, redacted ones too', async () => {
+    const { finish } = await outcomeAfter(
+      frames(
+        start,
+        ...block(0, { type: 'thinking', thinking: '', signature: '' }, { type: 'signature_delta', signature: 'a' }),
+        ...block(1, { type: 'text', text: '' }, { type: 'text_delta', text: 'First.' }),
+        ...block(2, { type: 'redacted_thinking', data: 'sealed' }),
+        ...block(3, { type: 'text', text: '' }, { type: 'text_delta', text: ' Then.' }),
+        ...block(4, { type: 'tool_use', id: 't', name: 'look', input: {} }),
+        ...end('tool_use'),
+      ),
+      call(),
+    );
+    const content: ModelEntry['content'] = [
+      { type: 'text', text: 'First. Then.' },
+      { type: 'tool_call', toolCallId: 'call_1', tool: 'look', input: {} },
+    ];
+    const { messages } = (await toldOf(call(), content, finish?.providerData)) as { messages: { content: unknown }[] };
+    expect(messages[1]?.content).toEqual([
+      { type: 'thinking', thinking: '', signature: 'a' },
+      { type: 'text', text: 'First.' },
+      { type: 'redacted_thinking', data: 'sealed' },
+      { type: 'text', text: ' Then.' },
+      { type: 'tool_use', id: 'call_1', name: 'look', input: {} },
+    ]);
+  });
+
+  test('may send events that nobody knows yet', async () => {
+    const news = { type: 'news_of_tomorrow', what: 1 };
+    const reply = frames(
+      start,
+      news,
+      ...block(0, { type: 'text', text: '' }, { type: 'text_delta', text: 'Hi' }),
+      news,
+      ...end('end_turn'),
+    );
+    expect(await outcomeAfter(reply, call())).toMatchObject({ text: 'Hi', failure: undefined });
+  });
+
+  test('of before structured answers gives its answer as a tool’s input, and it is the text', async () => {
+    const outputSchema = { type: 'object', properties: { total: { type: 'number' } } };
+    const told = callOf('anthropic', 'claude-3-5-haiku-20241022', { outputSchema });
+    const reply = anthropicMessages.answer({ parts: [{ text: ['Sure: '] }, { call: 'json', input: { total: 7 } }] });
+    expect(await outcomeAfter(reply, told)).toMatchObject({
+      text: '{"total":7}',
+      calls: [],
+      finish: { reason: 'endTurn' },
+    });
+  });
+
+  test('that ran out of money is rejected, not asked again', async () => {
+    const error = { type: 'billing_error', message: 'x' };
+    const { failure } = await outcomeAfter(frames(start, { type: 'error', error }), call());
+    expect(failure).toMatchObject({ code: 'model_rejected', retryable: false });
+  });
+});
+
+describe('openai', () => {
+  const call = () => callOf('openai', 'gpt-5');
+  const created = { type: 'response.created', response: { id: 'r', created_at: 1, model: 'gpt-5' } };
+
+  test('that has no credit left says so in its stream: waiting does not help', async () => {
+    const error = { code: 'insufficient_quota', message: 'x' };
+    const reply = frames(created, {
+      type: 'response.failed',
+      sequence_number: 1,
+      response: { error, incomplete_details: null },
+    });
+    expect((await outcomeAfter(reply, call())).failure).toMatchObject({ code: 'model_rate_limited', retryable: false });
+  });
+
+  test('whose address speaks chat completions instead is no such provider', async () => {
+    const chunk = { id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content: 'Hi' } }] };
+    expect((await outcomeAfter(frames(chunk), call())).failure).toMatchObject({ code: 'model_protocol' });
+  });
+
+  test('may send events that nobody knows yet', async () => {
+    const done = { type: 'response.completed', response: { usage: { input_tokens: 1, output_tokens: 1 } } };
+    const reply = frames(created, { type: 'response.news_of_tomorrow', what: 1 }, done);
+    expect(await outcomeAfter(reply, call())).toMatchObject({ failure: undefined, finish: { reason: 'endTurn' } });
+  });
+
+  test('without reasoning is not asked for its seal', async () => {
+    await outcomeAfter(refuse(500), callOf('openai', 'gpt-4o'));
+    expect(server.requests[0]!.body).toMatchObject({ store: false });
+    expect(server.requests[0]!.body).not.toHaveProperty('include');
+  });
+});
+
+describe('google', () => {
+  const call = () => callOf('google', 'gemini-3-pro-preview');
+  const parts = (...given: object[]) => ({ candidates: [{ content: { role: 'model', parts: given }, index: 0 }] });
+  const finished = (finishReason: string) => ({ candidates: [{ finishReason, index: 0 }] });
+
+  test('says in the body how long to wait', async () => {
+    const details = [
+      { '@type': 'type.googleapis.com/google.rpc.QuotaFailure' },
+      { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '34.5s' },
+    ];
+    const body = { error: { code: 429, message: 'x', status: 'RESOURCE_EXHAUSTED', details } };
+    const { failure } = await outcomeAfter(refuse(429, { body }), call());
+    expect(failure).toMatchObject({ code: 'model_rate_limited', retryable: true, retryAfterMs: 34_500 });
+    expect(failure?.message).toBe('The model’s provider answered HTTP 429 (RESOURCE_EXHAUSTED)');
+  });
+
+  test('that blocks a prompt refuses', async () => {
+    const blocked = { promptFeedback: { blockReason: 'PROHIBITED_CONTENT' }, usageMetadata: { promptTokenCount: 4 } };
+    expect(await outcomeAfter(frames(blocked), call())).toMatchObject({
+      text: '',
+      finish: { reason: 'refusal', usage: { inputTokens: 4, outputTokens: 0, cachedTokens: 0 } },
+    });
+  });
+
+  test.each(['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'MALFORMED_RESPONSE'])(
+    'that ends with %s is asked again',
+    async (reason) => {
+      const reply = frames(parts({ text: 'Let me' }), finished(reason));
+      expect((await outcomeAfter(reply, call())).failure).toMatchObject({ code: 'model_unavailable', retryable: true });
+    },
+  );
+
+  test('gets back a signature that came with no text', async () => {
+    const reply = frames(parts({ text: 'Hi' }), parts({ text: '', thoughtSignature: 'late' }), finished('STOP'));
+    const { finish } = await outcomeAfter(reply, call());
+    const { contents } = (await toldOf(call(), [{ type: 'text', text: 'Hi' }], finish?.providerData)) as {
+      contents: object[];
+    };
+    expect(contents[1]).toEqual({ role: 'model', parts: [{ text: 'Hi', thoughtSignature: 'late' }] });
+  });
+
+  test.each(['../../v1/files?x=', 'a/b/c', 'gemini:batchGenerateContent#', '..', ''])(
+    'has no model named %j: nothing is asked',
+    async (model) => {
+      const { failure } = await outcomeAfter(refuse(500), callOf('google', model));
+      expect(failure).toMatchObject({ code: 'model_rejected', retryable: false });
+      expect(server.requests).toEqual([]);
+    },
+  );
+
+  test('knows models by a path of its own', async () => {
+    await outcomeAfter(refuse(500), callOf('google', 'tunedModels/mine-1'));
+    expect(server.requests[0]!.path).toBe('/v1/tunedModels/mine-1:streamGenerateContent?alt=sse');
+  });
+});
+
+test('a worker’s model is asked by nobody', () => {
+  expect(() => createModels(base.platform)(callOf('worker', ''), new AbortController().signal)).toThrow(TypeError);
+});
