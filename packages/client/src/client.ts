@@ -7,6 +7,7 @@ import { Keys } from './resources/keys.ts';
 import { Sessions } from './resources/sessions.ts';
 import { OrganizationUsage } from './resources/usage.ts';
 import { WebhookSubscriptions } from './resources/webhook-subscriptions.ts';
+import { Workers } from './resources/workers.ts';
 import { type ClientOptions, type RequestOptions, Transport } from './transport.ts';
 import type { Me } from './types.generated.ts';
 
@@ -30,6 +31,7 @@ export class Signalbox {
   readonly environments: Environments;
   readonly sessions: Sessions;
   readonly approvals: Approvals;
+  readonly workers: Workers;
   readonly webhookSubscriptions: WebhookSubscriptions;
   readonly usage: OrganizationUsage;
   readonly events: Events;
@@ -43,6 +45,7 @@ export class Signalbox {
     this.environments = new Environments(transport);
     this.sessions = new Sessions(transport);
     this.approvals = new Approvals(transport);
+    this.workers = new Workers(transport);
     this.webhookSubscriptions = new WebhookSubscriptions(transport);
     this.usage = new OrganizationUsage(transport);
     this.events = new Events(transport);
