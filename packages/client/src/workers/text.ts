@@ -1,0 +1,112 @@
+/**
+ * Text on its way to the service: gathered, in order, with one request under way at most. The first piece goes out at once,
+ * since somebody waits to see it; what comes soon after travels together.
+ */
+import type { Sleep } from '../time.ts';
+
+export interface TextSender {
+  /** Resolves when there is room for more, not when it is sent; rejects with what sending failed with. */
+  add(text: string): Promise<void>;
+  /** Resolves when all of it is sent. */
+  flush(): Promise<void>;
+  /** What is added from now on stays here until `open`. Flush before. */
+  close(): void;
+  open(): void;
+}
+
+/** Some tokens of a model's answer; nobody sees the difference. */
+const gatherMs = 25;
+/** One request: its body stays below the service's 1 MiB also where every character needs an escape. */
+const maxCharacters = 100_000;
+const maxPieces = 1_000;
+/** What a program may be ahead of the network. */
+const maxWaiting = 500_000;
+
+/** `send` is called with 1 to 1,000 pieces, and never again after it has failed. */
+export function createTextSender(send: (pieces: string[]) => Promise<void>, sleep: Sleep): TextSender {
+  let waiting: string[] = [];
+  let size = 0;
+  /** A high surrogate that waits for its other half. */
+  let carry = '';
+  let isOpen = true;
+  let hurry = new AbortController();
+  let sending: Promise<void> | undefined;
+
+  async function drain(): Promise<void> {
+    while (isOpen && waiting.length > 0) {
+      await send(take());
+      await sleep(gatherMs, hurry.signal).catch(() => {});
+    }
+  }
+
+  function take(): string[] {
+    let characters = 0;
+    const count = waiting.findIndex((piece, index) => {
+      characters += piece.length;
+      return index > 0 && (characters > maxCharacters || index >= maxPieces);
+    });
+    const pieces = count < 0 ? waiting : waiting.slice(0, count);
+    waiting = count < 0 ? [] : waiting.slice(count);
+    size -= pieces.reduce((sum, { length }) => sum + length, 0);
+    return pieces;
+  }
+
+  function begin(): void {
+    if (!isOpen || waiting.length === 0 || sending) return;
+    sending = drain().finally(() => {
+      sending = undefined;
+      begin();
+    });
+    // Who adds or flushes hears of it.
+    sending.catch(() => {
+      isOpen = false;
+    });
+  }
+
+  return {
+    async add(text) {
+      const whole = wholeText(carry + text);
+      carry = whole.carry;
+      for (const piece of piecesOf(whole.text)) {
+        waiting.push(piece);
+        size += piece.length;
+      }
+      begin();
+      while (size > maxWaiting && sending) await sending;
+    },
+    async flush() {
+      if (carry !== '') {
+        waiting.push('\uFFFD');
+        carry = '';
+      }
+      hurry.abort();
+      begin();
+      while (sending) await sending;
+      hurry = new AbortController();
+    },
+    close() {
+      isOpen = false;
+    },
+    open() {
+      isOpen = true;
+      begin();
+    },
+  };
+}
+
+/** Without what the service refuses: NUL and halves of characters. A half at the end may still become a whole one. */
+function wholeText(text: string): { text: string; carry: string } {
+  const last = text.charCodeAt(text.length - 1);
+  const at = last >= 0xd800 && last <= 0xdbff ? text.length - 1 : text.length;
+  return { text: text.slice(0, at).replaceAll('\0', '').toWellFormed(), carry: text.slice(at) };
+}
+
+function* piecesOf(text: string): Generator<string> {
+  for (let from = 0; from < text.length; ) {
+    let to = Math.min(text.length, from + maxCharacters);
+    const last = text.charCodeAt(to - 1);
+    if (to < text.length && last >= 0xd800 && last <= 0xdbff) to -= 1;
+    yield text.slice(from, to);
+    from = to;
+  }
+}

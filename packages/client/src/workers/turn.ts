@@ -1,0 +1,372 @@
+/**
+ * A turn as `onTurn` sees it, over the steps that it takes.
+ *
+ * Between two steps the service has the turn: `callTool` completes the step with the calls that were made together, and the
+ * turn is claimed again when their results are there, or when calls of the Agent's own `client` tools are to be run. Only
+ * while a step is claimed it has a lease, kept by heartbeats; text that is appended in between waits.
+ */
+
+import { ConflictError, SignalboxError } from '../errors.ts';
+import type { Workers } from '../resources/workers.ts';
+import type { Sleep } from '../time.ts';
+import type {
+  CallOutcome,
+  CompleteWorkerTurn,
+  PendingCall,
+  ToolResult,
+  WorkerTurn,
+  WorkerUsage,
+} from '../types.generated.ts';
+import { ToolDeniedError, ToolFailedError, TurnLostError } from './errors.ts';
+import { createTextSender } from './text.ts';
+
+/** What runs a call of a `client` tool; its result is the tool's, what it throws the tool's error. */
+export type ToolFunction = (
+  // biome-ignore lint/suspicious/noExplicitAny: its shape is what the tool's `inputSchema` says, and the service has checked it.
+  input: any,
+  /** `toolCallId` is the same where the call is repeated; `signal` aborts when the turn is lost. */
+  call: { toolCallId: string; signal: AbortSignal },
+) => unknown;
+
+export interface CallToolOptions {
+  /**
+   * For a `client` tool: what runs it, once it may run. Default: the function of this name in `tools` of `run`, which also a
+   * program that goes on in the place of this one has.
+   */
+  run?: ToolFunction | undefined;
+}
+
+/** What a turn shows of the step that it is at. */
+const shown = [
+  'sessionId',
+  'agentId',
+  'agentVersion',
+  'environment',
+  'turn',
+  'step',
+  'instructions',
+  'messages',
+  'tools',
+  'outputSchema',
+  'limits',
+  'metadata',
+  'deadlineAt',
+] as const satisfies readonly (keyof WorkerTurn)[];
+
+/** A turn of a Session, from where it is to its end. */
+export interface Turn extends Readonly<Pick<WorkerTurn, (typeof shown)[number]>> {
+  /**
+   * Shows text of the answer, as it comes. Resolves when there is room for more; need not be awaited.
+   *
+   * @throws TurnLostError
+   */
+  append(text: string): Promise<void>;
+  /**
+   * Calls a tool through the service: where its policy says so a person decides first. Calls made together, before the
+   * program waits for anything, are one step and run together. `messages`, `step` and `tools` are those of the next step
+   * when it resolves.
+   *
+   * @throws ToolDeniedError a person said no
+   * @throws ToolFailedError it ran, or could not, and failed
+   * @throws TurnLostError
+   */
+  callTool<T = unknown>(tool: string, input: unknown, options?: CallToolOptions): Promise<T>;
+  /** Adds to what this step used: it counts toward the budget and stands on the Session. */
+  usage(used: WorkerUsage): void;
+}
+
+/** What a turn needs of the program that runs it. */
+export interface Host {
+  readonly workers: Pick<Workers, 'heartbeat' | 'append' | 'complete' | 'release'>;
+  readonly sleep: Sleep;
+  readonly functions: Readonly<Record<string, ToolFunction>>;
+  /** Claims what comes next of the turn. Rejects with TurnLostError where nothing does, or not here. */
+  next(claim: WorkerTurn, turn: OpenTurn): Promise<WorkerTurn>;
+  /** A claim of the same turn that does not follow from where this program is: somebody else went on meanwhile. */
+  adopt(claim: WorkerTurn): void;
+}
+
+/** The program's side of a turn. */
+export interface OpenTurn {
+  readonly turn: Turn;
+  readonly signal: AbortSignal;
+  /** Runs calls whose program is gone, and ends there: the step after them is offered to all. */
+  runPending(): Promise<void>;
+  /** Ends the turn, once what was called has ended. */
+  finish(stopReason: 'endTurn' | 'refusal' | undefined): Promise<void>;
+  fail(error: unknown): Promise<void>;
+  /** Aborts it here; with `giveBack` a claimed step is offered to others at once. */
+  letGo(reason: TurnLostError, giveBack: boolean): Promise<void>;
+}
+
+interface Call {
+  tool: string;
+  input: unknown;
+  run: ToolFunction | undefined;
+  resolve(output: unknown): void;
+  reject(error: unknown): void;
+}
+
+const heartbeatMs = 5_000;
+const maxErrorCharacters = 100_000;
+/** Up to half a minute: as long as the lease may last while the service is away. */
+const patient = { maxRetries: 7 };
+
+export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
+  const { workers, sleep } = host;
+  const lost = new AbortController();
+  let claim = claimed;
+  let used: WorkerUsage | undefined;
+  let asked: Call[] = [];
+  let stepping: Promise<void> | undefined;
+  /** Set while a step is claimed; ends its heartbeat. */
+  let held: AbortController | undefined;
+
+  const text = createTextSender(async (deltas) => {
+    const { cursor: after, workerTurnId } = claim;
+    const cursor = await orLost(workers.append(workerTurnId, { deltas, after }, patient));
+    claim = { ...claim, cursor };
+  }, sleep);
+
+  // ── The claim ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  function hold(next: WorkerTurn): void {
+    claim = next;
+    held = new AbortController();
+    void beat(next.workerTurnId, held.signal);
+  }
+
+  async function beat(workerTurnId: string, over: AbortSignal): Promise<void> {
+    while (!over.aborted) {
+      await sleep(heartbeatMs, over).catch(() => {});
+      if (over.aborted) return;
+      // A beat that fails for another reason is followed by the next; the service knows when the lease is over.
+      await orLost(workers.heartbeat(workerTurnId, { maxRetries: 0, timeoutMs: heartbeatMs, signal: over })).catch(
+        () => {},
+      );
+    }
+  }
+
+  /** Makes the turn lost where the service says that it is. */
+  async function orLost<T>(call: Promise<T>): Promise<T> {
+    try {
+      return await call;
+    } catch (error) {
+      if (!(error instanceof ConflictError && error.code === 'turn_lost')) throw error;
+      lose(new TurnLostError(error.detail));
+      throw lost.signal.reason;
+    }
+  }
+
+  function lose(reason: TurnLostError): void {
+    held?.abort();
+    held = undefined;
+    text.close();
+    lost.abort(reason);
+    for (const call of asked.splice(0)) call.reject(reason);
+  }
+
+  async function complete(answer: CompleteWorkerTurn): Promise<void> {
+    const { workerTurnId } = claim;
+    await orLost(workers.complete(workerTurnId, answer, patient));
+    held?.abort();
+    held = undefined;
+  }
+
+  function takeUsage(): Pick<CompleteWorkerTurn, 'usage'> {
+    const usage = used;
+    used = undefined;
+    return usage ? { usage } : {};
+  }
+
+  // ── Steps ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  function stepSoon(): void {
+    stepping ??= takeSteps().finally(() => {
+      stepping = undefined;
+      if (asked.length > 0) stepSoon();
+    });
+  }
+
+  async function takeSteps(): Promise<void> {
+    while (true) {
+      // Calls that are made together come within one turn of the event loop.
+      await sleep(0);
+      const calls = asked;
+      asked = [];
+      if (calls.length === 0) return;
+      try {
+        const outcomes = await exchange(calls);
+        for (const [index, call] of calls.entries()) settle(call, outcomes[index]);
+      } catch (error) {
+        const reason = lost.signal.aborted ? lost.signal.reason : error;
+        for (const call of calls) call.reject(reason);
+      }
+    }
+  }
+
+  /** Completes the step with its calls, and comes back with the next one. */
+  async function exchange(calls: readonly Call[]): Promise<CallOutcome[]> {
+    lost.signal.throwIfAborted();
+    await text.flush();
+    text.close();
+    const { step } = claim;
+    await complete({ toolCalls: calls.map(({ tool, input }) => ({ tool, input })), ...takeUsage() });
+    while (true) {
+      const next = await host.next(claim, open);
+      if (next.pendingCalls.length === 0 && next.step === step + 1) {
+        hold(next);
+        text.open();
+        return next.outcomes;
+      }
+      if (next.pendingCalls.length === 0 || next.step !== step) {
+        host.adopt(next);
+        lose(new TurnLostError('Another worker has gone on with the turn'));
+        throw lost.signal.reason;
+      }
+      hold(next);
+      await completeCalls(await runCalls(next.pendingCalls, ({ index }) => calls[index]?.run));
+    }
+  }
+
+  async function runCalls(
+    calls: readonly PendingCall[],
+    given: (call: PendingCall) => ToolFunction | undefined,
+  ): Promise<ToolResult[]> {
+    const { signal } = lost;
+    const results = Promise.all(calls.map((call) => runCall(call, given(call) ?? functionOf(call), signal)));
+    return await untilAborted(results, signal);
+  }
+
+  function functionOf({ tool }: PendingCall): ToolFunction | undefined {
+    return Object.hasOwn(host.functions, tool) ? host.functions[tool] : undefined;
+  }
+
+  async function completeCalls(toolResults: ToolResult[]): Promise<void> {
+    try {
+      await complete({ toolResults });
+    } catch (error) {
+      if (!(error instanceof SignalboxError && error.status === 413)) throw error;
+      const tooLong = toolResults.map(({ toolCallId }) => ({ toolCallId, error: 'The result is too long.' }));
+      await complete({ toolResults: tooLong });
+    }
+  }
+
+  const turn = {
+    append(piece) {
+      return unheard(lost.signal.aborted ? Promise.reject(lost.signal.reason) : text.add(piece));
+    },
+    callTool<T>(tool: string, input: unknown, { run }: CallToolOptions = {}) {
+      const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+      if (lost.signal.aborted) {
+        reject(lost.signal.reason);
+      } else {
+        asked.push({ tool, input: input ?? {}, run, resolve, reject });
+        stepSoon();
+      }
+      return unheard(promise) as Promise<T>;
+    },
+    usage(more) {
+      used = sumOf(used, more);
+    },
+  } as Turn;
+  for (const field of shown) Object.defineProperty(turn, field, { enumerable: true, get: () => claim[field] });
+
+  const open: OpenTurn = {
+    turn,
+    signal: lost.signal,
+
+    async runPending() {
+      await completeCalls(await runCalls(claim.pendingCalls, () => undefined));
+    },
+
+    async finish(stopReason) {
+      while (stepping) await stepping;
+      if (lost.signal.aborted) return;
+      await text.flush();
+      await complete({ ...(stopReason && { stopReason }), ...takeUsage() });
+    },
+
+    async fail(error) {
+      while (stepping) await stepping;
+      if (lost.signal.aborted) return;
+      await text.flush();
+      await complete({ error: { message: messageOf(error).slice(0, 2_000) }, ...takeUsage() });
+    },
+
+    async letGo(reason, giveBack) {
+      const { workerTurnId, pendingCalls } = claim;
+      // Calls that have begun are not: nobody but who began them knows whether they had their effect.
+      const release = giveBack && held !== undefined && pendingCalls.length === 0;
+      lose(reason);
+      if (release) await workers.release(workerTurnId, { maxRetries: 1 });
+    },
+  };
+
+  hold(claimed);
+  return open;
+}
+
+/** Somebody may never look at it; whoever awaits it hears all the same. */
+function unheard<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
+}
+
+async function runCall(
+  { toolCallId, tool, input }: PendingCall,
+  run: ToolFunction | undefined,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  if (!run) return { toolCallId, error: `The worker has no function for the tool "${tool}".` };
+  try {
+    const output = (await run(input, { toolCallId, signal })) ?? null;
+    JSON.stringify(output); // throws what can't be sent
+    return { toolCallId, output };
+  } catch (error) {
+    return { toolCallId, error: messageOf(error).slice(0, maxErrorCharacters) };
+  }
+}
+
+function settle(call: Call, outcome: CallOutcome | undefined): void {
+  if (!outcome) {
+    call.reject(new Error('The service gave no outcome of the call'));
+  } else if (outcome.error === undefined) {
+    call.resolve(outcome.output);
+  } else {
+    const { tool, toolCallId, status, error } = outcome;
+    const Failure = status === 'denied' ? ToolDeniedError : ToolFailedError;
+    call.reject(new Failure(error, { tool, toolCallId, outcomeUnknown: status === 'unknown' }));
+  }
+}
+
+function sumOf(one: WorkerUsage | undefined, other: WorkerUsage): WorkerUsage {
+  if (!one) return other;
+  const costUsd =
+    one.costUsd === undefined && other.costUsd === undefined
+      ? {}
+      : { costUsd: (one.costUsd ?? 0) + (other.costUsd ?? 0) };
+  return {
+    inputTokens: one.inputTokens + other.inputTokens,
+    outputTokens: one.outputTokens + other.outputTokens,
+    cachedTokens: (one.cachedTokens ?? 0) + (other.cachedTokens ?? 0),
+    ...costUsd,
+  };
+}
+
+function messageOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)) || 'It failed without saying why.';
+}
+
+/** As the promise, but rejects as soon as the signal aborts: what ignores it is left behind. */
+async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const abort = () => reject(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
