@@ -1,5 +1,6 @@
 // Anthropic, by its Messages interface.
 import { createAnthropic } from '@ai-sdk/anthropic';
+import { keyNames } from './lent-keys.ts';
 import { NO_KEY, type Provider } from './provider.ts';
 
 /** Anthropic says that it may add to these, and that clients are to pass over what they don't know. */
@@ -16,7 +17,7 @@ const EVENTS: ReadonlySet<unknown> = new Set([
 
 export const anthropic: Provider = {
   name: 'anthropic',
-  own: { baseUrl: 'https://api.anthropic.com/v1', keyName: 'ANTHROPIC_API_KEY' },
+  own: { baseUrl: 'https://api.anthropic.com/v1', keyName: keyNames.anthropic },
   keyHeader: ['x-api-key', ''],
   takesSchema: true,
   // Every step sends the transcript again, and Anthropic caches only where it is asked to. Others who speak its format may not know the word.

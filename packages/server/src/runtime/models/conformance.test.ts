@@ -436,7 +436,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       const entry = await firstStep();
       const other = callOf({ transcript: [user(PROMPT), entry, results] }, { model: `${model}-2` });
       await outcomeAfter(done, other);
-      expect(JSON.stringify(server.requests[0]!.body)).not.toContain('seal-of-');
+      expect(JSON.stringify(server.requests[0]!.body)).not.toMatch(/seal-of-|hmm/);
     });
 
     test('that the provider refuses is taken once more, without what may be at fault', async () => {
@@ -461,8 +461,7 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
     test('of another turn is not told the reasoning of this one', async () => {
       const entry = await firstStep();
       await outcomeAfter(done, callOf({ transcript: [user(PROMPT), entry, results, user('And now?')] }));
-      expect(JSON.stringify(server.requests[0]!.body)).not.toContain('seal-of-reasoning');
-      expect(JSON.stringify(server.requests[0]!.body)).not.toContain('hmm');
+      expect(JSON.stringify(server.requests[0]!.body)).not.toMatch(/seal-of-reasoning|hmm/);
     });
   });
 

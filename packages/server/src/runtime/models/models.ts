@@ -3,11 +3,11 @@ import type { Model } from '@signalbox/contract';
 import type { Platform } from '../../platform.ts';
 import { anthropic } from './anthropic.ts';
 import { google } from './google.ts';
+import type { ProviderKeys } from './lent-keys.ts';
 import type { AskModel } from './model.ts';
 import { openai } from './openai.ts';
 import { openaiCompatible } from './openai-compatible.ts';
 import { createProviderModel, type Provider } from './provider.ts';
-import type { ProviderKeys } from './provider-key.ts';
 import { createScriptedModel } from './scripted.ts';
 
 /** `keys`: those that the operator lends to Agents whose Environment has none. */

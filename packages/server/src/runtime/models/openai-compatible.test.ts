@@ -1,3 +1,4 @@
+// What all providers share, in every corner, on the plainest of the formats. What each must do is in conformance.test.ts.
 import { once } from 'node:events';
 import { inspect } from 'node:util';
 import type { Model, Tool } from '@signalbox/contract';

@@ -1,10 +1,11 @@
 // OpenAI, by its Responses interface.
 import { createOpenAI } from '@ai-sdk/openai';
+import { keyNames } from './lent-keys.ts';
 import { NO_KEY, type Provider } from './provider.ts';
 
 export const openai: Provider = {
   name: 'openai',
-  own: { baseUrl: 'https://api.openai.com/v1', keyName: 'OPENAI_API_KEY' },
+  own: { baseUrl: 'https://api.openai.com/v1', keyName: keyNames.openai },
   keyHeader: ['authorization', 'Bearer '],
   takesSchema: true,
   // Not stored there, so reasoning goes to and fro under OpenAI's seal. Strict schemas must require every property: people's need not.

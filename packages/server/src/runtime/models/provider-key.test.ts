@@ -6,11 +6,11 @@ import type { Egress } from '../../egress/egress.ts';
 import { deleteSecret, setSecret } from '../../environments/secrets.ts';
 import { anthropic } from './anthropic.ts';
 import { google } from './google.ts';
+import type { ProviderKeys } from './lent-keys.ts';
 import type { ModelCall, ModelFailure } from './model.ts';
 import { createModels } from './models.ts';
 import { openai } from './openai.ts';
 import { openConnection } from './provider-connection.ts';
-import type { ProviderKeys } from './provider-key.ts';
 
 const SECRET = 'key-of-the-environment';
 const LENT = 'key-of-the-operator';

@@ -2,15 +2,9 @@
 // else the operator's own key, where the operator lends it, which goes to the provider's own server and nowhere else.
 import { mayGoTo, openSecrets } from '../../environments/secrets.ts';
 import type { Platform } from '../../platform.ts';
+import { isHeaderValue, type ProviderKeys } from './lent-keys.ts';
 import { type ModelCall, ModelFailure } from './model.ts';
 import { isOwnServer, type Provider } from './provider.ts';
-
-/** The operator's own keys, by the name of the environment variable, which is that of the secret that stands before it. */
-export interface ProviderKeys {
-  readonly OPENAI_API_KEY?: string | undefined;
-  readonly ANTHROPIC_API_KEY?: string | undefined;
-  readonly GOOGLE_GENERATIVE_AI_API_KEY?: string | undefined;
-}
 
 /**
  * Undefined where the server is not the provider's own and nobody named a key: it may need none. Throws `model_not_allowed`
@@ -45,11 +39,6 @@ export async function keyFor(
     throw refused(`The Environment has no secret ${name}`);
   }
   return lent;
-}
-
-/** Printable ASCII, without spaces. */
-export function isHeaderValue(key: string): boolean {
-  return /^[\x21-\x7e]+$/.test(key);
 }
 
 function refused(why: string): ModelFailure {

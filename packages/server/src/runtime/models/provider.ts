@@ -8,11 +8,12 @@ import type { LanguageModelV4, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import type { Model } from '@signalbox/contract';
 import type { Platform } from '../../platform.ts';
 import { readAnswer } from './answer.ts';
+import type { ProviderKeys } from './lent-keys.ts';
 import { type AskModel, type ModelCall, type ModelEvent, ModelFailure } from './model.ts';
 import { toCallOptions } from './prompt.ts';
 import { openConnection } from './provider-connection.ts';
 import { hasProviderData, withoutProviderData } from './provider-data.ts';
-import { keyFor, type ProviderKeys } from './provider-key.ts';
+import { keyFor } from './provider-key.ts';
 
 export interface Provider {
   readonly name: Model['provider'];
