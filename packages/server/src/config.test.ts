@@ -37,6 +37,8 @@ test('every problem is reported at once, named by its option or variable', () =>
       DATABASE_URL: 'mysql://root:hunter2@db',
       SIGNALBOX_MASTER_KEY: 'hunter2',
       SIGNALBOX_EGRESS_ALLOW: '10.0.0.0/99',
+      SIGNALBOX_PROVIDER_KEYS: 'openai,mistral,google',
+      OPENAI_API_KEY: 'hunter2\nx',
       SIGNALBOX_ROLES: 'api,webhooks',
       SIGNALBOX_LOG_LEVEL: 'verbose',
     },
@@ -47,10 +49,21 @@ test('every problem is reported at once, named by its option or variable', () =>
     'DATABASE_URL',
     'SIGNALBOX_MASTER_KEY',
     'SIGNALBOX_EGRESS_ALLOW',
+    'SIGNALBOX_PROVIDER_KEYS',
+    'SIGNALBOX_PROVIDER_KEYS',
+    'SIGNALBOX_PROVIDER_KEYS',
     'SIGNALBOX_ROLES',
     'SIGNALBOX_LOG_LEVEL',
   ]);
   expect(problems.join()).not.toContain('hunter2');
+});
+
+test('a provider’s key is read only where the operator names the provider', () => {
+  const env = { OPENAI_API_KEY: 'sk-1', ANTHROPIC_API_KEY: ' sk-2\n' };
+  expect(readConfig({}, env).providerKeys).toEqual({});
+  expect(readConfig({}, { ...env, SIGNALBOX_PROVIDER_KEYS: 'anthropic' }).providerKeys).toEqual({
+    ANTHROPIC_API_KEY: 'sk-2',
+  });
 });
 
 test.each(['-1', '65536', '4500.5', '0x50', ' ', 'tcp://10.0.0.1:4500'])('%j is no port', (port) => {

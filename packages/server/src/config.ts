@@ -4,6 +4,7 @@
 // variable; an empty variable counts as none, as container tools write it. Every problem is reported at once.
 import { resolve } from 'node:path';
 import { type EgressPolicy, parseEgressAllow } from './egress/policy.ts';
+import { parseProviderKeys } from './runtime/models/lent-keys.ts';
 import { parsePrices } from './usage/prices.ts';
 import { parseMasterKeys } from './vault/master-key.ts';
 
@@ -22,8 +23,10 @@ interface Setting<T> {
   /** In one line, for `--help`. */
   about: string;
   /** Throws an Error, or several as one AggregateError, whose message says what would be right, and shows no value that may be secret. */
-  parse(text: string): T;
+  parse(text: string, env: Env): T;
 }
+
+type Env = Readonly<Record<string, string | undefined>>;
 
 const setting = <T>(definition: Setting<T>): Setting<T> => definition;
 const required = <T>(definition: Setting<T> & { default: string }): Setting<T> & { default: string } => definition;
@@ -77,6 +80,12 @@ export const settings = {
     about: 'private addresses and hosts that webhooks, tools and models may reach',
     parse: parseEgress,
   }),
+  providerKeys: required({
+    variable: 'SIGNALBOX_PROVIDER_KEYS',
+    default: '',
+    about: 'providers whose keys in this environment every Agent may use: openai, anthropic, google',
+    parse: parseProviderKeys,
+  }),
   prices: required({
     variable: 'SIGNALBOX_MODEL_PRICES',
     default: '',
@@ -98,9 +107,9 @@ export const settings = {
 };
 
 type Settings = typeof settings;
-type Value<S> = S extends { default: string; parse(text: string): infer T }
+type Value<S> = S extends { default: string; parse(text: string, env: Env): infer T }
   ? T
-  : S extends { parse(text: string): infer T }
+  : S extends { parse(text: string, env: Env): infer T }
     ? T | undefined
     : never;
 export type Config = { readonly [K in keyof Settings]: Value<Settings[K]> };
@@ -116,17 +125,14 @@ export class ConfigError extends Error {
 }
 
 /** `options` by their names without dashes, as `util.parseArgs` gives them. Throws `ConfigError` with every problem. */
-export function readConfig(
-  options: Readonly<Record<string, string | undefined>> = {},
-  env: Readonly<Record<string, string | undefined>> = process.env,
-): Config {
+export function readConfig(options: Readonly<Record<string, string | undefined>> = {}, env: Env = process.env): Config {
   const problems: string[] = [];
   const config: Record<string, unknown> = {};
   for (const [name, { option, variable, default: fallback, parse }] of Object.entries<Setting<unknown>>(settings)) {
     const given = option === undefined ? undefined : options[option];
     const [source, text] = given === undefined ? [variable, env[variable] || fallback] : [`--${option}`, given];
     try {
-      config[name] = text === undefined ? undefined : parse(text);
+      config[name] = text === undefined ? undefined : parse(text, env);
     } catch (error) {
       const errors: Error[] = error instanceof AggregateError ? error.errors : [error];
       problems.push(...errors.map(({ message }) => `${source}: ${message}`));

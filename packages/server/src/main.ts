@@ -121,7 +121,7 @@ async function openDatabase(
 
 /** What is started last, the interface, is stopped first: nothing new comes while the rest ends. */
 async function startRoles(
-  { roles, host, port }: Config,
+  { roles, host, port, providerKeys }: Config,
   platform: Platform,
   { checkAnswers = false }: Overrides,
   stops: (() => Promise<unknown>)[],
@@ -134,7 +134,7 @@ async function startRoles(
     stops.push(() => upkeep.stop());
     const tools = createTools(platform);
     stops.push(() => tools.close());
-    const worker = createWorker(platform, { workerId, ask: createModels(platform), tools });
+    const worker = createWorker(platform, { workerId, ask: createModels(platform, providerKeys), tools });
     await worker.start();
     stops.push(() => worker.stop());
     const scheduler = createScheduler(platform);
