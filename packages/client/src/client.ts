@@ -4,6 +4,7 @@ import { Approvals } from './resources/approvals.ts';
 import { Environments } from './resources/environments.ts';
 import { Events } from './resources/events.ts';
 import { Keys } from './resources/keys.ts';
+import { Schedules } from './resources/schedules.ts';
 import { Sessions } from './resources/sessions.ts';
 import { OrganizationUsage } from './resources/usage.ts';
 import { WebhookSubscriptions } from './resources/webhook-subscriptions.ts';
@@ -31,6 +32,7 @@ export class Signalbox {
   readonly environments: Environments;
   readonly sessions: Sessions;
   readonly approvals: Approvals;
+  readonly schedules: Schedules;
   readonly workers: Workers;
   readonly webhookSubscriptions: WebhookSubscriptions;
   readonly usage: OrganizationUsage;
@@ -45,6 +47,7 @@ export class Signalbox {
     this.environments = new Environments(transport);
     this.sessions = new Sessions(transport);
     this.approvals = new Approvals(transport);
+    this.schedules = new Schedules(transport);
     this.workers = new Workers(transport);
     this.webhookSubscriptions = new WebhookSubscriptions(transport);
     this.usage = new OrganizationUsage(transport);

@@ -1111,7 +1111,7 @@ export interface Operations {
       environment: Environment;
     };
   };
-  /** Delete an Environment without open Sessions and subscription. `DELETE /api/v1/environments/{env}`, permission `write`. */
+  /** Delete an Environment without open Sessions, subscription and schedules. `DELETE /api/v1/environments/{env}`, permission `write`. */
   deleteEnvironment: {
     params: {
       /** The name of an Environment, such as `production`. */

@@ -286,7 +286,7 @@ export const routes = table({
     path: '/environments/{env}',
     permission: 'write',
     tag: 'Environments',
-    summary: 'Delete an Environment without open Sessions and subscription',
+    summary: 'Delete an Environment without open Sessions, subscription and schedules',
     params: EnvironmentParams,
     status: 200,
     result: deleted('environmentId', 'env'),
@@ -568,7 +568,7 @@ export const routes = table({
     errors: ['turn_lost'],
   },
 
-  // ── Schedules ──────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Schedules ─────────────────────────────────────────────────────────────────────────────────────────────────────
   createSchedule: {
     method: 'POST',
     path: '/schedules',

@@ -52,28 +52,32 @@ export async function createEnvironment(
   });
 }
 
-/** 409 `conflict` while it has open Sessions or a subscription. Its secrets go with it. */
+/** 409 `conflict` while it has open Sessions, a subscription or schedules. Its secrets go with it. */
 export async function deleteEnvironment(
   ctx: Context,
   input: Input<'deleteEnvironment'>,
 ): Promise<Result<'deleteEnvironment'>> {
   const { organizationId } = ctx;
   return inTransaction(ctx, async (tx) => {
-    // Who opens a Session or subscribes holds the row for share, so neither can come between the check and the end.
+    // Who opens a Session, subscribes or makes a schedule holds the row for share, so none can come between the check and
+    // the end.
     const [row] = await tx.query<Row>(sql`
       select environment_id as "environmentId", name, created_at as "createdAt" from environments
       where organization_id = ${organizationId} and name = ${input.env} for update`);
     if (!row) throw notFound('environment');
-    const [used] = await tx.query<{ sessions: boolean; subscription: boolean }>(sql`
+    const [used] = await tx.query<{ sessions: boolean; subscription: boolean; schedules: boolean }>(sql`
       select
         exists (select 1 from sessions where organization_id = ${organizationId} and environment = ${row.name}
           and ended_at is null) as sessions,
         exists (select 1 from webhook_subscriptions where organization_id = ${organizationId}
-          and environment = ${row.name}) as subscription`);
+          and environment = ${row.name}) as subscription,
+        exists (select 1 from schedules where organization_id = ${organizationId} and environment = ${row.name})
+          as schedules`);
     if (used!.sessions)
       throw new ApiError('conflict', 'The environment has open sessions. Close or cancel them first.');
     if (used!.subscription)
       throw new ApiError('conflict', 'The environment has a webhook subscription. Delete it first.');
+    if (used!.schedules) throw new ApiError('conflict', 'The environment has schedules. Delete or move them first.');
     await Promise.all([
       tx.query(sql`delete from environments where organization_id = ${organizationId} and name = ${row.name}`),
       tx.query(

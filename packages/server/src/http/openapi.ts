@@ -81,6 +81,7 @@ const tags: Record<string, string> = {
     'Named scopes for Sessions, webhook subscriptions and secrets; `production` and `staging` exist from the start.',
   Sessions: 'An Agent at work: turns, messages, and the journal of everything that was shown.',
   Approvals: 'Effectful calls that wait for a person.',
+  Schedules: 'Sessions that the service opens on time: again and again by a cron expression, or once.',
   'Worker turns':
     "Steps of Agents whose model is `worker`, run by a program of the integrator's own. The client's `workers.run` does all of it.",
   'Webhook subscriptions': 'Session activity pushed to an address of yours, signed; one subscription an Environment.',

@@ -1,0 +1,99 @@
+// The scheduler: finds the schedules whose time has come, and has each dealt with (run.ts).
+//
+// It looks once a second, and at the instant at which the next one that it has seen is due. Nothing else tells it: whatever
+// is due is found by the next look, on any node, after any restart. Two nodes that look at once do no harm: a schedule that
+// one of them has locked is skipped by the other, and found done afterwards.
+import sql from 'sql-template-tag';
+import { DatabaseUnavailable } from '../db/db.ts';
+import { formatId } from '../lib/ids.ts';
+import type { Platform } from '../platform.ts';
+import { type Candidate, runDue } from './run.ts';
+
+export interface Scheduler {
+  start(): void;
+  /** Takes up nothing more, and waits for what is under way. */
+  stop(): Promise<void>;
+}
+
+const POLL_MS = 1_000;
+// Read at a time; at the full hour there may be thousands.
+const BATCH = 200;
+// Transactions at once, of the pool's 20 connections.
+const AT_ONCE = 4;
+// After a failure that was not foreseen, so that a schedule that always fails neither keeps others waiting nor fills the log.
+const UNFORESEEN_PAUSE_MS = 5_000;
+
+const beforeAll: Pick<Candidate, 'nextAt' | 'scheduleId'> = {
+  nextAt: new Date(0),
+  scheduleId: '00000000-0000-0000-0000-000000000000',
+};
+
+export function createScheduler(platform: Platform): Scheduler {
+  const { db, clock, log } = platform;
+  const stopping = new AbortController();
+  /** Schedules that failed, and until when they are left alone. */
+  const pausedUntil = new Map<string, number>();
+  let loop: Promise<void> | undefined;
+
+  async function look(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const nextDue = await runAllDue().catch((error) => {
+        log.warn({ err: error }, 'could not look for schedules that are due; trying again');
+        return undefined;
+      });
+      const untilNext = nextDue ? nextDue.getTime() - clock.now().getTime() : POLL_MS;
+      await clock.sleep(Math.min(untilNext, POLL_MS), stopping.signal).catch(() => {});
+    }
+  }
+
+  /** Page by page, so that those that fail don't stand before the others. Returns when the next is due, where that is soon. */
+  async function runAllDue(): Promise<Date | undefined> {
+    let after = beforeAll;
+    while (!stopping.signal.aborted) {
+      const now = clock.now().getTime();
+      const found = await db.query<Candidate>(sql`
+        select organization_id as "organizationId", schedule_id as "scheduleId", next_at as "nextAt" from schedules
+        where status = 'enabled' and next_at <= ${new Date(now + POLL_MS)}
+          and (next_at, schedule_id) > (${after.nextAt}, ${after.scheduleId})
+        order by next_at, schedule_id limit ${BATCH}`);
+      for (const [scheduleId, until] of pausedUntil) if (until <= now) pausedUntil.delete(scheduleId);
+      const due = found.filter(({ nextAt, scheduleId }) => nextAt.getTime() <= now && !pausedUntil.has(scheduleId));
+      for (let at = 0; at < due.length && !stopping.signal.aborted; at += AT_ONCE) {
+        const results = await Promise.allSettled(due.slice(at, at + AT_ONCE).map(run));
+        for (const result of results) if (result.status === 'rejected') throw result.reason;
+      }
+      const soon = found.find(({ nextAt }) => nextAt.getTime() > now);
+      const last = found.at(-1);
+      if (soon || !last || found.length < BATCH) return soon?.nextAt;
+      after = last;
+    }
+    return undefined;
+  }
+
+  async function run(candidate: Candidate): Promise<void> {
+    const scheduleId = formatId('sch', candidate.scheduleId);
+    try {
+      const ran = await runDue(platform, candidate);
+      if (!ran) return;
+      const { outcome, missed } = ran;
+      const { status } = outcome;
+      const what = outcome.status === 'opened' ? { sessionId: outcome.sessionId } : { code: outcome.error.code };
+      log.info({ scheduleId, scheduledAt: ran.scheduledAt.toISOString(), status, ...what, missed }, 'schedule');
+    } catch (error) {
+      pausedUntil.set(candidate.scheduleId, clock.now().getTime() + UNFORESEEN_PAUSE_MS);
+      // It is away for the others too.
+      if (error instanceof DatabaseUnavailable) throw error;
+      log.error({ err: error, scheduleId }, 'a schedule could not run; it is tried again');
+    }
+  }
+
+  return {
+    start() {
+      loop = look();
+    },
+    async stop() {
+      stopping.abort();
+      await loop;
+    },
+  };
+}

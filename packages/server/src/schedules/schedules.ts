@@ -1,0 +1,292 @@
+// Schedules: creating, reading, changing, deleting, and what became of their occurrences. run.ts opens the Sessions.
+import type { Content, Input, Result, Schedule, ScheduleRun } from '@signalbox/contract';
+import sql, { empty, type Sql } from 'sql-template-tag';
+import { currentVersion } from '../agents/agents.ts';
+import type { Queryable, Tx } from '../db/db.ts';
+import { holdEnvironment } from '../environments/environments.ts';
+import { changesBetween, recordEvent } from '../events/record.ts';
+import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
+import { type Context, inTransaction } from '../lib/context.ts';
+import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
+import { instantOf } from '../lib/instant.ts';
+import { pageOf, pageRequest } from '../lib/page.ts';
+import { checkTiming, nextOccurrence, type Timing } from './occurrences.ts';
+
+/** What a schedule is told to do. */
+export interface ScheduleRow extends Timing {
+  scheduleId: string;
+  agentId: string;
+  environment: string;
+  input: Content | null;
+  metadata: Schedule['metadata'];
+  budget: Schedule['budget'];
+  status: Schedule['status'];
+  closeOnIdle: boolean;
+  nextAt: Date | null;
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+/** With its newest run. */
+interface ShownRow extends ScheduleRow {
+  lastScheduledAt: Date | null;
+  lastStatus: ScheduleRun['status'] | null;
+  lastSessionId: string | null;
+}
+
+interface RunRow {
+  scheduledAt: Date;
+  status: ScheduleRun['status'];
+  sessionId: string | null;
+  error: ScheduleRun['error'];
+  createdAt: Date;
+}
+
+/** The columns of a ScheduleRow, of the table under the alias s. */
+export const scheduleColumns: Sql = sql`
+  s.schedule_id as "scheduleId", s.agent_id as "agentId", s.environment, s.input, s.metadata, s.budget, s.cron,
+  s.timezone, s.at, s.status, s.close_on_idle as "closeOnIdle", s.next_at as "nextAt", s.created_at as "createdAt",
+  s.updated_at as "updatedAt"`;
+
+/** 400 where `cron`, `timezone` or `at` is wrong, 404 for an unknown Agent or Environment, 409 `agent_archived`. */
+export async function createSchedule(ctx: Context, input: Input<'createSchedule'>): Promise<Result<'createSchedule'>> {
+  const now = ctx.clock.now();
+  const timing = changedTiming({ cron: null, timezone: null, at: null }, input, now);
+  const status = input.status ?? 'enabled';
+  const row: ScheduleRow = {
+    ...timing,
+    scheduleId: newUuid(),
+    agentId: uuidOf('agt', input.agentId),
+    environment: input.environment,
+    input: input.input ?? null,
+    metadata: input.metadata ?? {},
+    budget: input.budget ?? null,
+    status,
+    closeOnIdle: input.closeOnIdle ?? true,
+    nextAt: status === 'enabled' ? nextOccurrence(timing, now) : null,
+    createdAt: now,
+    updatedAt: now,
+  };
+  const schedule = view({ ...row, lastScheduledAt: null, lastStatus: null, lastSessionId: null });
+  return inTransaction(ctx, async (tx) => {
+    await Promise.all([
+      currentVersion(tx, ctx.organizationId, row.agentId),
+      holdEnvironment(tx, ctx.organizationId, row.environment),
+    ]);
+    await Promise.all([
+      tx.query(sql`
+        insert into schedules (organization_id, schedule_id, agent_id, environment, input, metadata, budget, cron,
+          timezone, at, status, close_on_idle, next_at, created_at, updated_at)
+        values (${ctx.organizationId}, ${row.scheduleId}, ${row.agentId}, ${row.environment}, ${jsonOf(row.input)},
+          ${jsonOf(row.metadata)}, ${jsonOf(row.budget)}, ${row.cron}, ${row.timezone}, ${row.at}, ${row.status},
+          ${row.closeOnIdle}, ${row.nextAt}, ${now}, ${now})`),
+      tx.query(
+        recordEvent(ctx, now, {
+          type: 'schedule.created',
+          ...scheduleEvent(row),
+          changes: changesBetween<Partial<Schedule>>({}, schedule, ['agentId', ...timingFields, 'status']),
+        }),
+      ),
+    ]);
+    return { schedule };
+  });
+}
+
+/** Newest first. */
+export async function listSchedules(ctx: Context, input: Input<'listSchedules'>): Promise<Result<'listSchedules'>> {
+  const request = pageRequest(`schedules:${ctx.organizationId}`, input);
+  const rows = await ctx.db.query<ShownRow>(sql`
+    ${selectSchedules()} where s.organization_id = ${ctx.organizationId}
+      ${request.after === undefined ? empty : sql`and s.schedule_id < ${request.after}`}
+      ${input.agentId === undefined ? empty : sql`and s.agent_id = ${uuidOf('agt', input.agentId)}`}
+      ${input.environment === undefined ? empty : sql`and s.environment = ${input.environment}`}
+      ${input.status === undefined ? empty : sql`and s.status = ${input.status}`}
+    order by s.schedule_id desc limit ${request.limit + 1}`);
+  return pageOf(request, rows, (row) => row.scheduleId, view);
+}
+
+export async function getSchedule(ctx: Context, input: Input<'getSchedule'>): Promise<Result<'getSchedule'>> {
+  return { schedule: view(await readSchedule(ctx.db, ctx.organizationId, uuidOf('sch', input.scheduleId))) };
+}
+
+/**
+ * Where `cron`, `timezone`, `at` or `status` differs, the next occurrence is the first after now: one that is due is dropped.
+ * Refuses what `createSchedule` does; an Agent that was archived since keeps nobody from changing the rest.
+ */
+export async function updateSchedule(ctx: Context, input: Input<'updateSchedule'>): Promise<Result<'updateSchedule'>> {
+  const { organizationId } = ctx;
+  return inTransaction(ctx, async (tx) => {
+    const before = await lockSchedule(tx, organizationId, uuidOf('sch', input.scheduleId));
+    const now = ctx.clock.now();
+    const timing = changedTiming(before, input, now);
+    const status = input.status ?? before.status;
+    const isNew = !sameTiming(before, timing) || status !== before.status;
+    const after: ShownRow = {
+      ...before,
+      ...timing,
+      agentId: input.agentId === undefined ? before.agentId : uuidOf('agt', input.agentId),
+      environment: input.environment ?? before.environment,
+      input: input.input === undefined ? before.input : input.input,
+      metadata: input.metadata ?? before.metadata,
+      budget: input.budget === undefined ? before.budget : input.budget,
+      status,
+      closeOnIdle: input.closeOnIdle ?? before.closeOnIdle,
+      nextAt: isNew ? (status === 'enabled' ? nextOccurrence(timing, now) : null) : before.nextAt,
+      updatedAt: now,
+    };
+    const changes = changesBetween(view(before), view(after), changingFields);
+    if (!changes) return { schedule: view(before) };
+    await Promise.all([
+      after.agentId !== before.agentId && currentVersion(tx, organizationId, after.agentId),
+      after.environment !== before.environment && holdEnvironment(tx, organizationId, after.environment),
+    ]);
+    await Promise.all([
+      tx.query(sql`
+        update schedules set agent_id = ${after.agentId}, environment = ${after.environment},
+          input = ${jsonOf(after.input)}, metadata = ${jsonOf(after.metadata)}, budget = ${jsonOf(after.budget)},
+          cron = ${after.cron}, timezone = ${after.timezone}, at = ${after.at}, status = ${after.status},
+          close_on_idle = ${after.closeOnIdle}, next_at = ${after.nextAt}, updated_at = ${now}
+        where organization_id = ${organizationId} and schedule_id = ${after.scheduleId}`),
+      tx.query(recordEvent(ctx, now, { type: 'schedule.updated', ...scheduleEvent(after), changes })),
+    ]);
+    return { schedule: view(after) };
+  });
+}
+
+/** Its runs go with it; the Sessions that it opened stay. */
+export async function deleteSchedule(ctx: Context, input: Input<'deleteSchedule'>): Promise<Result<'deleteSchedule'>> {
+  const { organizationId } = ctx;
+  return inTransaction(ctx, async (tx) => {
+    const row = await lockSchedule(tx, organizationId, uuidOf('sch', input.scheduleId));
+    await Promise.all([
+      tx.query(sql`
+        delete from schedules where organization_id = ${organizationId} and schedule_id = ${row.scheduleId}`),
+      tx.query(recordEvent(ctx, ctx.clock.now(), { type: 'schedule.deleted', ...scheduleEvent(row) })),
+    ]);
+    return { scheduleId: input.scheduleId, deleted: true };
+  });
+}
+
+/** Newest first. */
+export async function listScheduleRuns(
+  ctx: Context,
+  input: Input<'listScheduleRuns'>,
+): Promise<Result<'listScheduleRuns'>> {
+  const request = pageRequest(`schedule_runs:${ctx.organizationId}:${input.scheduleId}`, input);
+  const { scheduleId } = await readSchedule(ctx.db, ctx.organizationId, uuidOf('sch', input.scheduleId));
+  const rows = await ctx.db.query<RunRow>(sql`
+    select r.scheduled_at as "scheduledAt", r.status, r.session_id as "sessionId", r.error, r.created_at as "createdAt"
+    from schedule_runs r where r.organization_id = ${ctx.organizationId} and r.schedule_id = ${scheduleId}
+      ${request.after === undefined ? empty : sql`and r.scheduled_at < ${instantOfCursor(request.after)}`}
+      ${input.status === undefined ? empty : sql`and r.status = ${input.status}`}
+    order by r.scheduled_at desc limit ${request.limit + 1}`);
+  return pageOf(request, rows, (row) => row.scheduledAt.toISOString(), viewRun);
+}
+
+function instantOfCursor(text: string): Date {
+  const instant = new Date(text);
+  if (Number.isNaN(instant.getTime())) throw new ApiError('invalid_cursor', 'cursor: it names no run.');
+  return instant;
+}
+
+/** What the event log says a schedule is. */
+export function scheduleEvent(row: { scheduleId: string; environment: string }) {
+  return { resource: { type: 'schedule', id: formatId('sch', row.scheduleId) }, environment: row.environment };
+}
+
+const timingFields = ['cron', 'timezone', 'at'] as const;
+const changingFields = [
+  'agentId',
+  'environment',
+  'input',
+  'metadata',
+  'budget',
+  ...timingFields,
+  'status',
+  'closeOnIdle',
+] as const;
+
+/** The timing with what a request says of it. Only what differs is checked: `at` may have passed since. */
+function changedTiming(
+  before: Timing,
+  input: { cron?: string | null; timezone?: string | null; at?: string | null },
+  now: Date,
+): Timing {
+  const cron = input.cron === undefined ? before.cron : input.cron;
+  const at = input.at === undefined ? before.at : input.at === null ? null : instantOf(input.at, 'at');
+  // Without cron there is none, unless the request gives one, which is then refused.
+  const timezone = input.timezone === undefined ? cron && before.timezone : input.timezone;
+  const timing: Timing = { cron, at, timezone: cron === null ? timezone : (timezone ?? 'UTC') };
+  if (sameTiming(before, timing) && (cron !== null || at !== null)) return timing;
+  checkTiming(timing, now);
+  if (at && at <= now) throw invalidField('at', 'must be in the future');
+  return timing;
+}
+
+function sameTiming(a: Timing, b: Timing): boolean {
+  return a.cron === b.cron && a.timezone === b.timezone && a.at?.getTime() === b.at?.getTime();
+}
+
+async function lockSchedule(tx: Tx, organizationId: string, scheduleId: string): Promise<ShownRow> {
+  // Locked first and read then: what had to wait for the lock would else still see the run from before.
+  await tx.query(sql`
+    select 1 from schedules where organization_id = ${organizationId} and schedule_id = ${scheduleId}
+    for no key update`);
+  return readSchedule(tx, organizationId, scheduleId);
+}
+
+async function readSchedule(db: Queryable, organizationId: string, scheduleId: string): Promise<ShownRow> {
+  const [row] = await db.query<ShownRow>(sql`
+    ${selectSchedules()} where s.organization_id = ${organizationId} and s.schedule_id = ${scheduleId}`);
+  if (!row) throw notFound('schedule');
+  return row;
+}
+
+function selectSchedules(): Sql {
+  return sql`
+    select ${scheduleColumns}, l.scheduled_at as "lastScheduledAt", l.status as "lastStatus",
+      l.session_id as "lastSessionId"
+    from schedules s left join lateral (
+      select r.scheduled_at, r.status, r.session_id from schedule_runs r
+      where r.organization_id = s.organization_id and r.schedule_id = s.schedule_id
+      order by r.scheduled_at desc limit 1) l on true`;
+}
+
+/** For a column of type json, where null is no value rather than JSON's null. */
+function jsonOf(value: unknown): string | null {
+  return value === null ? null : JSON.stringify(value);
+}
+
+function view(row: ShownRow): Schedule {
+  return {
+    scheduleId: formatId('sch', row.scheduleId),
+    agentId: formatId('agt', row.agentId),
+    environment: row.environment,
+    input: row.input,
+    metadata: row.metadata,
+    budget: row.budget,
+    cron: row.cron,
+    timezone: row.timezone,
+    at: row.at?.toISOString() ?? null,
+    status: row.status,
+    closeOnIdle: row.closeOnIdle,
+    nextAt: row.nextAt?.toISOString() ?? null,
+    lastRun: row.lastScheduledAt && {
+      scheduledAt: row.lastScheduledAt.toISOString(),
+      status: row.lastStatus!,
+      sessionId: row.lastSessionId && formatId('ses', row.lastSessionId),
+    },
+    createdAt: row.createdAt.toISOString(),
+    updatedAt: row.updatedAt.toISOString(),
+  };
+}
+
+function viewRun(row: RunRow): ScheduleRun {
+  return {
+    scheduledAt: row.scheduledAt.toISOString(),
+    status: row.status,
+    sessionId: row.sessionId && formatId('ses', row.sessionId),
+    error: row.error,
+    createdAt: row.createdAt.toISOString(),
+  };
+}
