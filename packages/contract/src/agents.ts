@@ -59,6 +59,12 @@ export const ModelSettings = Strict(
     topP: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
     seed: Type.Optional(Type.Integer()),
     stopSequences: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems: 8 })),
+    reasoning: Type.Optional(
+      OneOf(['none', 'minimal', 'low', 'medium', 'high', 'xhigh'], {
+        description:
+          'How much the model thinks before it answers, in its own measure. Default: as its provider has it.',
+      }),
+    ),
   },
   { title: 'ModelSettings' },
 );

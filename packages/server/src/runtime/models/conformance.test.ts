@@ -31,6 +31,8 @@ interface Adapter {
   key: [string, string];
   /** Of a request: what is said with each, where a tool, settings and limits are given. */
   settings: object;
+  /** How little reasoning is asked for. */
+  reasoning: object;
   /** How the answer's schema is asked for. */
   schema: object;
   /** Of the second request of a turn with tools: the whole transcript, and only it. */
@@ -168,6 +170,7 @@ const adapters: Adapter[] = [
       stop: ['END'],
       max_tokens: 99,
     },
+    reasoning: { reasoning_effort: 'low' },
     schema: { messages: [{ role: 'system', content: expect.stringContaining(JSON.stringify(SCHEMA)) }, {}] },
     transcript: chatTranscript({ reasoning_content: 'hmm' }),
     plainTranscript: chatTranscript({}),
@@ -185,6 +188,7 @@ const adapters: Adapter[] = [
       tools: [{ type: 'function', name: 'look', description: 'Looks', parameters: TOOL_SCHEMA, strict: false }],
       max_output_tokens: 99,
     },
+    reasoning: { reasoning: { effort: 'low' } },
     schema: { text: { format: { type: 'json_schema', strict: false, name: 'response', schema: SCHEMA } } },
     transcript: {
       input: [
@@ -214,6 +218,7 @@ const adapters: Adapter[] = [
       stop_sequences: ['END'],
       max_tokens: 99,
     },
+    reasoning: { thinking: { type: 'enabled', budget_tokens: expect.any(Number) } },
     schema: {
       output_config: { format: { type: 'json_schema', schema: expect.objectContaining({ required: ['total'] }) } },
     },
@@ -230,6 +235,7 @@ const adapters: Adapter[] = [
       generationConfig: { temperature: 0.5, topP: 0.9, seed: 7, stopSequences: ['END'], maxOutputTokens: 99 },
       tools: [{ functionDeclarations: [expect.objectContaining({ name: 'look', description: 'Looks' })] }],
     },
+    reasoning: { generationConfig: { thinkingConfig: { thinkingLevel: 'low' } } },
     schema: {
       generationConfig: {
         responseMimeType: 'application/json',
@@ -480,6 +486,13 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       const call = callOf({ tools: [TOOL], limits: { maxOutputTokens: 99 } }, { settings });
       await outcomeAfter(wire.answer({ parts: [{ text: ['ok'] }] }), call);
       expect(server.requests[0]!.body).toMatchObject(expected.settings);
+    });
+
+    test('says how much the model is to think', async () => {
+      const call = callOf({}, { settings: { reasoning: 'low' } });
+      await outcomeAfter(wire.answer({ parts: [{ text: ['ok'] }] }), call);
+      expect(server.requests[0]!.body).toMatchObject(expected.reasoning);
+      expect(server.requests[0]!.body).not.toHaveProperty('reasoning.summary');
     });
 
     test('asks for an answer that matches a schema', async () => {

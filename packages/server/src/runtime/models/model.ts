@@ -28,6 +28,8 @@ export interface ModelEntry {
 
 export type ModelEvent =
   | { type: 'text'; delta: string }
+  /** Text that is in the journal already: of a program of the integrator's, which appends it itself. */
+  | { type: 'shown'; text: string }
   /** A whole call; `input` is as the model gave it, not yet checked against the tool's schema. */
   | { type: 'toolCall'; name: string; input: unknown }
   /**
@@ -38,7 +40,8 @@ export type ModelEvent =
   | {
       type: 'finish';
       reason: 'endTurn' | 'toolCalls' | 'length' | 'refusal';
-      usage: TokenUsage;
+      /** `costUsd` where who answers says what it cost; else its price is looked up. */
+      usage: TokenUsage & { costUsd?: number };
       providerData?: unknown;
     };
 
@@ -54,7 +57,8 @@ export type AskModel = (call: ModelCall, signal: AbortSignal) => AsyncGenerator<
 /** Why a model did not answer, in words that may be shown: no prompt, no key, no answer of the provider in full. */
 export class ModelFailure extends Error {
   override readonly name = 'ModelFailure';
-  readonly code: ModelFailureCode;
+  /** A ModelFailureCode, or what a program of the integrator's says. */
+  readonly code: string;
   /** Whether asking again can help. */
   readonly retryable: boolean;
   /** How long the provider asks to wait before; undefined where it does not say. */
@@ -62,11 +66,7 @@ export class ModelFailure extends Error {
   /** Of the provider's answer; undefined where it did not refuse by one. */
   readonly httpStatus: number | undefined;
 
-  constructor(
-    code: ModelFailureCode,
-    message: string,
-    more: { retryable: boolean; retryAfterMs?: number; httpStatus?: number },
-  ) {
+  constructor(code: string, message: string, more: { retryable: boolean; retryAfterMs?: number; httpStatus?: number }) {
     super(message);
     this.code = code;
     this.retryable = more.retryable;

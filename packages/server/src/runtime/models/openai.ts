@@ -8,7 +8,8 @@ export const openai: Provider = {
   own: { baseUrl: 'https://api.openai.com/v1', keyName: keyNames.openai },
   keyHeader: ['authorization', 'Bearer '],
   takesSchema: true,
-  // Not stored there, so reasoning goes to and fro under OpenAI's seal. Strict schemas must require every property: people's need not.
-  options: () => ({ openai: { store: false, strictJsonSchema: false } }),
+  // Not stored there, so reasoning goes to and fro under OpenAI's seal; nobody is shown a summary of it, which some accounts may
+  // not ask for. Strict schemas must require every property: people's need not.
+  options: () => ({ openai: { store: false, reasoningSummary: null, strictJsonSchema: false } }),
   model: (name, server) => createOpenAI({ ...server, apiKey: NO_KEY }).responses(name),
 };

@@ -15,7 +15,7 @@ type Part<T extends MessagePart['type']> = Extract<MessagePart, { type: T }>;
 
 /** The transcript, tools and settings of a call. `takesSchema`: the provider can be told the answer's schema beside tools. */
 export function toCallOptions(call: ModelCall, takesSchema: boolean): LanguageModelV4CallOptions {
-  const { temperature, topP, seed, stopSequences } = call.config.settings ?? {};
+  const { temperature, topP, seed, stopSequences, reasoning } = call.config.settings ?? {};
   const { maxOutputTokens } = call.limits;
   const { outputSchema } = call;
   // Providers take no other root than an object.
@@ -29,6 +29,7 @@ export function toCallOptions(call: ModelCall, takesSchema: boolean): LanguageMo
     ...(topP !== undefined && { topP }),
     ...(seed !== undefined && { seed }),
     ...(stopSequences !== undefined && { stopSequences }),
+    ...(reasoning !== undefined && { reasoning }),
   };
 }
 
