@@ -6,12 +6,14 @@ import { turnToolOf } from '../../src/agents/definition.ts';
 import { beginning } from '../../src/journal/cursor.ts';
 import { readSegments } from '../../src/journal/read.ts';
 import { chunksOf } from '../../src/journal/segment.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { newUuid, uuidOf } from '../../src/lib/ids.ts';
 import type { Platform } from '../../src/platform.ts';
 import type { AskModel, ModelCall, ModelEvent } from '../../src/runtime/models/model.ts';
 import type { ListTools, RunTool } from '../../src/runtime/tools/tool.ts';
 import { createWorker, type Worker } from '../../src/runtime/worker.ts';
 import { openSession } from '../../src/sessions/sessions.ts';
+import type { Prices } from '../../src/usage/prices.ts';
 import { createTestPlatform, type TestPlatform } from './platform.ts';
 
 type CreateAgent = Input<'createAgent'>;
@@ -37,8 +39,8 @@ interface WorkOptions {
   graceMs: number;
 }
 
-export async function createWorld(): Promise<World> {
-  const node = await createTestPlatform();
+export async function createWorld(options: { clock?: Clock; prices?: Prices } = {}): Promise<World> {
+  const node = await createTestPlatform(options);
   const { platform, organizationId, ctx } = node;
   const workers: Worker[] = [];
 
@@ -111,6 +113,19 @@ export function answering(answers: Answer[], seen: (call: ModelCall) => void = (
   };
 }
 
+/** A model for each Agent, by the model's name: `scripted/NAME`. */
+export function byModel(models: Record<string, AskModel>): AskModel {
+  return (call, signal) => {
+    const ask = models[call.config.model!];
+    if (!ask) throw new Error(`No answers for the model ${call.config.model}`);
+    return ask(call, signal);
+  };
+}
+
+/** Ends only when whoever waits for it is stopped. */
+export const never = (signal: AbortSignal) =>
+  new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+
 export const usage = { inputTokens: 3, outputTokens: 2, cachedTokens: 1 };
 
 export function httpTool(name: string, more: object = {}): Tool {
@@ -128,6 +143,10 @@ export function httpTool(name: string, more: object = {}): Tool {
 
 export function clientTool(name: string, more: object = {}): Tool {
   return { type: 'client', name, description: name, inputSchema: { type: 'object' }, ...more };
+}
+
+export function agentTool(name: string, agentId: string, more: object = {}): Tool {
+  return { type: 'agent', name, description: name, agentId, ...more };
 }
 
 /** Chunks as one word each, for comparing their order. */

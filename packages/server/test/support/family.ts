@@ -1,0 +1,45 @@
+// A Session whose Agent uses another, in tests: the parent's model is `scripted/parent`, the child's `scripted/child`.
+import type { Input, Session, Tool } from '@signalbox/contract';
+import { listSessions } from '../../src/sessions/sessions.ts';
+import { agentTool, type World } from './session-world.ts';
+
+type CreateAgent = Input<'createAgent'>;
+
+export interface FamilyOptions {
+  parent?: Partial<CreateAgent>;
+  child?: Partial<CreateAgent>;
+  /** Of the parent's, beside `helper`, which is the child. */
+  tools?: Tool[];
+  childTools?: Tool[];
+  /** Of the call of `helper`. */
+  helper?: object;
+  /** Of the Session. */
+  open?: object;
+}
+
+/** Gives the parent's id. Its model has to call `helper`. */
+export async function openFamily(world: World, options: FamilyOptions = {}): Promise<string> {
+  const { parent = {}, child = {}, tools = [], childTools = [], helper = {}, open = {} } = options;
+  const childAgentId = await world.agent(childTools, { name: 'Child', model: 'scripted/child', ...child });
+  const agentId = await world.agent([agentTool('helper', childAgentId, helper), ...tools], {
+    name: 'Parent',
+    model: 'scripted/parent',
+    ...parent,
+  });
+  return world.open(agentId, open);
+}
+
+/** Resolves with the children of a Session, oldest first, once there are as many. */
+export async function childrenOf(world: World, parentSessionId: string, count = 1): Promise<Session[]> {
+  while (true) {
+    const { data } = await listSessions(world.ctx, { parentSessionId, limit: 100 });
+    if (data.length >= count) return data.toReversed();
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+}
+
+/** The same for one child. */
+export async function childOf(world: World, parentSessionId: string): Promise<Session> {
+  const [child] = await childrenOf(world, parentSessionId);
+  return child!;
+}
