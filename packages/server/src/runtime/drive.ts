@@ -20,11 +20,14 @@ import { type SessionRow, sessionEvent } from '../sessions/session.ts';
 import { waitingPatch } from '../sessions/status.ts';
 import { insertEntry, type TranscriptEntry } from '../sessions/transcript.ts';
 import { modelName } from '../usage/prices.ts';
+import { isAnswered } from '../workers/answer.ts';
+import { shownText } from '../workers/shown-text.ts';
 import { answerChange } from './answer.ts';
 import { type Driving, eventOf, idsOf, nextEntry, sourceOf, unknownEvent } from './driving.ts';
 import { endTurn, type Followed, type LastChange, stopTurn } from './ending.ts';
 import { createHold, lateOf } from './hold.ts';
 import type { AskModel } from './models/model.ts';
+import { askerOf, offer } from './offering.ts';
 import { createSpending } from './spending.ts';
 import { TurnStopped } from './stopping.ts';
 import type { TurnTool } from './tools/tool.ts';
@@ -66,7 +69,7 @@ type Goes = 'on' | 'no further';
 
 export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
   const { platform, appender } = options;
-  const { db, clock, log, prices, wake } = platform;
+  const { db, clock, log, prices } = platform;
   /** Aborted when the turn under way is to stop. */
   let stopping = new AbortController();
   /** Aborted when its time need not be watched any more. */
@@ -108,7 +111,7 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
       case 'answered': {
         const { modelCall, calls } = event;
         const model = modelName(state.definition.model);
-        const usage = { ...event.usage, costUsd: prices.costOf(model, event.usage) };
+        const usage = { ...event.usage, costUsd: event.usage.costUsd ?? prices.costOf(model, event.usage) };
         spending.add(usage);
         const { content, providerData } = state.transcript.at(-1)!;
         const entry = nextEntry(driving, { role: 'assistant', content, providerData }, now);
@@ -128,10 +131,14 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
       }
 
       case 'offer':
-        return offer();
+        return (await offer(driving)) ? 'no further' : 'on';
 
       case 'callStarted':
         await startCall(event.call, event.tool, now);
+        return 'on';
+
+      case 'callReturned':
+        await hold.commit({ statements: [updateOperation(row, event.call, now)] });
         return 'on';
 
       case 'callEnded': {
@@ -216,36 +223,17 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
     child.announce(platform);
   }
 
-  /** The step is the integrator's own program's to run; at the turn's deadline the service takes it back. */
-  async function offer(): Promise<Goes> {
-    const { definition, operations } = driving.state;
-    const { deadline } = driving;
-    const patch = [
-      sql`queue = ${definition.model.queue}`,
-      sql`runnable_at = ${deadline}`,
-      sql`turn_deadline = ${deadline}`,
-    ];
-    if (!(await hold.commitAndRelease({ patch }, operations))) return 'on';
-    wake.publish('offered', row.sessionId);
-    return 'no further';
-  }
-
   async function park(now: Date): Promise<Goes> {
-    const { definition, operations } = driving.state;
+    const { operations } = driving.state;
     const waitingFor = waitingForOf(operations);
     if (!waitingFor) throw new Error('A turn waits for nothing');
-    const { provider, queue } = definition.model;
-    // The integrator's program also runs the client tools of its own Agent.
-    const isOffered = provider === 'worker' && waitingFor.toolCallIds.length > 0;
     const leftMs = driving.deadline.getTime() - now.getTime();
     const change = {
       items: [{ type: 'session.status' as const, status: 'waiting' as const, waitingFor }],
-      patch: [...waitingPatch(waitingFor, leftMs), ...(isOffered ? [sql`queue = ${queue}`] : [])],
+      patch: waitingPatch(waitingFor, leftMs),
       statements: [eventOf(driving, { type: 'session.waiting', ...sessionEvent(row) })],
     };
-    if (!(await hold.commitAndRelease(change, operations))) return 'on';
-    if (isOffered) wake.publish('offered', row.sessionId);
-    return 'no further';
+    return (await hold.commitAndRelease(change, operations)) ? 'no further' : 'on';
   }
 
   /** Says that text shown by an unanswered model call is void, and remembers where its next text begins. */
@@ -328,7 +316,7 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
   async function driveTurn(): Promise<Followed> {
     followed = undefined;
     const ports = {
-      ask: options.ask,
+      ask: askerOf(driving, options.ask),
       run: options.tools.run,
       spent: spending.spent,
       sleep: (ms: number, signal: AbortSignal) => clock.sleep(ms, signal),
@@ -362,8 +350,13 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
       return resume();
     }
     driving.deadline = row.turnDeadline ?? driving.deadline;
+    if (driving.deadline <= clock.now()) stopping.abort(new TurnStopped('timedOut'));
     const unanswered = operations.find(({ kind, status }) => kind === 'model' && status === 'pending');
-    if (unanswered && head.nextSeq > unanswered.fromSeq!) await resetText(unanswered);
+    if (unanswered && head.nextSeq > unanswered.fromSeq!) {
+      // What a turn has shown stays where it ends.
+      if (stopping.signal.aborted) driving.state.shownText = await shownText(db, row, unanswered);
+      else if (!isAnswered(unanswered)) await resetText(unanswered);
+    }
     return true;
   }
 

@@ -12,6 +12,7 @@ import type { Definition } from '../agents/agents.ts';
 import { formatId } from '../lib/ids.ts';
 import { storableJson, storableText } from '../lib/text.ts';
 import { isFinished, type Operation, type TokenUsage } from '../sessions/operations.ts';
+import { isAnswered } from '../workers/answer.ts';
 import { answerParts, callsOf, newCall, noSuchTool, OUTCOME_UNKNOWN, resultPart, toolOf } from './calls.ts';
 import { type AskModel, type ModelCall, ModelFailure } from './models/model.ts';
 import { type Judgement, judgeAnswer } from './output.ts';
@@ -77,16 +78,21 @@ export type TurnEvent =
       modelCall: Operation;
       text: string;
       calls: Operation[];
-      usage: TokenUsage;
+      usage: TokenUsage & { costUsd?: number };
       providerData?: unknown;
       end: TurnEnd | null;
     }
   /** The model call failed and is made again: text it has shown is void. */
   | { type: 'modelFailed'; modelCall: Operation; failure: ModelFailure }
-  /** The step is the integrator's own program's to run. The driver offers it and ends the generator, or goes on. */
-  | { type: 'offer'; modelCall: Operation }
+  /**
+   * The step is the integrator's own program's to answer, or calls of it to run. The driver offers it and ends the generator,
+   * or goes on.
+   */
+  | { type: 'offer' }
   /** A tool call starts as soon as the next event is asked for; a client tool's is the integrator's from now on. */
   | { type: 'callStarted'; call: Operation; tool: TurnTool }
+  /** A client call that its program began and did not end may be run again. */
+  | { type: 'callReturned'; call: Operation }
   /** Its result stands in the operation. */
   | { type: 'callEnded'; call: Operation }
   /** Something may have come: decisions and results belong into `state.operations`. */
@@ -115,16 +121,12 @@ export async function* runTurn(state: TurnState, ports: TurnPorts, signal: Abort
     if (modelCall.status === 'pending') {
       const refusal = await refusalOf(state, ports);
       if (refusal) return yield refusal;
-      if (definition.model.provider === 'worker') {
-        yield { type: 'offer', modelCall };
+      if (definition.model.provider === 'worker' && !isAnswered(modelCall)) {
+        yield { type: 'offer' };
         continue;
       }
       const ended = yield* askModel(state, modelCall, ports, signal);
       if (ended) return;
-    } else if (modelCall.status === 'failed') {
-      // What the integrator's program says of its step.
-      const { code = 'worker_failed' } = (modelCall.output ?? {}) as { code?: string };
-      return yield { type: 'fail', error: { code, message: modelCall.error ?? '' }, asked: false };
     }
 
     const calls = callsOf(operations, step);
@@ -179,6 +181,8 @@ async function* askModel(
         if (event.type === 'text') {
           state.shownText += event.delta;
           yield { type: 'text', delta: event.delta };
+        } else if (event.type === 'shown') {
+          state.shownText += event.text;
         } else if (event.type === 'toolCall') {
           asked.push(event);
         } else {
@@ -206,7 +210,7 @@ async function* takeAnswer(
   state: TurnState,
   modelCall: Operation,
   asked: readonly { name: string; input: unknown }[],
-  { reason, usage, providerData }: { reason: string; usage: TokenUsage; providerData?: unknown },
+  { reason, usage, providerData }: { reason: string; usage: TokenUsage & { costUsd?: number }; providerData?: unknown },
 ): AsyncGenerator<TurnEvent, boolean> {
   const calls = asked.map(({ name, input }, index) => newCall(state, modelCall.step, index + 1, name, input));
   const text = storableText(state.shownText);
@@ -243,7 +247,7 @@ async function* runCalls(
   ports: TurnPorts,
   signal: AbortSignal,
 ): AsyncGenerator<TurnEvent> {
-  const { operations, tools, underWay } = state;
+  const { definition, operations, tools, underWay } = state;
   const begin = (call: Operation, tool: TurnTool) => {
     const { organizationId, environment } = state;
     const operationId = formatId('op', call.operationId);
@@ -256,7 +260,10 @@ async function* runCalls(
   for (const call of callsOf(operations, step)) {
     if (call.status !== 'running') continue;
     const tool = toolOf(tools, call);
-    if (tool?.repeatable) {
+    if (tool?.repeatable && tool.source.type === 'client') {
+      call.status = 'awaiting_result';
+      yield { type: 'callReturned', call };
+    } else if (tool?.repeatable) {
       begin(call, tool);
     } else {
       Object.assign(call, { status: 'unknown', error: OUTCOME_UNKNOWN });
@@ -281,8 +288,11 @@ async function* runCalls(
     }
     if (underWay.size === 0) {
       // Not sooner: a call that has ended is not stored before its end was yielded.
-      if (callsOf(operations, step).every(isFinished)) return;
-      yield { type: 'wait' };
+      const calls = callsOf(operations, step);
+      if (calls.every(isFinished)) return;
+      // The integrator's own program runs the client calls of its Agent.
+      const isOwn = definition.model.provider === 'worker' && calls.some(({ status }) => status === 'awaiting_result');
+      yield { type: isOwn ? 'offer' : 'wait' };
     } else {
       const ended = await Promise.race([...[...underWay].map(nameOutcome), ports.inboxCame()]);
       signal.throwIfAborted();

@@ -36,9 +36,10 @@ export async function awaitedCame(
     items.push({ type: 'session.status', status: after.status, waitingFor: after.waitingFor });
     patch.push(
       ...(after.waitingFor ? waitingPatch(after.waitingFor, row.turnLeftMs) : resumedPatch(row.turnLeftMs, now)),
-      // Whoever was to run client calls of it has nothing more to do.
-      ...(after.waitingFor ? [] : [sql`queue = null`]),
     );
+  } else {
+    // Offered to the integrator's program: what came may be for the service to run, beside what is offered.
+    patch.push(sql`runnable_at = ${now}`);
   }
   await writeTransition(ctx, tx, { ...row }, { runs: [{ turn: row.turn, items }], patch, now });
   if (after.status === 'running') tx.afterCommit(() => ctx.wake.publish('runnable', row.sessionId));

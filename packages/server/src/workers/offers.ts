@@ -109,15 +109,16 @@ export function createOffers(platform: Pick<Platform, 'db' | 'clock' | 'wake' | 
     if (!row) return waiter.refuse(notFound('session'));
     if (row.endedAt || row.status === 'idle' || (turn !== undefined && row.turn !== turn))
       return waiter.refuse(new ApiError('turn_lost', 'The turn is over.'));
-    if (row.workerId === null && row.queue === queue) await give(row, waiter);
+    const isOffered = row.workerId === null && row.queue === queue && row.stop === null;
+    if (isOffered) await give(row, waiter);
   }
 
   async function lookAtQueue(waiters: readonly Waiter[]): Promise<void> {
     const { organizationId, queue, environment } = waiters[0]!.want;
     const candidates = await db.query<Candidate>(sql`
       select s.session_id as "sessionId", s.epoch from sessions s
-      where s.organization_id = ${organizationId} and s.queue = ${queue} and s.worker_id is null
-        ${environment === undefined ? empty : sql`and s.environment = ${environment}`}
+      where s.organization_id = ${organizationId} and s.queue = ${queue} and s.worker_id is null and s.stop is null
+        and s.runnable_at > ${clock.now()} ${environment === undefined ? empty : sql`and s.environment = ${environment}`}
       order by s.session_id limit ${waiters.length}`);
     const given = await Promise.all(candidates.map((candidate, index) => give(candidate, waiters[index]!)));
     // Somebody else took what was found; there may be more behind it.
@@ -127,10 +128,11 @@ export function createOffers(platform: Pick<Platform, 'db' | 'clock' | 'wake' | 
   /** Returns whether the waiter took it. */
   async function give(candidate: Candidate, waiter: Waiter): Promise<boolean> {
     if (waiter.settled) return false;
-    const row = await claimOffered(platform, waiter.want, candidate);
-    if (!row) return false;
-    if (waiter.settled) await giveBack(platform, row);
-    else waiter.settle(row);
+    const claimed = await claimOffered(platform, waiter.want, candidate);
+    if (claimed === 'used') waiter.settle(await readClaimed(db, waiter.want));
+    if (!claimed || claimed === 'used') return false;
+    if (waiter.settled) await giveBack(platform, claimed);
+    else waiter.settle(claimed);
     return true;
   }
 
@@ -226,14 +228,15 @@ function groupOf({ want: { organizationId, queue, environment, sessionId } }: Wa
   return JSON.stringify([organizationId, queue, environment ?? null, sessionId ?? null]);
 }
 
-/** Takes the Session where it still is as the candidate says. */
+/** Takes the Session where it still is as the candidate says; `used`: this worker turn has claimed before. */
 async function claimOffered(
   { db, clock }: Pick<Platform, 'db' | 'clock'>,
   want: Want,
   candidate: Candidate,
-): Promise<SessionRow | undefined> {
+): Promise<SessionRow | 'used' | undefined> {
   const { organizationId, workerTurnId, queue } = want;
   const { sessionId, epoch } = candidate;
+  const now = clock.now();
   try {
     return await db.transaction(async (tx) => {
       const [isNew, [row]] = await Promise.all([
@@ -244,26 +247,34 @@ async function claimOffered(
         tx.query<SessionRow>(sql`
           update sessions s set epoch = s.epoch + 1, worker_id = ${workerTurnId}
           where s.organization_id = ${organizationId} and s.session_id = ${sessionId} and s.epoch = ${epoch}
-            and s.worker_id is null and s.queue = ${queue}
+            and s.worker_id is null and s.queue = ${queue} and s.stop is null and s.runnable_at > ${now}
           returning ${sessionColumns}`),
         // The program runs these from now on: should it die, nobody knows whether they had their effect.
         tx.execute(sql`
-          update operations o set status = 'running', started_at = ${clock.now()}
+          update operations o set status = 'running', started_at = ${now}
           from sessions s
           where s.organization_id = ${organizationId} and s.session_id = ${sessionId} and s.worker_id = ${workerTurnId}
             and o.organization_id = s.organization_id and o.session_id = s.session_id and o.turn = s.turn
             and o.status = 'awaiting_result'`),
       ]);
-      if (isNew === 0 || !row) throw new NotClaimed();
+      if (isNew === 0) throw new NotClaimed('used');
+      if (!row) throw new NotClaimed(undefined);
       return row;
     });
   } catch (error) {
-    if (!(error instanceof NotClaimed)) throw error;
-    return readClaimed(db, want);
+    if (error instanceof NotClaimed) return error.why;
+    throw error;
   }
 }
 
-class NotClaimed extends Error {}
+/** Undoes the transaction. */
+class NotClaimed extends Error {
+  readonly why: 'used' | undefined;
+  constructor(why: 'used' | undefined) {
+    super('Not claimed');
+    this.why = why;
+  }
+}
 
 /** What this very claim has got already: it was sent again because its answer was lost. */
 export async function readClaimed(db: Db, { organizationId, workerTurnId }: Want): Promise<SessionRow | undefined> {

@@ -1,0 +1,26 @@
+// The answer of a step's program as a model's, for the turn machine.
+import type { Db } from '../db/db.ts';
+import { type ModelEvent, ModelFailure } from '../runtime/models/model.ts';
+import type { Operation } from '../sessions/operations.ts';
+import type { StoredAnswer } from './answer.ts';
+import { shownText, type TurnOfSession } from './shown-text.ts';
+
+/** The stored answer as a model's, for the turn machine. */
+export async function* readAnswer(
+  db: Pick<Db, 'query'>,
+  owner: TurnOfSession,
+  modelCall: Operation,
+): AsyncGenerator<ModelEvent> {
+  const { toolCalls, stopReason, usage, costUsd, error } = modelCall.output as StoredAnswer;
+  // The machine asks once for each answer, and puts its own things there.
+  modelCall.output = null;
+  if (error) throw new ModelFailure(error.code, error.message, { retryable: false });
+  const text = await shownText(db, owner, modelCall);
+  if (text !== '') yield { type: 'shown', text };
+  for (const { tool, input } of toolCalls) yield { type: 'toolCall', name: tool, input };
+  yield {
+    type: 'finish',
+    reason: toolCalls.length > 0 ? 'toolCalls' : stopReason,
+    usage: { ...usage, ...(costUsd !== undefined && { costUsd }) },
+  };
+}
