@@ -456,6 +456,8 @@ export interface ModelSettings {
   topP?: number | undefined;
   seed?: number | undefined;
   stopSequences?: string[] | undefined;
+  /** How much the model thinks before it answers, in its own measure. Default: as its provider has it. */
+  reasoning?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | undefined;
 }
 
 export interface OpenSession {
