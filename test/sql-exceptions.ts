@@ -28,8 +28,12 @@ export const exceptions: Exception[] = [
     reason: 'the background pass looks for records that wait for the sequencer',
   },
   {
-    like: /^select o\.organization_id as "organizationId" from organizations o cross join lateral \( select 1 from model_usage c /,
+    like: /^select distinct organization_id as "organizationId" from model_usage limit 1000$/,
     reason: 'the background pass looks for calls to compact',
+  },
+  {
+    like: /^select organization_id as "organizationId", schedule_id as "scheduleId", next_at as "nextAt" from schedules where status = 'enabled' and next_at <= /,
+    reason: 'the scheduler looks for what is due',
   },
   {
     like: /^delete from idempotency_records where expires_at <= \$1$/,

@@ -153,7 +153,6 @@ create table model_usage (
   cost_usd numeric,
   constraint model_usage_pkey PRIMARY KEY (organization_id, usage_id)
 );
-CREATE INDEX model_usage_by_time ON public.model_usage USING btree (organization_id, occurred_at);
 
 create table model_usage_days (
   organization_id uuid not null,
@@ -249,7 +248,7 @@ create table schedules (
   constraint schedules_check1 CHECK (((cron IS NULL) <> (at IS NULL))),
   constraint schedules_status_check CHECK ((status = ANY (ARRAY['enabled'::text, 'paused'::text])))
 );
-CREATE INDEX schedules_due ON public.schedules USING btree (next_at) WHERE (status = 'enabled'::text);
+CREATE INDEX schedules_due ON public.schedules USING btree (next_at, schedule_id) WHERE (status = 'enabled'::text);
 
 create table schema_migrations (
   version integer not null,

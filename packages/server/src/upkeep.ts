@@ -4,7 +4,7 @@
 import sql from 'sql-template-tag';
 import { organizationsToSequence, sequenceEvents } from './events/sequencer.ts';
 import type { Platform } from './platform.ts';
-import { compactUsage, organizationsToCompact, startOfDay } from './usage/compact.ts';
+import { compactUsage, organizationsToCompact } from './usage/compact.ts';
 
 export interface Upkeep {
   start(): void;
@@ -16,7 +16,7 @@ const SEQUENCE_EVERY_MS = 1_000;
 // An expired record is already without effect; this only gives back its space.
 const EXPIRE_EVERY_MS = 60_000;
 // A report is right before it too; this only makes it cheaper.
-const COMPACT_EVERY_MS = 3_600_000;
+const COMPACT_EVERY_MS = 60_000;
 
 export function createUpkeep({ db, clock, log }: Pick<Platform, 'db' | 'clock' | 'log'>): Upkeep {
   const stopping = new AbortController();
@@ -37,9 +37,8 @@ export function createUpkeep({ db, clock, log }: Pick<Platform, 'db' | 'clock' |
   }
 
   async function compact(): Promise<void> {
-    const before = startOfDay(clock.now());
-    for (const organizationId of await organizationsToCompact(db, before)) {
-      while (!stopping.signal.aborted && (await compactUsage(db, organizationId, before)));
+    for (const organizationId of await organizationsToCompact(db)) {
+      while (!stopping.signal.aborted && (await compactUsage(db, organizationId)));
     }
   }
 

@@ -1,14 +1,20 @@
 // What the organization used: the report, its periods, compaction, tenancy.
+import { BadRequestError } from '@signalbox/client';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { systemActor } from '../src/events/record.ts';
+import { insertKey } from '../src/keys/keys.ts';
 import type { Context } from '../src/lib/context.ts';
 import { formatId, newUuid } from '../src/lib/ids.ts';
 import { createOrganization } from '../src/organizations/organizations.ts';
 import { createUpkeep } from '../src/upkeep.ts';
-import { compactUsage, organizationsToCompact, startOfDay } from '../src/usage/compact.ts';
+import { compactUsage, organizationsToCompact } from '../src/usage/compact.ts';
+import { createPrices } from '../src/usage/prices.ts';
 import { getUsage, insertUsage } from '../src/usage/usage.ts';
 import { createManualClock } from './support/manual-clock.ts';
+import { answer, type OpenAiServer, startOpenAiServer } from './support/openai-server.ts';
 import { createTestPlatform, type TestPlatform } from './support/platform.ts';
+import { startTestService, type TestService, watchSecret } from './support/service.ts';
 
 const day = (text: string) => new Date(`${text}T00:00:00.000Z`);
 
@@ -56,11 +62,8 @@ describe('the report', () => {
   describe.each(['before', 'after'])('%s compaction', (when) => {
     beforeAll(async () => {
       if (when === 'after') {
-        while (await compactUsage(ctx.db, test_.organizationId, startOfDay(clock.now()), 2));
-        const [left] = await ctx.db.query<{ calls: number }>(
-          sql`select count(*) as calls from model_usage where organization_id = ${test_.organizationId}`,
-        );
-        expect(left).toEqual({ calls: 1 });
+        while (await compactUsage(ctx.db, test_.organizationId, 3));
+        expect(await organizationsToCompact(ctx.db)).toEqual([]);
       }
     });
 
@@ -194,7 +197,6 @@ describe('the report', () => {
 });
 
 describe('compaction', () => {
-  const before = day('2026-03-10');
   let test_: TestPlatform;
   beforeAll(async () => {
     test_ = await createTestPlatform({ clock: createManualClock(new Date('2026-03-10T00:00:01.000Z')) });
@@ -246,23 +248,23 @@ describe('compaction', () => {
     })();
     await Promise.all(
       nodes.map(async ({ db }) => {
-        while (await compactUsage(db, organizationId, before, 10));
+        while (await compactUsage(db, organizationId, 10));
       }),
     );
     compacting = false;
     await reading;
     expect(reads).toBeGreaterThan(3);
     // A node that found the other's locks alone has stopped; what it left is the other's, or the next pass's.
-    while (await compactUsage(test_.platform.db, organizationId, before, 10));
+    while (await compactUsage(test_.platform.db, organizationId, 10));
     expect(await reportOf(organizationId)).toEqual(wanted);
     expect(await rowsOf(organizationId)).toEqual({ calls: 0, sums: 12 });
   });
 
-  test('a call that was written late is added to the sums of its day', async () => {
+  test('later calls are added to the sums of their day', async () => {
     const organizationId = await fill(8);
     const { db } = test_.platform;
-    await compactUsage(db, organizationId, before);
-    const { total } = await reportOf(organizationId);
+    await compactUsage(db, organizationId);
+    const [{ total }, rows] = [await reportOf(organizationId), await rowsOf(organizationId)];
     const [sum] = await db.query<{ agentId: string }>(
       sql`select agent_id as "agentId" from model_usage_days where organization_id = ${organizationId} limit 1`,
     );
@@ -271,22 +273,14 @@ describe('compaction', () => {
       insertUsage(
         { organizationId, agentId: sum!.agentId, environment: 'production' },
         { operationId: newUuid(), model: 'openai/0', usage },
-        new Date(before.getTime() - 1),
+        day('2026-03-02'),
       ),
     );
-    const after = { ...total, inputTokens: total.inputTokens + 1_000, steps: 9, costUsd: total.costUsd! + 1 };
-    expect((await reportOf(organizationId)).total).toMatchObject({ inputTokens: after.inputTokens, steps: 9 });
-    await compactUsage(db, organizationId, before);
-    expect((await reportOf(organizationId)).total).toMatchObject({ inputTokens: after.inputTokens, steps: 9 });
-    expect(await rowsOf(organizationId)).toMatchObject({ calls: 0 });
-  });
-
-  test('the calls of the present day stay, and an organization with nothing else is left alone', async () => {
-    const organizationId = await fill(8, before);
-    const { db } = test_.platform;
-    expect(await organizationsToCompact(db, before)).not.toContain(organizationId);
-    expect(await compactUsage(db, organizationId, before)).toBe(false);
-    expect(await rowsOf(organizationId)).toEqual({ calls: 8, sums: 0 });
+    const wanted = { inputTokens: total.inputTokens + 1_000, steps: 9, costUsd: total.costUsd! + 1 };
+    expect((await reportOf(organizationId)).total).toMatchObject(wanted);
+    await compactUsage(db, organizationId);
+    expect((await reportOf(organizationId)).total).toMatchObject(wanted);
+    expect(await rowsOf(organizationId)).toEqual(rows);
   });
 
   test('the background pass compacts every organization', async () => {
@@ -298,5 +292,108 @@ describe('compaction', () => {
       await expect.poll(() => rowsOf(organizationId)).toMatchObject({ calls: 0 });
     }
     await upkeep.stop();
+  });
+});
+
+describe('through the client', () => {
+  const model = { provider: 'openai-compatible', model: 'org/priced' } as const;
+  let provider: OpenAiServer;
+  let service: TestService;
+  beforeAll(async () => {
+    provider = await startOpenAiServer();
+    const prices = createPrices({ 'openai-compatible/org/priced': { inputUsd: 10, cachedInputUsd: 1, outputUsd: 50 } });
+    service = await startTestService({ config: { prices } });
+  });
+  afterAll(async () => {
+    await service.stop();
+    await provider.close();
+  });
+
+  /** One turn of an Agent that answers so; resolves with the usage that the turn and the Session show. */
+  async function run(agent: object, environment = 'production') {
+    const { client } = service;
+    const { agentId } = await client.agents.create({ name: 'A', ...(agent as { model: string }) });
+    const { sessionId } = await client.sessions.open({ agentId, environment, input: 'Hello', closeOnIdle: true });
+    let turn: unknown;
+    for await (const { chunks } of client.sessions.stream(sessionId)) {
+      for (const chunk of chunks) if (chunk.type === 'turn.completed') turn = chunk.usage;
+    }
+    const { usage: session } = await client.sessions.get(sessionId);
+    return { agentId, sessionId, turn, session };
+  }
+
+  test('what the provider reports is priced, cached tokens apart, on the turn, the session and in the report', async () => {
+    const { client } = service;
+    provider.next(
+      answer({
+        toolCalls: [{ name: 'unknown', arguments: {} }],
+        usage: { prompt: 1_000, completion: 100, cached: 400 },
+      }),
+      answer({ text: 'Done', usage: { prompt: 2_000, completion: 10, cached: 0 } }),
+    );
+    const priced = await run({ model: { ...model, baseUrl: provider.url } });
+    // 600 × $10 + 400 × $1 + 100 × $50, and 2,000 × $10 + 10 × $50, over a million.
+    const tokens = { inputTokens: 3_000, outputTokens: 110, cachedTokens: 400, steps: 2 };
+    const used = { ...tokens, toolCalls: 1, costUsd: 0.0319 };
+    expect(priced).toMatchObject({ turn: used, session: used });
+    const free = await run({ model: 'scripted/free' }, 'staging');
+    expect(free).toMatchObject({ turn: { steps: 1, costUsd: null }, session: { steps: 1, costUsd: null } });
+
+    const total = { steps: 3, unpricedSteps: 1, costUsd: 0.0319, cachedTokens: 400 };
+    const byDay = await client.usage.get();
+    expect(byDay).toMatchObject({ groupBy: 'day', total, other: null });
+    expect(byDay.data.reduce((steps, day) => steps + day.steps, 0)).toBe(3);
+    const cost = { ...tokens, unpricedSteps: 0, costUsd: 0.0319 };
+    const none = { steps: 1, unpricedSteps: 1, costUsd: null };
+    const groups = async (groupBy: 'agent' | 'environment' | 'model') => (await client.usage.get({ groupBy })).data;
+    expect(await groups('agent')).toMatchObject([
+      { group: priced.agentId, ...cost },
+      { group: free.agentId, ...none },
+    ]);
+    expect(await groups('environment')).toMatchObject([
+      { group: 'production', ...cost },
+      { group: 'staging', ...none },
+    ]);
+    expect(await groups('model')).toMatchObject([
+      { group: 'openai-compatible/org/priced', ...cost },
+      { group: 'scripted/free', ...none },
+    ]);
+
+    await client.sessions.delete(priced.sessionId);
+    expect((await client.usage.get()).total).toEqual(byDay.total);
+  });
+
+  test('`read` is enough, and another organization sees nothing of this one', async () => {
+    await run({ model: 'scripted/x' });
+    const reader = await service.client.keys.create({ name: 'reader', permission: 'read' });
+    const report = await service.clientWith(reader.secret!).usage.get();
+    expect(report.total).toEqual((await service.client.usage.get()).total);
+    expect(report.total.steps).toBeGreaterThan(0);
+
+    const stranger = await service.db.transaction(async (tx) => {
+      const { organizationId } = await createOrganization(tx, 'Other', new Date());
+      const source = { organizationId, actor: systemActor, requestId: null, ipAddress: null, userAgent: null };
+      return insertKey(tx, source, new Date(), { name: 'stranger', permission: 'admin' });
+    });
+    watchSecret(stranger.secret!);
+    const other = service.clientWith(stranger.secret!);
+    expect((await other.usage.get()).total).toMatchObject({ steps: 0, costUsd: null });
+    for (const groupBy of ['agent', 'environment', 'model'] as const) {
+      expect((await other.usage.get({ groupBy })).data).toEqual([]);
+    }
+  });
+
+  test('what is no period or no grouping is refused, by name', async () => {
+    const ask = (query: object) => service.client.usage.get(query);
+    for (const [query, path] of [
+      [{ from: 'yesterday' }, 'from'],
+      [{ from: '2026-01-02T00:00:00Z', to: '2026-01-01T00:00:00Z' }, 'from'],
+      [{ groupBy: 'session' }, 'groupBy'],
+      [{ limit: 1 }, 'limit'],
+    ] as const) {
+      const refused = await ask(query).catch((error) => error);
+      expect(refused).toBeInstanceOf(BadRequestError);
+      expect(refused).toMatchObject({ code: 'invalid_request', errors: [{ path }] });
+    }
   });
 });

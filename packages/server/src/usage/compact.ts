@@ -1,41 +1,28 @@
-// Compaction: the calls of days that are over become sums, so that a year's report reads some rows a day rather than every call.
+// Compaction: calls become sums, so that a report reads some rows a day rather than every call.
 //
-// A batch is one transaction: lock some calls, add them to their sums, delete them. A call is in one batch, for others skip what
-// is locked; so any number of nodes may do it at once, and a call that was written late is added to its day by the next pass.
+// The answer of a call inserts a row of its own, for all calls of an Agent would queue for the row of its sums. A batch is one
+// transaction: lock some calls, add them to their sums, delete them. A call is in one batch, for others skip what is locked; so
+// any number of nodes may do it at once.
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 
 // Bounds what one transaction locks and deletes.
 const BATCH_CALLS = 1_000;
 
-/** The begin of the UTC day that `now` is in: calls before it are of days that are over. */
-export function startOfDay(now: Date): Date {
-  return new Date(now.getTime() - (now.getTime() % 86_400_000));
-}
-
-/** Organizations with calls from before the instant. */
-export async function organizationsToCompact(db: Db, before: Date): Promise<string[]> {
-  // An index look-up for each organization; without the `lateral` it would be a reading of every call there is.
-  const rows = await db.query<{ organizationId: string }>(sql`
-    select o.organization_id as "organizationId" from organizations o
-    cross join lateral (
-      select 1 from model_usage c where c.organization_id = o.organization_id and c.occurred_at < ${before} limit 1
-    ) old`);
+/** Organizations with calls that are not in their sums yet. */
+export async function organizationsToCompact(db: Db): Promise<string[]> {
+  const rows = await db.query<{ organizationId: string }>(
+    sql`select distinct organization_id as "organizationId" from model_usage limit 1000`,
+  );
   return rows.map(({ organizationId }) => organizationId);
 }
 
-/** Moves some calls from before the instant, the start of a UTC day, into their sums. Returns whether there may be more. */
-export function compactUsage(
-  db: Db,
-  organizationId: string,
-  before: Date,
-  batchCalls: number = BATCH_CALLS,
-): Promise<boolean> {
+/** Moves some calls into their sums. Returns whether there may be more. */
+export function compactUsage(db: Db, organizationId: string, batchCalls: number = BATCH_CALLS): Promise<boolean> {
   return db.transaction(async (tx) => {
     const calls = await tx.query<{ usageId: string }>(sql`
-      select usage_id as "usageId" from model_usage
-      where organization_id = ${organizationId} and occurred_at < ${before}
-      order by occurred_at limit ${batchCalls} for update skip locked`);
+      select usage_id as "usageId" from model_usage where organization_id = ${organizationId}
+      order by usage_id limit ${batchCalls} for update skip locked`);
     if (calls.length === 0) return false;
     const ids = calls.map(({ usageId }) => usageId);
     await Promise.all([

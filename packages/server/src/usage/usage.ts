@@ -1,7 +1,7 @@
 // What an organization used: tokens, model calls and their cost.
 //
 //   model_usage        one row a model call, written in the transaction of its answer
-//   model_usage_days   sums of days that are over, one row a day, Agent, Environment and model: see compact.ts
+//   model_usage_days   sums by day, Agent, Environment and model, into which calls are moved soon after: see compact.ts
 //
 // A call stands in one of the two. Rows belong to the organization rather than to a Session: who deletes the Session was still
 // charged for it. A report is one statement over both tables, so it sees each call once, whatever is moved meanwhile; and it
@@ -59,12 +59,12 @@ interface Row {
 export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<Result<'getUsage'>> {
   const groupBy = input.groupBy ?? 'day';
   const { from, to } = periodOf(input, ctx.clock.now());
-  const key = {
-    day: sql`to_char(u.day, 'YYYY-MM-DD')`,
-    agent: sql`u.agent_id::text`,
-    environment: sql`u.environment`,
-    model: sql`u.model`,
-  }[groupBy];
+  const [column, text] = {
+    day: [sql`u.day`, sql`to_char(g.key, 'YYYY-MM-DD')`],
+    agent: [sql`u.agent_id`, sql`g.key::text`],
+    environment: [sql`u.environment`, sql`g.key`],
+    model: [sql`u.model`, sql`g.key`],
+  }[groupBy] as [Sql, Sql];
   const [total, ...groups] = await ctx.db.query<Row>(sql`
     with used as (
       select (c.occurred_at at time zone 'UTC')::date as day, c.agent_id, c.environment, c.model, c.input_tokens,
@@ -78,14 +78,14 @@ export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<
       from model_usage_days d
       where d.organization_id = ${ctx.organizationId} and d.day >= ${dayOf(from)}::date and d.day < ${dayOf(to)}::date
     ), grouped as (
-      select ${key} as key, sum(u.input_tokens) as input_tokens, sum(u.output_tokens) as output_tokens,
+      select ${column} as key, sum(u.input_tokens) as input_tokens, sum(u.output_tokens) as output_tokens,
         sum(u.cached_tokens) as cached_tokens, sum(u.steps) as steps, sum(u.unpriced_steps) as unpriced_steps,
         sum(u.cost_usd) as cost_usd,
         least(row_number() over (
-          order by sum(u.cost_usd) desc, sum(u.input_tokens + u.output_tokens) desc, ${key}), ${MAX_GROUPS + 1}) as place
-      from used u group by ${key}
+          order by sum(u.cost_usd) desc, sum(u.input_tokens + u.output_tokens) desc, ${column}), ${MAX_GROUPS + 1}) as place
+      from used u group by ${column}
     )
-    select g.place, min(g.key) as "group", coalesce(sum(g.input_tokens), 0)::bigint as "inputTokens",
+    select g.place, min(${text}) as "group", coalesce(sum(g.input_tokens), 0)::bigint as "inputTokens",
       coalesce(sum(g.output_tokens), 0)::bigint as "outputTokens",
       coalesce(sum(g.cached_tokens), 0)::bigint as "cachedTokens", coalesce(sum(g.steps), 0)::bigint as steps,
       coalesce(sum(g.unpriced_steps), 0)::bigint as "unpricedSteps", coalesce(sum(g.cost_usd), 0) as "costUsd"

@@ -346,8 +346,8 @@ create table webhook_deliveries (
 create index webhook_deliveries_retry on webhook_deliveries (organization_id, webhook_subscription_id, next_attempt_at)
   where next_attempt_at is not null;
 
--- What model calls used and cost, as it was when they were answered. It outlives the Session. The calls of a day that is over
--- become sums: what a report is about stands in exactly one of the two tables.
+-- What model calls used and cost, as it was when they were answered. It outlives the Session. Soon after, a call becomes part
+-- of the sums of its day: it stands in exactly one of the two tables.
 create table model_usage (
   organization_id uuid not null,
   -- The operation's.
@@ -365,7 +365,6 @@ create table model_usage (
   cost_usd numeric,
   primary key (organization_id, usage_id)
 );
-create index model_usage_by_time on model_usage (organization_id, occurred_at);
 
 create table model_usage_days (
   organization_id uuid not null,
