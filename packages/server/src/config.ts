@@ -98,6 +98,18 @@ export const settings = {
     about: 'which parts this node runs',
     parse: parseRoles,
   }),
+  leaseSeconds: required({
+    variable: 'SIGNALBOX_LEASE_SECONDS',
+    default: '15',
+    about: 'how long Sessions of a node that died wait at most before another takes them',
+    parse: (text) => parseSeconds(text, { minimum: 1, maximum: 300 }),
+  }),
+  graceSeconds: required({
+    variable: 'SIGNALBOX_GRACE_SECONDS',
+    default: '20',
+    about: 'how long a turn may take to come to the end of its step when the node stops',
+    parse: (text) => parseSeconds(text, { minimum: 0, maximum: 3600 }),
+  }),
   logLevel: required({
     variable: 'SIGNALBOX_LOG_LEVEL',
     default: 'info',
@@ -152,6 +164,13 @@ function parsePort(text: string): number {
   if (!/^\d{1,5}$/.test(text) || port > 65_535)
     throw new Error(`"${text}" is not a port; give a number from 0 to 65535`);
   return port;
+}
+
+function parseSeconds(text: string, { minimum, maximum }: { minimum: number; maximum: number }): number {
+  const seconds = Number(text);
+  if (!/^\d{1,6}$/.test(text) || seconds < minimum || seconds > maximum)
+    throw new Error(`"${text}" is not a number of seconds; give a whole one from ${minimum} to ${maximum}`);
+  return seconds;
 }
 
 function parseHost(text: string): string {

@@ -24,8 +24,8 @@ import { createUpkeep } from './upkeep.ts';
 import { loadMasterKeys } from './vault/master-key.ts';
 import { createVault } from './vault/vault.ts';
 import { createWake } from './wake/wake.ts';
-import { createOffers } from './workers/offers.ts';
 import { createDispatcher } from './webhooks/dispatcher.ts';
+import { createOffers } from './workers/offers.ts';
 
 export { type Config, ConfigError, readConfig, settings } from './config.ts';
 export { createLog, type Log } from './lib/log.ts';
@@ -121,7 +121,7 @@ async function openDatabase(
 
 /** What is started last, the interface, is stopped first: nothing new comes while the rest ends. */
 async function startRoles(
-  { roles, host, port, providerKeys }: Config,
+  { roles, host, port, leaseSeconds, graceSeconds, providerKeys }: Config,
   platform: Platform,
   { checkAnswers = false }: Overrides,
   stops: (() => Promise<unknown>)[],
@@ -134,7 +134,8 @@ async function startRoles(
     stops.push(() => upkeep.stop());
     const tools = createTools(platform);
     stops.push(() => tools.close());
-    const worker = createWorker(platform, { workerId, ask: createModels(platform, providerKeys), tools });
+    const ask = createModels(platform, providerKeys);
+    const worker = createWorker(platform, { workerId, ask, tools, leaseSeconds, graceMs: graceSeconds * 1000 });
     await worker.start();
     stops.push(() => worker.stop());
     const scheduler = createScheduler(platform);
@@ -143,7 +144,7 @@ async function startRoles(
   }
   if (roles.has('delivery')) {
     if (!roles.has('runtime')) {
-      const lease = createNodeLease(platform, { workerId });
+      const lease = createNodeLease(platform, { workerId, leaseSeconds });
       await lease.start();
       stops.push(() => lease.stop());
     }

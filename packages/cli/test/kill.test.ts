@@ -1,0 +1,182 @@
+// Three nodes on one database, and kill -9 of one of them again and again while Sessions stream, call tools and are approved:
+// what clients saw, and what the tool's server saw, is judged by support/history.ts. (P1–P4, P7, P8)
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { type Chunk, type CreateAgent, Signalbox } from '@signalbox/client';
+import { afterEach, expect, test } from 'vitest';
+import { createTestDatabase } from '../../server/test/support/postgres.ts';
+import { brokenPromises, type SeenCall } from './support/history.ts';
+
+const command = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+const NODES = 3;
+const SESSIONS = 18;
+const KILLS = 4;
+
+const undo: (() => unknown)[] = [];
+afterEach(async () => {
+  for (let last = undo.pop(); last; last = undo.pop()) await last();
+});
+
+/** Numbers that the seed, which is printed when the test fails, gives again. */
+function numbersFrom(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+interface Node {
+  url: string;
+  child: ChildProcess;
+}
+
+async function startNode(env: Record<string, string>, port = '0'): Promise<Node> {
+  const child = spawn(process.execPath, [command, 'start', '--port', port], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let printed = '';
+  child.stderr.setEncoding('utf8');
+  const url = await new Promise<string>((resolve, reject) => {
+    child.stderr.on('data', (text: string) => {
+      printed += text;
+      const found = /(http:\S+)\/api\/v1/.exec(printed);
+      if (found) resolve(found[1]!);
+    });
+    child.once('close', () => reject(new Error(`The node ended:\n${printed}`)));
+  });
+  undo.push(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGKILL');
+    await once(child, 'close');
+  });
+  return { url, child };
+}
+
+/** A server of tools that counts its calls by their idempotency key, and takes its time. */
+async function startTools(calls: Map<string, SeenCall>): Promise<string> {
+  const server: Server = createServer((request, response) => {
+    const key = String(request.headers['idempotency-key']);
+    const seen = calls.get(key) ?? { tool: request.url!.slice(1), times: 0 };
+    calls.set(key, { ...seen, times: seen.times + 1 });
+    setTimeout(() => response.setHeader('content-type', 'application/json').end('{"ok":true}'), 60);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  undo.push(() => new Promise((resolve) => server.close(resolve).closeAllConnections()));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const answers = ['one two three four five six ', 'seven eight nine ten eleven twelve ', 'and the end.'];
+
+function agentOn(tools: string): CreateAgent {
+  const http = (name: string, more: object = {}) => ({
+    type: 'http' as const,
+    name,
+    description: name,
+    inputSchema: { type: 'object' },
+    request: { method: 'POST' as const, url: `${tools}/${name}` },
+    approval: 'never' as const,
+    ...more,
+  });
+  const both = [{ name: 'pay' }, { name: 'look' }];
+  return {
+    name: 'killed',
+    model: {
+      provider: 'scripted',
+      model: 'any',
+      settings: {
+        script: [
+          { text: answers[0]!, tokenDelayMs: 20, toolCalls: both },
+          { text: answers[1]!, tokenDelayMs: 20, toolCalls: [...both, { name: 'refund' }] },
+          { text: answers[2]!, tokenDelayMs: 20 },
+        ],
+      },
+    },
+    tools: [http('pay'), http('look', { idempotent: true }), http('refund', { approval: 'always' })],
+  };
+}
+
+test('kill -9 of any node, again and again: nothing shown is lost, no effect is repeated, every session ends', {
+  timeout: 180_000,
+}, async () => {
+  const seed = Math.floor(Math.random() * 2 ** 32);
+  const random = numbersFrom(seed);
+  const database = await createTestDatabase();
+  undo.push(() => database.drop());
+  const calls = new Map<string, SeenCall>();
+  const tools = await startTools(calls);
+  const env = {
+    DATABASE_URL: database.url,
+    SIGNALBOX_MASTER_KEY: 'ab'.repeat(32),
+    SIGNALBOX_EGRESS_ALLOW: '127.0.0.1',
+    SIGNALBOX_LEASE_SECONDS: '2',
+    SIGNALBOX_LOG_LEVEL: 'silent',
+  };
+  const nodes = await Promise.all(Array.from({ length: NODES }, () => startNode(env)));
+  const made = spawn(process.execPath, [command, 'keys', 'create', '--name', 'test', '--permission', 'admin'], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let apiKey = '';
+  for await (const text of made.stdout.setEncoding('utf8')) apiKey += text;
+  const clients = nodes.map(({ url }) => new Signalbox({ apiKey: apiKey.trim(), baseUrl: url, maxRetries: 30 }));
+  const anyClient = () => clients[random(NODES)]!;
+  const { agentId } = await anyClient().agents.create(agentOn(tools));
+
+  let shown = 0;
+  let onShown = () => {};
+  async function follow(): Promise<{ sessionId: string; streamed: Chunk[] }> {
+    const { sessionId } = await anyClient().sessions.open({
+      agentId,
+      environment: 'production',
+      input: 'go',
+      closeOnIdle: true,
+    });
+    const streamed: Chunk[] = [];
+    for await (const { chunks } of anyClient().sessions.stream(sessionId)) {
+      streamed.push(...chunks);
+      shown += chunks.length;
+      onShown();
+      for (const chunk of chunks) {
+        if (chunk.type === 'approval.requested') await anyClient().approvals.approve(chunk.operationId);
+      }
+    }
+    return { sessionId, streamed };
+  }
+
+  let kills = 0;
+  async function killNodes(): Promise<void> {
+    for (; kills < KILLS; kills += 1) {
+      // Some chunks later, in the middle of whatever is going on then.
+      const at = shown + 20 + random(60);
+      await new Promise<void>((resolve) => {
+        onShown = () => {
+          if (shown >= at) resolve();
+        };
+      });
+      const index = random(NODES);
+      const { child, url } = nodes[index]!;
+      child.kill('SIGKILL');
+      await once(child, 'close');
+      nodes[index] = await startNode(env, new URL(url).port);
+    }
+  }
+
+  const [histories] = await Promise.all([Promise.all(Array.from({ length: SESSIONS }, follow)), killNodes()]);
+
+  const broken: string[] = [];
+  for (const { sessionId, streamed } of histories) {
+    const stored: Chunk[] = [];
+    for await (const { chunks } of anyClient().sessions.chunks(sessionId)) stored.push(...chunks);
+    const own = new Set(stored.flatMap((chunk) => ('toolCallId' in chunk ? [chunk.toolCallId.slice(5)] : [])));
+    const ownCalls = new Map([...calls].filter(([operationId]) => own.has(operationId.slice(3))));
+    const history = { streamed, stored, calls: ownCalls, answers, repeatable: new Set(['look']) };
+    broken.push(...brokenPromises(history).map((promise) => `${sessionId}: ${promise}`));
+  }
+  expect(broken, `seed ${seed}`).toEqual([]);
+  expect(kills).toBe(KILLS);
+});
