@@ -92,6 +92,15 @@ export class Sessions {
   }
 
   /**
+   * Stops the turn, which ends as `interrupted`; the next queued message follows. Without a turn under way nothing changes.
+   *
+   * @throws ConflictError `session_ended`
+   */
+  async interrupt(sessionId: string, options?: RequestOptions): Promise<Session> {
+    return (await this.#transport.call('interruptSession', { params: { sessionId } }, options)).session;
+  }
+
+  /**
    * Completes the Session as soon as its turn is over. Repeated: nothing changes.
    *
    * @throws ConflictError `session_ended` where it ended otherwise
