@@ -31,5 +31,9 @@ export function judgeAnswer(schema: Record<string, unknown>, text: string, isRep
 
 /** The JSON of an answer, which models like to put into a fenced block; undefined where it is none. */
 export function outputIn(text: string): unknown {
-  return parseJson(/^\s*```(?:json)?\s*\n([\s\S]*?)\n?\s*```\s*$/.exec(text)?.[1] ?? text);
+  const whole = text.trim();
+  const isFenced = whole.length >= 2 * FENCE.length && whole.startsWith(FENCE) && whole.endsWith(FENCE);
+  return parseJson(isFenced ? whole.slice(FENCE.length, -FENCE.length).replace(/^json\b/i, '') : whole);
 }
+
+const FENCE = '```';
