@@ -255,8 +255,10 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
 
   /** Tells parents what came of their children, as far as nobody did. */
   async function tellParents(): Promise<void> {
-    for (const { organizationId, sessionId } of await unheardChildren(db)) {
-      await tellParent(platform, organizationId, sessionId);
+    for (const child of await unheardChildren(db)) {
+      await tellParent(platform, child).catch((error) =>
+        log.warn({ err: error }, 'telling a parent failed; trying again'),
+      );
     }
   }
 

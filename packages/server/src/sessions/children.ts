@@ -3,7 +3,7 @@
 //
 // The child's end says on its own row that the parent has not heard of it; whoever sees that tells the parent, in a
 // transaction that locks the parent first. Parents come before children wherever both are changed, so nobody waits in a circle.
-import type { AgentTool } from '@signalbox/contract';
+import type { AgentTool, StopReason } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { readDefinition } from '../agents/agents.ts';
 import type { Db, Tx } from '../db/db.ts';
@@ -70,22 +70,23 @@ export async function openChild(
   return { ...opened, statements: [...opened.statements, created] };
 }
 
-/** Children that have ended, and whose parents have not heard of it. */
-export function unheardChildren(db: Db): Promise<{ organizationId: string; sessionId: string }[]> {
+/** A child that has ended, and whose parent has not heard of it. */
+export interface UnheardChild {
+  organizationId: string;
+  sessionId: string;
+}
+
+export function unheardChildren(db: Db): Promise<UnheardChild[]> {
   return db.query(sql`
     select organization_id as "organizationId", session_id as "sessionId" from sessions where parent_due limit 200`);
 }
 
-/** Tells the parent of a child that has ended. Told already, or by another node at the same moment: nothing. */
-export async function tellParent(platform: Platform, organizationId: string, sessionId: string): Promise<void> {
+/** Tells the parent. Told already, by another node at the same moment, or either of them deleted: nothing. */
+export async function tellParent(platform: Platform, { organizationId, sessionId }: UnheardChild): Promise<void> {
   await platform.db.transaction(async (tx) => {
-    const child = await readSession(tx, organizationId, sessionId);
-    if (!child.parentSessionId || !child.endedAt) return;
-    // A parent that was deleted hears nothing.
-    const parent = await lockSession(tx, organizationId, child.parentSessionId).catch((error) => {
-      if (error instanceof ApiError) return undefined;
-      throw error;
-    });
+    const child = await readSession(tx, organizationId, sessionId).catch(undefinedIfNotFound);
+    if (!child?.parentSessionId || !child.endedAt) return;
+    const parent = await lockSession(tx, organizationId, child.parentSessionId).catch(undefinedIfNotFound);
     const told = await tx.execute(sql`
       update sessions set parent_due = false
       where organization_id = ${organizationId} and session_id = ${sessionId} and parent_due`);
@@ -104,24 +105,38 @@ export async function tellParent(platform: Platform, organizationId: string, ses
   });
 }
 
+function undefinedIfNotFound(error: unknown): undefined {
+  if (!(error instanceof ApiError)) throw error;
+}
+
+/** Why a turn was over before its answer, for the parent's model. */
+const STOPPED: Record<Exclude<StopReason, 'endTurn' | 'error'>, string> = {
+  maxSteps: 'it took as many steps as it may',
+  budgetReached: 'the budget is used up',
+  refusal: 'its model refused',
+  interrupted: 'it was interrupted',
+  timedOut: 'it took too long',
+};
+
 /** What the call that opened a child comes to. */
 async function outcomeOf(tx: Tx, child: SessionRow): Promise<Pick<Operation, 'status' | 'output' | 'error'>> {
   const failed = (error: string) => ({ status: 'failed' as const, output: null, error: storableText(error) });
   if (child.status === 'failed') return failed(`The agent failed: ${child.error?.message ?? 'no reason is known'}`);
   if (child.status === 'cancelled') return failed("The agent's session was cancelled.");
   const answer = await answerOf(tx, child);
-  if (child.stopReason !== null && child.stopReason !== 'endTurn') {
+  if (child.stopReason !== null && child.stopReason !== 'endTurn' && child.stopReason !== 'error') {
     const said = answer === '' ? '' : ` It had said: ${answer}`;
-    return failed(`The agent stopped before it was done (${child.stopReason}).${said}`);
+    return failed(`The agent stopped before it was done: ${STOPPED[child.stopReason]}.${said}`);
   }
   const { outputSchema } = await readDefinition(tx, child.organizationId, child.agentId, child.agentVersion!);
   return { status: 'succeeded', output: outputSchema === null ? answer : storableJson(outputIn(answer)), error: null };
 }
 
-async function answerOf(tx: Tx, { organizationId, sessionId }: SessionRow): Promise<string> {
+/** What it said last in its last turn. */
+async function answerOf(tx: Tx, { organizationId, sessionId, turn }: SessionRow): Promise<string> {
   const [entry] = await tx.query<{ content: { type: string; text?: string }[] }>(sql`
     select content from messages
-    where organization_id = ${organizationId} and session_id = ${sessionId} and role = 'assistant'
-    order by turn desc, position desc limit 1`);
+    where organization_id = ${organizationId} and session_id = ${sessionId} and turn = ${turn} and role = 'assistant'
+    order by position desc limit 1`);
   return (entry?.content ?? []).map(({ text = '' }) => text).join('');
 }
