@@ -79,11 +79,7 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
     onStop: stop,
   });
   const { row, head } = hold;
-  const spending = createSpending(
-    db,
-    row,
-    claimed.operations.some(({ childSessionId }) => childSessionId !== null),
-  );
+  const spending = createSpending(platform, row);
   const driving: Driving = {
     platform,
     hold,
@@ -289,7 +285,7 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
     driving.deadline =
       row.turnDeadline ?? new Date(driving.startedAt.getTime() + definition.limits.turnTimeoutSeconds * 1000);
     hold.alsoSet([sql`turn_deadline = ${driving.deadline}`]);
-    const { organizationId, environment, turn, budget } = row;
+    const { organizationId, environment, turn } = row;
     const { tools, unavailable } = await options.tools.list(
       { organizationId, environment },
       definition.tools,
@@ -302,7 +298,6 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
       definition,
       tools,
       unavailable,
-      budget,
       grantedTools: row.grantedTools,
       transcript,
       operations,
@@ -318,7 +313,7 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
     const ports = {
       ask: askerOf(driving, options.ask),
       run: options.tools.run,
-      spent: spending.spent,
+      refusal: (modelCall: Operation) => spending.refusal(modelCall, modelName(driving.state.definition.model)),
       sleep: (ms: number, signal: AbortSignal) => clock.sleep(ms, signal),
       random: Math.random,
       inboxCame: hold.came,

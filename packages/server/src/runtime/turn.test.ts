@@ -3,18 +3,22 @@ import type { Tool } from '@signalbox/contract';
 import { expect, test } from 'vitest';
 import type { Definition } from '../agents/agents.ts';
 import { newModelCall } from '../sessions/operations.ts';
+import type { TurnTool } from './tools/tool.ts';
 import { runTurn, type TurnPorts, type TurnState } from './turn.ts';
 
-test('calls that end in the same instant each have their end, before the next step', async () => {
-  const tools = ['a', 'b', 'c'].map((name) => ({
+function toolsOf(type: Tool['type'], names: string[]): TurnTool[] {
+  return names.map((name) => ({
     name,
     description: '',
     inputSchema: { type: 'object' },
-    approval: 'never' as const,
+    approval: 'never',
     repeatable: true,
-    source: { type: 'http' } as Tool,
+    source: { type } as Tool,
   }));
-  const state: TurnState = {
+}
+
+function stateWith(tools: TurnTool[]): TurnState {
+  return {
     organizationId: 'o',
     environment: 'production',
     turn: 1,
@@ -22,30 +26,49 @@ test('calls that end in the same instant each have their end, before the next st
     tools,
     unavailable: [],
     grantedTools: [],
-    budget: null,
     transcript: [],
     operations: [newModelCall(1, 1, 1)],
     modelCalls: 0,
     shownText: '',
     underWay: new Map(),
   };
-  const ports: TurnPorts = {
-    async *ask() {
-      for (const { name } of tools) yield { type: 'toolCall', name, input: {} };
-      yield { type: 'finish', reason: 'toolCalls', usage: { inputTokens: 0, outputTokens: 0, cachedTokens: 0 } };
-    },
-    run: async () => ({ output: 'done' }),
-    spent: async () => ({ steps: 0, tokens: 0, costUsd: null }),
-    sleep: async () => {},
-    random: () => 0,
-    inboxCame: () => new Promise(() => {}),
-  };
+}
 
+/** A model that calls every tool there is. */
+const ports: TurnPorts = {
+  async *ask({ tools }) {
+    for (const { name } of tools) yield { type: 'toolCall', name, input: {} };
+    yield { type: 'finish', reason: 'toolCalls', usage: { inputTokens: 0, outputTokens: 0, cachedTokens: 0 } };
+  },
+  run: async () => ({ output: 'done' }),
+  refusal: async () => undefined,
+  sleep: async () => {},
+  random: () => 0,
+  inboxCame: () => new Promise(() => {}),
+};
+
+test('calls that end in the same instant each have their end, before the next step', async () => {
+  const state = stateWith(toolsOf('http', ['a', 'b', 'c']));
   const ended: (string | null)[] = [];
   for await (const event of runTurn(state, ports, new AbortController().signal)) {
     if (event.type === 'callEnded') ended.push(event.call.tool);
     if (event.type === 'stepEnded') break;
   }
-
   expect(ended.sort()).toEqual(['a', 'b', 'c']);
+});
+
+test('a turn that is told to stop while it is about to wait does not wait', async () => {
+  const stopping = new AbortController();
+  const waited: string[] = [];
+  const run = async () => {
+    for await (const event of runTurn(stateWith(toolsOf('client', ['a'])), ports, stopping.signal)) {
+      if (event.type !== 'wait') continue;
+      waited.push(event.type);
+      if (waited.length > 1) break;
+      // The driver could not let go of the Session: this had come for it.
+      stopping.abort(new Error('stopped'));
+    }
+  };
+  await expect(run()).rejects.toThrow('stopped');
+  expect(waited).toEqual(['wait']);
 });

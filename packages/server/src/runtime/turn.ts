@@ -7,7 +7,7 @@
 //
 // Begun again from the same state after a crash it goes on where the state says, and nowhere else. Stopped by its signal (an
 // interrupt, the turn's time) it throws the signal's reason, and leaves to the driver what is to become of calls under way.
-import type { Budget, MessagePart, SessionError, StopReason } from '@signalbox/contract';
+import type { MessagePart, SessionError, StopReason } from '@signalbox/contract';
 import type { Definition } from '../agents/agents.ts';
 import { formatId } from '../lib/ids.ts';
 import { storableJson, storableText } from '../lib/text.ts';
@@ -26,7 +26,6 @@ export interface TurnState {
   readonly tools: readonly TurnTool[];
   /** What the model is told of tools that it can't be offered now. */
   readonly unavailable: readonly string[];
-  readonly budget: Budget | null;
   /** Changed in place. */
   grantedTools: string[];
   /** What the model was told and answered, of all turns. */
@@ -41,19 +40,12 @@ export interface TurnState {
   readonly underWay: Map<Operation, Promise<ToolOutcome>>;
 }
 
-/** What the Session and those that share its budget have used. */
-export interface Spent {
-  steps: number;
-  tokens: number;
-  costUsd: number | null;
-}
-
 /** What the machine needs from outside. */
 export interface TurnPorts {
   ask: AskModel;
   run: RunTool;
-  /** Asked before each model call of a Session that has a budget. */
-  spent(): Promise<Spent>;
+  /** Asked before each model call: why it is not made. One that is counts as made from then on. */
+  refusal(modelCall: Operation): Promise<'budgetReached' | SessionError | undefined>;
   /** Resolves after `ms`, or rejects with the signal's reason. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
   /** From 0 to 1. */
@@ -110,7 +102,6 @@ export type TurnEvent =
 // The first and four more.
 const MAX_MODEL_ATTEMPTS = 5;
 const FIRST_RETRY_MS = 500;
-const MAX_RETRY_AFTER_MS = 60_000;
 
 export async function* runTurn(state: TurnState, ports: TurnPorts, signal: AbortSignal): AsyncGenerator<TurnEvent> {
   const { definition, operations } = state;
@@ -119,11 +110,14 @@ export async function* runTurn(state: TurnState, ports: TurnPorts, signal: Abort
     const step = Math.max(...operations.map((operation) => operation.step));
     const modelCall = operations.find((operation) => operation.step === step && operation.kind === 'model')!;
     if (modelCall.status === 'pending') {
-      const refusal = await refusalOf(state, ports);
-      if (refusal) return yield refusal;
-      if (definition.model.provider === 'worker' && !isAnswered(modelCall)) {
-        yield { type: 'offer' };
-        continue;
+      // What a program has answered is used already.
+      if (!isAnswered(modelCall)) {
+        const refusal = await ports.refusal(modelCall);
+        if (refusal) return yield refused(modelCall, refusal);
+        if (definition.model.provider === 'worker') {
+          yield { type: 'offer' };
+          continue;
+        }
       }
       const ended = yield* askModel(state, modelCall, ports, signal);
       if (ended) return;
@@ -152,17 +146,10 @@ function isLastStep({ definition }: TurnState, step: number): boolean {
   return step >= definition.limits.maxStepsPerTurn;
 }
 
-/** Why the next model call is not made. */
-async function refusalOf(state: TurnState, { spent }: TurnPorts): Promise<TurnEvent | undefined> {
-  const { budget } = state;
-  if (!budget) return undefined;
-  const { steps, tokens, costUsd } = await spent();
-  const { maxSteps, maxTokens, maxCostUsd } = budget;
-  const isUsed =
-    (maxSteps !== undefined && steps >= maxSteps) ||
-    (maxTokens !== undefined && tokens >= maxTokens) ||
-    (maxCostUsd !== undefined && (costUsd ?? 0) >= maxCostUsd);
-  return isUsed ? { type: 'end', end: { stopReason: 'budgetReached' }, results: null } : undefined;
+function refused(modelCall: Operation, refusal: 'budgetReached' | SessionError): TurnEvent {
+  if (refusal === 'budgetReached') return { type: 'end', end: { stopReason: refusal }, results: null };
+  Object.assign(modelCall, { status: 'failed', error: refusal.message });
+  return { type: 'fail', error: refusal, asked: false };
 }
 
 /** Returns whether the turn is over. */
@@ -272,6 +259,8 @@ async function* runCalls(
   }
 
   while (true) {
+    // Also where the last try to wait came to nothing because of it.
+    signal.throwIfAborted();
     for (const call of callsOf(operations, step)) {
       if (call.status !== 'ready') continue;
       signal.throwIfAborted();
@@ -332,8 +321,11 @@ function modelCallOf(state: TurnState): ModelCall {
   };
 }
 
-/** Doubling, with up to a quarter more so that Sessions do not ask again together; never before the provider says. */
+/**
+ * Doubling, with up to a quarter more so that Sessions do not ask again together; never before the provider says, even if the
+ * turn's time is over then.
+ */
 function retryDelayMs(attempt: number, failure: ModelFailure, random: () => number): number {
   const backoff = FIRST_RETRY_MS * 2 ** (attempt - 1) * (1 + random() / 4);
-  return Math.max(backoff, Math.min(failure.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS));
+  return Math.max(backoff, failure.retryAfterMs ?? 0);
 }
