@@ -355,6 +355,34 @@ describe('a schedule that changes', () => {
     expect(await runsOf(scheduleId)).toEqual([]);
   });
 
+  test('in its times or is paused after it was seen due is left alone', async () => {
+    const changed = await schedule();
+    const paused = await schedule();
+    await advance(HOUR_MS);
+    await updateSchedule(ctx, { scheduleId: changed.scheduleId, cron: '30 * * * *' });
+    await updateSchedule(ctx, { scheduleId: paused.scheduleId, status: 'paused' });
+    for (const one of [changed, paused]) expect(await runDue(node.platform, candidateOf(one))).toBeUndefined();
+    expect((await read(changed.scheduleId)).nextAt).toBe('2026-01-02T04:30:00.000Z');
+    expect(await sessions()).toEqual([]);
+  });
+
+  test('at this moment keeps no other waiting, and is looked at again', async () => {
+    const changing = await schedule();
+    const other = await schedule({ cron: '1 4 * * *' });
+    await advance(HOUR_MS + MINUTE_MS);
+    await node.platform.db.transaction(async (tx) => {
+      await tx.query(sql`
+        select 1 from schedules
+        where organization_id = ${node.organizationId} and schedule_id = ${uuidOf('sch', changing.scheduleId)}
+        for update`);
+      await start(await node.anotherNode());
+      expect(await runsOf(other.scheduleId)).toHaveLength(1);
+      expect(await runsOf(changing.scheduleId)).toEqual([]);
+    });
+    await advance(SECOND_MS);
+    expect(await runsOf(changing.scheduleId)).toMatchObject([{ status: 'opened' }]);
+  });
+
   test('in anything else runs what is due, as it is then', async () => {
     const { scheduleId } = await schedule();
     await advance(HOUR_MS);
@@ -427,39 +455,53 @@ describe('an occurrence that is refused', () => {
   });
 });
 
-test('a schedule that always fails keeps no other waiting, and runs when it can', async () => {
-  const bad = await schedule();
-  const rest = await Promise.all(Array.from({ length: 8 }, () => schedule({ cron: '1 4 * * *' })));
-  const setCron = (cron: string) =>
-    node.platform.db.execute(sql`
-      update schedules set cron = ${cron}
-      where organization_id = ${node.organizationId} and schedule_id = ${uuidOf('sch', bad.scheduleId)}`);
-  await setCron('not cron');
-  await advance(HOUR_MS + MINUTE_MS);
-  await start();
-  for (const { scheduleId } of rest) expect(await runsOf(scheduleId)).toHaveLength(1);
-  expect(await runsOf(bad.scheduleId)).toEqual([]);
-  await setCron('0 * * * *');
-  await advance(10 * SECOND_MS);
-  expect(await runsOf(bad.scheduleId)).toMatchObject([{ status: 'opened' }]);
-});
-
-test('what is due at once is run in any number', async () => {
-  const count = 450;
-  const first = await schedule({ input: null });
+/** That many more, the same but for their ids. */
+async function copies(of: Schedule, count: number): Promise<void> {
   await node.platform.db.execute(sql`
     insert into schedules (organization_id, schedule_id, agent_id, environment, metadata, cron, timezone, status,
       close_on_idle, next_at, created_at, updated_at)
     select s.organization_id, ('018f0000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, s.agent_id, s.environment,
       s.metadata, s.cron, s.timezone, s.status, s.close_on_idle, s.next_at, s.created_at, s.updated_at
-    from schedules s cross join generate_series(2, ${count}::int) n
-    where s.organization_id = ${node.organizationId} and s.schedule_id = ${uuidOf('sch', first.scheduleId)}`);
+    from schedules s cross join generate_series(1, ${count}::int) n
+    where s.organization_id = ${node.organizationId} and s.schedule_id = ${uuidOf('sch', of.scheduleId)}`);
+}
+
+test('schedules that always fail keep no other waiting, are left alone for a while, and run when they can', async () => {
+  const bad = await schedule();
+  const good = await schedule({ cron: '1 4 * * *' });
+  const setCron = (cron: string) =>
+    node.platform.db.execute(sql`
+      update schedules set cron = ${cron} where organization_id = ${node.organizationId} and cron <> ${'1 4 * * *'}`);
+  await setCron('not cron');
+  // More than are read at a time.
+  await copies(bad, 230);
+  await advance(HOUR_MS + MINUTE_MS);
+  let attempts = 0;
+  await start(
+    withTransactions(node.platform, (fn) => {
+      attempts += 1;
+      return node.platform.db.transaction(fn);
+    }),
+  );
+  expect(attempts).toBe(232);
+  expect(await runsOf(good.scheduleId)).toHaveLength(1);
+  expect(await runsOf(bad.scheduleId)).toEqual([]);
+  await setCron('0 * * * *');
+  await advance(SECOND_MS);
+  expect(attempts).toBe(232);
+  await advance(4 * SECOND_MS);
+  expect(attempts).toBe(232 + 231);
+  expect(await runsOf(bad.scheduleId)).toMatchObject([{ status: 'opened' }]);
+});
+
+test('what is due at once is run in any number, whichever node takes it', async () => {
+  await copies(await schedule({ input: null }), 449);
   await advance(HOUR_MS);
   await Promise.all([start(), start(await node.anotherNode())]);
   const [counted] = await node.platform.db.query<{ runs: number; opened: number }>(sql`
     select (select count(*) from schedule_runs where organization_id = ${node.organizationId}) as runs,
       (select count(*) from sessions where organization_id = ${node.organizationId}) as opened`);
-  expect(counted).toEqual({ runs: count, opened: count });
+  expect(counted).toEqual({ runs: 450, opened: 450 });
 });
 
 test('runs are kept 90 days, and the last one for as long as the schedule', async () => {
