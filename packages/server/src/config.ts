@@ -4,9 +4,9 @@
 // variable; an empty variable counts as none, as container tools write it. Every problem is reported at once.
 import { resolve } from 'node:path';
 import { type EgressPolicy, parseEgressAllow } from './egress/policy.ts';
-import { parseProviderKeys } from './runtime/models/lent-keys.ts';
 import { parsePrices } from './usage/prices.ts';
 import { parseMasterKeys } from './vault/master-key.ts';
+import { parseProviderKeys } from './vault/provider-keys.ts';
 
 const roles = ['api', 'runtime', 'delivery'] as const;
 /** Parts that a node runs: the HTTP interface, the turns of Sessions, the sending of webhooks. */

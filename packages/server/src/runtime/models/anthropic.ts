@@ -1,6 +1,6 @@
 // Anthropic, by its Messages interface.
 import { createAnthropic } from '@ai-sdk/anthropic';
-import { keyNames } from './lent-keys.ts';
+import { keyNames } from '../../vault/provider-keys.ts';
 import { NO_KEY, type Provider } from './provider.ts';
 
 /** Anthropic says that it may add to these, and that clients are to pass over what they don't know. */

@@ -1,6 +1,6 @@
 // Google's Gemini, by its generateContent interface.
 import { createGoogle } from '@ai-sdk/google';
-import { keyNames } from './lent-keys.ts';
+import { keyNames } from '../../vault/provider-keys.ts';
 import { ModelFailure } from './model.ts';
 import { NO_KEY, type Provider } from './provider.ts';
 

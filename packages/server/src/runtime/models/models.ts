@@ -1,9 +1,9 @@
 // The models that an Agent can name, one for each provider of the contract.
 import type { Model } from '@signalbox/contract';
 import type { Platform } from '../../platform.ts';
+import type { ProviderKeys } from '../../vault/provider-keys.ts';
 import { anthropic } from './anthropic.ts';
 import { google } from './google.ts';
-import type { ProviderKeys } from './lent-keys.ts';
 import type { AskModel } from './model.ts';
 import { openai } from './openai.ts';
 import { openaiCompatible } from './openai-compatible.ts';

@@ -1,6 +1,6 @@
 // OpenAI, by its Responses interface.
 import { createOpenAI } from '@ai-sdk/openai';
-import { keyNames } from './lent-keys.ts';
+import { keyNames } from '../../vault/provider-keys.ts';
 import { NO_KEY, type Provider } from './provider.ts';
 
 export const openai: Provider = {

@@ -4,9 +4,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { createTestPlatform, type TestPlatform } from '../../../test/support/platform.ts';
 import type { Egress } from '../../egress/egress.ts';
 import { deleteSecret, setSecret } from '../../environments/secrets.ts';
+import type { ProviderKeys } from '../../vault/provider-keys.ts';
 import { anthropic } from './anthropic.ts';
 import { google } from './google.ts';
-import type { ProviderKeys } from './lent-keys.ts';
 import type { ModelCall, ModelFailure } from './model.ts';
 import { createModels } from './models.ts';
 import { openai } from './openai.ts';

@@ -2,7 +2,7 @@
 // else the operator's own key, where the operator lends it, which goes to the provider's own server and nowhere else.
 import { mayGoTo, openSecrets } from '../../environments/secrets.ts';
 import type { Platform } from '../../platform.ts';
-import { isHeaderValue, type ProviderKeys } from './lent-keys.ts';
+import { isHeaderValue, type ProviderKeys } from '../../vault/provider-keys.ts';
 import { type ModelCall, ModelFailure } from './model.ts';
 import { isOwnServer, type Provider } from './provider.ts';
 

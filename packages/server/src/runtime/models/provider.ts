@@ -7,8 +7,8 @@
 import type { LanguageModelV4, SharedV4ProviderOptions } from '@ai-sdk/provider';
 import type { Model } from '@signalbox/contract';
 import type { Platform } from '../../platform.ts';
+import type { ProviderKeys } from '../../vault/provider-keys.ts';
 import { readAnswer } from './answer.ts';
-import type { ProviderKeys } from './lent-keys.ts';
 import { type AskModel, type ModelCall, type ModelEvent, ModelFailure } from './model.ts';
 import { toCallOptions } from './prompt.ts';
 import { openConnection } from './provider-connection.ts';
