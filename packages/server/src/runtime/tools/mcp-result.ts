@@ -40,7 +40,8 @@ function partOf(item: unknown): Part {
     case 'audio':
       return { type: part.type, mimeType: part.mimeType, ...described(part.data) };
     case 'resource': {
-      const { _meta, annotations, blob, ...resource } = (part.resource ?? {}) as Part;
+      if (typeof part.resource !== 'object' || part.resource === null) return part;
+      const { _meta, annotations, blob, ...resource } = part.resource as Part;
       return { type: 'resource', ...resource, ...(blob !== undefined && described(blob)) };
     }
     default:

@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest';
+import { outcomeOf } from './mcp-result.ts';
+
+const plain = (text: string) => text;
+const image = { type: 'image', mimeType: 'image/png', data: Buffer.alloc(100).toString('base64') };
+
+test.each<[string, unknown, unknown]>([
+  ['text', { content: [{ type: 'text', text: 'a' }] }, { output: 'a' }],
+  ['several texts', { content: ['a', 'b'].map((text) => ({ type: 'text', text })) }, { output: 'a\nb' }],
+  ['text that looks like JSON', { content: [{ type: 'text', text: '{"a":1}' }] }, { output: '{"a":1}' }],
+  [
+    'structured content',
+    { content: [{ type: 'text', text: '{"a":1}' }], structuredContent: { a: 1 } },
+    { output: { a: 1 } },
+  ],
+  ['structured content that is no object', { content: [], structuredContent: [1] }, { output: [1] }],
+  ['structured content that is null', { content: [], structuredContent: null }, { output: null }],
+  ['structured content alone', { structuredContent: { a: 1 } }, { output: { a: 1 } }],
+  ['nothing', { content: [] }, { output: null }],
+  [
+    'text with an image',
+    { content: [{ type: 'text', text: 'see' }, image] },
+    {
+      output: [
+        { type: 'text', text: 'see' },
+        { type: 'image', mimeType: 'image/png', bytes: 100, note: 'the bytes are not shown' },
+      ],
+    },
+  ],
+  [
+    'a resource with text',
+    {
+      content: [{ type: 'resource', resource: { uri: 'a:1', mimeType: 'text/plain', text: 'hello', _meta: { a: 1 } } }],
+    },
+    { output: [{ type: 'resource', uri: 'a:1', mimeType: 'text/plain', text: 'hello' }] },
+  ],
+  [
+    'a resource of bytes',
+    { content: [{ type: 'resource', resource: { uri: 'a:1', blob: Buffer.alloc(7).toString('base64') } }] },
+    { output: [{ type: 'resource', uri: 'a:1', bytes: 7, note: 'the bytes are not shown' }] },
+  ],
+  [
+    'a link, without what is for clients',
+    {
+      content: [{ type: 'resource_link', uri: 'a:1', name: 'A', annotations: { priority: 1 }, icons: [{ src: 'x' }] }],
+    },
+    { output: [{ type: 'resource_link', uri: 'a:1', name: 'A' }] },
+  ],
+  ['content of a type to come', { content: [{ type: 'hologram', x: 1 }] }, { output: [{ type: 'hologram', x: 1 }] }],
+  [
+    'content that is none',
+    { content: [7, null] },
+    {
+      output: [
+        { type: 'unknown', value: 7 },
+        { type: 'unknown', value: null },
+      ],
+    },
+  ],
+  ['an error', { isError: true, content: [{ type: 'text', text: 'no such order' }] }, { error: 'no such order' }],
+  ['an error in structure', { isError: true, content: [], structuredContent: { code: 7 } }, { error: '{"code":7}' }],
+  ['an error with an image', { isError: true, content: [image] }, { error: expect.stringContaining('"bytes":100') }],
+  ['an error that says nothing', { isError: true, content: [] }, { error: 'The tool failed, and does not say why.' }],
+  ['a long error', { isError: true, content: [{ type: 'text', text: 'x'.repeat(9000) }] }, { error: 'x'.repeat(2048) }],
+])('%s', (_title, result, outcome) => {
+  expect(outcomeOf(result, plain)).toEqual(outcome);
+});
+
+test.each([[{}], [null], [7], ['text'], [[]], [{ content: 'text' }], [{ toolResult: 1 }]])(
+  'what is no result (%j) is an error, after which nobody knows',
+  (result) => {
+    expect(outcomeOf(result, plain)).toEqual({
+      error: 'The server can’t be understood: its answer has no content. The request may have had its effect.',
+    });
+  },
+);
+
+test('what can’t be stored is left out, and secrets are', () => {
+  const redact = (text: string) => text.replaceAll('sk-1', '[secret TOKEN]');
+  expect(outcomeOf({ content: [{ type: 'text', text: 'a\0b sk-1' }] }, redact)).toEqual({
+    output: 'ab [secret TOKEN]',
+  });
+  const result = { content: [], structuredContent: { 'sk-1': ['s\0k-1', '\ud800'] } };
+  expect(outcomeOf(result, redact)).toEqual({ output: { '[secret TOKEN]': ['[secret TOKEN]', '\ufffd'] } });
+  expect(outcomeOf({ isError: true, content: [{ type: 'text', text: 'bad sk-1' }] }, redact)).toEqual({
+    error: 'bad [secret TOKEN]',
+  });
+});

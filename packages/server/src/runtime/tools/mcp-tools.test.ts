@@ -1,0 +1,907 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import type { McpTool } from '@signalbox/contract';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createManualClock } from '../../../test/support/manual-clock.ts';
+import { type McpTestServer, startMcpServer } from '../../../test/support/mcp-server.ts';
+import { createTestPlatform, type TestPlatform } from '../../../test/support/platform.ts';
+import { setSecret } from '../../environments/secrets.ts';
+import { createMcpTools, type McpTools } from './mcp-tools.ts';
+import type { ToolOutcome, ToolOwner, ToolRun, TurnTool } from './tool.ts';
+
+const SECRET = 'sk/4711 "x"';
+const UNCERTAIN = 'The request may have had its effect.';
+const clock = createManualClock();
+const never = new AbortController().signal;
+
+let base: TestPlatform;
+let server: McpTestServer;
+let tools: McpTools;
+let owner: ToolOwner;
+
+beforeAll(async () => {
+  base = await createTestPlatform({ clock });
+});
+afterAll(() => base.close());
+
+beforeEach(async () => {
+  server = await startMcpServer({ tools: [look] });
+  tools = createMcpTools(base.platform);
+  owner = { organizationId: base.organizationId, environment: 'production' };
+});
+afterEach(async () => {
+  await tools.close();
+  await server.close();
+});
+
+const look = { name: 'look', description: 'Looks.', inputSchema: { type: 'object', properties: { at: {} } } };
+const mcp = (more: Partial<McpTool> = {}): McpTool => ({ type: 'mcp', name: 'crm', url: server.url, ...more });
+const withToken = (): Partial<McpTool> => ({ headers: { Authorization: 'Bearer {{secrets.TOKEN}}' } });
+
+function setToken(allowedHosts = [server.host], value = SECRET) {
+  return setSecret(base.ctx, { env: 'production', name: 'TOKEN', value, allowedHosts });
+}
+
+const list = (more: Partial<McpTool> = {}, signal = never) => tools.list(owner, mcp(more), signal);
+
+/** The tools; fails the test where they can't be told. */
+async function listed(more: Partial<McpTool> = {}): Promise<TurnTool[]> {
+  const answer = await list(more);
+  return typeof answer === 'string' ? expect.unreachable(answer) : answer;
+}
+
+function runOf(more: Partial<McpTool> = {}, run: Partial<ToolRun> = {}): ToolRun {
+  const tool: TurnTool = {
+    name: 'crm__look',
+    description: '',
+    inputSchema: { type: 'object' },
+    approval: 'never',
+    repeatable: true,
+    source: mcp(more),
+    remoteName: 'look',
+  };
+  return { ...owner, tool, input: { at: 1 }, operationId: 'op_1', ...run };
+}
+
+const call = (more: Partial<McpTool> = {}, run: Partial<ToolRun> = {}, signal = never): Promise<ToolOutcome> =>
+  tools.run(runOf(more, run), signal);
+
+describe('the list', () => {
+  test('has each tool under its server’s name, asked by default unless it only reads', async () => {
+    server.tools = [
+      { ...look, annotations: { readOnlyHint: true } },
+      { name: 'book', inputSchema: { type: 'object' }, annotations: { idempotentHint: true } },
+      { name: 'pay', title: 'Pays.', inputSchema: { type: 'object' }, annotations: { readOnlyHint: 'yes' } },
+    ];
+    expect(await list()).toEqual([
+      {
+        name: 'crm__look',
+        description: 'Looks.',
+        inputSchema: look.inputSchema,
+        approval: 'never',
+        repeatable: true,
+        source: mcp(),
+        remoteName: 'look',
+      },
+      expect.objectContaining({ name: 'crm__book', approval: 'always', repeatable: true }),
+      expect.objectContaining({ name: 'crm__pay', description: 'Pays.', approval: 'always', repeatable: false }),
+    ]);
+  });
+
+  test('has one policy for all, or one for each by the server’s own name', async () => {
+    server.tools = ['look', 'constructor', '__proto__'].map((name) => ({ ...look, name }));
+    const policies = async (approval: McpTool['approval']) =>
+      (await listed(approval === undefined ? {} : { approval })).map((tool) => tool.approval);
+    expect(await policies('once')).toEqual(['once', 'once', 'once']);
+    expect(await policies({ when: { required: ['at'] } })).toEqual(Array(3).fill({ when: { required: ['at'] } }));
+    expect(await policies({ look: 'never' })).toEqual(['never', 'always', 'always']);
+    expect(await policies(JSON.parse('{"__proto__":"never"}'))).toEqual(['always', 'always', 'never']);
+  });
+
+  test('has the tools of all pages', async () => {
+    server.on('tools/list', ({ message, result }) => {
+      const page = Number(message.params?.cursor ?? 0);
+      result({ tools: [{ ...look, name: `t${page}` }], ...(page < 2 && { nextCursor: String(page + 1) }) });
+    });
+    expect((await listed()).map(({ name }) => name)).toEqual(['crm__t0', 'crm__t1', 'crm__t2']);
+  });
+
+  test('has the tools that the Agent allows, by the server’s own names', async () => {
+    server.tools = ['a.b', 'c', 'd'].map((name) => ({ ...look, name }));
+    expect((await listed({ allowedTools: ['c', 'a.b', 'e'] })).map(({ remoteName }) => remoteName)).toEqual([
+      'a.b',
+      'c',
+    ]);
+  });
+
+  test('fits names that a model can’t write, whatever the order', async () => {
+    const names = ['a.b', 'a_b', 'a/b', 'größe', 'x'.repeat(100), `${'x'.repeat(99)}y`];
+    const nameOf = async (remote: string[]) => {
+      server.tools = remote.map((name) => ({ ...look, name }));
+      clock.advance(60_000);
+      return Object.fromEntries((await listed()).map((tool) => [tool.remoteName, tool.name]));
+    };
+    const fitted = await nameOf(names);
+    expect(fitted).toEqual({
+      a_b: 'crm__a_b',
+      'a.b': expect.stringMatching(/^crm__a_b_[0-9a-f]{8}$/),
+      'a/b': expect.stringMatching(/^crm__a_b_[0-9a-f]{8}$/),
+      größe: 'crm__gr__e',
+      ['x'.repeat(100)]: expect.stringMatching(/^crm__x{50}_[0-9a-f]{8}$/),
+      [`${'x'.repeat(99)}y`]: expect.stringMatching(/^crm__x{50}_[0-9a-f]{8}$/),
+    });
+    expect(new Set(Object.values(fitted)).size).toBe(names.length);
+    expect(await nameOf(names.toReversed())).toEqual(fitted);
+  });
+
+  test('leaves out what can’t be offered, and keeps the rest', async () => {
+    const cyclic = { $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } }, $ref: '#/$defs/a' };
+    server.tools = [
+      { ...look, description: 'the first' },
+      { ...look, description: 'the second' },
+      { ...look, name: 'a\u0000b' },
+      { ...look, name: 'a\nb' },
+      { ...look, name: '\ud800' },
+      { ...look, name: '' },
+      { ...look, name: 'x'.repeat(201) },
+      { ...look, name: 7 },
+      null,
+      'look',
+      { ...look, name: 'cyclic', inputSchema: cyclic },
+      { ...look, name: 'nowhere', inputSchema: { type: 'object', properties: { a: { $ref: '#/nowhere' } } } },
+      { ...look, name: 'broken', inputSchema: { type: 'object', properties: { a: { type: 7 } } } },
+      { ...look, name: 'pattern', inputSchema: { type: 'object', properties: { a: { pattern: '(' } } } },
+      { ...look, name: 'array', inputSchema: { type: 'array' } },
+      { ...look, name: 'huge', inputSchema: { type: 'object', description: 'x'.repeat(200_000) } },
+      { ...look, name: 'task', execution: { taskSupport: 'required' } },
+      { name: 'bare' },
+    ];
+    expect((await listed()).map(({ name, description }) => [name, description])).toEqual([
+      ['crm__look', 'the first'],
+      ['crm__bare', ''],
+    ]);
+  });
+
+  test('cuts descriptions to what an Agent’s own tool may say', async () => {
+    server.tools = [{ ...look, description: 'x'.repeat(500_000) }];
+    const [tool] = await listed();
+    expect(tool?.description).toBe(`${'x'.repeat(3999)}…`);
+  });
+
+  test('is empty where the server has no tools', async () => {
+    server.on('initialize', ({ result }) =>
+      result({ protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 'test', version: '1' } }),
+    );
+    expect(await list()).toEqual([]);
+  });
+
+  test('is asked for once a minute, by a client that then goes', async () => {
+    const gone = server.next('DELETE');
+    await Promise.all([list(), list(), list()]);
+    await gone;
+    clock.advance(59_999);
+    await list();
+    expect(server.of('tools/list')).toHaveLength(1);
+    clock.advance(1);
+    await list();
+    expect(server.of('tools/list')).toHaveLength(2);
+    expect(server.of('server/discover')).toHaveLength(2);
+  });
+
+  test('of another Environment, another Agent’s settings or another secret is asked for anew', async () => {
+    await setToken();
+    await list(withToken());
+    await list({ ...withToken(), allowedTools: ['look'] });
+    await setToken([server.host], 'another');
+    await list(withToken());
+    owner = { ...owner, environment: 'staging' };
+    await list();
+    expect(server.of('tools/list').map(({ headers }) => headers.authorization)).toEqual([
+      `Bearer ${SECRET}`,
+      `Bearer ${SECRET}`,
+      'Bearer another',
+      undefined,
+    ]);
+  });
+
+  test('that could not be told is asked for again', async () => {
+    server.on('tools/list', ({ error }) => error(-32603, 'not now'));
+    expect(await list()).toBe('The server refused it: not now (-32603).');
+    server.on('tools/list', ({ result }) => result({ tools: [look] }));
+    expect(await list()).toHaveLength(1);
+  });
+
+  test.each<[string, Parameters<McpTestServer['on']>[1], string]>([
+    ['a list that is none', ({ result }) => result({ tools: 'all' }), 'its list of tools is none'],
+    ['no result', ({ result }) => result({}), 'its list of tools is none'],
+    [
+      'pages without an end',
+      ({ message, result }) => result({ tools: [], nextCursor: `${message.params?.cursor ?? ''}x` }),
+      'it lists its tools on more than 32 pages',
+    ],
+    [
+      'too many tools',
+      ({ result }) => result({ tools: Array.from({ length: 2001 }, (_, index) => ({ name: `t${index}` })) }),
+      'it lists more than 2000 tools',
+    ],
+    [
+      'more tools than a model can choose among',
+      ({ result }) => result({ tools: Array.from({ length: 201 }, (_, index) => ({ name: `t${index}` })) }),
+      'it offers more than 200 tools; allowedTools can choose among them',
+    ],
+    [
+      'a page that is too long',
+      ({ result }) => result({ tools: [{ ...look, description: 'x'.repeat(1024 * 1024) }] }),
+      'the answer is longer than 1048576 bytes, so it was not read',
+    ],
+    [
+      'schemas that together are too long',
+      ({ message, result }) => {
+        const page = Number(message.params?.cursor ?? 0);
+        const inputSchema = { type: 'object', description: 'x'.repeat(120_000) };
+        const tools = Array.from({ length: 5 }, (_, index) => ({ name: `t${page}-${index}`, inputSchema }));
+        result({ tools, ...(page < 2 && { nextCursor: String(page + 1) }) });
+      },
+      'its tools take more than 1048576 bytes to describe; allowedTools can choose among them',
+    ],
+    [
+      'one schema after another that can’t be evaluated',
+      ({ result }) => {
+        const properties = { a: { $ref: '#/nowhere' } };
+        result({
+          tools: Array.from({ length: 50 }, (_, index) => ({ name: `t${index}`, inputSchema: { properties } })),
+        });
+      },
+      'more than 10 of its tools have schemas that cannot be evaluated',
+    ],
+    [
+      'JSON nested too deep',
+      ({ response }) => {
+        const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+        response.setHeader('content-type', 'application/json');
+        response.end(`{"jsonrpc":"2.0","id":1,"result":{"tools":${deep}}}`);
+      },
+      'what it sends is not JSON, or nested too deep',
+    ],
+    [
+      'a page for people',
+      ({ response }) => html(response),
+      'its answer (HTTP 200) is neither JSON nor a stream of events',
+    ],
+    [
+      'nothing',
+      ({ response }) => response.writeHead(202).end(),
+      'its answer (HTTP 202) is neither JSON nor a stream of events',
+    ],
+    ['a redirect', redirect, 'it answers HTTP 307, and redirects are not followed'],
+  ])('that is %s is not taken', async (_title, handler, problem) => {
+    server.on('tools/list', handler);
+    expect(await list()).toBe(`The server can’t be understood: ${problem}.`);
+    expect(server.received.some(({ headers }) => headers['x-redirected'])).toBe(false);
+  });
+});
+
+function html(response: import('node:http').ServerResponse) {
+  response.setHeader('content-type', 'text/html').end('<h1>Welcome</h1>');
+}
+
+function redirect({ response }: { response: import('node:http').ServerResponse }) {
+  response.writeHead(307, { location: `${server.url}/elsewhere` }).end();
+}
+
+describe('a server that can’t be spoken to', () => {
+  test.each<[string, Parameters<McpTestServer['on']>[1], string]>([
+    [
+      'answers with a page for people',
+      ({ response }) => html(response),
+      'The server can’t be understood: its answer (HTTP 200) is neither JSON nor a stream of events.',
+    ],
+    ['wants a credential', ({ response }) => response.writeHead(401).end('who are you?'), 'HTTP 401: who are you?'],
+    ['fails', ({ response }) => response.writeHead(500).end(), 'HTTP 500'],
+    ['redirects', redirect, 'The server can’t be understood: it answers HTTP 307, and redirects are not followed.'],
+    [
+      'speaks another protocol',
+      ({ result }) =>
+        result({ protocolVersion: '1999-01-01', capabilities: {}, serverInfo: { name: 'a', version: '1' } }),
+      'The server can’t be understood: what it answers is not what the protocol says.',
+    ],
+    [
+      'breaks off',
+      ({ request }) => request.socket.resetAndDestroy(),
+      'The connection was closed before the answer was complete.',
+    ],
+    [
+      'stalls in the middle of its answer',
+      ({ response }) => response.writeHead(200, { 'content-type': 'application/json' }).write('{"jsonrpc"'),
+      'The answer did not come in time.',
+    ],
+  ])('because it %s is not listed, and a call says why', async (_title, handler, words) => {
+    for (const method of ['initialize', 'server/discover']) server.on(method, handler);
+    expect(await list({ timeoutSeconds: 0.3 })).toBe(words);
+    expect(await call({ timeoutSeconds: 0.3 })).toEqual({ error: words });
+    expect(server.of('tools/call')).toEqual([]);
+  });
+
+  test('because it hangs when it is asked what it is', async () => {
+    server.on('server/discover', () => {});
+    expect(await list({ timeoutSeconds: 0.05 })).toBe('The answer did not come in time.');
+  });
+
+  test('because nobody listens', async () => {
+    const closed = createServer().listen(0, '127.0.0.1');
+    await once(closed, 'listening');
+    const { port } = closed.address() as { port: number };
+    closed.close();
+    await once(closed, 'close');
+    const url = `http://127.0.0.1:${port}/mcp`;
+    expect(await list({ url })).toBe('The host could not be connected to (ECONNREFUSED).');
+    expect(await call({ url })).toEqual({ error: 'The host could not be connected to (ECONNREFUSED).' });
+  });
+
+  test('because its address is not allowed: without the address', async () => {
+    const url = 'http://169.254.169.254/mcp';
+    expect(await list({ url })).toBe('The destination is not allowed.');
+    expect(await call({ url })).toEqual({ error: 'The destination is not allowed.' });
+  });
+
+  test.each(['server/discover', 'initialize', 'tools/list'])(
+    'because it hangs at %s is let go of when the turn is stopped',
+    async (method) => {
+      const reason = new Error('interrupted');
+      const arrived = server.next(method);
+      server.on(method, () => {});
+      const abort = new AbortController();
+      const answer = list({}, abort.signal);
+      await arrived;
+      abort.abort(reason);
+      await expect(answer).rejects.toBe(reason);
+    },
+  );
+
+  test('is not asked when the turn is stopped before', async () => {
+    const reason = new Error('interrupted');
+    await expect(list({}, AbortSignal.abort(reason))).rejects.toBe(reason);
+    expect(server.received).toEqual([]);
+  });
+});
+
+describe('a call', () => {
+  test('is one request with the input, the operation and the Agent’s headers', async () => {
+    await setToken();
+    expect(await call({ headers: { ...withToken().headers, 'X-Team': 'a', Accept: 'text/plain' } })).toEqual({
+      output: '{"at":1}',
+    });
+    expect(server.of('tools/call')).toMatchObject([
+      {
+        message: { params: { name: 'look', arguments: { at: 1 }, _meta: { 'signalbox.dev/operationId': 'op_1' } } },
+        headers: {
+          'idempotency-key': 'op_1',
+          authorization: `Bearer ${SECRET}`,
+          'x-team': 'a',
+          'user-agent': 'Signalbox',
+          'content-type': 'application/json',
+          accept: expect.stringContaining('application/json'),
+          'mcp-session-id': expect.any(String),
+          'mcp-protocol-version': '2025-11-25',
+        },
+      },
+    ]);
+    expect(server.received.every(({ headers }) => headers.authorization === `Bearer ${SECRET}`)).toBe(true);
+    expect(server.received.some(({ httpMethod }) => httpMethod === 'GET')).toBe(false);
+  });
+
+  test('carries our idempotency key, whatever the Agent says', async () => {
+    await call({ headers: { 'idempotency-KEY': 'mine' } });
+    expect(server.of('tools/call')[0]?.headers['idempotency-key']).toBe('op_1');
+  });
+
+  test('that the server refuses is an error with its reason', async () => {
+    server.on('tools/call', ({ error }) => error(-32602, 'Unknown tool: look'));
+    expect(await call()).toEqual({ error: expect.stringContaining('Unknown tool: look (-32602).') });
+  });
+
+  test('that the tool fails is an error with its text', async () => {
+    server.on('tools/call', ({ result }) =>
+      result({ isError: true, content: [{ type: 'text', text: 'no such order' }] }),
+    );
+    expect(await call()).toEqual({ error: 'no such order' });
+  });
+
+  test.each([
+    [500, 'down', 'HTTP 500: down'],
+    [429, '', 'HTTP 429'],
+    [403, 'not yours', 'HTTP 403: not yours'],
+    [400, 'x'.repeat(200_000), `HTTP 400: ${'x'.repeat(2048)}`],
+  ])('that is answered with HTTP %i is an error with the beginning of the body', async (status, body, error) => {
+    server.on('tools/call', ({ response }) => response.writeHead(status, { 'www-authenticate': 'Bearer' }).end(body));
+    expect(await call()).toEqual({ error });
+  });
+
+  test.each<[string, Parameters<McpTestServer['on']>[1], string]>([
+    ['nothing of content', ({ result }) => result({}), 'its answer has no content'],
+    [
+      'a page for people',
+      ({ response }) => html(response),
+      'its answer (HTTP 200) is neither JSON nor a stream of events',
+    ],
+    [
+      'something else',
+      ({ response }) =>
+        response.setHeader('content-type', 'application/json').end('{"jsonrpc":"2.0","id":99,"result":{}}'),
+      'it answers something else than was asked',
+    ],
+    [
+      'half of JSON',
+      ({ response }) => response.setHeader('content-type', 'application/json').end('{"jsonrpc":'),
+      'what it sends is not JSON, or nested too deep',
+    ],
+    [
+      'more than 1 MiB',
+      ({ result }) => result({ content: [{ type: 'text', text: 'x'.repeat(1024 * 1024) }] }),
+      'the answer is longer than 1048576 bytes, so it was not read',
+    ],
+    [
+      'little that unpacks to much',
+      ({ response }) => {
+        response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' });
+        response.end(gzipSync(Buffer.alloc(50 * 1024 * 1024, 0x20)));
+      },
+      'the answer is longer than 1048576 bytes, so it was not read',
+    ],
+    ['a redirect', redirect, 'it answers HTTP 307, and redirects are not followed'],
+  ])('that is answered with %s is an error, after which nobody knows', async (_title, handler, problem) => {
+    server.on('tools/call', handler);
+    expect(await call()).toEqual({ error: `The server can’t be understood: ${problem}. ${UNCERTAIN}` });
+  });
+
+  test('that is answered in another revision’s way of batches is understood', async () => {
+    server.on('tools/call', ({ message, response }) => {
+      const told = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 1 } };
+      const answer = { jsonrpc: '2.0', id: message.id, result: { content: [{ type: 'text', text: 'here' }] } };
+      response.setHeader('content-type', 'application/json').end(JSON.stringify([told, answer]));
+    });
+    expect(await call()).toEqual({ output: 'here' });
+  });
+
+  test('whose answer names prototypes changes none', async () => {
+    const structuredContent = JSON.parse('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}');
+    server.on('tools/call', ({ result }) => result({ content: [], structuredContent }));
+    expect(await call()).toEqual({ output: structuredContent });
+    expect(({} as { polluted?: number }).polluted).toBeUndefined();
+  });
+
+  test('that takes too long is cancelled, after which nobody knows', async () => {
+    const cancelled = server.next('notifications/cancelled');
+    let closed: Promise<unknown> | undefined;
+    server.on('tools/call', ({ response }) => {
+      closed = once(response, 'close');
+    });
+    expect(await call({ timeoutSeconds: 0.3 })).toEqual({ error: `The answer did not come in time. ${UNCERTAIN}` });
+    expect((await cancelled).message.params?.requestId).toBe(server.of('tools/call')[0]?.message.id);
+    await closed;
+  });
+
+  test('that is stopped is cancelled, and throws the reason', async () => {
+    const reason = new Error('interrupted');
+    const abort = new AbortController();
+    const cancelled = server.next('notifications/cancelled');
+    const arrived = server.next('tools/call');
+    let closed: Promise<unknown> | undefined;
+    server.on('tools/call', (exchange) => {
+      exchange.stream();
+      closed = once(exchange.response, 'close');
+    });
+    const outcome = call({}, { sessionId: 'ses_1' }, abort.signal);
+    const { message } = await arrived;
+    abort.abort(reason);
+    await expect(outcome).rejects.toBe(reason);
+    expect((await cancelled).message.params?.requestId).toBe(message.id);
+    await closed;
+  });
+
+  test('is not begun when it is stopped before', async () => {
+    const reason = new Error('interrupted');
+    await expect(call({}, {}, AbortSignal.abort(reason))).rejects.toBe(reason);
+    expect(server.received).toEqual([]);
+  });
+
+  test('that is stopped while the server is connected to throws the reason, and others go on', async () => {
+    const reason = new Error('interrupted');
+    const abort = new AbortController();
+    const arrived = server.next('initialize');
+    const go = Promise.withResolvers<void>();
+    const initialize = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'a', version: '1' } };
+    server.on('initialize', ({ result }) => void go.promise.then(() => result(initialize)));
+    const stopped = call({}, { sessionId: 'ses_1', operationId: 'op_1' }, abort.signal);
+    const other = call({}, { sessionId: 'ses_1', operationId: 'op_2' });
+    await arrived;
+    abort.abort(reason);
+    await expect(stopped).rejects.toBe(reason);
+    go.resolve();
+    expect(await other).toEqual({ output: '{"at":1}' });
+    expect(server.of('tools/call')).toHaveLength(1);
+  });
+});
+
+describe('a secret', () => {
+  test.each([
+    ['another host', 'api.example.com'],
+    ['another port', '127.0.0.1:1'],
+  ])('that is for %s goes nowhere, and the error names it', async (_title, allowed) => {
+    await setToken([allowed]);
+    const words = 'Nothing was sent: secret TOKEN may not be sent to this host.';
+    expect(await list(withToken())).toBe(words);
+    expect(await call(withToken())).toEqual({ error: words });
+    expect(server.received).toEqual([]);
+  });
+
+  test('that is not there means no request', async () => {
+    const headers = { A: '{{secrets.NO_SUCH}}' };
+    const words = 'Nothing was sent: the Environment has no secret NO_SUCH.';
+    expect(await list({ headers })).toBe(words);
+    expect(await call({ headers })).toEqual({ error: words });
+    expect(server.received).toEqual([]);
+  });
+
+  test('that may no longer go there is not sent on a connection that is kept', async () => {
+    await setToken();
+    await list(withToken());
+    await call(withToken(), { sessionId: 'ses_1' });
+    await setToken(['api.example.com']);
+    const before = server.received.length;
+    expect(await call(withToken(), { sessionId: 'ses_1' })).toHaveProperty('error');
+    expect(await list(withToken())).toContain('Nothing was sent');
+    expect(server.received.slice(before).filter(({ httpMethod }) => httpMethod === 'POST')).toEqual([]);
+  });
+
+  test('that is set anew is used at once, by a client of its own', async () => {
+    await setToken();
+    await call(withToken(), { sessionId: 'ses_1' });
+    await setToken([server.host], 'another');
+    await call(withToken(), { sessionId: 'ses_1' });
+    const calls = server.of('tools/call').map(({ headers }) => headers);
+    expect(calls.map(({ authorization }) => authorization)).toEqual([`Bearer ${SECRET}`, 'Bearer another']);
+    expect(calls[0]?.['mcp-session-id']).not.toBe(calls[1]?.['mcp-session-id']);
+  });
+
+  test('that the server gives back is taken out of everything that it says', async () => {
+    await setToken();
+    server.tools = [
+      { ...look, description: `Uses ${SECRET}`, inputSchema: { type: 'object', title: SECRET } },
+      { ...look, name: SECRET },
+    ];
+    expect(await listed(withToken())).toMatchObject([
+      { description: 'Uses [secret TOKEN]', inputSchema: { title: '[secret TOKEN]' } },
+    ]);
+    server.on('tools/call', ({ result }) => result({ content: [{ type: 'text', text: `Bearer ${SECRET}` }] }));
+    expect(await call(withToken())).toEqual({ output: 'Bearer [secret TOKEN]' });
+    server.on('tools/call', ({ result }) => result({ content: [], structuredContent: { [SECRET]: [SECRET] } }));
+    expect(await call(withToken())).toEqual({ output: { '[secret TOKEN]': ['[secret TOKEN]'] } });
+    server.on('tools/call', ({ result }) => result({ isError: true, content: [{ type: 'text', text: SECRET }] }));
+    expect(await call(withToken())).toEqual({ error: '[secret TOKEN]' });
+    server.on('tools/call', ({ error }) => error(-32603, `bad token ${SECRET}`));
+    expect(await call(withToken())).toEqual({ error: expect.stringContaining('bad token [secret TOKEN]') });
+    server.on('tools/call', ({ response }) => response.writeHead(403).end(`Bearer ${SECRET}`));
+    expect(await call(withToken())).toEqual({ error: 'HTTP 403: Bearer [secret TOKEN]' });
+  });
+});
+
+describe('a stream of events', () => {
+  const text = { content: [{ type: 'text', text: 'here' }] };
+
+  test('gives the answer after what else the server tells', async () => {
+    server.on('tools/call', (exchange) => {
+      exchange.stream();
+      exchange.response.write(': hello\n\nevent: other\ndata: nothing\n\n');
+      expect(exchange.message.params?._meta).toHaveProperty('progressToken');
+      exchange.send({ method: 'notifications/progress', params: { progressToken: 1, progress: 1 } });
+      exchange.send({ method: 'notifications/message', params: { level: 'info', data: 'x' } });
+      exchange.send({ method: 'notifications/tools/list_changed' });
+      exchange.sendResult(text);
+    });
+    expect(await call()).toEqual({ output: 'here' });
+  });
+
+  test('on which the server asks us for something is answered with a refusal, and goes on', async () => {
+    const asked = ['sampling/createMessage', 'elicitation/create', 'roots/list', 'ping'];
+    const answers: unknown[] = [];
+    const refusal = { code: -32601, message: 'This client answers no requests of servers' };
+    server.on('tools/call', (exchange) => {
+      server.on('answer', ({ message, headers, response }) => {
+        response.writeHead(202).end();
+        answers[Number(message.id)] = message.error ?? message.result;
+        expect(headers).not.toHaveProperty('idempotency-key');
+        if (answers.filter(Boolean).length === asked.length) exchange.sendResult(text);
+      });
+      exchange.stream();
+      for (const [id, method] of asked.entries()) exchange.send({ id, method, params: {} });
+    });
+    expect(await call()).toEqual({ output: 'here' });
+    expect(answers).toEqual([refusal, refusal, refusal, {}]);
+  });
+
+  test('on which the server only asks is broken off', async () => {
+    server.on('tools/call', (exchange) => {
+      exchange.stream();
+      for (let id = 0; id < 1000; id++) exchange.send({ id, method: 'ping' });
+    });
+    expect(await call()).toEqual({
+      error: `The server can’t be understood: it asks instead of answering. ${UNCERTAIN}`,
+    });
+    expect(server.of('answer').length).toBeLessThanOrEqual(16);
+  });
+
+  test('that never ends is broken off', async () => {
+    let closed: Promise<unknown> | undefined;
+    server.on('tools/call', (exchange) => {
+      closed = once(exchange.response, 'close');
+      exchange.stream();
+      const more = () => {
+        while (!exchange.response.destroyed) {
+          const noise = `data: {"jsonrpc":"2.0","method":"notifications/message","params":{"data":"${'x'.repeat(10_000)}"}}\n\n`;
+          if (!exchange.response.write(noise)) return void exchange.response.once('drain', more);
+        }
+      };
+      more();
+    });
+    const problem = 'it goes on and on without an answer';
+    expect(await call()).toEqual({ error: `The server can’t be understood: ${problem}. ${UNCERTAIN}` });
+    await closed;
+  });
+
+  test.each([
+    ['a line', 'data: '],
+    ['an event', ''],
+    ['a comment', ': '],
+  ])('with %s that never ends is broken off', async (_title, beginning) => {
+    server.on('tools/call', ({ stream, response }) => {
+      stream();
+      response.write(beginning);
+      const more = () => {
+        while (!response.destroyed) {
+          const noise = beginning === '' ? `data: ${'x'.repeat(10_000)}\n` : 'x'.repeat(10_000);
+          if (!response.write(noise)) return void response.once('drain', more);
+        }
+      };
+      more();
+    });
+    expect(await call()).toEqual({ error: expect.stringContaining('the answer is longer than 1048576 bytes') });
+  });
+
+  test('that is cut is taken up where it was, and the call is made once', async () => {
+    server.on('tools/call', ({ stream, response, message }) => {
+      stream();
+      response.end('retry: 1\nid: a-1\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n');
+      server.on('GET', (resumed) => {
+        resumed.stream();
+        if (resumed.headers['last-event-id'] === 'a-1') {
+          resumed.send({ method: 'notifications/message', params: {} }, { id: 'a-2' });
+          resumed.response.end();
+        } else {
+          resumed.send({ id: message.id, result: text });
+          resumed.response.end();
+        }
+      });
+    });
+    expect(await call()).toEqual({ output: 'here' });
+    expect(server.of('GET').map(({ headers }) => headers['last-event-id'])).toEqual(['a-1', 'a-2']);
+    expect(server.of('GET').every(({ headers }) => headers['mcp-session-id'] !== undefined)).toBe(true);
+    expect(server.of('tools/call')).toHaveLength(1);
+  });
+
+  test.each<[string, Parameters<McpTestServer['on']>[1]]>([
+    ['is answered with an error', ({ response }) => response.writeHead(404).end()],
+    [
+      'is empty',
+      (exchange) => {
+        exchange.stream();
+        exchange.response.end();
+      },
+    ],
+    ['breaks', ({ request }) => request.socket.resetAndDestroy()],
+  ])('that is cut and then %s three times is over, after which nobody knows', async (_title, again) => {
+    server.on('tools/call', ({ stream, response }) => {
+      stream();
+      response.end('retry: 1\nid: a-1\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n');
+    });
+    server.on('GET', again);
+    expect(await call()).toEqual({
+      error: `The connection was closed before the answer was complete. ${UNCERTAIN}`,
+    });
+    expect(server.of('GET')).toHaveLength(3);
+  });
+
+  test.each<[string, Parameters<McpTestServer['on']>[1]]>([
+    [
+      'ends',
+      (exchange) => {
+        exchange.stream();
+        exchange.response.end();
+      },
+    ],
+    [
+      'breaks',
+      (exchange) => {
+        exchange.stream();
+        exchange.request.socket.resetAndDestroy();
+      },
+    ],
+  ])('that %s without the answer is an error at once, after which nobody knows', async (_title, handler) => {
+    server.on('tools/call', handler);
+    expect(await call()).toEqual({
+      error: `The connection was closed before the answer was complete. ${UNCERTAIN}`,
+    });
+    expect(server.of('GET')).toEqual([]);
+  });
+});
+
+describe('what a server keeps for its client', () => {
+  const sessionsOfCalls = () => server.of('tools/call').map(({ headers }) => headers['mcp-session-id']);
+
+  test('is one for the calls of a Session, also for those that come at once', async () => {
+    const outcomes = await Promise.all([1, 2, 3].map((at) => call({}, { sessionId: 'ses_1', input: { at } })));
+    expect(outcomes).toEqual([1, 2, 3].map((at) => ({ output: `{"at":${at}}` })));
+    await call({}, { sessionId: 'ses_1' });
+    expect(new Set(sessionsOfCalls()).size).toBe(1);
+    expect(server.of('initialize')).toHaveLength(1);
+    expect(new Set(server.of('tools/call').map(({ message }) => message.id)).size).toBe(4);
+  });
+
+  test('is another’s for another Session, Environment, organization or server, and for calls without a Session', async () => {
+    await call({}, { sessionId: 'ses_1' });
+    await call({}, { sessionId: 'ses_2' });
+    await call({}, { sessionId: 'ses_1', environment: 'staging' });
+    await call({}, { sessionId: 'ses_1', organizationId: '00000000-0000-7000-8000-000000000000' });
+    await call({ url: `${server.url}?b` }, { sessionId: 'ses_1' });
+    await call();
+    await call();
+    expect(new Set(sessionsOfCalls()).size).toBe(7);
+  });
+
+  test('that has no Session is ended after the call', async () => {
+    const ended = server.next('DELETE');
+    await call();
+    expect((await ended).headers['mcp-session-id']).toBe(sessionsOfCalls()[0]);
+  });
+
+  test('is ended some time after the last call', async () => {
+    await tools.close();
+    tools = createMcpTools(base.platform, { keepMs: 20 });
+    const ended = server.next('DELETE');
+    await call({}, { sessionId: 'ses_1' });
+    expect((await ended).headers['mcp-session-id']).toBe(sessionsOfCalls()[0]);
+    expect(await call({}, { sessionId: 'ses_1' })).toEqual({ output: '{"at":1}' });
+    expect(new Set(sessionsOfCalls()).size).toBe(2);
+  });
+
+  test('is ended when the service stops, and so is what is under way', async () => {
+    await call({}, { sessionId: 'ses_1' });
+    const arrived = server.next('tools/call');
+    server.on('tools/call', () => {});
+    const outcome = call({}, { sessionId: 'ses_1' });
+    await arrived;
+    await tools.close();
+    expect(await outcome).toEqual({ error: `The request was aborted. ${UNCERTAIN}` });
+    expect(server.of('DELETE')).toHaveLength(1);
+  });
+
+  test.each<[string, Parameters<McpTestServer['on']>[1]]>([
+    ['as the protocol says', ({ error }) => error(-32001, 'Session not found', 404)],
+    ['as many servers do', ({ error }) => error(-32000, 'Bad Request: No valid session ID provided', 400)],
+  ])('and has forgotten (%s) is begun anew, once, and the call is made once', async (_title, forgotten) => {
+    await call({}, { sessionId: 'ses_1' });
+    const [old] = server.sessions;
+    server.on('tools/call', (exchange) =>
+      exchange.headers['mcp-session-id'] === old
+        ? forgotten(exchange)
+        : exchange.result({ content: [{ type: 'text', text: 'again' }] }),
+    );
+    const both = await Promise.all([1, 2].map(() => call({}, { sessionId: 'ses_1' })));
+    expect(both).toEqual([{ output: 'again' }, { output: 'again' }]);
+    expect(server.of('initialize')).toHaveLength(2);
+    expect(await call({}, { sessionId: 'ses_1' })).toEqual({ output: 'again' });
+    expect(server.of('initialize')).toHaveLength(2);
+  });
+
+  test('and forgets at once is not begun again and again', async () => {
+    server.on('tools/call', ({ error }) => error(-32001, 'Session not found', 404));
+    expect(await call({}, { sessionId: 'ses_1' })).toEqual({ error: expect.stringContaining('HTTP 404') });
+    expect(server.of('tools/call')).toHaveLength(1);
+    await call({}, { sessionId: 'ses_1' });
+    expect(server.of('tools/call')).toHaveLength(2);
+  });
+
+  test('is not begun anew for another refusal, which may have had its effect', async () => {
+    await call({}, { sessionId: 'ses_1' });
+    for (const status of [400, 500]) {
+      server.on('tools/call', ({ response }) => response.writeHead(status).end('out of stock'));
+      expect(await call({}, { sessionId: 'ses_1' })).toEqual({ error: `HTTP ${status}: out of stock` });
+    }
+    expect(server.of('tools/call')).toHaveLength(3);
+    expect(server.of('initialize')).toHaveLength(1);
+  });
+
+  test('is gone with the server, which is connected to anew when it is back', async () => {
+    await call({}, { sessionId: 'ses_1' });
+    const { host } = server;
+    await server.close();
+    // It depends on whether the end of the connection has been seen.
+    const gone = /^The host could not be connected to|^The connection was closed before the answer was complete/;
+    expect(await call({}, { sessionId: 'ses_1' })).toEqual({ error: expect.stringMatching(gone) });
+    expect(await call({}, { sessionId: 'ses_1' })).toEqual({
+      error: 'The host could not be connected to (ECONNREFUSED).',
+    });
+    server = await startMcpServer({ port: Number(host.split(':')[1]) });
+    expect(await call({}, { sessionId: 'ses_1' })).toEqual({ output: '{"at":1}' });
+  });
+});
+
+describe('a server of 2026-07-28', () => {
+  beforeEach(async () => {
+    await server.close();
+    server = await startMcpServer({ modern: true });
+    server.tools = [
+      {
+        ...look,
+        inputSchema: { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } } },
+      },
+    ];
+    server.on('tools/list', ({ result }) => result({ tools: server.tools, ttlMs: 0, cacheScope: 'private' }));
+  });
+
+  test('is asked without a session, with what it needs in each request', async () => {
+    const [tool] = await listed();
+    expect(tool).toMatchObject({ name: 'crm__look', remoteName: 'look' });
+    const run = { ...runOf({}, { input: { region: 'eu' } }), ...(tool && { tool }) };
+    expect(await tools.run(run, never)).toEqual({ output: '{"region":"eu"}' });
+    expect(server.of('server/discover')).toHaveLength(1);
+    expect(server.of('initialize')).toEqual([]);
+    expect(server.of('DELETE')).toEqual([]);
+    expect(server.of('tools/call')).toMatchObject([
+      {
+        headers: {
+          'mcp-protocol-version': '2026-07-28',
+          'mcp-method': 'tools/call',
+          'mcp-name': 'look',
+          'mcp-param-region': 'eu',
+          'idempotency-key': 'op_1',
+        },
+        message: { params: { _meta: { 'signalbox.dev/operationId': 'op_1' } } },
+      },
+    ]);
+  });
+
+  test('that asks for more than the input is told that nobody can give it', async () => {
+    server.on('tools/call', ({ result }) =>
+      result({ resultType: 'input_required', inputRequests: { a: { method: 'elicitation/create', params: {} } } }),
+    );
+    expect(await call()).toEqual({
+      error: `The server can’t be understood: it asks for more than the input, which nobody can give here. ${UNCERTAIN}`,
+    });
+  });
+
+  test('is spoken to as before where it is an older one again', async () => {
+    await call({}, { sessionId: 'ses_1' });
+    const { host } = server;
+    await server.close();
+    server = await startMcpServer({ port: Number(host.split(':')[1]) });
+    expect(await call({}, { sessionId: 'ses_1' })).toHaveProperty('error');
+    expect(await call({}, { sessionId: 'ses_1' })).toEqual({ output: '{"at":1}' });
+  });
+
+  test('stopped in the middle of a call sees the connection close', async () => {
+    const reason = new Error('interrupted');
+    const abort = new AbortController();
+    const arrived = server.next('tools/call');
+    let closed: Promise<unknown> | undefined;
+    server.on('tools/call', ({ response }) => {
+      closed = once(response, 'close');
+    });
+    const outcome = call({}, {}, abort.signal);
+    await arrived;
+    abort.abort(reason);
+    await expect(outcome).rejects.toBe(reason);
+    await closed;
+  });
+});
