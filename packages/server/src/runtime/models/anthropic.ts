@@ -20,8 +20,15 @@ export const anthropic: Provider = {
   own: { baseUrl: 'https://api.anthropic.com/v1', keyName: keyNames.anthropic },
   keyHeader: ['x-api-key', ''],
   takesSchema: true,
-  // Every step sends the transcript again, and Anthropic caches only where it is asked to. Others who speak its format may not know the word.
-  options: (isOwn) => (isOwn ? { anthropic: { cacheControl: { type: 'ephemeral' } } } : {}),
+  options: (isOwn) => ({
+    anthropic: {
+      // Calls are kept until they are whole: better checked by Anthropic than sooner in pieces.
+      toolStreaming: false,
+      // Every step sends the transcript again, and Anthropic caches only where it is asked to. Others who speak its format may
+      // not know the word.
+      ...(isOwn && { cacheControl: { type: 'ephemeral' } }),
+    },
+  }),
   passesOver: (event) =>
     typeof event === 'object' &&
     event !== null &&

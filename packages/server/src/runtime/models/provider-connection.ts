@@ -9,8 +9,11 @@ import type { Clock } from '../../lib/clock.ts';
 import { ModelFailure } from './model.ts';
 import { failureOf, refusalOf, type Sent } from './provider-failure.ts';
 
-/** Providers that think for longer send something meanwhile, if only a comment. */
-const SILENCE_MAX_MS = 60_000;
+/**
+ * Not every provider gives a sign of life while its model thinks: some send nothing for minutes, and a local server nothing while
+ * it loads a model or reads a long transcript. Asked again, it would think all over. The turn's own time ends sooner where it must.
+ */
+const SILENCE_MAX_MS = 300_000;
 
 /** Over a hundred thousand tokens, at the few hundred bytes that servers spend on each. More is an answer without an end. */
 const ANSWER_MAX_BYTES = 64 * 1024 * 1024;

@@ -135,6 +135,14 @@ describe('anthropic', () => {
     });
   });
 
+  test('is told of tools in words that all who speak its format know', async () => {
+    const tools = [{ name: 'look', description: 'Looks', inputSchema: {} }];
+    await outcomeAfter(refuse(500), { ...call(), tools });
+    expect(server.requests[0]!.body.tools).toEqual([
+      { name: 'look', description: 'Looks', input_schema: { type: 'object', properties: {} } },
+    ]);
+  });
+
   test('that ran out of money is rejected, not asked again', async () => {
     const error = { type: 'billing_error', message: 'x' };
     const { failure } = await outcomeAfter(frames(start, { type: 'error', error }), call());
