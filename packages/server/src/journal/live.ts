@@ -89,6 +89,14 @@ export function createLive({ db, wake, clock, log }: Pick<Platform, 'db' | 'wake
     reader.notify();
   }
 
+  /** Nothing more can come of it. */
+  function endDeleted(sessionId: string): void {
+    for (const reader of readersOf.get(sessionId) ?? []) {
+      reader.head = { ...reader.head, ended: true, position: reader.at };
+      reader.notify();
+    }
+  }
+
   async function* read(
     head: Head,
     after: Position,
@@ -169,6 +177,8 @@ export function createLive({ db, wake, clock, log }: Pick<Platform, 'db' | 'wake
             if (!waiting && comparePositions(reader.at, { turn, seq: nextSeq - 1 }) < 0) markBehind(reader);
           }
         }
+        const found = new Set(rows.map(({ sessionId }) => sessionId));
+        for (const { sessionId } of heads) if (!found.has(sessionId)) endDeleted(sessionId);
       } catch (error) {
         log.warn({ err: error }, 'could not look for lost wake-ups of streams');
       }

@@ -241,11 +241,11 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
       .query<{ epoch: number; inbox: number; stop: SessionRow['stop'] }>(sql`
         select epoch, inbox, stop from sessions
         where organization_id = ${one.head.organizationId} and session_id = ${sessionId}`)
-      .catch(() => []);
+      .catch(() => undefined);
+    if (!rows) return one.wake();
     const [row] = rows;
-    if (row && row.epoch !== one.head.epoch) one.abort(new Fenced());
-    else if (row) hear(one, row);
-    else one.wake();
+    if (row?.epoch !== one.head.epoch) one.abort(new Fenced());
+    else hear(one, row);
   }
 
   function hear(one: Drive, { inbox, stop }: { inbox: number; stop: SessionRow['stop'] }): void {

@@ -10,6 +10,7 @@ import { type Context, inTransaction } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
 import { modelName } from '../usage/prices.ts';
+import { cancelNow } from './ending.ts';
 import { openingOf } from './opening.ts';
 import { lockSession, readSession, type SessionRow, sessionColumns, sessionEvent, viewSession } from './session.ts';
 import { partsOf } from './transcript.ts';
@@ -96,21 +97,51 @@ export async function updateSession(ctx: Context, input: Input<'updateSession'>)
   });
 }
 
-/** 409 `conflict` while it is open. What is still to be delivered of it is not delivered any more. */
+/**
+ * With its children, which are cancelled first where they have not heard yet that it has ended. 409 `conflict` while it is open,
+ * or a Session above it is, whose budget it has used a part of. What is still to be delivered is not delivered any more.
+ */
 export async function deleteSession(ctx: Context, input: Input<'deleteSession'>): Promise<Result<'deleteSession'>> {
   return inTransaction(ctx, async (tx) => {
-    const row = await lockSession(tx, ctx.organizationId, uuidOf('ses', input.sessionId));
+    const { organizationId } = ctx;
+    const row = await lockSession(tx, organizationId, uuidOf('ses', input.sessionId));
     if (!row.endedAt) throw new ApiError('conflict', `The session is ${row.status}. Close or cancel it first.`);
-    const { organizationId, sessionId } = row;
+    const above = [row.parentSessionId, row.rootSessionId].filter((id) => id !== null);
+    const open = await tx.execute(sql`
+      select 1 from sessions
+      where organization_id = ${organizationId} and session_id = any(${above}::uuid[]) and ended_at is null`);
+    if (open > 0) throw new ApiError('conflict', 'The session that it belongs to is open: close or cancel that first.');
+
+    const family = await lockFamily(tx, row);
+    // Deepest first: whoever is cancelled also changes the rows below it.
+    for (const one of family.toReversed()) if (!one.endedAt) await cancelNow(tx, ctx, one);
+    const ids = family.map(({ sessionId }) => sessionId);
+    const now = ctx.clock.now();
     await Promise.all([
-      tx.query(sql`delete from segments where organization_id = ${organizationId} and session_id = ${sessionId}`),
       tx.query(sql`
-        delete from webhook_deliveries where organization_id = ${organizationId} and session_id = ${sessionId}`),
-      tx.query(sql`delete from sessions where organization_id = ${organizationId} and session_id = ${sessionId}`),
-      tx.query(recordEvent(ctx, ctx.clock.now(), { type: 'session.deleted', ...sessionEvent(row) })),
+        delete from segments where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])`),
+      tx.query(sql`
+        delete from webhook_deliveries where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])`),
+      tx.query(sql`
+        delete from sessions where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])`),
+      ...family.map((one) => tx.query(recordEvent(ctx, now, { type: 'session.deleted', ...sessionEvent(one) }))),
     ]);
     return { sessionId: input.sessionId, deleted: true };
   });
+}
+
+/** A Session that is locked and all below it, locked as well, parents before children. */
+async function lockFamily(tx: Tx, row: SessionRow): Promise<SessionRow[]> {
+  const family = [row];
+  for (let parents = [row.sessionId]; parents.length > 0; ) {
+    const children = await tx.query<SessionRow>(sql`
+      select ${sessionColumns} from sessions s
+      where s.organization_id = ${row.organizationId} and s.parent_session_id = any(${parents}::uuid[])
+      order by s.session_id for no key update`);
+    family.push(...children);
+    parents = children.map(({ sessionId }) => sessionId);
+  }
+  return family;
 }
 
 async function requireVersion(tx: Tx, organizationId: string, agentId: string, version: number): Promise<void> {
