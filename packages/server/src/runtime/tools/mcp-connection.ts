@@ -82,7 +82,6 @@ export async function connectMcp(
   );
   const transport = new StreamableHTTPClientTransport(new URL(url), {
     fetch: createMcpFetch(egress, url, headers),
-    requestInit: { redirect: 'manual' },
   });
   const close = () => void transport.close();
   signal.addEventListener('abort', close, { once: true });

@@ -311,21 +311,26 @@ describe('a server that can’t be spoken to', () => {
       ({ request }) => request.socket.resetAndDestroy(),
       'The connection was closed before the answer was complete.',
     ],
-    [
-      'stalls in the middle of its answer',
-      ({ response }) => response.writeHead(200, { 'content-type': 'application/json' }).write('{"jsonrpc"'),
-      'The answer did not come in time.',
-    ],
   ])('because it %s is not listed, and a call says why', async (_title, handler, words) => {
     for (const method of ['initialize', 'server/discover']) server.on(method, handler);
-    expect(await list({ timeoutSeconds: 0.3 })).toBe(words);
-    expect(await call({ timeoutSeconds: 0.3 })).toEqual({ error: words });
+    expect(await list()).toBe(words);
+    expect(await call()).toEqual({ error: words });
     expect(server.of('tools/call')).toEqual([]);
   });
 
-  test('because it hangs when it is asked what it is', async () => {
-    server.on('server/discover', () => {});
+  test.each<[string, string, Parameters<McpTestServer['on']>[1]]>([
+    ['hangs', 'server/discover', () => {}],
+    ['hangs', 'initialize', () => {}],
+    [
+      'stalls in the middle of its answer',
+      'initialize',
+      ({ response }) => response.writeHead(200, { 'content-type': 'application/json' }).write('{"jsonrpc"'),
+    ],
+  ])('because it %s at %s, in time', async (_title, method, handler) => {
+    server.on(method, handler);
     expect(await list({ timeoutSeconds: 0.05 })).toBe('The answer did not come in time.');
+    expect(await call({ timeoutSeconds: 0.05 })).toEqual({ error: 'The answer did not come in time.' });
+    expect(server.of('tools/call')).toEqual([]);
   });
 
   test('because nobody listens', async () => {
@@ -472,13 +477,16 @@ describe('a call', () => {
   });
 
   test('that takes too long is cancelled, after which nobody knows', async () => {
+    await call({ timeoutSeconds: 1 }, { sessionId: 'ses_1' });
     const cancelled = server.next('notifications/cancelled');
     let closed: Promise<unknown> | undefined;
     server.on('tools/call', ({ response }) => {
       closed = once(response, 'close');
     });
-    expect(await call({ timeoutSeconds: 0.3 })).toEqual({ error: `The answer did not come in time. ${UNCERTAIN}` });
-    expect((await cancelled).message.params?.requestId).toBe(server.of('tools/call')[0]?.message.id);
+    expect(await call({ timeoutSeconds: 1 }, { sessionId: 'ses_1' })).toEqual({
+      error: `The answer did not come in time. ${UNCERTAIN}`,
+    });
+    expect((await cancelled).message.params?.requestId).toBe(server.of('tools/call')[1]?.message.id);
     await closed;
   });
 

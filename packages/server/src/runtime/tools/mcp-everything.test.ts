@@ -1,0 +1,179 @@
+// The MCP tools against the protocol's own server of everything, a process of its own, over streamable HTTP.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { McpTool } from '@signalbox/contract';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createManualClock } from '../../../test/support/manual-clock.ts';
+import { createTestPlatform, type TestPlatform } from '../../../test/support/platform.ts';
+import { createMcpTools, type McpTools } from './mcp-tools.ts';
+import type { ToolOutcome, ToolOwner, ToolRun, TurnTool } from './tool.ts';
+
+const program = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'));
+const never = new AbortController().signal;
+
+let base: TestPlatform;
+let owner: ToolOwner;
+let port: number;
+let everything: ChildProcess;
+let tools: McpTools;
+
+beforeAll(async () => {
+  // A list is then remembered however long the tests take.
+  base = await createTestPlatform({ clock: createManualClock() });
+  owner = { organizationId: base.organizationId, environment: 'production' };
+  tools = createMcpTools(base.platform);
+  port = await freePort();
+  everything = await startEverything();
+});
+afterAll(async () => {
+  await tools.close();
+  await stopEverything();
+  await base.close();
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+async function startEverything(): Promise<ChildProcess> {
+  const child = spawn(process.execPath, [program, 'streamableHttp'], {
+    env: { ...process.env, PORT: String(port) },
+    stdio: 'ignore',
+  });
+  const ended = once(child, 'exit');
+  const url = `http://127.0.0.1:${port}/mcp`;
+  while (!(await fetch(url).catch(() => null))) {
+    const [code] = await Promise.race([ended, delay(20, [])]);
+    if (code !== undefined) throw new Error(`The server ended with ${code}`);
+  }
+  return child;
+}
+
+async function stopEverything(): Promise<void> {
+  if (everything.exitCode !== null || everything.signalCode !== null) return;
+  everything.kill('SIGKILL');
+  await once(everything, 'exit');
+}
+
+const server = (more: Partial<McpTool> = {}): McpTool => ({
+  type: 'mcp',
+  name: 'everything',
+  url: `http://127.0.0.1:${port}/mcp`,
+  ...more,
+});
+
+async function list(more: Partial<McpTool> = {}): Promise<TurnTool[]> {
+  const listed = await tools.list(owner, server(more), never);
+  return typeof listed === 'string' ? expect.unreachable(listed) : listed;
+}
+
+async function call(
+  name: string,
+  input: unknown,
+  { signal = never, ...run }: Partial<ToolRun> & { signal?: AbortSignal } = {},
+): Promise<ToolOutcome> {
+  const tool = (await list()).find(({ remoteName }) => remoteName === name);
+  if (tool === undefined) return expect.unreachable(`no tool ${name}`);
+  return await tools.run({ ...owner, tool, input, operationId: 'op_1', sessionId: 'ses_1', ...run }, signal);
+}
+
+test('its tools are listed as it describes them', async () => {
+  const listed = await list();
+  expect(listed.find(({ name }) => name === 'everything__get-sum')).toEqual({
+    name: 'everything__get-sum',
+    description: expect.stringContaining('sum'),
+    inputSchema: expect.objectContaining({ type: 'object', required: ['a', 'b'] }),
+    approval: 'never',
+    repeatable: true,
+    source: server(),
+    remoteName: 'get-sum',
+  });
+  expect(listed.find(({ name }) => name === 'everything__toggle-simulated-logging')).toMatchObject({
+    approval: 'always',
+    repeatable: false,
+  });
+  // It is one that can only be called as a task.
+  expect(listed.some(({ remoteName }) => remoteName === 'simulate-research-query')).toBe(false);
+  // Those for clients that can be asked for samples, input or roots are not offered to us.
+  expect(listed.some(({ remoteName }) => /sampling|elicitation|roots/.test(remoteName ?? ''))).toBe(false);
+});
+
+test('the Agent says which of them it has, and who is asked', async () => {
+  const approval = { echo: 'always', 'get-sum': { when: { properties: { a: { minimum: 100 } } } } } as const;
+  expect(await list({ allowedTools: ['get-sum', 'echo', 'get-env'], approval })).toMatchObject([
+    { remoteName: 'echo', approval: 'always' },
+    { remoteName: 'get-env', approval: 'never' },
+    { remoteName: 'get-sum', approval: approval['get-sum'] },
+  ]);
+});
+
+test('a call gives text, structure, images and resources', async () => {
+  expect(await call('echo', { message: 'hello' })).toEqual({ output: 'Echo: hello' });
+  expect(await call('get-structured-content', { location: 'New York' })).toEqual({
+    output: { temperature: expect.any(Number), conditions: expect.any(String), humidity: expect.any(Number) },
+  });
+  expect(await call('get-tiny-image', {})).toEqual({
+    output: [
+      { type: 'text', text: expect.any(String) },
+      { type: 'image', mimeType: 'image/png', bytes: expect.any(Number), note: 'the bytes are not shown' },
+      { type: 'text', text: expect.any(String) },
+    ],
+  });
+  const { output } = await call('get-resource-reference', { resourceType: 'Text', resourceId: 1 });
+  expect(output).toContainEqual(
+    expect.objectContaining({ type: 'resource', uri: 'demo://resource/dynamic/text/1', text: expect.any(String) }),
+  );
+});
+
+test('several calls at once are told apart', async () => {
+  const sums = await Promise.all([1, 2, 3, 4, 5].map((a) => call('get-sum', { a, b: 1 }, { operationId: `op_${a}` })));
+  expect(sums.map(({ output }) => output)).toEqual([1, 2, 3, 4, 5].map((a) => `The sum of ${a} and 1 is ${a + 1}.`));
+});
+
+test('an input that it does not take, and a tool that it does not have, are errors with its reason', async () => {
+  expect(await call('get-sum', { a: 'one' })).toEqual({ error: expect.stringContaining('expected number') });
+  const [tool] = await list();
+  const unknown = { ...(tool as TurnTool), remoteName: 'no-such-tool' };
+  const run = { ...owner, tool: unknown, input: {}, operationId: 'op_1' };
+  expect(await tools.run(run, never)).toEqual({ error: expect.stringContaining('no-such-tool not found') });
+});
+
+test('a long call that tells its progress gives its result', async () => {
+  expect(await call('trigger-long-running-operation', { duration: 1, steps: 10 })).toEqual({
+    output: expect.stringContaining('Long running operation completed'),
+  });
+});
+
+test('a long call that is stopped ends with the reason, and the next is served', async () => {
+  const reason = new Error('interrupted');
+  const abort = new AbortController();
+  const outcome = call('trigger-long-running-operation', { duration: 600, steps: 600 }, { signal: abort.signal });
+  // The next call on the same session comes back, so the long one has been sent.
+  await call('echo', { message: 'hello' });
+  abort.abort(reason);
+  await expect(outcome).rejects.toBe(reason);
+  expect(await call('echo', { message: 'again' })).toEqual({ output: 'Echo: again' });
+});
+
+test('a call that it takes down with it is an error, calls meanwhile are, and those after it has come back are served', async () => {
+  const outcome = call('trigger-long-running-operation', { duration: 600, steps: 600 });
+  await call('echo', { message: 'hello' });
+  await stopEverything();
+  expect(await outcome).toEqual({
+    error: 'The connection was closed before the answer was complete. The request may have had its effect.',
+  });
+  expect(await call('echo', { message: 'hello' })).toEqual({
+    error: 'The host could not be connected to (ECONNREFUSED).',
+  });
+  everything = await startEverything();
+  // It knows nothing of the session any more.
+  expect(await call('echo', { message: 'back' })).toEqual({ output: 'Echo: back' });
+});
