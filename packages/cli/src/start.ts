@@ -55,7 +55,7 @@ function help(): string {
 function announcement({ databaseUrl, dataDir }: Config, { url }: Service): string {
   const where = databaseUrl
     ? 'DATABASE_URL=… '
-    : dataDir === settings.dataDir.parse(settings.dataDir.default)
+    : dataDir === settings.dataDir.parse(settings.dataDir.default, {})
       ? ''
       : `SIGNALBOX_DATA_DIR='${dataDir.replaceAll("'", "'\\''")}' `;
   const rows: [string, string][] = url
