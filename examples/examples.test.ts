@@ -24,6 +24,18 @@ test('client-tool answers the call that the Session waits for', async () => {
   expect(running.printed).toBe('I will look.\nIn stock: 12\n');
 });
 
+test('worker runs the turns of its Agent itself, with a refund that a person agrees to', async () => {
+  running = runProgram('worker.ts', [], access());
+  expect(await running.ended).toBe(0);
+  expect(running.printed).toBe('I will ask. Done: order 1017 was refunded.\n');
+});
+
+test('worker-ai-sdk runs an agent of the AI SDK, its tools through Signalbox', async () => {
+  running = runProgram('worker-ai-sdk.ts', [], access());
+  expect(await running.ended).toBe(0);
+  expect(running.printed).toBe('Let me look. [look_outside] It is raining in Bergen.\n2 steps, 76 tokens\n');
+});
+
 test('receiver prints what the service sends it, and refuses what it did not sign', async () => {
   const { client } = service;
   await client.environments.create({ name: 'receiving' });
