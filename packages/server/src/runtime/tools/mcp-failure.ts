@@ -8,6 +8,10 @@ export class McpAnswerError extends Error {
   override readonly name = 'McpAnswerError';
 }
 
+/** 404 is what the protocol says; many servers answer 400, and say in words that they do not know the session. */
+const SAYS_SESSION_IS_GONE =
+  /\bsession.?id\b|\b(?:no valid|invalid|unknown|missing|expired) session\b|\bsession (?:not found|expired|is invalid)\b|\bserver not initialized\b/i;
+
 /** The server answered with an HTTP status that is no success. */
 export class McpHttpError extends Error {
   override readonly name = 'McpHttpError';
@@ -23,8 +27,7 @@ export class McpHttpError extends Error {
 
   /** Whether the server says that it knows nothing of the session: so it has not looked at the message in it. */
   get sessionIsGone(): boolean {
-    // 404 is what the protocol says; many servers answer 400 and say in words that the session is not valid.
-    return this.status === 404 || (this.status === 400 && /\bsession\b/i.test(this.body));
+    return this.status === 404 || (this.status === 400 && SAYS_SESSION_IS_GONE.test(this.body));
   }
 }
 

@@ -797,6 +797,7 @@ describe('what a server keeps for its client', () => {
   test.each<[string, Parameters<McpTestServer['on']>[1]]>([
     ['as the protocol says', ({ error }) => error(-32001, 'Session not found', 404)],
     ['as many servers do', ({ error }) => error(-32000, 'Bad Request: No valid session ID provided', 400)],
+    ['as others do', ({ error }) => error(-32000, 'Bad Request: Server not initialized', 400)],
   ])('and has forgotten (%s) is begun anew, once, and the call is made once', async (_title, forgotten) => {
     await call({}, { sessionId: 'ses_1' });
     const [old] = server.sessions;
@@ -823,8 +824,8 @@ describe('what a server keeps for its client', () => {
   test('is not begun anew for another refusal, which may have had its effect', async () => {
     await call({}, { sessionId: 'ses_1' });
     for (const status of [400, 500]) {
-      server.on('tools/call', ({ response }) => response.writeHead(status).end('out of stock'));
-      expect(await call({}, { sessionId: 'ses_1' })).toEqual({ error: `HTTP ${status}: out of stock` });
+      server.on('tools/call', ({ response }) => response.writeHead(status).end('the booking session is over'));
+      expect(await call({}, { sessionId: 'ses_1' })).toEqual({ error: `HTTP ${status}: the booking session is over` });
     }
     expect(server.of('tools/call')).toHaveLength(3);
     expect(server.of('initialize')).toHaveLength(1);
