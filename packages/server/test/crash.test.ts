@@ -3,6 +3,7 @@ import type { Chunk } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { listApprovals, resolveApproval } from '../src/approvals/approvals.ts';
+import { uuidOf } from '../src/lib/ids.ts';
 import type { AskModel } from '../src/runtime/models/model.ts';
 import { getSession } from '../src/sessions/sessions.ts';
 import { answering, createWorld, httpTool, outline, usage, type World } from './support/session-world.ts';
@@ -193,6 +194,45 @@ test('a worker that stops hands its turns over, and no session stays running', a
   await stopping.stop();
   await world.work({ ask: answering([{ text: 'handed over' }]) });
   expect(outline(await world.until(sessionId, is('idle')))).toContain('"handed over"');
+});
+
+test('a worker that stops lets a turn come to the end of its step, and hands it over there', async () => {
+  const [began, ends] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let asked = 0;
+  const stopping = await world.work({
+    graceMs: 60_000,
+    ask: answering([{ text: 'first', calls: [['effect', {}]] }, { text: 'not here' }], () => {
+      asked += 1;
+    }),
+    run: async () => {
+      began.resolve();
+      await ends.promise;
+      return { output: 'in time' };
+    },
+  });
+  const sessionId = await world.open(await world.agent([httpTool('effect')]));
+  await began.promise;
+  const stopped = stopping.stop();
+  const waits = await world.open(await world.agent());
+  ends.resolve();
+  await stopped;
+  expect(asked).toBe(1);
+  const [row] = await world.platform.db.query(sql`
+    select worker_id, status, runnable_at <= now() as "isRunnable" from sessions
+    where session_id = ${uuidOf('ses', sessionId)}`);
+  expect(row).toEqual({ worker_id: null, status: 'running', isRunnable: true });
+  expect(outline(await world.chunks(waits)), 'claimed by nobody that stops').toEqual(['running']);
+
+  await world.work({ platform: await world.anotherNode(), ask: answering([{}, { text: 'second' }]) });
+  expect(outline(await world.until(sessionId, is('idle')))).toEqual([
+    'running',
+    '"first"',
+    'tool.call',
+    'tool.result',
+    '"second"',
+    'turn.completed endTurn',
+    'idle',
+  ]);
 });
 
 test('many sessions on two workers: each chunk of each session stands once, in order, with every wake-up lost', async () => {
