@@ -101,6 +101,7 @@ const running = client.workers.run({
   signal: stopping.signal,
   tools: { look_outside: ({ city }: { city: string }) => ({ city, sky: 'rain' }) },
   onTurn: async (turn, { signal }) => {
+    let failure: unknown;
     const result = streamText({
       model,
       instructions: turn.instructions,
@@ -110,11 +111,13 @@ const running = client.workers.run({
       abortSignal: signal,
       onLanguageModelCallEnd: ({ usage: { inputTokens = 0, outputTokens = 0 } }) =>
         turn.usage({ inputTokens, outputTokens }),
-      onError: () => {}, // `textStream` ends with it; what went wrong is thrown below
+      onError: ({ error }) => {
+        failure = error;
+      },
     });
     for await (const delta of result.textStream) await turn.append(delta);
-    const finishReason = await result.finishReason;
-    return { stopReason: finishReason === 'content-filter' ? 'refusal' : 'endTurn' };
+    if (failure) throw failure;
+    return { stopReason: (await result.finishReason) === 'content-filter' ? 'refusal' : 'endTurn' };
   },
 });
 
