@@ -10,6 +10,7 @@ import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { instantOf } from '../lib/instant.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
+import { requirePrice } from '../sessions/sessions.ts';
 import { checkTiming, nextOccurrence, type Timing } from './occurrences.ts';
 
 /** What a schedule is told to do. */
@@ -48,7 +49,10 @@ export const scheduleColumns: Sql = sql`
   s.timezone, s.at, s.status, s.close_on_idle as "closeOnIdle", s.next_at as "nextAt", s.created_at as "createdAt",
   s.updated_at as "updatedAt"`;
 
-/** 400 where `cron`, `timezone` or `at` is wrong, 404 for an unknown Agent or Environment, 409 `agent_archived`. */
+/**
+ * 400 where `cron`, `timezone` or `at` is wrong, 404 for an unknown Agent or Environment, 409 `agent_archived`, 422
+ * `budget_invalid`.
+ */
 export async function createSchedule(ctx: Context, input: Input<'createSchedule'>): Promise<Result<'createSchedule'>> {
   const now = ctx.clock.now();
   const timing = changedTiming({ cron: null, timezone: null, at: null }, input, now);
@@ -69,10 +73,7 @@ export async function createSchedule(ctx: Context, input: Input<'createSchedule'
   };
   const schedule = view({ ...row, lastScheduledAt: null, lastStatus: null, lastSessionId: null });
   return inTransaction(ctx, async (tx) => {
-    await Promise.all([
-      currentVersion(tx, ctx.organizationId, row.agentId),
-      holdEnvironment(tx, ctx.organizationId, row.environment),
-    ]);
+    await Promise.all([checkAgent(ctx, tx, row), holdEnvironment(tx, ctx.organizationId, row.environment)]);
     await Promise.all([
       tx.query(sql`
         insert into schedules (organization_id, schedule_id, agent_id, environment, input, metadata, budget, cron,
@@ -111,7 +112,7 @@ export async function getSchedule(ctx: Context, input: Input<'getSchedule'>): Pr
 
 /**
  * Where `cron`, `timezone`, `at` or `status` differs, the next occurrence is the first after now: one that is due is dropped.
- * Refuses what `createSchedule` does; an Agent that was archived since keeps nobody from changing the rest.
+ * Refuses what `createSchedule` does, of what differs: an Agent that was archived since keeps nobody from pausing it.
  */
 export async function updateSchedule(ctx: Context, input: Input<'updateSchedule'>): Promise<Result<'updateSchedule'>> {
   const { organizationId } = ctx;
@@ -137,8 +138,8 @@ export async function updateSchedule(ctx: Context, input: Input<'updateSchedule'
     const changes = changesBetween(view(before), view(after), changingFields);
     if (!changes) return { schedule: view(before) };
     await Promise.all([
-      after.agentId !== before.agentId && currentVersion(tx, organizationId, after.agentId),
-      after.environment !== before.environment && holdEnvironment(tx, organizationId, after.environment),
+      (changes.agentId || changes.budget) && checkAgent(ctx, tx, after),
+      changes.environment && holdEnvironment(tx, organizationId, after.environment),
     ]);
     await Promise.all([
       tx.query(sql`
@@ -225,6 +226,12 @@ function changedTiming(
 
 function sameTiming(a: Timing, b: Timing): boolean {
   return a.cron === b.cron && a.timezone === b.timezone && a.at?.getTime() === b.at?.getTime();
+}
+
+/** Whether it takes Sessions with such a budget now; asked again when it is time. */
+async function checkAgent(ctx: Context, tx: Tx, { agentId, budget }: ScheduleRow): Promise<void> {
+  const version = await currentVersion(tx, ctx.organizationId, agentId);
+  if (budget?.maxCostUsd !== undefined) await requirePrice(ctx, tx, agentId, version);
 }
 
 async function lockSchedule(tx: Tx, organizationId: string, scheduleId: string): Promise<ShownRow> {

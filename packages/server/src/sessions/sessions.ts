@@ -151,8 +151,8 @@ async function requireVersion(tx: Tx, organizationId: string, agentId: string, v
   if (found === 0) throw notFound(`version ${version} of the agent`);
 }
 
-/** A budget in money means nothing where it is not known what a call costs. */
-async function requirePrice(ctx: Context, tx: Tx, agentId: string, version: number): Promise<void> {
+/** A budget in money means nothing where it is not known what a call costs: 422 `budget_invalid`. */
+export async function requirePrice(ctx: Context, tx: Tx, agentId: string, version: number): Promise<void> {
   const { model } = await readDefinition(tx, ctx.organizationId, agentId, version);
   if (ctx.prices.has(modelName(model))) return;
   throw new ApiError('budget_invalid', `budget.maxCostUsd: no price is configured for ${modelName(model)}.`, {
