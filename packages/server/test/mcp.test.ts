@@ -1,0 +1,95 @@
+// Sessions whose Agent has the tools of an MCP server: from the list to the result, approvals and interrupts between them.
+import type { Chunk, Tool } from '@signalbox/contract';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { listApprovals, resolveApproval } from '../src/approvals/approvals.ts';
+import type { ModelCall } from '../src/runtime/models/model.ts';
+import { createTools, type Tools } from '../src/runtime/tools/tools.ts';
+import { interruptSession } from '../src/sessions/ending.ts';
+import { type McpTestServer, startMcpServer } from './support/mcp-server.ts';
+import { answering, clientTool, createWorld, outline, type World } from './support/session-world.ts';
+
+let world: World;
+let server: McpTestServer;
+let tools: Tools;
+beforeEach(async () => {
+  world = await createWorld();
+  tools = createTools(world.platform);
+  const inputSchema = { type: 'object', properties: { room: { type: 'integer' } } };
+  server = await startMcpServer({
+    tools: [
+      { name: 'look', inputSchema, annotations: { readOnlyHint: true } },
+      { name: 'book', inputSchema },
+    ],
+  });
+});
+afterEach(async () => {
+  await world.close();
+  await tools.close();
+  await server.close();
+});
+
+const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === status;
+const hotel = (): Tool => ({ type: 'mcp', name: 'hotel', url: server.url });
+const sessionsOfCalls = () => server.of('tools/call').map(({ headers }) => headers['mcp-session-id']);
+
+const lookAndBook = () =>
+  answering([{ calls: [['hotel__look', { room: 7 }]] }, { calls: [['hotel__book', { room: 7 }]] }, { text: 'Booked' }]);
+
+test('what only reads runs, what does not waits for a person, and both are one client to the server', async () => {
+  await world.work({ ask: lookAndBook(), ...tools });
+  const agentId = await world.agent([hotel()]);
+  const [one, other] = [await world.open(agentId), await world.open(agentId)];
+  for (const sessionId of [one, other]) {
+    await world.until(sessionId, is('waiting'));
+    const [approval] = (await listApprovals(world.ctx, { sessionId })).data;
+    expect(approval).toMatchObject({ name: 'hotel__book', input: { room: 7 } });
+    await resolveApproval(world.ctx, { operationId: approval!.operationId, decision: 'approved', input: { room: 8 } });
+    const chunks = await world.until(sessionId, is('idle'));
+    expect(outline(chunks)).toEqual([
+      'running',
+      'tool.call',
+      'tool.result',
+      'approval.requested',
+      'waiting',
+      'approval.resolved approved',
+      'running',
+      'tool.call',
+      'tool.result',
+      '"Booked"',
+      'turn.completed endTurn',
+      'idle',
+    ]);
+    expect(chunks.filter(({ type }) => type === 'tool.result')).toMatchObject([
+      { output: '{"room":7}' },
+      { output: '{"room":8}' },
+    ]);
+    expect(server.of('tools/call').at(-1)?.headers['idempotency-key']).toBe(approval!.operationId);
+  }
+  const sessions = sessionsOfCalls();
+  expect(sessions).toHaveLength(4);
+  expect(new Set(sessions).size).toBe(2);
+});
+
+test('a server that is away is no reason not to answer: the model is told, and has its other tools', async () => {
+  const calls: ModelCall[] = [];
+  server.on('initialize', ({ response }) => response.writeHead(503).end('back soon'));
+  await world.work({ ask: answering([{ text: 'Hello' }], (call) => calls.push(call)), ...tools });
+  const sessionId = await world.open(await world.agent([hotel(), clientTool('ring')], { instructions: 'Be kind.' }));
+  expect(outline(await world.until(sessionId, is('idle')))).toContain('"Hello"');
+  expect(calls[0]?.instructions).toContain('Be kind.');
+  expect(calls[0]?.instructions).toContain('The tools of "hotel" are not available at present: HTTP 503: back soon');
+  expect(calls[0]?.tools.map(({ name }) => name)).toEqual(['ring']);
+});
+
+test('a call under way when the turn is interrupted is cancelled at the server, and nobody knows what it did', async () => {
+  const arrived = server.next('tools/call');
+  const cancelled = server.next('notifications/cancelled');
+  server.on('tools/call', () => {});
+  await world.work({ ask: answering([{ calls: [['hotel__book', {}]] }]), ...tools });
+  const agentId = await world.agent([{ ...hotel(), approval: 'never' } as Tool]);
+  const sessionId = await world.open(agentId);
+  const { message } = await arrived;
+  await interruptSession(world.ctx, { sessionId });
+  expect(outline(await world.until(sessionId, is('idle')))).toContain('tool.result unknown');
+  expect((await cancelled).message.params?.requestId).toBe(message.id);
+});
