@@ -36,6 +36,15 @@ test('worker-ai-sdk runs an agent of the AI SDK, its tools through Signalbox', a
   expect(running.printed).toBe('Let me look. [look_outside] It is raining in Bergen.\n2 steps, 76 tokens\n');
 });
 
+test('schedule opens a Session at its time, and is deleted again', async () => {
+  running = runProgram('schedule.ts', [], access());
+  expect(await running.ended).toBe(0);
+  expect(running.printed).toMatch(
+    /^every working day, next at \S+Z\nopened at its time: true\n\n\[running\]\nNothing new in the last hour\.\n\[completed\]\n$/,
+  );
+  expect((await service.client.schedules.list()).data).toEqual([]);
+});
+
 test('receiver prints what the service sends it, and refuses what it did not sign', async () => {
   const { client } = service;
   await client.environments.create({ name: 'receiving' });
