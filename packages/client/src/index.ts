@@ -32,9 +32,10 @@ export {
   WebhookVerificationError,
   type WebhookVerificationReason,
 } from './webhooks.ts';
+export type { ToolFunction } from './workers/calls.ts';
 export { ToolDeniedError, ToolFailedError, TurnLostError } from './workers/errors.ts';
 export type { RunOptions, TurnResult } from './workers/run.ts';
-export type { CallToolOptions, ToolFunction, Turn } from './workers/turn.ts';
+export type { CallToolOptions, Turn } from './workers/turn.ts';
 
 /** What receives webhooks needs no client and no API key (source section 6.4). */
 export const webhooks = { verify, receiver } as const;

@@ -11,8 +11,9 @@ import type { Workers } from '../resources/workers.ts';
 import { backoffMs, isPassing } from '../retry.ts';
 import type { Sleep } from '../time.ts';
 import type { WorkerTurn } from '../types.generated.ts';
+import type { ToolFunction } from './calls.ts';
 import { TurnLostError } from './errors.ts';
-import { type Host, type OpenTurn, openTurn, type ToolFunction, type Turn } from './turn.ts';
+import { type Host, type OpenTurn, openTurn, type Turn } from './turn.ts';
 
 export interface RunOptions {
   /** The queue that the Agents' models name. */

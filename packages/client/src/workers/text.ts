@@ -31,6 +31,8 @@ export function createTextSender(send: (pieces: string[]) => Promise<void>, slee
   let isOpen = true;
   let hurry = new AbortController();
   let sending: Promise<void> | undefined;
+  /** What sending failed with: nothing after it may be sent, or the text would have a hole. */
+  let failure: { error: unknown } | undefined;
 
   async function drain(): Promise<void> {
     while (isOpen && waiting.length > 0) {
@@ -52,15 +54,15 @@ export function createTextSender(send: (pieces: string[]) => Promise<void>, slee
   }
 
   function begin(): void {
-    if (!isOpen || waiting.length === 0 || sending) return;
-    sending = drain().finally(() => {
-      sending = undefined;
-      begin();
-    });
-    // Who adds or flushes hears of it.
-    sending.catch(() => {
-      isOpen = false;
-    });
+    if (!isOpen || failure || waiting.length === 0 || sending) return;
+    sending = drain()
+      .catch((error) => {
+        failure = { error };
+      })
+      .finally(() => {
+        sending = undefined;
+        begin();
+      });
   }
 
   return {
@@ -73,6 +75,7 @@ export function createTextSender(send: (pieces: string[]) => Promise<void>, slee
       }
       begin();
       while (size > maxWaiting && sending) await sending;
+      if (failure) throw failure.error;
     },
     async flush() {
       if (carry !== '') {
@@ -83,6 +86,7 @@ export function createTextSender(send: (pieces: string[]) => Promise<void>, slee
       begin();
       while (sending) await sending;
       hurry = new AbortController();
+      if (failure) throw failure.error;
     },
     close() {
       isOpen = false;

@@ -8,6 +8,7 @@
 
 import { ConflictError, SignalboxError } from '../errors.ts';
 import type { Workers } from '../resources/workers.ts';
+import { isPassing } from '../retry.ts';
 import type { Sleep } from '../time.ts';
 import type {
   CallOutcome,
@@ -17,16 +18,9 @@ import type {
   WorkerTurn,
   WorkerUsage,
 } from '../types.generated.ts';
-import { ToolDeniedError, ToolFailedError, TurnLostError } from './errors.ts';
+import { type Call, messageOf, runCall, settle, type ToolFunction, untilAborted } from './calls.ts';
+import { TurnLostError } from './errors.ts';
 import { createTextSender } from './text.ts';
-
-/** What runs a call of a `client` tool; its result is the tool's, what it throws the tool's error. */
-export type ToolFunction = (
-  // biome-ignore lint/suspicious/noExplicitAny: its shape is what the tool's `inputSchema` says, and the service has checked it.
-  input: any,
-  /** `toolCallId` is the same where the call is repeated; `signal` aborts when the turn is lost. */
-  call: { toolCallId: string; signal: AbortSignal },
-) => unknown;
 
 export interface CallToolOptions {
   /**
@@ -99,16 +93,8 @@ export interface OpenTurn {
   letGo(reason: TurnLostError, giveBack: boolean): Promise<void>;
 }
 
-interface Call {
-  tool: string;
-  input: unknown;
-  run: ToolFunction | undefined;
-  resolve(output: unknown): void;
-  reject(error: unknown): void;
-}
-
 const heartbeatMs = 5_000;
-const maxErrorCharacters = 100_000;
+const maxFailureCharacters = 2_000;
 /** Up to half a minute: as long as the lease may last while the service is away. */
 const patient = { maxRetries: 7 };
 
@@ -119,12 +105,13 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
   let used: WorkerUsage | undefined;
   let asked: Call[] = [];
   let stepping: Promise<void> | undefined;
+  let isOver = false;
   /** Set while a step is claimed; ends its heartbeat. */
   let held: AbortController | undefined;
 
   const text = createTextSender(async (deltas) => {
     const { cursor: after, workerTurnId } = claim;
-    const cursor = await orLost(workers.append(workerTurnId, { deltas, after }, patient));
+    const cursor = await orLost(() => workers.append(workerTurnId, { deltas, after }, patient));
     claim = { ...claim, cursor };
   }, sleep);
 
@@ -133,6 +120,8 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
   function hold(next: WorkerTurn): void {
     claim = next;
     held = new AbortController();
+    // Text belongs to an answer.
+    if (next.pendingCalls.length === 0) text.open();
     void beat(next.workerTurnId, held.signal);
   }
 
@@ -140,20 +129,21 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
     while (!over.aborted) {
       await sleep(heartbeatMs, over).catch(() => {});
       if (over.aborted) return;
-      // A beat that fails for another reason is followed by the next; the service knows when the lease is over.
-      await orLost(workers.heartbeat(workerTurnId, { maxRetries: 0, timeoutMs: heartbeatMs, signal: over })).catch(
-        () => {},
-      );
+      const options = { maxRetries: 0, timeoutMs: heartbeatMs, signal: over };
+      // A beat that fails otherwise is followed by the next; the service knows when the lease is over.
+      await workers.heartbeat(workerTurnId, options).catch((error) => {
+        if (isTurnLost(error)) lose(new TurnLostError(error.detail));
+      });
     }
   }
 
-  /** Makes the turn lost where the service says that it is. */
-  async function orLost<T>(call: Promise<T>): Promise<T> {
+  /** Makes the turn lost where the service says that it is, or was away for about as long as a lease lasts. */
+  async function orLost<T>(call: () => Promise<T>): Promise<T> {
     try {
-      return await call;
+      return await call();
     } catch (error) {
-      if (!(error instanceof ConflictError && error.code === 'turn_lost')) throw error;
-      lose(new TurnLostError(error.detail));
+      if (!(error instanceof SignalboxError) || !(isTurnLost(error) || isPassing(error))) throw error;
+      lose(new TurnLostError(error.detail, { cause: error }));
       throw lost.signal.reason;
     }
   }
@@ -167,10 +157,17 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
   }
 
   async function complete(answer: CompleteWorkerTurn): Promise<void> {
-    const { workerTurnId } = claim;
-    await orLost(workers.complete(workerTurnId, answer, patient));
+    lost.signal.throwIfAborted();
+    text.close();
+    // No beat may find the step completed before the answer to this has come.
     held?.abort();
     held = undefined;
+    try {
+      await orLost(() => workers.complete(claim.workerTurnId, answer, patient));
+    } catch (error) {
+      if (!lost.signal.aborted) hold(claim);
+      throw error;
+    }
   }
 
   function takeUsage(): Pick<CompleteWorkerTurn, 'usage'> {
@@ -199,8 +196,8 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
         const outcomes = await exchange(calls);
         for (const [index, call] of calls.entries()) settle(call, outcomes[index]);
       } catch (error) {
-        const reason = lost.signal.aborted ? lost.signal.reason : error;
-        for (const call of calls) call.reject(reason);
+        if (error instanceof TurnLostError) lose(error);
+        for (const call of calls) call.reject(error);
       }
     }
   }
@@ -209,14 +206,12 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
   async function exchange(calls: readonly Call[]): Promise<CallOutcome[]> {
     lost.signal.throwIfAborted();
     await text.flush();
-    text.close();
     const { step } = claim;
     await complete({ toolCalls: calls.map(({ tool, input }) => ({ tool, input })), ...takeUsage() });
     while (true) {
       const next = await host.next(claim, open);
       if (next.pendingCalls.length === 0 && next.step === step + 1) {
         hold(next);
-        text.open();
         return next.outcomes;
       }
       if (next.pendingCalls.length === 0 || next.step !== step) {
@@ -233,13 +228,11 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
     calls: readonly PendingCall[],
     given: (call: PendingCall) => ToolFunction | undefined,
   ): Promise<ToolResult[]> {
-    const { signal } = lost;
-    const results = Promise.all(calls.map((call) => runCall(call, given(call) ?? functionOf(call), signal)));
-    return await untilAborted(results, signal);
-  }
-
-  function functionOf({ tool }: PendingCall): ToolFunction | undefined {
-    return Object.hasOwn(host.functions, tool) ? host.functions[tool] : undefined;
+    const { functions } = host;
+    const functionOf = (call: PendingCall) =>
+      given(call) ?? (Object.hasOwn(functions, call.tool) ? functions[call.tool] : undefined);
+    const results = calls.map((call) => runCall(call, functionOf(call), lost.signal));
+    return await untilAborted(Promise.all(results), lost.signal);
   }
 
   async function completeCalls(toolResults: ToolResult[]): Promise<void> {
@@ -252,18 +245,22 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
     }
   }
 
+  /** Why nothing more may be asked of the turn. */
+  function refusal(): Promise<never> | undefined {
+    if (lost.signal.aborted) return Promise.reject(lost.signal.reason);
+    return isOver ? Promise.reject(new TurnLostError('The turn is over')) : undefined;
+  }
+
   const turn = {
     append(piece) {
-      return unheard(lost.signal.aborted ? Promise.reject(lost.signal.reason) : text.add(piece));
+      return unheard(refusal() ?? text.add(piece));
     },
     callTool<T>(tool: string, input: unknown, { run }: CallToolOptions = {}) {
+      const refused = refusal();
+      if (refused) return unheard(refused);
       const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-      if (lost.signal.aborted) {
-        reject(lost.signal.reason);
-      } else {
-        asked.push({ tool, input: input ?? {}, run, resolve, reject });
-        stepSoon();
-      }
+      asked.push({ tool, input: input ?? {}, run, resolve, reject });
+      stepSoon();
       return unheard(promise) as Promise<T>;
     },
     usage(more) {
@@ -283,6 +280,7 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
     async finish(stopReason) {
       while (stepping) await stepping;
       if (lost.signal.aborted) return;
+      isOver = true;
       await text.flush();
       await complete({ ...(stopReason && { stopReason }), ...takeUsage() });
     },
@@ -290,8 +288,10 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
     async fail(error) {
       while (stepping) await stepping;
       if (lost.signal.aborted) return;
-      await text.flush();
-      await complete({ error: { message: messageOf(error).slice(0, 2_000) }, ...takeUsage() });
+      isOver = true;
+      // Text that can't be sent may be what it failed with.
+      await text.flush().catch(() => {});
+      await complete({ error: { message: messageOf(error).slice(0, maxFailureCharacters) }, ...takeUsage() });
     },
 
     async letGo(reason, giveBack) {
@@ -307,37 +307,14 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
   return open;
 }
 
+function isTurnLost(error: unknown): error is ConflictError {
+  return error instanceof ConflictError && error.code === 'turn_lost';
+}
+
 /** Somebody may never look at it; whoever awaits it hears all the same. */
 function unheard<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
-}
-
-async function runCall(
-  { toolCallId, tool, input }: PendingCall,
-  run: ToolFunction | undefined,
-  signal: AbortSignal,
-): Promise<ToolResult> {
-  if (!run) return { toolCallId, error: `The worker has no function for the tool "${tool}".` };
-  try {
-    const output = (await run(input, { toolCallId, signal })) ?? null;
-    JSON.stringify(output); // throws what can't be sent
-    return { toolCallId, output };
-  } catch (error) {
-    return { toolCallId, error: messageOf(error).slice(0, maxErrorCharacters) };
-  }
-}
-
-function settle(call: Call, outcome: CallOutcome | undefined): void {
-  if (!outcome) {
-    call.reject(new Error('The service gave no outcome of the call'));
-  } else if (outcome.error === undefined) {
-    call.resolve(outcome.output);
-  } else {
-    const { tool, toolCallId, status, error } = outcome;
-    const Failure = status === 'denied' ? ToolDeniedError : ToolFailedError;
-    call.reject(new Failure(error, { tool, toolCallId, outcomeUnknown: status === 'unknown' }));
-  }
 }
 
 function sumOf(one: WorkerUsage | undefined, other: WorkerUsage): WorkerUsage {
@@ -352,21 +329,4 @@ function sumOf(one: WorkerUsage | undefined, other: WorkerUsage): WorkerUsage {
     cachedTokens: (one.cachedTokens ?? 0) + (other.cachedTokens ?? 0),
     ...costUsd,
   };
-}
-
-function messageOf(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)) || 'It failed without saying why.';
-}
-
-/** As the promise, but rejects as soon as the signal aborts: what ignores it is left behind. */
-async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const abort = () => reject(signal.reason);
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
 }
