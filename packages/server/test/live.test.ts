@@ -6,6 +6,7 @@ import { listChunks } from '../src/journal/read.ts';
 import type { Context } from '../src/lib/context.ts';
 import { cancelSession, closeSession } from '../src/sessions/ending.ts';
 import { sendMessage } from '../src/sessions/messages.ts';
+import { deleteSession } from '../src/sessions/sessions.ts';
 import { createWorld, usage, type World } from './support/session-world.ts';
 
 let world: World;
@@ -129,4 +130,17 @@ test('a slow reader loses nothing, and what waits for it is bounded', async () =
   const found = [...(JSON.parse(first.json) as Envelope).chunks];
   for await (const { json } of stream) found.push(...(JSON.parse(json) as Envelope).chunks);
   expect(found).toEqual(all);
+});
+
+test('the stream of a session that is deleted ends, also on a node that heard nothing of it', async () => {
+  await world.work({});
+  const elsewhere = { ...world.ctx, ...(await world.anotherNode()) };
+  const sessionId = await world.open(await world.agent());
+  await world.until(sessionId, (chunk) => chunk.type === 'session.status' && chunk.status === 'idle');
+  const stream = await streamSession(elsewhere, { sessionId });
+  const reader = stream!.read(new AbortController().signal);
+  await reader.next();
+  await cancelSession(world.ctx, { sessionId });
+  await deleteSession(world.ctx, { sessionId });
+  for await (const _ of reader);
 });

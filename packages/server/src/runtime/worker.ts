@@ -9,6 +9,7 @@ import sql from 'sql-template-tag';
 import { createDefinitions } from '../agents/agents.ts';
 import { createAppender, Fenced } from '../journal/append.ts';
 import { formatId } from '../lib/ids.ts';
+import { onceMore } from '../lib/once-more.ts';
 import type { Platform } from '../platform.ts';
 import { tellParent, unheardChildren } from '../sessions/children.ts';
 import { type Operation, operationColumns } from '../sessions/operations.ts';
@@ -254,13 +255,13 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
   }
 
   /** Tells parents what came of their children, as far as nobody did. */
-  async function tellParents(): Promise<void> {
+  const tellParents = onceMore(async () => {
     for (const child of await unheardChildren(db)) {
       await tellParent(platform, child).catch((error) =>
         log.warn({ err: error }, 'telling a parent failed; trying again'),
       );
     }
-  }
+  });
 
   /** Whether every turn under way ends in this time. */
   async function endedWithin(ms: number): Promise<boolean> {
