@@ -1,10 +1,10 @@
-// The demo shows the main job, whatever the person decides, and leaves nothing behind.
+// The demo shows what it says, whatever the person decides, and leaves nothing behind.
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { answer, startOpenAiServer } from '../../packages/server/test/support/openai-server.ts';
-import { startTestService, watchSecret } from '../../packages/server/test/support/service.ts';
+import { startTestService, type TestService, watchSecret } from '../../packages/server/test/support/service.ts';
 import { type Running, runProgram } from '../run-program.ts';
 
 let temporary: string;
@@ -22,74 +22,148 @@ const run = (args: string[], env: Record<string, string> = {}): Running => {
   return demo;
 };
 
-test('approved: the tool runs once, the Session completes, webhooks and records are shown', async () => {
-  const demo = run(['--yes']);
-  expect([await demo.ended, demo.printed]).toEqual([0, expect.stringContaining('Done.')]);
-  for (const text of [
-    /approval +asked for refund_order/,
-    /approval +approved/,
-    /result +refundId: "rf_1042_1"/,
-    /status +completed/,
-    /refunds +1 made/,
-    /whd_\w+ +attempt 1 +turn_1:seq_1 +session\.status/,
-    / approval\.resolved +by Demo +op_/,
-    / session\.completed +by Refund desk +ses_/,
-  ]) {
-    expect(demo.printed).toMatch(text);
-  }
-  expect(await readdir(temporary)).toEqual([]);
-});
-
-test('denied at the terminal: no refund is made, the model hears why, and the Session completes', async () => {
-  const demo = run([]);
-  await demo.until('Shall it run?');
-  demo.process.stdin?.end('perhaps\nn\n');
-  expect([await demo.ended, demo.printed]).toEqual([0, expect.stringContaining('Done.')]);
-  expect(demo.printed).toMatch(/approval +denied/);
-  expect(demo.printed).toMatch(/said no\./);
-  expect(demo.printed).toMatch(/refunds +0 made/);
-  expect(demo.printed).not.toMatch(/tool +refund_order\(/);
-  expect(await readdir(temporary)).toEqual([]);
-});
-
-test('stopped while it asks: nothing of it stays', async () => {
-  const demo = run([]);
-  await demo.until('Shall it run?');
-  demo.process.kill('SIGINT');
-  expect(await demo.ended).toBe(130);
-  expect(demo.printed).toContain('Stopped.');
-  expect(await readdir(temporary)).toEqual([]);
-});
-
-test('on a model over the wire and a service that runs already, whose things it takes away again', async () => {
-  const service = await startTestService();
-  const model = await startOpenAiServer();
-  const input = { orderId: '1042', amount: 42.5, currency: 'EUR', reason: 'damaged' };
-  model.next(
-    answer({ text: ['I will ', 'refund it.'], toolCalls: [{ name: 'refund_order', arguments: input }] }),
-    answer({ text: 'It is refunded.' }),
-  );
-  watchSecret('a-key-of-the-model');
-  const demo = run(['--yes', '--url', service.url, '--model', 'openai-compatible/any', '--base-url', model.url], {
-    SIGNALBOX_API_KEY: service.adminKey,
-    MODEL_API_KEY: 'a-key-of-the-model',
+describe('on a service of its own', () => {
+  test('approved: the tool runs once, the Session completes, webhooks and records are shown', async () => {
+    const demo = run(['--yes']);
+    expect([await demo.ended, demo.printed]).toEqual([0, expect.stringContaining('Done.')]);
+    for (const text of [
+      /approval +asked for refund_order/,
+      /approval +approved/,
+      /tool +refund_order\(orderId: "1042", amount: 42\.5,/,
+      /result +42\.50 EUR .* receipt rf_1042_1/,
+      /status +completed/,
+      /refunds +1 made by the shop: 42\.50 EUR/,
+      /whd_\w+ +attempt 1 +turn_1:seq_1 +session\.status/,
+      / approval\.resolved +by Demo +op_/,
+      / session\.completed +by Refund desk +ses_/,
+    ]) {
+      expect(demo.printed).toMatch(text);
+    }
+    expect(await readdir(temporary)).toEqual([]);
   });
-  expect([await demo.ended, demo.printed]).toEqual([0, expect.stringContaining('It is refunded.')]);
-  expect(model.requests.map(({ headers }) => headers.authorization)).toEqual(
-    Array(2).fill('Bearer a-key-of-the-model'),
-  );
-  expect(demo.printed).not.toContain('could not be taken away');
-  const { client } = service;
-  expect((await client.agents.list()).data).toEqual([]);
-  expect((await client.sessions.list()).data).toEqual([]);
-  expect((await client.webhookSubscriptions.list()).data).toEqual([]);
-  expect((await client.keys.list()).data.map(({ name }) => name)).toEqual(['Test']);
-  expect((await client.environments.list()).data.map(({ name }) => name).toSorted()).toEqual(['production', 'staging']);
-  await model.close();
+
+  test('approved at the terminal with another amount: what the schema forbids is refused, what it allows is used', async () => {
+    const demo = run([]);
+    await demo.until('Shall it run?');
+    demo.process.stdin?.end('e\n-5\ne\n30\n');
+    expect([await demo.ended, demo.printed]).toEqual([0, expect.stringContaining('Done.')]);
+    expect(demo.printed).toMatch(/asked for refund_order\(orderId: "1042", amount: 42\.5,/);
+    expect(demo.printed).toMatch(/refused +.*\/amount must be > 0/);
+    expect(demo.printed).toMatch(/tool +refund_order\(orderId: "1042", amount: 30,/);
+    expect(demo.printed).toMatch(/refunds +1 made by the shop: 30\.00 EUR/);
+    expect(await readdir(temporary)).toEqual([]);
+  });
+
+  test('denied at the terminal: no refund is made, the model hears why, and the Session completes', async () => {
+    const demo = run([]);
+    await demo.until('Shall it run?');
+    demo.process.stdin?.end('perhaps\nn\n');
+    expect([await demo.ended, demo.printed]).toEqual([0, expect.stringContaining('Done.')]);
+    expect(demo.printed).toMatch(/approval +denied/);
+    expect(demo.printed).toMatch(/said no\./);
+    expect(demo.printed).toMatch(/refunds +0 made/);
+    expect(demo.printed).not.toMatch(/tool +refund_order\(/);
+    expect(await readdir(temporary)).toEqual([]);
+  });
+
+  test('stopped while it asks: nothing of it stays', async () => {
+    const demo = run([]);
+    await demo.until('Shall it run?');
+    demo.process.kill('SIGINT');
+    expect(await demo.ended).toBe(130);
+    expect(demo.printed).toContain('Stopped.');
+    expect(await readdir(temporary)).toEqual([]);
+  });
 });
 
-test('called wrongly, it says how and starts nothing', async () => {
-  const demo = run(['--url', 'http://127.0.0.1:1']);
-  expect(await demo.ended).toBe(2);
-  expect(demo.printed).toBe('\ndemo: --url needs an admin key of that service in SIGNALBOX_API_KEY\n');
+describe('on a service that runs already, from which its things are taken away again', () => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startTestService();
+  });
+  afterEach(async () => {
+    const { client } = service;
+    expect(demo?.printed).not.toContain('could not be taken away');
+    expect((await client.agents.list()).data).toEqual([]);
+    expect((await client.sessions.list()).data).toEqual([]);
+    expect((await client.webhookSubscriptions.list()).data).toEqual([]);
+    expect((await client.keys.list()).data.map(({ name }) => name)).toEqual(['Test']);
+    const environments = (await client.environments.list()).data.map(({ name }) => name);
+    expect(environments.toSorted()).toEqual(['production', 'staging']);
+  });
+  const play = async (args: string[], env: Record<string, string> = {}) => {
+    const demo = run(['--url', service.url, ...args], { SIGNALBOX_API_KEY: service.adminKey, ...env });
+    expect([await demo.ended, demo.printed]).toEqual([0, expect.stringContaining('Done.')]);
+    return demo.printed;
+  };
+
+  test('the approval scenario on a model over the wire', async () => {
+    const model = await startOpenAiServer();
+    const input = { orderId: '1042', amount: 42.5, currency: 'EUR', reason: 'damaged' };
+    model.next(
+      answer({ text: ['I will ', 'refund it.'], toolCalls: [{ name: 'refund_order', arguments: input }] }),
+      answer({ text: 'It is refunded.' }),
+    );
+    watchSecret('a-key-of-the-model');
+    const printed = await play(['--yes', '--model', 'openai-compatible/any', '--base-url', model.url], {
+      MODEL_API_KEY: 'a-key-of-the-model',
+    });
+    expect(printed).toContain('It is refunded.');
+    expect(model.requests.map(({ headers }) => headers.authorization)).toEqual(
+      Array(2).fill('Bearer a-key-of-the-model'),
+    );
+    await model.close();
+  });
+
+  test('tools: three calls of one step are with the shop at once, and the model has their results in its own order', async () => {
+    const printed = await play(['--scenario', 'tools', '--yes']);
+    // The shop answers none of them before all three have come; called one after another they would be one at a time.
+    expect(printed).toMatch(/lookups +3 under way at once/);
+    expect(printed).toMatch(/transcript +.*: 1042, 1043, 1044\n/);
+    expect(printed).not.toMatch(/approval\b/);
+  });
+
+  test("client-tool: the Session waits for the program, and goes on with the program's result", async () => {
+    const printed = await play(['--scenario', 'client-tool', '--yes']);
+    expect(printed).toMatch(/tool +count_stock\(article: "apples"\)\n +status +waiting for this program's result\n/);
+    expect(printed).toMatch(/result +12\n +status +running\n/);
+    expect(printed).toContain('There are 12 of them.');
+  });
+
+  test("sub-agent: the person decides on the child's operation, and the parent goes on with what the child says", async () => {
+    const printed = await play(['--scenario', 'sub-agent', '--amount', '20']);
+    expect(printed).toMatch(/tool +refund_desk\(.*\n +status +waiting for the other Agent\n/);
+    expect(printed).toMatch(/│ +approval +asked for refund_order\(orderId: "1042", amount: 42\.5,/);
+    expect(printed).toMatch(/│ +tool +refund_order\(orderId: "1042", amount: 20,/);
+    expect(printed).toMatch(/│ +status +completed\n\n +result +.*20\.00 EUR/);
+    expect(printed).toMatch(/children +1: ses_\w+ completed/);
+    expect(printed).toMatch(/refunds +1 made by the shop: 20\.00 EUR/);
+  });
+
+  test("worker: the program's own loop asks through the service, and hears what came of it", async () => {
+    const approved = await play(['--scenario', 'worker', '--amount', '20']);
+    expect(approved).toMatch(/approval +asked for refund_order\(orderId: "1042", amount: 42\.5\)/);
+    expect(approved).toMatch(/It is done\. 20\.00 EUR/);
+    expect(approved).toMatch(/refunds +1 made by the shop: 20\.00 EUR/);
+
+    const denied = await play(['--scenario', 'worker', '--no']);
+    expect(denied).toMatch(/I may not do it\./);
+    expect(denied).toMatch(/refunds +0 made/);
+  });
+});
+
+describe('called wrongly, it says how and starts nothing', () => {
+  test('without the key of the service that it is to use', async () => {
+    const demo = run(['--url', 'http://127.0.0.1:1']);
+    expect(await demo.ended).toBe(2);
+    expect(demo.printed).toBe('\ndemo: --url needs an admin key of that service in SIGNALBOX_API_KEY\n');
+  });
+
+  test.each([['--scenario'], ['--scenario', '--yes'], ['--scenario', 'nonsense']])('%s %s', async (...args) => {
+    const demo = run(args);
+    expect(await demo.ended).toBe(2);
+    expect(demo.printed).toMatch(
+      /takes one of\n\n +approval .*\n +tools .*\n +client-tool .*\n +sub-agent .*\n +worker /,
+    );
+  });
 });

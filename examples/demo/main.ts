@@ -1,12 +1,13 @@
 // The demo: `npm run demo`, and `npm run demo -- --help` for what it takes.
 //
-// It needs nothing but this repository. Everything it asks of the service goes through the TypeScript client; read
-// setting.ts and story.ts for how.
+// It needs nothing but this repository. Everything it asks of the service goes through the TypeScript client: what to copy is
+// in scenarios/, a file each, and how a Session is followed and a person asked in follow.ts and person.ts.
 import { help, type Options, readOptions, UsageError } from './options.ts';
+import { report } from './report.ts';
+import { scenarios } from './scenarios.ts';
 import { startDemoService } from './service.ts';
-import { prepare, takeAway } from './setting.ts';
 import { openShop } from './shop.ts';
-import { tell } from './story.ts';
+import { setStage, takeAway, type Undo } from './stage.ts';
 import { heading, line, row, styled } from './terminal.ts';
 
 // Ctrl-C reaches every process of the terminal, and npm passes it on to its child once more.
@@ -17,17 +18,19 @@ class Interrupted extends Error {}
 /** Runs the demo and takes away what it made, however it ends. */
 async function run(options: Options, interrupt: AbortController): Promise<void> {
   const { signal } = interrupt;
-  const undo: (() => Promise<unknown>)[] = [];
+  const scenario = scenarios[options.scenario];
+  const undo: Undo = [];
   try {
-    heading('Signalbox demo');
+    heading(`Signalbox demo: ${scenario.shows}`);
     const shop = await openShop();
     undo.push(() => shop.close());
     const service = options.service ?? (await startOwn(shop.url, options, undo));
     row('service', options.service ? service.url : `${service.url}, with a PostgreSQL of its own`);
     signal.throwIfAborted();
-    const setting = await prepare(service.url, service.apiKey, shop, options, undo);
-    const onInterrupt = () => interrupt.abort(new Interrupted());
-    const { status, error } = await tell(setting, shop, { decision: options.decision, signal, onInterrupt }, undo);
+    const person = { answer: options.answer, signal, onInterrupt: () => interrupt.abort(new Interrupted()) };
+    const stage = await setStage(service, shop, options, person, undo);
+    const { status, error } = await scenario.play(stage);
+    await report(stage);
     if (status !== 'completed')
       throw new Error(`The Session ended as ${status}: ${error?.message ?? 'no reason given'}`);
   } finally {
@@ -36,7 +39,7 @@ async function run(options: Options, interrupt: AbortController): Promise<void> 
   line(`\n${styled('green', 'Done.')} What the demo made is taken away again.\n`);
 }
 
-async function startOwn(shopUrl: string, { model }: Options, undo: (() => Promise<unknown>)[]) {
+async function startOwn(shopUrl: string, { model }: Options, undo: Undo) {
   const reachable = [shopUrl, ...(model ? [model.baseUrl] : [])].map((url) => new URL(url).host);
   const service = await startDemoService(reachable);
   undo.push(() => service.stop());

@@ -1,4 +1,4 @@
-// The integrator's side of the demo, on one port of this machine: a shop that the Agent's tool calls, and the place where
+// The integrator's side of the demo, on one port of this machine: a shop that the Agents' tools call, and the place where
 // webhooks arrive.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -14,33 +14,61 @@ export interface Received {
 
 export interface Shop {
   readonly url: string;
-  /** How many refunds it made. */
-  readonly refunds: number;
+  /** What it paid back, to be read. */
+  readonly accounts: string;
+  /** How many lookups it had under way at once, at most. */
+  readonly lookupsAtOnce: number;
   /** Webhooks that arrived and whose signature was right, in order. */
   readonly received: readonly Received[];
   /** Takes webhooks from now on. */
   receive(signingSecret: string): void;
-  /** Resolves when a webhook has told that the Session is over; rejects where none has in time. */
-  ended(signal: AbortSignal, timeoutMs: number): Promise<void>;
+  /** Resolves when webhooks have told that each of the Sessions is over; rejects where they have not in time. */
+  ended(sessionIds: readonly string[], signal: AbortSignal, timeoutMs: number): Promise<void>;
   close(): Promise<void>;
 }
 
+/** What the shop knows of its orders. */
+const orders: Record<string, { state: string; parcel: string | null }> = {
+  1042: { state: 'delivered', parcel: 'P-77' },
+  1043: { state: 'on its way', parcel: 'P-81' },
+  1044: { state: 'being packed', parcel: null },
+};
+
+/** It looks orders up together: none is answered before this many are asked for, or nobody else came in a while. */
+const LOOKED_UP_TOGETHER = 3;
+const LOOKUP_MAX_MS = 5_000;
+/** Between one answer and the next. */
+const LOOKUP_PAUSE_MS = 150;
+
 export async function openShop(): Promise<Shop> {
   const received: Received[] = [];
-  const ended = Promise.withResolvers<void>();
-  let refunds = 0;
+  const refunds: number[] = [];
+  const lookups = openLookups();
+  const ended = new Set<string>();
+  let endCame = Promise.withResolvers<void>();
   let receiver: ReturnType<typeof webhooks.receiver> | undefined;
 
   async function refund(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { orderId, amount } = (await json(request)) as { orderId: string; amount: number };
-    refunds += 1;
-    response.writeHead(200, { 'content-type': 'application/json' });
-    response.end(JSON.stringify({ refundId: `rf_${orderId}_1`, amount, status: 'refunded' }));
+    refunds.push(amount);
+    const receipt = `rf_${orderId}_${refunds.length}`;
+    response.writeHead(200, { 'content-type': 'text/plain' });
+    response.end(`${amount.toFixed(2)} EUR are on their way back, receipt ${receipt}.`);
+  }
+
+  async function lookUp(orderId: string, response: ServerResponse): Promise<void> {
+    await lookups.wait();
+    const order = orders[orderId];
+    response.writeHead(order ? 200 : 404, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(order ? { orderId, ...order } : { error: 'no such order' }));
   }
 
   const server = createServer((request, response) => {
-    if (request.url === '/webhooks' && receiver) return void receiver.node(request, response);
-    if (request.method === 'POST' && request.url === '/refunds') return void refund(request, response);
+    const { method, url = '' } = request;
+    const [, orderId] = /^\/orders\/(\w+)$/.exec(url) ?? [];
+    if (url === '/webhooks' && receiver) return void receiver.node(request, response);
+    if (method === 'POST' && url === '/refunds') return void refund(request, response);
+    if (method === 'GET' && orderId) return void lookUp(orderId, response);
     response.writeHead(404).end();
   });
   server.listen(0, '127.0.0.1');
@@ -49,28 +77,63 @@ export async function openShop(): Promise<Shop> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     received,
-    get refunds() {
-      return refunds;
+    get accounts() {
+      const amounts = refunds.map((amount) => `${amount.toFixed(2)} EUR`);
+      return `${refunds.length} made by the shop${refunds.length === 0 ? '' : `: ${amounts.join(', ')}`}`;
+    },
+    get lookupsAtOnce() {
+      return lookups.atOnce;
     },
     receive(signingSecret) {
       receiver = webhooks.receiver({
         secrets: signingSecret,
         onChunks(envelope, delivery) {
           received.push({ envelope, delivery });
-          if (envelope.chunks.some(isEnd)) ended.resolve();
+          if (!envelope.chunks.some(isEnd)) return;
+          ended.add(envelope.sessionId);
+          endCame.resolve();
+          endCame = Promise.withResolvers();
         },
       });
     },
-    async ended(signal, timeoutMs) {
+    async ended(sessionIds, signal, timeoutMs) {
       const late = setTimeout(timeoutMs, 'late', { signal, ref: false }).catch(() => signal.throwIfAborted());
-      if ((await Promise.race([ended.promise, late])) === 'late') {
-        throw new Error(`No webhook told of the Session's end within ${timeoutMs / 1000} s.`);
+      while (!sessionIds.every((sessionId) => ended.has(sessionId))) {
+        if ((await Promise.race([endCame.promise, late])) === 'late')
+          throw new Error(`No webhook told of the end of a Session within ${timeoutMs / 1000} s.`);
       }
     },
     async close() {
       server.close();
       server.closeAllConnections();
       await once(server, 'close');
+    },
+  };
+}
+
+/** Lookups that wait for one another; the last one that came is answered first. */
+function openLookups() {
+  const waiting: (() => void)[] = [];
+  let atOnce = 0;
+
+  async function answerAll(): Promise<void> {
+    for (let last = waiting.pop(); last; last = waiting.pop()) {
+      last();
+      await setTimeout(LOOKUP_PAUSE_MS, undefined, { ref: false });
+    }
+  }
+
+  return {
+    get atOnce() {
+      return atOnce;
+    },
+    async wait() {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      waiting.push(resolve);
+      atOnce = Math.max(atOnce, waiting.length);
+      if (waiting.length === 1) void setTimeout(LOOKUP_MAX_MS, undefined, { ref: false }).then(answerAll);
+      if (waiting.length === LOOKED_UP_TOGETHER) void answerAll();
+      await promise;
     },
   };
 }

@@ -12,12 +12,26 @@ export function styled(style: Style, text: string): string {
   return styleText(style, text, { stream: process.stdout });
 }
 
+/** What stands before every line, where a Session is shown inside another. */
+let margin = '';
+
+/** What is printed until the act is over stands inside what is printed around it. */
+export async function inside<T>(act: () => Promise<T>): Promise<T> {
+  const outside = margin;
+  margin += `  ${styled('dim', '│')}`;
+  return await act().finally(() => {
+    margin = outside;
+  });
+}
+
 export function line(text = ''): void {
-  process.stdout.write(`${text}\n`);
+  process.stdout.write(`${margin}${text}`.trimEnd().concat('\n'));
 }
 
 export function heading(text: string): void {
-  line(`\n${styled('bold', text)}\n`);
+  line();
+  line(styled('bold', text));
+  line();
 }
 
 /** A label in its column, and a text. */
@@ -33,8 +47,9 @@ export function table(rows: readonly (readonly string[])[]): void {
   }
 }
 
-/** JSON as people write it on one line. */
+/** JSON as people write it on one line, text as it is. */
 export function compact(value: unknown): string {
+  if (typeof value === 'string') return value;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return JSON.stringify(value);
   return Object.entries(value)
     .map(([name, one]) => `${name}: ${JSON.stringify(one)}`)
@@ -53,13 +68,14 @@ export class Stream {
 
   write(delta: string): void {
     if (this.#column < 0) {
-      process.stdout.write(`\n  ${styled('bold', this.#label.padEnd(LABEL_WIDTH))}`);
+      line();
+      process.stdout.write(`${margin}  ${styled('bold', this.#label.padEnd(LABEL_WIDTH))}`);
       this.#column = 0;
     }
     for (const piece of delta.split(/(\n|[^\S\n]+)/)) {
       const isSpace = piece.trim() === '';
       if (piece === '\n' || (!isSpace && this.#column > 0 && this.#column + piece.length > TEXT_WIDTH)) {
-        process.stdout.write(`\n  ${' '.repeat(LABEL_WIDTH)}`);
+        process.stdout.write(`\n${margin}  ${' '.repeat(LABEL_WIDTH)}`);
         this.#column = 0;
         this.#space = '';
       }
@@ -76,28 +92,45 @@ export class Stream {
 
   /** The text is over; what is printed next begins on a line of its own. */
   end(): void {
-    if (this.#column >= 0) line('\n');
+    if (this.#column >= 0) {
+      process.stdout.write('\n');
+      line();
+    }
     this.#column = -1;
     this.#space = '';
   }
 }
 
+/** Puts a question until `accept` makes something of the answer; undefined where the input ends before. */
+export type Ask = <T>(question: string, accept: (answer: string) => T | undefined) => Promise<T | undefined>;
+
 /**
- * Asks until the answer is yes or no; no where the input ends without one. Rejects with the signal's reason.
+ * Talks with the person at the terminal. Rejects with the signal's reason.
  * `onInterrupt`: Ctrl-C, which a terminal that is read line by line does not make a signal of.
  */
-export async function confirm(question: string, signal: AbortSignal, onInterrupt: () => void): Promise<boolean> {
-  const lines = createInterface({ input: process.stdin, output: process.stdout, prompt: question, signal });
+export async function withPerson<T>(
+  { signal, onInterrupt }: { signal: AbortSignal; onInterrupt: () => void },
+  talk: (ask: Ask) => Promise<T>,
+): Promise<T> {
+  const lines = createInterface({ input: process.stdin, output: process.stdout, signal });
   lines.on('SIGINT', onInterrupt);
+  const answers = lines[Symbol.asyncIterator]();
   try {
-    lines.prompt();
-    for await (const answer of lines) {
-      const [, yes, no] = /^\s*(?:(y|yes)|(n|no))\s*$/i.exec(answer) ?? [];
-      if (yes || no) return yes !== undefined;
-      lines.prompt();
-    }
-    signal.throwIfAborted();
-    return false;
+    return await talk(async (question, accept) => {
+      const prompt = `${margin}  ${question}`;
+      lines.setPrompt(prompt);
+      while (true) {
+        if (lines.terminal) lines.prompt();
+        else process.stdout.write(prompt);
+        const { value = '', done } = await answers.next();
+        signal.throwIfAborted();
+        // What is typed at a terminal stands there already.
+        if (!lines.terminal) process.stdout.write(`${value}\n`);
+        if (done) return undefined;
+        const accepted = accept(value.trim());
+        if (accepted !== undefined) return accepted;
+      }
+    });
   } finally {
     lines.close();
   }

@@ -1,0 +1,85 @@
+// Follows a Session as it happens: shows what it shows, asks the person where it asks, and goes on until it ends.
+import type { Chunk, Signalbox, ToolCallChunk, WaitingFor } from '@signalbox/client';
+import { decide, type Person } from './person.ts';
+import { compact, inside, line, row, Stream, styled } from './terminal.ts';
+
+/** What a program does for the Session that it follows, beside asking the person. */
+export interface Following {
+  /** A call of a tool has begun. */
+  onToolCall?(call: ToolCallChunk, sessionId: string): Promise<void>;
+}
+
+export async function follow(
+  client: Signalbox,
+  sessionId: string,
+  person: Person,
+  following: Following,
+): Promise<void> {
+  const text = new Stream('agent');
+  for await (const { chunks } of client.sessions.stream(sessionId, {}, { signal: person.signal })) {
+    for (const chunk of chunks) {
+      if (chunk.type === 'message.chunk') {
+        text.write(chunk.delta);
+        continue;
+      }
+      text.end();
+      show(chunk);
+      if (chunk.type === 'tool.call') await following.onToolCall?.(chunk, sessionId);
+      if (chunk.type === 'session.status' && chunk.waitingFor) await bring(chunk.waitingFor);
+    }
+  }
+
+  /** Brings what the Session waits for, where it is the person's to bring. */
+  async function bring({ operationIds, sessionIds }: WaitingFor): Promise<void> {
+    for (const operationId of operationIds) {
+      const approval = await client.approvals.get(operationId);
+      // One that is still missing is named again when another has come.
+      if (approval.status === 'pending') await decide(client, approval, person);
+    }
+    for (const child of sessionIds) {
+      line();
+      await inside(async () => {
+        row('session', child);
+        await follow(client, child, person, following);
+      });
+      line();
+    }
+  }
+}
+
+function show(chunk: Chunk): void {
+  switch (chunk.type) {
+    case 'approval.requested':
+      row('approval', `${styled('yellow', 'asked for')} ${chunk.name}(${compact(chunk.input)})`);
+      break;
+    case 'approval.resolved':
+      row('approval', styled(chunk.decision === 'approved' ? 'green' : 'red', chunk.decision));
+      break;
+    case 'tool.call':
+      row('tool', `${chunk.tool}(${compact(chunk.input)})`);
+      break;
+    case 'tool.result':
+      row('result', chunk.error === undefined ? compact(chunk.output) : chunk.error);
+      break;
+    case 'message.reset':
+      row('agent', styled('dim', 'the model broke off and is asked again'));
+      break;
+    case 'turn.completed':
+      row('turn', `over: ${chunk.stopReason}, ${chunk.usage.inputTokens} tokens in, ${chunk.usage.outputTokens} out`);
+      break;
+    case 'session.status':
+      row('status', styled(chunk.status === 'failed' ? 'red' : 'cyan', chunk.status) + awaited(chunk.waitingFor));
+      break;
+  }
+}
+
+function awaited(waitingFor: WaitingFor | null): string {
+  if (!waitingFor) return '';
+  const { operationIds, toolCallIds, sessionIds } = waitingFor;
+  const what = [
+    ...(operationIds.length > 0 ? ['a person'] : []),
+    ...(toolCallIds.length > 0 ? ["this program's result"] : []),
+    ...(sessionIds.length > 0 ? ['the other Agent'] : []),
+  ];
+  return ` for ${what.join(' and ')}`;
+}

@@ -1,0 +1,146 @@
+// What the demo makes in the service before a scenario is played, and takes away again after it.
+import { randomBytes } from 'node:crypto';
+import {
+  type Agent,
+  type CreateAgent,
+  type Model,
+  type ScriptStep,
+  type Session,
+  Signalbox,
+  SignalboxError,
+  type Tool,
+  UnprocessableError,
+} from '@signalbox/client';
+import { type Following, follow } from './follow.ts';
+import type { Options } from './options.ts';
+import type { Person } from './person.ts';
+import type { Shop } from './shop.ts';
+import { heading, line, row } from './terminal.ts';
+
+/** What a scenario is played on. */
+export interface Stage {
+  /** With the demo's own key, which may write and not administrate. */
+  readonly client: Signalbox;
+  /** The demo's own as well. */
+  readonly environment: string;
+  readonly shop: Shop;
+  /** Aborted when the demo is to stop. */
+  readonly signal: AbortSignal;
+  /** The scripted model, a step of the script a call, or the real one that the command line names. */
+  model(name: string, script: ScriptStep[]): Model;
+  createAgent(agent: CreateAgent): Promise<Agent>;
+  /** Opens a Session, shows it until it ends, and resolves with it then. */
+  converse(agent: Agent, input: string, following?: Following): Promise<Session>;
+}
+
+/** How to take away each thing that was made, the last first. */
+export type Undo = (() => Promise<unknown>)[];
+
+const MODEL_KEY_SECRET = 'MODEL_API_KEY';
+const KEY_LIFETIME_MS = 3_600_000;
+
+export async function setStage(
+  { url, apiKey }: { url: string; apiKey: string },
+  shop: Shop,
+  { model }: Pick<Options, 'model'>,
+  person: Person,
+  undo: Undo,
+): Promise<Stage> {
+  const admin = new Signalbox({ baseUrl: url, apiKey, userAgent: 'signalbox-demo' });
+  const expiresAt = new Date(Date.now() + KEY_LIFETIME_MS).toISOString();
+  const { keyId, secret } = await admin.keys.create({ name: 'Demo', permission: 'write', expiresAt });
+  undo.push(() => admin.keys.delete(keyId));
+  row('key', `${keyId}, may write, for an hour`);
+  const client = new Signalbox({ baseUrl: url, apiKey: secret!, userAgent: 'signalbox-demo' });
+
+  const environment = `demo-${randomBytes(4).toString('hex')}`;
+  await client.environments.create({ name: environment });
+  undo.push(() => client.environments.delete(environment));
+  row('environment', environment);
+
+  if (model?.apiKey) {
+    const allowedHosts = [new URL(model.baseUrl).host];
+    await admin.environments.secrets.set(environment, MODEL_KEY_SECRET, { value: model.apiKey, allowedHosts });
+    undo.push(() => admin.environments.secrets.delete(environment, MODEL_KEY_SECRET));
+    row('secret', `${MODEL_KEY_SECRET}, which goes to ${allowedHosts[0]} alone`);
+  }
+
+  const { signingSecret } = await client.webhookSubscriptions
+    .create({ environment, url: `${shop.url}/webhooks` })
+    .catch(explainAddress);
+  shop.receive(signingSecret!);
+  undo.push(() => client.webhookSubscriptions.delete(environment));
+  row('webhooks', `to ${shop.url}/webhooks, signed`);
+  undo.push(() => deleteSessions(client, environment));
+
+  return {
+    client,
+    environment,
+    shop,
+    signal: person.signal,
+
+    model(name, script) {
+      if (!model) return { provider: 'scripted', model: name, settings: { script } };
+      return {
+        provider: 'openai-compatible',
+        model: model.name,
+        baseUrl: model.baseUrl,
+        ...(model.apiKey && { apiKeySecret: MODEL_KEY_SECRET }),
+      };
+    },
+
+    async createAgent(definition) {
+      const agent = await client.agents.create(definition).catch(explainAddress);
+      undo.push(() => client.agents.archive(agent.agentId));
+      const { provider, model: name, queue } = agent.model;
+      row('agent', `${agent.agentId} "${agent.name}", on ${provider}/${name ?? queue}`);
+      for (const tool of agent.tools) row('tool', `${tool.name}, ${about(tool)}`);
+      return agent;
+    },
+
+    async converse({ agentId }, input, following = {}) {
+      const opened = await client.sessions.open({ agentId, environment, input, closeOnIdle: true });
+      heading(`Session ${opened.sessionId}`);
+      row('customer', input);
+      await follow(client, opened.sessionId, person, following);
+      return await client.sessions.get(opened.sessionId);
+    },
+  };
+}
+
+function about(tool: Tool): string {
+  if (tool.type === 'client') return 'which this program runs';
+  if (tool.type === 'agent') return 'which is another Agent';
+  if (tool.type === 'http' && tool.request.method !== 'GET') return 'which asks a person first';
+  return 'which runs unasked';
+}
+
+/** Each goes with its children. */
+async function deleteSessions(client: Signalbox, environment: string): Promise<void> {
+  for await (const { sessionId, parentSessionId, endedAt } of client.sessions.list({ environment })) {
+    if (parentSessionId !== null) continue;
+    if (endedAt === null) await client.sessions.cancel(sessionId);
+    await client.sessions.delete(sessionId);
+  }
+}
+
+function explainAddress(error: unknown): never {
+  if (error instanceof UnprocessableError && error.code === 'url_not_allowed') {
+    throw new Error(
+      `The service may not reach an address that the demo needs: ${error.detail}\n` +
+        "Start it with SIGNALBOX_EGRESS_ALLOW=127.0.0.1 (and the model's host, where that is a private one).",
+      { cause: error },
+    );
+  }
+  throw error;
+}
+
+/** Goes on where one step fails, and says so: the others are still to be done. */
+export async function takeAway(undo: Undo): Promise<void> {
+  for (let last = undo.pop(); last; last = undo.pop()) {
+    await last().catch((error: unknown) => {
+      const gone = error instanceof SignalboxError && error.status === 404;
+      if (!gone) line(`  could not be taken away: ${(error as Error).message}`);
+    });
+  }
+}
