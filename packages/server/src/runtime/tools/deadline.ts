@@ -1,5 +1,6 @@
 // Waiting that ends.
 import { EgressError } from '../../egress/errors.ts';
+import type { Clock } from '../../lib/clock.ts';
 
 export interface Deadline {
   /** Aborted when the time is up (its reason is an `EgressError`), or as one of the signals is. */
@@ -8,10 +9,14 @@ export interface Deadline {
   end(): void;
 }
 
-export function startDeadline(seconds: number, ...signals: AbortSignal[]): Deadline {
+export function startDeadline(clock: Clock, seconds: number, ...signals: AbortSignal[]): Deadline {
   const late = new AbortController();
-  const timer = setTimeout(() => late.abort(new EgressError('timeout', `not done in ${seconds} s`)), seconds * 1000);
-  return { signal: AbortSignal.any([late.signal, ...signals]), end: () => clearTimeout(timer) };
+  const over = new AbortController();
+  clock.sleep(seconds * 1000, over.signal).then(
+    () => late.abort(new EgressError('timeout', `not done in ${seconds} s`)),
+    () => {},
+  );
+  return { signal: AbortSignal.any([late.signal, ...signals]), end: () => over.abort() };
 }
 
 /** What the promise comes to, or the signal's reason, whichever is first. */

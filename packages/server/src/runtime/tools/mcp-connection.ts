@@ -13,8 +13,8 @@ import {
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
 import manifest from '../../../package.json' with { type: 'json' };
-import type { Egress } from '../../egress/egress.ts';
 import { EgressError } from '../../egress/errors.ts';
+import type { Platform } from '../../platform.ts';
 import { McpAnswerError, McpHttpError, McpRefusal } from './mcp-failure.ts';
 import { createMcpFetch } from './mcp-fetch.ts';
 
@@ -61,7 +61,7 @@ const AS_IT_CAME = {
 
 /** Throws as the methods of a connection do. */
 export async function connectMcp(
-  egress: Pick<Egress, 'fetch'>,
+  platform: Pick<Platform, 'egress' | 'clock'>,
   { url, headers }: McpServer,
   known: KnownRevision | undefined,
   signal: AbortSignal,
@@ -81,7 +81,7 @@ export async function connectMcp(
     },
   );
   const transport = new StreamableHTTPClientTransport(new URL(url), {
-    fetch: createMcpFetch(egress, url, headers),
+    fetch: createMcpFetch(platform, url, headers),
   });
   const close = () => void transport.close();
   signal.addEventListener('abort', close, { once: true });

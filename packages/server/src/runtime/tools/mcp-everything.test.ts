@@ -2,12 +2,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { McpTool } from '@signalbox/contract';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createManualClock } from '../../../test/support/manual-clock.ts';
 import { createTestPlatform, type TestPlatform } from '../../../test/support/platform.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { createMcpTools, type McpTools } from './mcp-tools.ts';
 import type { ToolOutcome, ToolOwner, ToolRun, TurnTool } from './tool.ts';
 
@@ -21,10 +20,11 @@ let everything: ChildProcess;
 let tools: McpTools;
 
 beforeAll(async () => {
-  // A list is then remembered however long the tests take.
-  base = await createTestPlatform({ clock: createManualClock() });
+  base = await createTestPlatform();
   owner = { organizationId: base.organizationId, environment: 'production' };
-  tools = createMcpTools(base.platform);
+  // A list is remembered for a minute, however long the tests take.
+  const clock: Clock = { ...base.platform.clock, now: () => new Date(0) };
+  tools = createMcpTools({ ...base.platform, clock });
   port = await freePort();
   everything = await startEverything();
 });
@@ -51,7 +51,7 @@ async function startEverything(): Promise<ChildProcess> {
   const ended = once(child, 'exit');
   const url = `http://127.0.0.1:${port}/mcp`;
   while (!(await fetch(url).catch(() => null))) {
-    const [code] = await Promise.race([ended, delay(20, [])]);
+    const [code] = await Promise.race([ended, base.platform.clock.sleep(20).then(() => [])]);
     if (code !== undefined) throw new Error(`The server ended with ${code}`);
   }
   return child;

@@ -7,12 +7,13 @@
 //   how long    as long as the signal says; the client's word that it cancels a request ends its exchange at once
 //   asking us   a server's own requests (sampling, elicitation, roots) are refused, a few; what it only tells is passed over
 //   unasked     the stream on which a server may speak without being asked is never opened
-import { setTimeout as delay } from 'node:timers/promises';
 import { createParser } from 'eventsource-parser';
-import type { Egress } from '../../egress/egress.ts';
 import { EgressError, toEgressError } from '../../egress/errors.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Platform } from '../../platform.ts';
 import { parseJson } from '../json.ts';
 import { ANSWER_MAX_BYTES, TOO_LONG } from './answer.ts';
+import { startDeadline } from './deadline.ts';
 import { McpAnswerError } from './mcp-failure.ts';
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
@@ -37,13 +38,13 @@ const MAX_RESUMPTIONS = 100;
 const MAX_FAILED_RESUMPTIONS = 3;
 const RESUME_AFTER_MS = { least: 100, unsaid: 1000, most: 30_000 };
 /** For what is sent without anyone waiting: that a call is cancelled, that a session is over. */
-const ASIDE_TIMEOUT_MS = 2000;
+const ASIDE_TIMEOUT_SECONDS = 2;
 
 const METHOD_NOT_FOUND = -32601;
 
 /** `headers` are the Agent's, for every request; those of the protocol go before them. */
 export function createMcpFetch(
-  { fetch }: Pick<Egress, 'fetch'>,
+  { egress, clock }: Pick<Platform, 'egress' | 'clock'>,
   url: string,
   headers: Readonly<Record<string, string>>,
 ): Fetch {
@@ -52,15 +53,17 @@ export function createMcpFetch(
   async function send(init: RequestInit): Promise<Response> {
     const all = new Headers({ 'User-Agent': 'Signalbox', ...headers });
     for (const [name, value] of new Headers(init.headers)) all.set(name, value);
-    return await fetch(url, { ...init, headers: all, redirect: 'manual' }).catch((error) => {
+    return await egress.fetch(url, { ...init, headers: all, redirect: 'manual' }).catch((error) => {
       throw failureOf(error, init.signal);
     });
   }
 
   /** Sent, and whatever comes of it is not looked at. */
   async function sendAside(init: RequestInit): Promise<void> {
-    const answer = await send({ ...init, signal: AbortSignal.timeout(ASIDE_TIMEOUT_MS) }).catch(() => null);
+    const time = startDeadline(clock, ASIDE_TIMEOUT_SECONDS);
+    const answer = await send({ ...init, signal: time.signal }).catch(() => null);
     await answer?.body?.cancel().catch(() => {});
+    time.end();
   }
 
   return async (_url, init = {}) => {
@@ -80,7 +83,7 @@ export function createMcpFetch(
     underWay.set(message.id, cancelled);
     const signal = init.signal ? AbortSignal.any([init.signal, cancelled.signal]) : cancelled.signal;
     try {
-      const answer = await new Exchange(send, { ...init, signal }, message.id, signal).answer();
+      const answer = await new Exchange(send, clock, { ...init, signal }, message.id, signal).answer();
       return message.method === 'server/discover' ? asVerdict(answer) : answer;
     } catch (error) {
       // A server that can't make sense of the question is one of those that were there before it.
@@ -111,6 +114,7 @@ async function notify(send: (init: RequestInit) => Promise<Response>, init: Requ
 /** One request of the client's and what comes of it. */
 class Exchange {
   readonly #send: (init: RequestInit) => Promise<Response>;
+  readonly #clock: Clock;
   readonly #init: RequestInit;
   readonly #id: MessageId;
   readonly #signal: AbortSignal;
@@ -119,8 +123,15 @@ class Exchange {
   #lastEventId: string | undefined;
   #resumeAfterMs = RESUME_AFTER_MS.unsaid;
 
-  constructor(send: (init: RequestInit) => Promise<Response>, init: RequestInit, id: MessageId, signal: AbortSignal) {
+  constructor(
+    send: (init: RequestInit) => Promise<Response>,
+    clock: Clock,
+    init: RequestInit,
+    id: MessageId,
+    signal: AbortSignal,
+  ) {
     this.#send = send;
+    this.#clock = clock;
     this.#init = init;
     this.#id = id;
     this.#signal = signal;
@@ -171,7 +182,7 @@ class Exchange {
     if (answer !== undefined) return answer;
     let failed = 0;
     for (let resumed = 0; this.#lastEventId !== undefined && resumed < MAX_RESUMPTIONS; resumed++) {
-      await delay(this.#resumeAfterMs, undefined, { signal: this.#signal }).catch(() => this.#signal.throwIfAborted());
+      await this.#clock.sleep(this.#resumeAfterMs, this.#signal);
       const before = this.#lastEventId;
       const answer = await this.#resume();
       if (answer !== undefined) return answer;

@@ -1,5 +1,6 @@
 // Connections to MCP servers, kept for a while between calls. What a server keeps for its client (a browser, a transaction) is
 // the key's alone: whoever is to share it gives the same key.
+import type { Clock } from '../../lib/clock.ts';
 import { orAborted } from './deadline.ts';
 import type { McpConnection } from './mcp-connection.ts';
 
@@ -19,26 +20,29 @@ const MAX_KEPT = 1000;
 interface Entry {
   readonly opening: Promise<McpConnection>;
   users: number;
-  timer?: NodeJS.Timeout;
+  /** Aborted when it is used again, or not kept any more. */
+  unused: AbortController;
 }
 
 export class McpPool {
+  readonly #clock: Clock;
   readonly #keepMs: number;
   /** In the order of their last use. */
   readonly #entries = new Map<string, Entry>();
   readonly #ending = new Set<Promise<void>>();
 
-  constructor(keepMs: number) {
+  constructor(clock: Clock, keepMs: number) {
+    this.#clock = clock;
     this.#keepMs = keepMs;
   }
 
   /** The connection of `key`; several that come at once wait for the same one. Throws what `open` throws, or the signal's reason. */
   async take(key: string, open: () => Promise<McpConnection>, signal: AbortSignal): Promise<Lease> {
     const present = this.#entries.get(key);
-    const entry = present ?? { opening: open(), users: 0 };
+    const entry = present ?? { opening: open(), users: 0, unused: new AbortController() };
     if (!present) entry.opening.catch(() => this.#forget(key, entry));
     entry.users += 1;
-    clearTimeout(entry.timer);
+    entry.unused.abort();
     this.#entries.delete(key);
     this.#entries.set(key, entry);
     this.#makeRoom();
@@ -67,16 +71,22 @@ export class McpPool {
   #release(key: string, entry: Entry): void {
     entry.users -= 1;
     if (entry.users > 0) return;
-    const endIt = () => {
+    const endUnused = () => {
+      // It may have been taken in the instant in which its time was up.
+      if (entry.users > 0) return;
       this.#forget(key, entry);
       this.#end(entry);
     };
-    if (this.#entries.get(key) === entry) entry.timer = setTimeout(endIt, this.#keepMs).unref();
-    else endIt();
+    if (this.#entries.get(key) === entry) {
+      entry.unused = new AbortController();
+      this.#clock.sleep(this.#keepMs, entry.unused.signal).then(endUnused, () => {});
+    } else {
+      endUnused();
+    }
   }
 
   #forget(key: string, entry: Entry): void {
-    clearTimeout(entry.timer);
+    entry.unused.abort();
     if (this.#entries.get(key) === entry) this.#entries.delete(key);
   }
 

@@ -7,6 +7,7 @@ import { createManualClock } from '../../../test/support/manual-clock.ts';
 import { type McpTestServer, startMcpServer } from '../../../test/support/mcp-server.ts';
 import { createTestPlatform, type TestPlatform } from '../../../test/support/platform.ts';
 import { setSecret } from '../../environments/secrets.ts';
+import { systemClock } from '../../lib/clock.ts';
 import { createMcpTools, type McpTools } from './mcp-tools.ts';
 import type { ToolOutcome, ToolOwner, ToolRun, TurnTool } from './tool.ts';
 
@@ -328,8 +329,17 @@ describe('a server that can’t be spoken to', () => {
     ],
   ])('because it %s at %s, in time', async (_title, method, handler) => {
     server.on(method, handler);
-    expect(await list({ timeoutSeconds: 0.05 })).toBe('The answer did not come in time.');
-    expect(await call({ timeoutSeconds: 0.05 })).toEqual({ error: 'The answer did not come in time.' });
+    const words = 'The answer did not come in time.';
+    let arrived = server.next(method);
+    const tools = list();
+    await arrived;
+    clock.advance(15_000);
+    expect(await tools).toBe(words);
+    arrived = server.next(method);
+    const outcome = call();
+    await arrived;
+    clock.advance(30_000);
+    expect(await outcome).toEqual({ error: words });
     expect(server.of('tools/call')).toEqual([]);
   });
 
@@ -477,16 +487,18 @@ describe('a call', () => {
   });
 
   test('that takes too long is cancelled, after which nobody knows', async () => {
-    await call({ timeoutSeconds: 1 }, { sessionId: 'ses_1' });
     const cancelled = server.next('notifications/cancelled');
+    const arrived = server.next('tools/call');
     let closed: Promise<unknown> | undefined;
     server.on('tools/call', ({ response }) => {
       closed = once(response, 'close');
     });
-    expect(await call({ timeoutSeconds: 1 }, { sessionId: 'ses_1' })).toEqual({
-      error: `The answer did not come in time. ${UNCERTAIN}`,
-    });
-    expect((await cancelled).message.params?.requestId).toBe(server.of('tools/call')[1]?.message.id);
+    const outcome = call({ timeoutSeconds: 300 });
+    const { message } = await arrived;
+    clock.advance(299_999);
+    clock.advance(1);
+    expect(await outcome).toEqual({ error: `The answer did not come in time. ${UNCERTAIN}` });
+    expect((await cancelled).message.params?.requestId).toBe(message.id);
     await closed;
   });
 
@@ -596,6 +608,11 @@ describe('a secret', () => {
 });
 
 describe('a stream of events', () => {
+  // It is taken up again after a pause.
+  beforeEach(() => {
+    tools = createMcpTools({ ...base.platform, clock: systemClock });
+  });
+
   const text = { content: [{ type: 'text', text: 'here' }] };
 
   test('gives the answer after what else the server tells', async () => {
@@ -774,12 +791,16 @@ describe('what a server keeps for its client', () => {
   });
 
   test('is ended some time after the last call', async () => {
-    await tools.close();
-    tools = createMcpTools(base.platform, { keepMs: 20 });
-    const ended = server.next('DELETE');
     await call({}, { sessionId: 'ses_1' });
+    clock.advance(200_000);
+    await call({}, { sessionId: 'ses_1' });
+    clock.advance(299_999);
+    expect(server.of('DELETE')).toEqual([]);
+    const ended = server.next('DELETE');
+    clock.advance(1);
     expect((await ended).headers['mcp-session-id']).toBe(sessionsOfCalls()[0]);
     expect(await call({}, { sessionId: 'ses_1' })).toEqual({ output: '{"at":1}' });
+    expect(sessionsOfCalls()).toEqual([sessionsOfCalls()[0], sessionsOfCalls()[0], expect.any(String)]);
     expect(new Set(sessionsOfCalls()).size).toBe(2);
   });
 

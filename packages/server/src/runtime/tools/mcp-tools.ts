@@ -31,16 +31,12 @@ export interface McpTools {
   close(): Promise<void>;
 }
 
-export interface McpToolsOptions {
-  /** How long a client of a server is kept after its last call. Five minutes unless said. */
-  keepMs?: number;
-}
-
 const DEFAULT_TIMEOUT_SECONDS = 30;
 /** A turn waits for its tools before it begins. */
 const LIST_TIMEOUT_SECONDS = 15;
 const LIST_KEPT_MS = 60_000;
 const MAX_LISTS_KEPT = 256;
+/** How long a client of a server is kept after its last call. */
 const KEEP_MS = 300_000;
 /** Of those that were left out of a list, so many are told of in the log. */
 const MAX_TOLD = 10;
@@ -52,13 +48,10 @@ interface KeptList {
   revision: KnownRevision | undefined;
 }
 
-export function createMcpTools(
-  platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'log'>,
-  { keepMs = KEEP_MS }: McpToolsOptions = {},
-): McpTools {
-  const { egress, clock, log } = platform;
+export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'log'>): McpTools {
+  const { clock, log } = platform;
   const lists = new Map<string, KeptList>();
-  const pool = new McpPool(keepMs);
+  const pool = new McpPool(clock, KEEP_MS);
   const closing = new AbortController();
 
   function keptList(key: string): KeptList | undefined {
@@ -78,14 +71,14 @@ export function createMcpTools(
 
   async function connect(request: PreparedRequest, key: string, signal: AbortSignal): Promise<McpConnection> {
     const { connectMcp } = await import('./mcp-connection.ts');
-    const connection = await connectMcp(egress, request, keptList(key)?.revision, signal);
+    const connection = await connectMcp(platform, request, keptList(key)?.revision, signal);
     const kept = keptList(key);
     if (kept) kept.revision = connection.revision;
     return connection;
   }
 
   async function askForTools(owner: ToolOwner, server: McpTool, request: PreparedRequest, key: string) {
-    const time = startDeadline(Math.min(secondsOf(server), LIST_TIMEOUT_SECONDS), closing.signal);
+    const time = startDeadline(clock, Math.min(secondsOf(server), LIST_TIMEOUT_SECONDS), closing.signal);
     try {
       const connection = await connect(request, key, time.signal);
       try {
@@ -119,7 +112,7 @@ export function createMcpTools(
     const seconds = secondsOf(tool.source as McpTool);
     const open = async () => {
       // Not the caller's signal: others may wait for the same connection.
-      const time = startDeadline(seconds, closing.signal);
+      const time = startDeadline(clock, seconds, closing.signal);
       return await connect(request, key, time.signal).finally(time.end);
     };
     for (let mayRepeat = true; ; mayRepeat = false) {
@@ -160,7 +153,7 @@ export function createMcpTools(
       const request = await prepareRequest(platform, run, templateOf(server), {});
       signal.throwIfAborted();
       if (typeof request === 'string') return { error: `Nothing was sent: ${request}.` };
-      const time = startDeadline(secondsOf(server), signal, closing.signal);
+      const time = startDeadline(clock, secondsOf(server), signal, closing.signal);
       let sent = false;
       try {
         return await call(run, request, keyOf(run, server, request), time.signal, () => {
