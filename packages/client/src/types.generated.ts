@@ -139,7 +139,7 @@ export interface AskedToolCall {
 export interface Budget {
   /** Input and output tokens together. */
   maxTokens?: number | undefined;
-  /** Model calls. */
+  /** Model calls; never passed. */
   maxSteps?: number | undefined;
   /** Needs a price for the model (422 `budget_invalid`). */
   maxCostUsd?: number | undefined;
@@ -1212,7 +1212,7 @@ export interface Operations {
       session: Session;
     };
   };
-  /** Delete an ended Session and all of its data, for good. `DELETE /api/v1/sessions/{sessionId}`, permission `write`. */
+  /** Delete an ended Session, its children and all of their data, for good. `DELETE /api/v1/sessions/{sessionId}`, permission `write`. */
   deleteSession: {
     params: {
       sessionId: string;

@@ -373,7 +373,7 @@ export const routes = table({
     path: '/sessions/{sessionId}',
     permission: 'write',
     tag: 'Sessions',
-    summary: 'Delete an ended Session and all of its data, for good',
+    summary: 'Delete an ended Session, its children and all of their data, for good',
     params: SessionParams,
     status: 200,
     result: deleted('sessionId', 'ses'),
@@ -389,7 +389,7 @@ export const routes = table({
     body: SendMessage,
     status: 202,
     result: Type.Object({ session: Session, messageId: Id('msg') }),
-    errors: ['session_ended', 'session_busy', 'agent_archived'],
+    errors: ['session_ended', 'session_busy', 'agent_archived', 'budget_invalid'],
   },
   listMessages: {
     method: 'GET',

@@ -16,11 +16,14 @@ import {
   Type,
 } from './schema.ts';
 
-/** How much a Session may use, over all of its turns, together with its child Sessions. */
+/**
+ * How much a Session may use, over all of its turns, together with its child Sessions. Looked at before each model call; what a
+ * call costs in tokens and money is known when it is answered, so those under way when the limit is reached may pass it.
+ */
 export const Budget = Strict(
   {
     maxTokens: Type.Optional(Type.Integer({ minimum: 1, description: 'Input and output tokens together.' })),
-    maxSteps: Type.Optional(Type.Integer({ minimum: 1, description: 'Model calls.' })),
+    maxSteps: Type.Optional(Type.Integer({ minimum: 1, description: 'Model calls; never passed.' })),
     maxCostUsd: Type.Optional(
       Type.Number({ exclusiveMinimum: 0, description: 'Needs a price for the model (422 `budget_invalid`).' }),
     ),

@@ -10,7 +10,7 @@ import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { instantOf } from '../lib/instant.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
-import { requirePrice } from '../sessions/sessions.ts';
+import { requirePrice } from '../sessions/budget.ts';
 import { checkTiming, nextOccurrence, type Timing } from './occurrences.ts';
 
 /** What a schedule is told to do. */
@@ -230,8 +230,9 @@ function sameTiming(a: Timing, b: Timing): boolean {
 
 /** Whether it takes Sessions with such a budget now; asked again when it is time. */
 async function checkAgent(ctx: Context, tx: Tx, { agentId, budget }: ScheduleRow): Promise<void> {
-  const version = await currentVersion(tx, ctx.organizationId, agentId);
-  if (budget?.maxCostUsd !== undefined) await requirePrice(ctx, tx, agentId, version);
+  const { organizationId } = ctx;
+  const version = await currentVersion(tx, organizationId, agentId);
+  await requirePrice(ctx, tx, { organizationId, agentId, version }, budget);
 }
 
 async function lockSchedule(tx: Tx, organizationId: string, scheduleId: string): Promise<ShownRow> {

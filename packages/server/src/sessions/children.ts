@@ -13,8 +13,8 @@ import { formatId, uuidOf } from '../lib/ids.ts';
 import { storableJson, storableText } from '../lib/text.ts';
 import type { Platform } from '../platform.ts';
 import { outputIn } from '../runtime/output.ts';
-import { modelName } from '../usage/prices.ts';
 import { awaitedCame } from './awaited.ts';
+import { unpricedModel } from './budget.ts';
 import { type Opened, openingOf } from './opening.ts';
 import { type Operation, operationColumns, resultChunk, updateOperation } from './operations.ts';
 import { lockSession, readSession, type SessionRow, sessionEvent } from './session.ts';
@@ -37,9 +37,9 @@ export async function openChild(
     select version, archived_at is not null as "isArchived" from agents
     where organization_id = ${organizationId} and agent_id = ${agentId}`);
   if (!agent || agent.isArchived) return 'This agent is archived and takes no new work.';
-  if (parent.budget?.maxCostUsd !== undefined) {
-    const { model } = await readDefinition(db, organizationId, agentId, agent.version);
-    if (!prices.has(modelName(model))) return 'The budget is in money, and the model of this agent has no price.';
+  const { version } = agent;
+  if (await unpricedModel({ prices }, db, { organizationId, agentId, version }, parent.budget)) {
+    return 'The budget is in money, and the model of this agent has no price.';
   }
   const now = clock.now();
   const opened = openingOf(
@@ -47,7 +47,7 @@ export async function openChild(
       organizationId,
       agentId,
       pinnedVersion: null,
-      version: agent.version,
+      version,
       environment: parent.environment,
       content: [{ type: 'text', text: (call.input as { input: string }).input }],
       closeOnIdle: true,

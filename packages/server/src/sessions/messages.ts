@@ -7,6 +7,7 @@ import { ApiError } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
+import { requirePrice } from './budget.ts';
 import { leaveInInbox } from './inbox.ts';
 import { lockSession, readSession, requireOpen, viewSession } from './session.ts';
 import { interruptTurn } from './stop.ts';
@@ -16,6 +17,7 @@ import { beginTurn } from './turns.ts';
 /**
  * The next turn: at once where the Session is idle, else after the present one. 409 `session_ended`, `agent_archived`, and
  * `session_busy` where the caller asked for it with `onBusy: "reject"`; with `steer` the present turn ends, and this one is next.
+ * 422 `budget_invalid` where the Agent has got a model whose cost nobody would know.
  */
 export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Promise<Result<'sendMessage'>> {
   return inTransaction(ctx, async (tx) => {
@@ -37,6 +39,8 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
 
     const messageId = newUuid();
     const version = row.pinnedVersion ?? newest;
+    const { organizationId, agentId } = row;
+    await requirePrice(ctx, tx, { organizationId, agentId, version }, row.budget);
     const begun = beginTurn(row, row.turn + 1, { messageId, content }, version, now);
     await writeTransition(ctx, tx, { ...row }, { ...begun, runs: [begun.run], now });
     tx.afterCommit(() => ctx.wake.publish('runnable', row.sessionId));

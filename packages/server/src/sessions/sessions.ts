@@ -1,7 +1,7 @@
 // Sessions (api.md section 5): opening, reading, changing, deleting. How they end stands in ending.ts.
 import type { Input, Result } from '@signalbox/contract';
 import sql, { empty, join } from 'sql-template-tag';
-import { currentVersion, readDefinition } from '../agents/agents.ts';
+import { currentVersion } from '../agents/agents.ts';
 import type { Tx } from '../db/db.ts';
 import { holdEnvironment } from '../environments/environments.ts';
 import { recordEvent } from '../events/record.ts';
@@ -9,7 +9,7 @@ import { ApiError, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
-import { modelName } from '../usage/prices.ts';
+import { requirePrice } from './budget.ts';
 import { cancelNow } from './ending.ts';
 import { openingOf } from './opening.ts';
 import { lockSession, readSession, type SessionRow, sessionColumns, sessionEvent, viewSession } from './session.ts';
@@ -29,7 +29,7 @@ export async function openSession(ctx: Context, input: Input<'openSession'>): Pr
       input.agentVersion === undefined ? undefined : requireVersion(tx, organizationId, agentId, input.agentVersion),
     ]);
     const version = input.agentVersion ?? newest;
-    if (input.budget?.maxCostUsd !== undefined) await requirePrice(ctx, tx, agentId, version);
+    await requirePrice(ctx, tx, { organizationId, agentId, version }, input.budget);
     const now = ctx.clock.now();
     const opened = openingOf(
       {
@@ -149,13 +149,4 @@ async function requireVersion(tx: Tx, organizationId: string, agentId: string, v
     select 1 from agent_versions
     where organization_id = ${organizationId} and agent_id = ${agentId} and version = ${version}`);
   if (found === 0) throw notFound(`version ${version} of the agent`);
-}
-
-/** A budget in money means nothing where it is not known what a call costs: 422 `budget_invalid`. */
-export async function requirePrice(ctx: Context, tx: Tx, agentId: string, version: number): Promise<void> {
-  const { model } = await readDefinition(tx, ctx.organizationId, agentId, version);
-  if (ctx.prices.has(modelName(model))) return;
-  throw new ApiError('budget_invalid', `budget.maxCostUsd: no price is configured for ${modelName(model)}.`, {
-    errors: [{ path: 'budget.maxCostUsd', message: `needs a configured price for ${modelName(model)}` }],
-  });
 }

@@ -1,0 +1,29 @@
+// A budget in money means nothing where it is not known what a call costs.
+import type { Budget } from '@signalbox/contract';
+import { readDefinition } from '../agents/agents.ts';
+import type { Queryable } from '../db/db.ts';
+import { ApiError } from '../lib/api-error.ts';
+import type { Platform } from '../platform.ts';
+import { modelName } from '../usage/prices.ts';
+
+/** The name of the Agent's model where the budget needs a price of it, and the operator has given none. */
+export async function unpricedModel(
+  { prices }: Pick<Platform, 'prices'>,
+  db: Queryable,
+  agent: { organizationId: string; agentId: string; version: number },
+  budget: Budget | null | undefined,
+): Promise<string | undefined> {
+  if (budget?.maxCostUsd === undefined) return undefined;
+  const { model } = await readDefinition(db, agent.organizationId, agent.agentId, agent.version);
+  const name = modelName(model);
+  return prices.has(name) ? undefined : name;
+}
+
+/** 422 `budget_invalid` in the same case. */
+export async function requirePrice(...of: Parameters<typeof unpricedModel>): Promise<void> {
+  const model = await unpricedModel(...of);
+  if (model === undefined) return;
+  throw new ApiError('budget_invalid', `budget.maxCostUsd: no price is configured for ${model}.`, {
+    errors: [{ path: 'budget.maxCostUsd', message: `needs a configured price for ${model}` }],
+  });
+}
