@@ -41,8 +41,8 @@ export function createScheduler(platform: Platform): Scheduler {
         log.warn({ err: error }, 'could not look for schedules that are due; trying again');
         return undefined;
       });
-      const untilNext = nextDue ? nextDue.getTime() - clock.now().getTime() : POLL_MS;
-      await clock.sleep(Math.min(untilNext, POLL_MS), stopping.signal).catch(() => {});
+      const untilNextMs = nextDue ? Math.max(0, nextDue.getTime() - clock.now().getTime()) : POLL_MS;
+      await clock.sleep(Math.min(untilNextMs, POLL_MS), stopping.signal).catch(() => {});
     }
   }
 
