@@ -30,7 +30,7 @@ import type { AskModel } from './models/model.ts';
 import { askerOf, offer } from './offering.ts';
 import { createSpending } from './spending.ts';
 import { TurnStopped } from './stopping.ts';
-import type { TurnTool } from './tools/tool.ts';
+import type { ToolRun, TurnTool } from './tools/tool.ts';
 import type { Tools } from './tools/tools.ts';
 import { runTurn, type TurnEnd, type TurnEvent, type TurnState } from './turn.ts';
 
@@ -284,20 +284,14 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
     driving.startedAt = clock.now();
     driving.deadline =
       row.turnDeadline ?? new Date(driving.startedAt.getTime() + definition.limits.turnTimeoutSeconds * 1000);
-    hold.alsoSet([sql`turn_deadline = ${driving.deadline}`]);
     const { organizationId, environment, turn } = row;
-    const { tools, unavailable } = await options.tools.list(
-      { organizationId, environment },
-      definition.tools,
-      AbortSignal.any([hold.signal, stopping.signal]),
-    );
     driving.state = {
       organizationId,
       environment,
       turn,
       definition,
-      tools,
-      unavailable,
+      tools: [],
+      unavailable: [],
       grantedTools: row.grantedTools,
       transcript,
       operations,
@@ -312,17 +306,22 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
     followed = undefined;
     const ports = {
       ask: askerOf(driving, options.ask),
-      run: options.tools.run,
+      run: (call: ToolRun, signal: AbortSignal) => options.tools.run({ ...call, sessionId: row.sessionId }, signal),
       refusal: (modelCall: Operation) => spending.refusal(modelCall, modelName(driving.state.definition.model)),
       sleep: (ms: number, signal: AbortSignal) => clock.sleep(ms, signal),
       random: Math.random,
       inboxCame: hold.came,
     };
+    const { state } = driving;
     const { signal } = stopping;
+    const anyStop = AbortSignal.any([hold.signal, signal]);
+    hold.alsoSet([sql`turn_deadline = ${driving.deadline}`]);
     watchDeadline();
     watchApprovals();
     try {
-      for await (const event of runTurn(driving.state, ports, AbortSignal.any([hold.signal, signal]))) {
+      // A server of tools may take its time: here the turn can be stopped.
+      Object.assign(state, await options.tools.list(row, state.definition.tools, anyStop));
+      for await (const event of runTurn(state, ports, anyStop)) {
         hold.signal.throwIfAborted();
         if ((await handle(event)) === 'no further') break;
       }

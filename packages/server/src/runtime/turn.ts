@@ -23,9 +23,9 @@ export interface TurnState {
   readonly environment: string;
   readonly turn: number;
   readonly definition: Definition;
-  readonly tools: readonly TurnTool[];
+  tools: readonly TurnTool[];
   /** What the model is told of tools that it can't be offered now. */
-  readonly unavailable: readonly string[];
+  unavailable: readonly string[];
   /** Changed in place. */
   grantedTools: string[];
   /** What the model was told and answered, of all turns. */
