@@ -94,6 +94,8 @@ export interface OpenTurn {
 }
 
 const heartbeatMs = 5_000;
+/** A beat that takes longer is given up: the next one may come through. */
+const heartbeatTimeoutMs = 10_000;
 const maxFailureCharacters = 2_000;
 /** Up to half a minute: as long as the lease may last while the service is away. */
 const patient = { maxRetries: 7 };
@@ -129,7 +131,7 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
     while (!over.aborted) {
       await sleep(heartbeatMs, over).catch(() => {});
       if (over.aborted) return;
-      const options = { maxRetries: 0, timeoutMs: heartbeatMs, signal: over };
+      const options = { maxRetries: 0, timeoutMs: heartbeatTimeoutMs, signal: over };
       // A beat that fails otherwise is followed by the next; the service knows when the lease is over.
       await workers.heartbeat(workerTurnId, options).catch((error) => {
         if (isTurnLost(error)) lose(new TurnLostError(error.detail));

@@ -1,0 +1,361 @@
+import { expect, test } from 'vitest';
+import { json, problem, type Seen, serve } from '../../test/fake-service.ts';
+import {
+  AuthenticationError,
+  type RunOptions,
+  Signalbox,
+  type Sleep,
+  TurnLostError,
+  type WorkerTurn,
+} from '../index.ts';
+
+const apiKey = 'sbk_test_0000000000000000000000000000000000_secret';
+const heartbeatMs = 5_000;
+const heartbeatTimeoutMs = 10_000;
+const claimTimeoutMs = 35_000;
+const graceMs = 12_345;
+
+function claimed(more: Partial<WorkerTurn> = {}): WorkerTurn {
+  return {
+    workerTurnId: 'wtn_1',
+    sessionId: 'ses_1',
+    agentId: 'agt_1',
+    agentVersion: 1,
+    environment: 'production',
+    queue: 'q',
+    turn: 1,
+    step: 1,
+    cursor: 'turn_1:seq_1',
+    instructions: '',
+    messages: [],
+    tools: [],
+    pendingCalls: [],
+    outcomes: [],
+    outputSchema: null,
+    limits: {
+      maxStepsPerTurn: 20,
+      maxOutputTokens: null,
+      turnTimeoutSeconds: 600,
+      approvalTimeoutSeconds: null,
+      onApprovalTimeout: 'deny',
+    },
+    metadata: {},
+    leaseExpiresAt: '2026-01-01T00:00:30.000Z',
+    deadlineAt: null,
+    ...more,
+  };
+}
+
+interface Fake {
+  /** What claims of the queue are answered with, in turn; one that finds nothing waits until its caller has gone. */
+  claims: WorkerTurn[];
+  /** The same for claims of what comes next of a Session. */
+  nexts?: WorkerTurn[];
+  /** Other answers by the last part of the path; default: all is well. */
+  answers?: Record<string, (seen: Seen, count: number) => Response | undefined>;
+}
+
+/** A program on a service that answers as the test says, with a clock that does. */
+async function programOf(
+  { claims, nexts = [], answers = {} }: Fake,
+  options: Partial<RunOptions> & Pick<RunOptions, 'onTurn'>,
+) {
+  const counts = new Map<string, number>();
+  const { url, seen } = await serve(async (response, request) => {
+    const what = request.url.split('/').at(-1)!;
+    const count = counts.get(what) ?? 0;
+    counts.set(what, count + 1);
+    const answer = answers[what]?.(request, count);
+    if (answer?.status === 0) return void response.socket?.destroy();
+    if (answer) {
+      const body = (await answer.json()) as { code?: string };
+      return answer.ok ? json(response, 200, body) : problem(response, answer.status, body.code!);
+    }
+    if (what === 'claim') {
+      const claim = (JSON.parse(request.body).sessionId ? nexts : claims).shift();
+      return claim ? json(response, 200, { workerTurn: claim }) : undefined;
+    }
+    if (what === 'heartbeat') return json(response, 200, { leaseExpiresAt: '2026-01-01T00:01:00.000Z' });
+    if (what === 'append') return json(response, 200, { cursor: `turn_1:seq_${count + 2}` });
+    return json(response, 200, { workerTurnId: 'wtn_1', completed: true, released: true });
+  });
+  const pauses: number[] = [];
+  const beats = new Set<() => void>();
+  const graces = new Set<() => void>();
+  const sleep: Sleep = async (ms, signal) => {
+    signal?.throwIfAborted();
+    if (ms === 0) return await new Promise<void>((resolve) => setImmediate(resolve));
+    const waiting = ms === heartbeatMs ? beats : ms === graceMs ? graces : undefined;
+    const isTimeout = ms === heartbeatTimeoutMs || ms >= claimTimeoutMs;
+    if (!waiting && !isTimeout) return void pauses.push(ms);
+    await new Promise<void>((resolve, reject) => {
+      if (!isTimeout) waiting?.add(resolve);
+      signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
+    });
+  };
+  const client = new Signalbox({ apiKey, baseUrl: url, sleep });
+  const stopping = new AbortController();
+  const errors: unknown[] = [];
+  const { signal } = stopping;
+  const done = client.workers.run({ queue: 'q', signal, graceMs, onError: (error) => errors.push(error), ...options });
+  done.catch(() => {});
+  const bodies = (what: string) =>
+    seen.filter((one) => one.url.endsWith(`/${what}`)).map(({ body }) => (body ? JSON.parse(body) : undefined));
+  /** Resolves when that many requests of a kind have come. */
+  const until = async (what: string, count: number) => {
+    while (bodies(what).length < count) await new Promise<void>((resolve) => setImmediate(resolve));
+  };
+  const pass = (all: Set<() => void>) => {
+    for (const resolve of all) resolve();
+    all.clear();
+  };
+  return {
+    done,
+    errors,
+    pauses,
+    seen,
+    bodies,
+    until,
+    beat: () => pass(beats),
+    endGrace: () => pass(graces),
+    async stop() {
+      stopping.abort();
+      await done;
+    },
+  };
+}
+
+const refusal = (status: number, code: string) => Response.json({ code }, { status });
+const brokenOff = () => Response.error();
+const turnLost = () => refusal(409, 'turn_lost');
+
+test('a service that is away is waited for; one that refuses the key is not', async () => {
+  const away = await programOf(
+    { claims: [claimed()], answers: { claim: (_, count) => (count < 8 ? brokenOff() : undefined) } },
+    { onTurn: (turn) => turn.append('here') },
+  );
+  await away.until('complete', 1);
+  await away.stop();
+  expect(away.bodies('append')).toEqual([{ deltas: ['here'], after: 'turn_1:seq_1' }]);
+
+  const refused = await programOf(
+    { claims: [], answers: { claim: () => refusal(401, 'token_revoked') } },
+    { onTurn: () => {} },
+  );
+  await expect(refused.done).rejects.toBeInstanceOf(AuthenticationError);
+});
+
+test('text whose answer was lost is sent again for the same place; so is an answer, with the same key', async () => {
+  const lostOnce = (_: Seen, count: number) => (count === 0 ? brokenOff() : undefined);
+  const program = await programOf(
+    { claims: [claimed()], answers: { append: lostOnce, complete: lostOnce } },
+    { onTurn: (turn) => turn.append('once') },
+  );
+  await program.until('complete', 2);
+  await program.stop();
+  const [first, again] = program.bodies('append');
+  expect(again).toEqual(first);
+  const keys = program.seen
+    .filter(({ url }) => url.endsWith('/complete'))
+    .map(({ headers }) => headers['idempotency-key']);
+  expect(keys[0]).toBe(keys[1]);
+});
+
+test('calls made together are one answer, with the text before them and what was used; later ones are the next', async () => {
+  const outcome = (index: number, output: unknown) =>
+    ({ toolCallId: `call_${index}`, index, tool: 't', status: 'succeeded', output }) as const;
+  const program = await programOf(
+    {
+      claims: [claimed()],
+      nexts: [
+        claimed({ workerTurnId: 'wtn_2', step: 2, outcomes: [outcome(0, 'A'), outcome(1, 'B')] }),
+        claimed({ workerTurnId: 'wtn_3', step: 3, outcomes: [outcome(0, 'C')] }),
+      ],
+    },
+    {
+      concurrency: 1,
+      onTurn: async (turn) => {
+        await turn.append('Let me see. ');
+        turn.usage({ inputTokens: 1, outputTokens: 2 });
+        turn.usage({ inputTokens: 10, outputTokens: 20, costUsd: 1 });
+        const both = await Promise.all([turn.callTool('a', { n: 1 }), turn.callTool('b', { n: 2 })]);
+        await turn.append(both.join());
+        await turn.append(String(await turn.callTool('c', {})));
+      },
+    },
+  );
+  await program.until('complete', 3);
+  expect(program.bodies('complete')).toEqual([
+    {
+      toolCalls: [
+        { tool: 'a', input: { n: 1 } },
+        { tool: 'b', input: { n: 2 } },
+      ],
+      usage: { inputTokens: 11, outputTokens: 22, cachedTokens: 0, costUsd: 1 },
+    },
+    { toolCalls: [{ tool: 'c', input: {} }] },
+    {},
+  ]);
+  expect(program.bodies('append').map(({ deltas }) => deltas)).toEqual([['Let me see. '], ['A,B'], ['C']]);
+  await program.stop();
+});
+
+test('a heartbeat that finds the turn lost aborts its signal, and what the program still does is refused', async () => {
+  const reasons: unknown[] = [];
+  const begun = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  const program = await programOf(
+    { claims: [claimed()], answers: { heartbeat: (_, count) => (count === 0 ? undefined : turnLost()) } },
+    {
+      onTurn: async (turn, { signal }) => {
+        begun.resolve();
+        await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+        reasons.push(signal.reason);
+        await turn.append('x').catch((error) => reasons.push(error));
+        await turn.callTool('t', {}).catch((error) => reasons.push(error));
+        ended.resolve();
+        throw new Error('nobody hears of this');
+      },
+    },
+  );
+  await begun.promise;
+  program.beat();
+  await program.until('heartbeat', 1);
+  while (program.bodies('heartbeat').length < 2) {
+    program.beat();
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  await ended.promise;
+  await program.stop();
+  expect(reasons).toHaveLength(3);
+  for (const reason of reasons) expect(reason).toBeInstanceOf(TurnLostError);
+  expect(program.bodies('complete')).toEqual([]);
+  expect(program.errors).toEqual([]);
+});
+
+test('a service that stays away while an answer is sent loses the turn; it does not fail it', async () => {
+  const program = await programOf(
+    { claims: [claimed()], answers: { append: brokenOff } },
+    {
+      onTurn: async (turn) => {
+        await turn.append('lost');
+        await turn.callTool('t', {});
+      },
+    },
+  );
+  await program.until('append', 8);
+  await program.stop();
+  expect(program.bodies('append')).toHaveLength(8);
+  expect(program.bodies('complete')).toEqual([]);
+});
+
+test('a claim that does not follow from where the program is begins anew', async () => {
+  const steps: number[] = [];
+  const program = await programOf(
+    { claims: [claimed()], nexts: [claimed({ workerTurnId: 'wtn_2', step: 4 })] },
+    {
+      concurrency: 1,
+      onTurn: async (turn) => {
+        steps.push(turn.step);
+        if (turn.step === 1) await turn.callTool('t', {});
+      },
+    },
+  );
+  await program.until('complete', 2);
+  await program.stop();
+  expect(steps).toEqual([1, 4]);
+  expect(program.errors).toEqual([]);
+});
+
+test('the result of an own function that is too long for the service is an error', async () => {
+  const call = { toolCallId: 'call_1', index: 0, tool: 'big', input: {} };
+  const program = await programOf(
+    {
+      claims: [claimed({ pendingCalls: [call] })],
+      answers: { complete: (_, count) => (count === 0 ? refusal(413, 'payload_too_large') : undefined) },
+    },
+    { onTurn: () => {}, tools: { big: () => 'x'.repeat(2_000) } },
+  );
+  await program.until('complete', 2);
+  await program.stop();
+  expect(program.bodies('complete')[1]).toEqual({
+    toolResults: [{ toolCallId: 'call_1', error: 'The result is too long.' }],
+  });
+});
+
+test('calls whose program is gone are run by the functions of this one; without one they fail', async () => {
+  const calls = ['mine', 'toString'].map((tool, index) => ({
+    toolCallId: `call_${index}`,
+    index,
+    tool,
+    input: { n: 1 },
+  }));
+  const program = await programOf(
+    { claims: [claimed({ pendingCalls: calls })] },
+    { onTurn: () => {}, tools: { mine: ({ n }: { n: number }, { toolCallId }) => `${toolCallId} ${n}` } },
+  );
+  await program.until('complete', 1);
+  await program.stop();
+  expect(program.bodies('complete')).toEqual([
+    {
+      toolResults: [
+        { toolCallId: 'call_0', output: 'call_0 1' },
+        { toolCallId: 'call_1', error: 'The worker has no function for the tool "toString".' },
+      ],
+    },
+  ]);
+});
+
+test('stopped, it lets a step end in time, and gives back what does not', async () => {
+  const begun = Promise.withResolvers<void>();
+  const mayEnd = Promise.withResolvers<void>();
+  const program = await programOf(
+    { claims: [claimed(), claimed({ workerTurnId: 'wtn_2', sessionId: 'ses_2' })] },
+    {
+      onTurn: async (turn) => {
+        if (turn.sessionId === 'ses_2') {
+          begun.resolve();
+          await new Promise(() => {}); // hears nothing
+        }
+        await mayEnd.promise;
+        await turn.append('in time');
+      },
+    },
+  );
+  await begun.promise;
+  const stopped = program.stop();
+  mayEnd.resolve();
+  await program.until('complete', 1);
+  expect(program.bodies('release')).toHaveLength(0);
+  program.endGrace();
+  await stopped;
+  expect(program.seen.filter(({ url }) => url.endsWith('/release')).map(({ url }) => url)).toEqual([
+    '/api/v1/worker_turns/wtn_2/release',
+  ]);
+});
+
+test('where too many turns wait, the one that waits longest is forgotten and goes on elsewhere', async () => {
+  const count = 101;
+  const forgotten: string[] = [];
+  const claims = Array.from({ length: count }, (_, index) =>
+    claimed({ workerTurnId: `wtn_${index}`, sessionId: `ses_${index}` }),
+  );
+  const many = await programOf(
+    { claims },
+    {
+      concurrency: 1,
+      onTurn: async (turn) => {
+        await turn.callTool('wait', {}).catch((error) => {
+          expect(error).toBeInstanceOf(TurnLostError);
+          forgotten.push(turn.sessionId);
+          throw error;
+        });
+      },
+    },
+  );
+  await many.until('complete', count);
+  while (forgotten.length === 0) await new Promise<void>((resolve) => setImmediate(resolve));
+  expect(forgotten).toEqual(['ses_0']);
+  await many.stop();
+  expect(forgotten).toHaveLength(count);
+});

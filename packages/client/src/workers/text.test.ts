@@ -1,0 +1,92 @@
+import { expect, test } from 'vitest';
+import { createTextSender } from './text.ts';
+
+/** Sends that end when the test says so; pauses that last until somebody is in a hurry. */
+function senderOf(fail: () => void = () => {}) {
+  const sent: string[][] = [];
+  let release = Promise.withResolvers<void>();
+  const sender = createTextSender(
+    async (pieces) => {
+      sent.push(pieces);
+      await release.promise;
+      fail();
+    },
+    (_, signal) =>
+      new Promise((_, reject) => {
+        if (signal?.aborted) reject(signal.reason);
+        signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
+      }),
+  );
+  return {
+    sender,
+    sent,
+    answer() {
+      release.resolve();
+      release = Promise.withResolvers();
+      release.resolve();
+    },
+  };
+}
+
+test('the first piece goes out at once; what comes meanwhile travels together and in order', async () => {
+  const { sender, sent, answer } = senderOf();
+  await sender.add('a');
+  expect(sent).toEqual([['a']]);
+  await sender.add('b');
+  await sender.add('c');
+  expect(sent).toEqual([['a']]);
+  answer();
+  await sender.flush();
+  expect(sent).toEqual([['a'], ['b', 'c']]);
+});
+
+test('a character that comes in two halves is sent whole; what no text may hold is not sent', async () => {
+  const { sender, sent, answer } = senderOf();
+  answer();
+  const [high = '', low = ''] = '👋'.split('');
+  await sender.add(`x${high}`);
+  await sender.add(`${low}y\0`);
+  await sender.add(`${low}z${high}`);
+  await sender.flush();
+  expect(sent.flat().join('')).toBe('x👋y\uFFFDz\uFFFD');
+});
+
+test('what is closed keeps the text until it is opened again', async () => {
+  const { sender, sent, answer } = senderOf();
+  answer();
+  sender.close();
+  await sender.add('later');
+  await sender.flush();
+  expect(sent).toEqual([]);
+  sender.open();
+  await sender.flush();
+  expect(sent).toEqual([['later']]);
+});
+
+test('a request holds no more than the service takes', async () => {
+  const { sender, sent, answer } = senderOf();
+  answer();
+  const long = '👋'.repeat(120_000);
+  await sender.add(long);
+  await Promise.all(Array.from({ length: 2_500 }, () => sender.add('.')));
+  await sender.flush();
+  expect(sent.flat().join('')).toBe(long + '.'.repeat(2_500));
+  for (const pieces of sent) {
+    expect(pieces.length).toBeLessThanOrEqual(1_000);
+    expect(pieces.join('').length).toBeLessThanOrEqual(100_000);
+    expect(pieces.every((piece) => piece.isWellFormed())).toBe(true);
+  }
+});
+
+test('after a failure nothing is sent any more, and everybody hears of it', async () => {
+  const { sender, sent, answer } = senderOf(() => {
+    throw new Error('gone');
+  });
+  const first = sender.add('a');
+  answer();
+  await first;
+  await expect(sender.flush()).rejects.toThrow('gone');
+  await expect(sender.add('b')).rejects.toThrow('gone');
+  await expect(sender.flush()).rejects.toThrow('gone');
+  expect(sent).toEqual([['a']]);
+});
