@@ -113,7 +113,6 @@ export async function appendToWorkerTurn(
           runs: [{ turn, items: input.deltas }],
           patch: [],
           conditions: [
-            sql`worker_id = ${workerTurnId}`,
             // Text belongs to an answer; client calls have results.
             sql`exists (
             select 1 from operations o
