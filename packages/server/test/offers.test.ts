@@ -1,0 +1,111 @@
+// Claims that wait for offered steps: who gets what, and when.
+import { channel } from 'node:diagnostics_channel';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { newUuid, uuidOf } from '../src/lib/ids.ts';
+import type { Want } from '../src/workers/offers.ts';
+import { createManualClock, type ManualClock } from './support/manual-clock.ts';
+import { createWorld, type World } from './support/session-world.ts';
+
+let world: World;
+let clock: ManualClock;
+beforeAll(async () => {
+  clock = createManualClock();
+  world = await createWorld({ clock });
+});
+afterAll(() => world.close());
+
+/** A Session in its first turn, of which no worker of the service takes any notice. */
+async function open(queue: string): Promise<string> {
+  const agentId = await world.agent([], { model: { provider: 'worker', queue } });
+  return uuidOf('ses', await world.open(agentId));
+}
+
+async function offer(sessionId: string, queue: string, more = sql``): Promise<void> {
+  await world.platform.db.execute(sql`
+    update sessions set queue = ${queue}, runnable_at = ${new Date(clock.now().getTime() + 60_000)} ${more}
+    where organization_id = ${world.organizationId} and session_id = ${sessionId}`);
+}
+
+function claim(queue: string, more: Partial<Want> = {}, waitMs = 20_000) {
+  const want = { organizationId: world.organizationId, workerTurnId: newUuid(), queue, ...more };
+  return world.platform.offers.claim(want, waitMs, new AbortController().signal);
+}
+
+/** Resolves when those that wait have been looked for once. */
+const looked = () => claim('nothing', {}, 0);
+
+test('who waits for that very Session is first, then who waits longest', async () => {
+  const [one, other] = [await open('order'), await open('order')];
+  const first = claim('order');
+  const second = claim('order');
+  const own = claim('order', { sessionId: other, turn: 1 });
+  await looked();
+  await offer(other, 'order');
+  world.platform.wake.publish('offered', other);
+  expect((await own)!.sessionId).toBe(other);
+  await offer(one, 'order');
+  world.platform.wake.publish('offered', one);
+  expect((await first)!.sessionId).toBe(one);
+  clock.advance(20_000);
+  expect(await second).toBeUndefined();
+});
+
+test('without any wake-up the poll finds what is offered', async () => {
+  const sessionId = await open('quiet');
+  const waits = claim('quiet', {}, 60_000);
+  await looked();
+  await offer(sessionId, 'quiet');
+  await clock.asleep();
+  clock.advance(2_000);
+  expect((await waits)!.sessionId).toBe(sessionId);
+});
+
+test('what is to stop, or has taken too long, is offered to nobody', async () => {
+  const [stopped, late, session] = [await open('late'), await open('late'), await open('late')];
+  await offer(stopped, 'late', sql`, stop = 'interrupt'`);
+  await offer(late, 'late');
+  clock.advance(60_000);
+  await offer(session, 'late');
+  expect((await claim('late', {}, 0))!.sessionId).toBe(session);
+  expect(await claim('late', {}, 0)).toBeUndefined();
+  expect(await claim('late', { sessionId: stopped }, 0)).toBeUndefined();
+  expect(await claim('late', { sessionId: late }, 0)).toBeUndefined();
+});
+
+test('of two nodes that find the same step one gets it, and the other goes on waiting', async () => {
+  const sessionId = await open('two');
+  const node = await world.anotherNode();
+  await offer(sessionId, 'two');
+  const want = (): Want => ({ organizationId: world.organizationId, workerTurnId: newUuid(), queue: 'two' });
+  const gone = new AbortController();
+  const claims = [world.platform, node].flatMap(({ offers }) =>
+    Array.from({ length: 5 }, () => offers.claim(want(), 20_000, gone.signal)),
+  );
+  const winner = await Promise.race(claims);
+  expect(winner!.sessionId).toBe(sessionId);
+  gone.abort();
+  const rows = await Promise.all(claims);
+  expect(rows.filter((row) => row !== undefined)).toHaveLength(1);
+});
+
+test('a claim that is given something as it goes gives it back', async () => {
+  const sessionId = await open('gone');
+  const { offers, wake, db } = world.platform;
+  const gone = new AbortController();
+  const statements = channel('signalbox.statement');
+  const leave = (text: unknown) => void (String(text).includes('insert into workers') && gone.abort());
+  statements.subscribe(leave);
+  const givenBack = Promise.withResolvers<void>();
+  const stopListening = wake.subscribe('runnable', () => givenBack.resolve());
+  await offer(sessionId, 'gone');
+  const want: Want = { organizationId: world.organizationId, workerTurnId: newUuid(), queue: 'gone' };
+  expect(await offers.claim(want, 20_000, gone.signal)).toBeUndefined();
+  await givenBack.promise;
+  statements.unsubscribe(leave);
+  stopListening();
+  const rows = await db.query(sql`
+    select worker_id as "workerId", epoch from sessions
+    where organization_id = ${world.organizationId} and session_id = ${sessionId}`);
+  expect(rows).toEqual([{ workerId: null, epoch: 2 }]);
+});
