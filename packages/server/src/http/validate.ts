@@ -1,11 +1,13 @@
 // Checks what came in against the contract: strictly for bodies, converting for paths and query strings, whose values are
 // all text. A refusal names each field and says what would be right.
-import type { FieldError, Route } from '@signalbox/contract';
+import type { FieldError, Route, SchemaObject } from '@signalbox/contract';
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
+import Schema from 'typebox/schema';
 import { Value } from 'typebox/value';
 import { ApiError } from '../lib/api-error.ts';
 import { MAX_JSON_DEPTH } from '../lib/text.ts';
+import { narrow } from './narrow.ts';
 
 /** What a request brought, as the server parsed it. */
 export interface RawInput {
@@ -26,12 +28,12 @@ export function validatorOf(route: Route): (raw: RawInput) => Record<string, unk
   return (raw) => {
     if (params && !(params.Check(raw.params) && isText(raw.params))) {
       // PUT would make what the path names, so the name itself is wrong; elsewhere nothing of this name can be there.
-      if (route.method === 'PUT') refuse(params.Errors(raw.params), raw.params);
+      if (route.method === 'PUT') refuse(route.params!, raw.params);
       throw new ApiError('not_found', 'Nothing has this path. Is the identifier whole?');
     }
     const converted = route.query ? convertQuery(route.query, raw.query as Record<string, unknown>) : raw.query;
     refuseForbiddenText(converted);
-    if (!query.Check(converted)) refuse(query.Errors(converted), converted);
+    if (!query.Check(converted)) refuse(route.query ?? emptySchema, converted);
 
     if (raw.body !== undefined && raw.body !== null) refuseForbiddenText(raw.body);
     if (!body) {
@@ -45,7 +47,7 @@ export function validatorOf(route: Route): (raw: RawInput) => Record<string, unk
         errors: [{ path: '', message: 'must be an object' }],
       });
     } else if (raw.body !== undefined && !body.Check(raw.body)) {
-      refuse(body.Errors(raw.body), raw.body);
+      refuse(route.body!, raw.body);
     }
     return { ...(raw.params as object), ...(converted as object), ...(raw.body as object | undefined) };
   };
@@ -79,9 +81,11 @@ interface SchemaError {
   params: object;
 }
 
-function refuse(found: readonly SchemaError[], value: unknown): never {
+function refuse(schema: TSchema, value: unknown): never {
+  const [, found] = Schema.Errors(narrow(schema as SchemaObject, value), value);
   const errors = new Map<string, FieldError>();
-  for (const error of relevant(found, value)) {
+  // The same once more, said of each field that is not known.
+  for (const error of found.filter(({ keyword }) => keyword !== 'boolean')) {
     for (const field of fieldErrors(error)) if (!errors.has(field.path)) errors.set(field.path, field);
   }
   const list = [...errors.values()].slice(0, MAX_ERRORS);
@@ -93,43 +97,6 @@ function refuse(found: readonly SchemaError[], value: unknown): never {
       errors: list,
     },
   );
-}
-
-/** Of a value that may be one of several shapes, only what is wrong with the shape that its `type` names. */
-function relevant(found: readonly SchemaError[], value: unknown): SchemaError[] {
-  return found.filter((error) => {
-    const alternative = /^(.*?)\/(?:oneOf|anyOf)\/(\d+)(?:\/|$)/.exec(error.schemaPath);
-    // That no shape fits says nothing beside what is wrong with the one that is meant.
-    if (error.keyword === 'oneOf' || error.keyword === 'anyOf') {
-      return !found.some(({ instancePath }) => instancePath.startsWith(`${error.instancePath}/`));
-    }
-    if (!alternative) return error.keyword !== 'boolean';
-    if (error.keyword === 'boolean' || isOfOtherType(error, found)) return false;
-    const siblings = found.filter(
-      ({ schemaPath, keyword, instancePath }) =>
-        keyword === 'const' &&
-        schemaPath.startsWith(`${alternative[1]}/`) &&
-        instancePath.endsWith('/type') &&
-        error.instancePath.startsWith(instancePath.slice(0, -'/type'.length)),
-    );
-    const wrongShapes = siblings.map(({ schemaPath }) => /\/(?:oneOf|anyOf)\/(\d+)\//.exec(schemaPath)?.[1]);
-    const tag = siblings[0] && valueAt(value, siblings[0].instancePath);
-    // A `type` that no shape has is itself what is wrong.
-    if (siblings.length > 1 && error.keyword === 'const') return siblings[0] === error || tag === undefined;
-    return !wrongShapes.includes(alternative[2]);
-  });
-}
-
-/** Whether an error is one of a shape of another JSON type than the value has, where a shape of its type is there too. */
-function isOfOtherType(error: SchemaError, found: readonly SchemaError[]): boolean {
-  const [, union, shape] = /^(.*?\/(?:oneOf|anyOf)\/)(\d+)/.exec(error.schemaPath) ?? [];
-  if (union === undefined || shape === undefined) return false;
-  const inUnion = found.filter(({ schemaPath }) => schemaPath.startsWith(union));
-  const otherTypes = inUnion
-    .filter(({ keyword, instancePath }) => keyword === 'type' && error.instancePath.startsWith(instancePath))
-    .map(({ schemaPath }) => schemaPath.slice(union.length));
-  const shapes = inUnion.map(({ schemaPath }) => schemaPath.slice(union.length).split('/', 1)[0]!);
-  return otherTypes.includes(shape) && !shapes.every((one) => otherTypes.includes(one));
 }
 
 function fieldErrors(error: SchemaError): FieldError[] {
@@ -151,8 +118,6 @@ function fieldErrors(error: SchemaError): FieldError[] {
           message: `must be one of ${(params.allowedValues as unknown[]).map((v) => JSON.stringify(v)).join(', ')}`,
         },
       ];
-    case 'const':
-      return [{ path, message: 'is not a known type' }];
     case 'minLength':
       return [{ path, message: `must have at least ${params.limit} character${params.limit === 1 ? '' : 's'}` }];
     case 'maxLength':
@@ -171,13 +136,6 @@ function dotted(pointer: string): string {
     .slice(1)
     .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
     .reduce((path, part) => (/^\d+$/.test(part) ? `${path}[${part}]` : path ? `${path}.${part}` : part), '');
-}
-
-function valueAt(value: unknown, pointer: string): unknown {
-  return pointer
-    .split('/')
-    .slice(1)
-    .reduce((at: unknown, part) => (at as Record<string, unknown> | undefined)?.[part], value);
 }
 
 /** PostgreSQL stores no NUL, and no lone surrogate has a UTF-8 form: both would be lost or fail later. */
