@@ -201,6 +201,7 @@ test('only the command ends the process or writes to its streams', () => {
     {
       'packages/server/src/http/docs-page.ts': 'stands in a sample program',
       'packages/client/src/receiver.ts': 'says what the caller gave it no other way to hear of',
+      'packages/client/src/workers/run.ts': 'says what the caller gave it no other way to hear of',
     },
   );
   expect(wrong).toEqual([]);
