@@ -36,6 +36,20 @@ test('worker-ai-sdk runs an agent of the AI SDK, its tools through Signalbox', a
   expect(running.printed).toBe('Let me look. [look_outside] It is raining in Bergen.\n2 steps, 76 tokens\n');
 });
 
+test('sub-agent lets another Agent do a part, in a child Session that is followed meanwhile', async () => {
+  running = runProgram('sub-agent.ts', [], access());
+  expect(await running.ended).toBe(0);
+  expect(running.printed).toBe(
+    [
+      'I will have it translated.',
+      '  { "language": "fr", "text": "Bonjour" }',
+      'The card says: {"language":"fr","text":"Bonjour"}',
+      'A child was opened: completed, 1 step',
+      '',
+    ].join('\n'),
+  );
+});
+
 test('schedule opens a Session at its time, and is deleted again', async () => {
   running = runProgram('schedule.ts', [], access());
   expect(await running.ended).toBe(0);

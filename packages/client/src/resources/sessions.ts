@@ -56,9 +56,9 @@ export class Sessions {
   }
 
   /**
-   * Deletes an ended Session and all of its data, for good.
+   * Deletes an ended Session, its children and all of their data, for good.
    *
-   * @throws ConflictError `conflict` while it is open
+   * @throws ConflictError `conflict` while it is open, or the Session that it is a child of
    */
   delete(sessionId: string, options?: RequestOptions): Promise<Result<'deleteSession'>> {
     return this.#transport.call('deleteSession', { params: { sessionId } }, options);
@@ -68,6 +68,7 @@ export class Sessions {
    * Says something: the next turn, now or, while one is under way, after it (`onBusy`).
    *
    * @throws ConflictError `session_ended`, `session_busy` (with `onBusy: 'reject'`), `agent_archived`
+   * @throws UnprocessableError `budget_invalid` where its budget is in money and the Agent has got a model without a price
    */
   sendMessage(sessionId: string, params: SendMessage, options?: RequestOptions): Promise<Result<'sendMessage'>> {
     return this.#transport.call('sendMessage', { params: { sessionId }, body: params }, options);
