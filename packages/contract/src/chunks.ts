@@ -20,7 +20,8 @@ import {
  *
  * - `idle`: the turn is over and nothing is awaited; a message starts the next. → running, completed, cancelled
  * - `running`: a turn is under way. → idle, waiting, completed, failed, cancelled
- * - `waiting`: paused; `waitingFor` says for what. → running once all of it has come, cancelled, failed
+ * - `waiting`: paused; `waitingFor` says for what. → running once all of it has come, idle or completed (interrupted),
+ *   cancelled
  * - `completed`, `failed`, `cancelled`: the end.
  */
 export const sessionStatuses = ['idle', 'running', 'waiting', 'completed', 'failed', 'cancelled'] as const;

@@ -11,8 +11,9 @@ import { formatId, newUuid } from '../lib/ids.ts';
  * - `pending`: a model call that has not answered. → succeeded, failed, cancelled
  * - `awaiting_approval`: a tool call that a person decides on. → ready, denied (also for want of a decision in time), cancelled
  * - `ready`: a tool call that may start. → running, awaiting_result, awaiting_session, failed (its tool is gone), cancelled
- * - `running`: the service runs it. → succeeded, failed, unknown (the service stopped meanwhile), cancelled
- * - `awaiting_result`: the integrator runs it (client tools). → succeeded, failed, cancelled
+ * - `running`: the service runs it, or a program that claimed it. → succeeded, failed, unknown (cut off, and nobody knows
+ *   whether it had its effect), cancelled, awaiting_result (the program gave it back)
+ * - `awaiting_result`: the integrator runs it (client tools). → succeeded, failed, cancelled, running (claimed by a program)
  * - `awaiting_session`: a child Session runs it (agent tools). → succeeded, failed, cancelled
  * - `succeeded`, `failed`, `denied`, `cancelled`, `unknown`: the end.
  */
