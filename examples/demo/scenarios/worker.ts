@@ -1,7 +1,7 @@
 // An Agent without a model: its loop is this program's own code, which could as well be an agent that you have already.
 // It claims the Agent's turns, and gets the journal, the stream, approvals and tools of the service for them.
 import { randomBytes } from 'node:crypto';
-import { type Session, ToolDeniedError, type Turn } from '@signalbox/client';
+import type { Message, Session, Turn } from '@signalbox/client';
 import type { Stage } from '../stage.ts';
 import { row } from '../terminal.ts';
 
@@ -42,22 +42,26 @@ export async function worker(stage: Stage): Promise<Session> {
   }
 }
 
-/** The loop: no model in it, but there might be one, and anything else. */
+/** The loop. It decides from the transcript alone, as a model does: begun again after a crash, it goes on from there. */
 async function onTurn(turn: Turn): Promise<void> {
-  // A program that was stopped in the middle of a turn gets it again: the transcript says how far it came.
-  const [last] = turn.messages.at(-1)?.content ?? [];
-  if (last?.type === 'tool_result') return void turn.append(`It came to this: ${last.error ?? last.output}`);
-
-  const [, orderId, amount] = /order (\d+) \((\d+\.\d\d) EUR\)/.exec(last?.type === 'text' ? last.text : '') ?? [];
-  if (!orderId) return void turn.append('Which order is it, and how much was it?');
-
-  turn.append(`I will have ${amount} EUR for order ${orderId} refunded, and ask a colleague first.`);
-  try {
-    // Resolves when a person has approved it and it has run, however long that takes.
-    const receipt = await turn.callTool<string>('refund_order', { orderId, amount: Number(amount) });
-    turn.append(`It is done. ${receipt}`);
-  } catch (error) {
-    if (!(error instanceof ToolDeniedError)) throw error;
-    turn.append(`I may not do it. ${error.message}`);
+  while (true) {
+    const { text, refund } = think(turn.messages);
+    await turn.append(text);
+    if (!refund) return;
+    // Over when a person has decided, however long that takes. A denial is a result too, which the transcript then holds.
+    await Promise.allSettled([turn.callTool('refund_order', refund)]);
   }
+}
+
+/** Stands for your own agent: from what was said and done to what comes next. */
+function think(messages: readonly Message[]): { text: string; refund?: { orderId: string; amount: number } } {
+  const [part] = messages.at(-1)?.content ?? [];
+  if (part?.type === 'tool_result')
+    return { text: part.error === undefined ? `It is done. ${part.output}` : `I may not do it. ${part.error}` };
+  const [, orderId, amount] = /order (\d+) \((\d+\.\d\d) EUR\)/.exec(part?.type === 'text' ? part.text : '') ?? [];
+  if (!orderId) return { text: 'Which order is it, and how much was it?' };
+  return {
+    text: `I will have ${amount} EUR for order ${orderId} refunded, and ask a colleague first.`,
+    refund: { orderId, amount: Number(amount) },
+  };
 }
