@@ -319,6 +319,7 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
     watchDeadline();
     watchApprovals();
     try {
+      anyStop.throwIfAborted();
       // A server of tools may take its time: here the turn can be stopped.
       Object.assign(state, await options.tools.list(row, state.definition.tools, anyStop));
       for await (const event of runTurn(state, ports, anyStop)) {

@@ -16,6 +16,7 @@ import { isAnswered } from '../workers/answer.ts';
 import { answerParts, callsOf, newCall, noSuchTool, OUTCOME_UNKNOWN, resultPart, toolOf } from './calls.ts';
 import { type AskModel, type ModelCall, ModelFailure } from './models/model.ts';
 import { type Judgement, judgeAnswer } from './output.ts';
+import { orAborted } from './tools/deadline.ts';
 import type { RunTool, ToolOutcome, TurnTool } from './tools/tool.ts';
 
 export interface TurnState {
@@ -283,7 +284,8 @@ async function* runCalls(
       const isOwn = definition.model.provider === 'worker' && calls.some(({ status }) => status === 'awaiting_result');
       yield { type: isOwn ? 'offer' : 'wait' };
     } else {
-      const ended = await Promise.race([...[...underWay].map(nameOutcome), ports.inboxCame()]);
+      // A tool may be deaf to the signal.
+      const ended = await orAborted(Promise.race([...[...underWay].map(nameOutcome), ports.inboxCame()]), signal);
       signal.throwIfAborted();
       if (ended) {
         underWay.delete(ended.call);

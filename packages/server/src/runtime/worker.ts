@@ -57,6 +57,9 @@ interface Candidate {
   epoch: number;
 }
 
+/** What the row of a held Session says of what came for it. */
+type Hint = Pick<SessionRow, 'epoch' | 'turn' | 'inbox' | 'stop'>;
+
 /** The worker stops; another goes on. */
 class HandedOver extends Error {
   override readonly name = 'HandedOver';
@@ -214,8 +217,8 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
   /** What a lost wake-up would have said of the Sessions held here, and which of this worker's nobody holds. */
   async function lookAtHeld(): Promise<void> {
     const before = [...held.values()];
-    const rows = await db.query<Candidate & { inbox: number; stop: SessionRow['stop'] }>(sql`
-      select organization_id as "organizationId", session_id as "sessionId", epoch, inbox, stop from sessions
+    const rows = await db.query<Candidate & Hint>(sql`
+      select organization_id as "organizationId", session_id as "sessionId", epoch, turn, inbox, stop from sessions
       where worker_id = ${workerId}`);
     const found = new Map(rows.map((row) => [row.sessionId, row]));
     for (const one of before) {
@@ -239,8 +242,8 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
     const one = held.get(sessionId);
     if (!one) return;
     const rows = await db
-      .query<{ epoch: number; inbox: number; stop: SessionRow['stop'] }>(sql`
-        select epoch, inbox, stop from sessions
+      .query<Hint>(sql`
+        select epoch, turn, inbox, stop from sessions
         where organization_id = ${one.head.organizationId} and session_id = ${sessionId}`)
       .catch(() => undefined);
     if (!rows) return one.wake();
@@ -249,8 +252,9 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
     else hear(one, row);
   }
 
-  function hear(one: Drive, { inbox, stop }: { inbox: number; stop: SessionRow['stop'] }): void {
-    if (stop) one.stop(stop);
+  function hear(one: Drive, { turn, inbox, stop }: Hint): void {
+    // The answer may be older than what is held: another turn than the one that was to stop goes on.
+    if (stop && turn === one.head.turn) one.stop(stop);
     else if (inbox > 0) one.wake();
   }
 

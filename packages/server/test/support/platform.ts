@@ -21,7 +21,7 @@ export interface TestPlatform {
   /** An admin's context in the organization. */
   ctx: Context;
   /** A platform like that of another node on the same database, which hears of nothing but by polling. */
-  anotherNode(): Promise<Platform>;
+  anotherNode(options?: { clock?: Clock }): Promise<Platform>;
   close(): Promise<void>;
 }
 
@@ -30,8 +30,7 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
   const vault = createVault([randomBytes(32)]);
   const nodes: { platform: Platform; close(): Promise<void> }[] = [];
 
-  async function node(): Promise<Platform> {
-    const clock = options.clock ?? systemClock;
+  async function node({ clock = options.clock ?? systemClock }: { clock?: Clock } = {}): Promise<Platform> {
     const log = createLog({ level: 'silent' });
     const db: Db = createDb({ url: database.url, log });
     const wake: Wake = createWake({ db, log, clock, acrossNodes: false });

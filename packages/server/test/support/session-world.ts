@@ -124,7 +124,10 @@ export function byModel(models: Record<string, AskModel>): AskModel {
 
 /** Ends only when whoever waits for it is stopped. */
 export const never = (signal: AbortSignal) =>
-  new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  new Promise<never>((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener('abort', () => reject(signal.reason));
+  });
 
 export const usage = { inputTokens: 3, outputTokens: 2, cachedTokens: 1 };
 
