@@ -62,6 +62,12 @@ export const bodyExamples: Partial<Record<RouteName, unknown>> = {
   claimWorkerTurn: { queue: 'support-agent' },
   appendToWorkerTurn: { deltas: ['I will ', 'look it up.'] },
   completeWorkerTurn: { toolCalls: [{ tool: 'refund', input: { orderId: '1041', amount: 20 } }] },
+  claimWorkerTurn: { queue: 'support-agent', environment: 'production', waitSeconds: 20 },
+  appendToWorkerTurn: { deltas: ['Your order ', 'is on its way.'], after: 'turn_1:seq_1' },
+  completeWorkerTurn: {
+    toolCalls: [{ tool: 'find_order', input: { id: '1017' } }],
+    usage: { inputTokens: 812, outputTokens: 37 },
+  },
   createWebhookSubscription: { environment: 'production', url: 'https://example.com/hooks/signalbox' },
   updateWebhookSubscription: { status: 'paused' },
   rotateWebhookSecret: { gracePeriodSeconds: 3600 },
