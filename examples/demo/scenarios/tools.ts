@@ -38,9 +38,13 @@ export async function tools(stage: Stage): Promise<Session> {
   for await (const { role, content } of client.sessions.messages(session.sessionId)) {
     if (role !== 'tool') continue;
     const results = content.flatMap((part) =>
-      part.type === 'tool_result' ? [part.output as { orderId: string }] : [],
+      part.type === 'tool_result' ? [part.error ?? orderOf(part.output)] : [],
     );
-    row('transcript', `has their results in the order asked: ${results.map(({ orderId }) => orderId).join(', ')}`);
+    row('transcript', `has their results in the order asked: ${results.join(', ')}`);
   }
   return session;
+}
+
+function orderOf(output: unknown): string {
+  return (output as { orderId: string }).orderId;
 }
