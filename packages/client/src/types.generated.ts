@@ -927,6 +927,7 @@ export interface WorkerTurn {
   instructions: string;
   /** The transcript, oldest first, with the calls and results of this turn's earlier steps. */
   messages: Message[];
+  /** What the step may call; empty with `pendingCalls`. */
   tools: WorkerTool[];
   /** Where it is not empty, these calls are what the program is to do: run them, and complete with `toolResults`. Else it is to answer the step. */
   pendingCalls: PendingCall[];

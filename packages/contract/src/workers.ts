@@ -89,7 +89,7 @@ export const WorkerTurn = Type.Object(
     messages: Type.Array(Message, {
       description: "The transcript, oldest first, with the calls and results of this turn's earlier steps.",
     }),
-    tools: Type.Array(WorkerTool),
+    tools: Type.Array(WorkerTool, { description: 'What the step may call; empty with `pendingCalls`.' }),
     pendingCalls: Type.Array(PendingCall, {
       description:
         'Where it is not empty, these calls are what the program is to do: run them, and complete with `toolResults`. Else it is to answer the step.',

@@ -359,3 +359,31 @@ test('where too many turns wait, the one that waits longest is forgotten and goe
   await many.stop();
   expect(forgotten).toHaveLength(count);
 });
+
+test('a turn that is lost takes no room, also where onTurn does not hear of it', async () => {
+  const begun: string[] = [];
+  const program = await programOf(
+    {
+      claims: [claimed(), claimed({ workerTurnId: 'wtn_2', sessionId: 'ses_2' })],
+      answers: { heartbeat: turnLost },
+    },
+    {
+      concurrency: 1,
+      onTurn: async ({ sessionId }) => {
+        begun.push(sessionId);
+        if (sessionId === 'ses_1') await new Promise(() => {});
+      },
+    },
+  );
+  while (begun.length < 2) {
+    program.beat();
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  expect(begun).toEqual(['ses_1', 'ses_2']);
+  await program.until('complete', 1);
+  const stopped = program.stop();
+  while (await Promise.race([stopped.then(() => false), new Promise((resolve) => setImmediate(() => resolve(true)))])) {
+    program.endGrace();
+  }
+  expect(program.bodies('release')).toEqual([]);
+});

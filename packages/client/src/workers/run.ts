@@ -119,14 +119,14 @@ export async function run(
       if (waiting.size > maxWaiting) await oldest!.letGo(new TurnLostError('Too many turns wait'), false);
       const signal = AbortSignal.any([open.signal, stopping.signal]);
       const claim = await claimPatiently({ queue, sessionId, turn }, signal);
-      if (claim) return claim;
-      throw open.signal.aborted ? open.signal.reason : stopped();
+      if (!claim) throw open.signal.aborted ? open.signal.reason : stopped();
+      working.add(open);
+      return claim;
     } catch (error) {
       if (error instanceof ConflictError && error.code === 'turn_lost') throw new TurnLostError(error.detail);
       throw error;
     } finally {
       waiting.delete(open);
-      if (!open.signal.aborted) working.add(open);
     }
   }
 
@@ -134,15 +134,20 @@ export async function run(
 
   function begin(claim: WorkerTurn): void {
     const open = openTurn(claim, host);
+    const leave = () => {
+      working.delete(open);
+      roomCame.resolve();
+    };
     working.add(open);
+    // What is lost takes no room, also where `onTurn` does not hear of it.
+    open.signal.addEventListener('abort', leave, { once: true });
     const done = work(open, claim)
       .catch((error) => {
         if (!(error instanceof TurnLostError)) onError(error);
       })
       .finally(() => {
-        working.delete(open);
         underWay.delete(done);
-        roomCame.resolve();
+        leave();
       });
     underWay.add(done);
   }

@@ -43,9 +43,10 @@ export function storeOffer(
     where organization_id = ${owner.organizationId} and operation_id = ${modelCall.operationId}`;
 }
 
+/** What was offered is not kept: the tools of MCP servers can be long, and each step has them. */
 export function storeAnswer(owner: { organizationId: string }, modelCall: Operation, answer: StoredAnswer): Sql {
   return sql`
-    update operations set output = ${JSON.stringify(answer)}
+    update operations set input = null, output = ${JSON.stringify(answer)}
     where organization_id = ${owner.organizationId} and operation_id = ${modelCall.operationId}`;
 }
 
