@@ -4,7 +4,7 @@ import type { Exception } from './sql-rules.ts';
 // Look-ups across organizations find candidates without a lock; what they find is then taken organization by organization.
 export const exceptions: Exception[] = [
   {
-    like: /^\(select .* from sessions where status = 'running' and worker_id is null .*\) union all \(select .* from sessions where worker_id = any/,
+    like: /^\(select .* from sessions where worker_id is null and runnable_at <= .*\) union all \(select .* from sessions where worker_id = any/,
     reason: 'a worker looks for Sessions to claim, whosever they are',
   },
   {
@@ -12,8 +12,12 @@ export const exceptions: Exception[] = [
     reason: 'a worker looks for those that died holding Sessions',
   },
   {
-    like: /^select organization_id as "organizationId", session_id as "sessionId", epoch, inbox from sessions where worker_id = \$1$/,
+    like: /^select organization_id as "organizationId", session_id as "sessionId", epoch, .* from sessions where worker_id = \$1$/,
     reason: 'a worker looks at the Sessions that it holds',
+  },
+  {
+    like: /^select organization_id as "organizationId", session_id as "sessionId" from sessions where parent_due limit 200$/,
+    reason: 'a worker looks for children whose parents have not heard of their end',
   },
   {
     like: /^select w\.organization_id as "organizationId", .* from webhook_subscriptions w left join workers holder /,

@@ -27,14 +27,14 @@ export function cancelChildren(
   now: Date,
   operationIds?: readonly string[],
 ): Sql {
-  const ofCalls = operationIds ? sql`and parent_operation_id = any(${[...operationIds]}::uuid[])` : sql``;
+  const ofCalls = operationIds ? sql`and s.parent_operation_id = any(${[...operationIds]}::uuid[])` : sql``;
   return sql`
-    update sessions set stop = 'cancel', runnable_at = ${now},
-      epoch = case when queue is null then epoch else epoch + 1 end,
-      worker_id = case when queue is null then worker_id end
-    where organization_id = ${owner.organizationId} and parent_session_id = ${owner.sessionId} and ended_at is null
-      ${ofCalls}
-    returning session_id as "sessionId"`;
+    update sessions s set stop = 'cancel', runnable_at = ${now},
+      epoch = case when s.queue is null then s.epoch else s.epoch + 1 end,
+      worker_id = case when s.queue is null then s.worker_id end
+    where s.organization_id = ${owner.organizationId} and s.parent_session_id = ${owner.sessionId}
+      and s.ended_at is null ${ofCalls}
+    returning s.session_id as "sessionId"`;
 }
 
 export function tellStopped(wake: Wake, sessionIds: readonly string[]): void {
