@@ -49,6 +49,8 @@ const defaultConcurrency = 10;
 const defaultGraceMs = 20_000;
 /** Turns that are remembered while they wait; each is an open request. */
 const maxWaiting = 100;
+/** Claims under way at once: one alone would give the program its turns one after another. */
+const claims = 4;
 const claimWaitSeconds = 20;
 /** The service answers after that many seconds at the latest. */
 const claimTimeoutMs = (claimWaitSeconds + 15) * 1000;
@@ -71,20 +73,28 @@ export async function run(
   const working = new Set<OpenTurn>();
   const waiting = new Set<OpenTurn>();
   const underWay = new Set<Promise<void>>();
+  let claiming = 0;
   let roomCame = Promise.withResolvers<void>();
 
   const host: Host = { workers, sleep, functions: tools, next, adopt: begin };
+
+  function madeRoom(): void {
+    roomCame.resolve();
+    roomCame = Promise.withResolvers();
+  }
 
   // ── Claims ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async function claimAll(): Promise<void> {
     while (!stopping.signal.aborted) {
-      if (working.size >= concurrency) {
-        roomCame = Promise.withResolvers();
+      if (working.size + claiming >= concurrency) {
         await Promise.race([roomCame.promise, aborted(stopping.signal)]);
         continue;
       }
-      const claim = await claimPatiently({ queue, environment }, stopping.signal);
+      claiming += 1;
+      const claim = await claimPatiently({ queue, environment }, stopping.signal).finally(() => {
+        claiming -= 1;
+      });
       if (claim) begin(claim);
     }
   }
@@ -113,7 +123,7 @@ export async function run(
   async function next({ sessionId, turn }: WorkerTurn, open: OpenTurn): Promise<WorkerTurn> {
     working.delete(open);
     waiting.add(open);
-    roomCame.resolve();
+    madeRoom();
     try {
       const [oldest] = waiting;
       if (waiting.size > maxWaiting) await oldest!.letGo(new TurnLostError('Too many turns wait'), false);
@@ -136,7 +146,7 @@ export async function run(
     const open = openTurn(claim, host);
     const leave = () => {
       working.delete(open);
-      roomCame.resolve();
+      madeRoom();
     };
     working.add(open);
     // What is lost takes no room, also where `onTurn` does not hear of it.
@@ -182,7 +192,7 @@ export async function run(
   }
 
   try {
-    await claimAll();
+    await Promise.all(Array.from({ length: claims }, claimAll));
   } finally {
     stop();
     options.signal?.removeEventListener('abort', stop);
