@@ -58,10 +58,13 @@ export async function claimWorkerTurn(
   const row = known ?? (await ctx.offers.claim(want, waitSeconds * 1000, ctx.signal ?? new AbortController().signal));
   if (!row) return { workerTurn: null };
   try {
-    return { workerTurn: await viewWorkerTurn(ctx, row as HeldRow) };
+    const workerTurn = await viewWorkerTurn(ctx, row as HeldRow);
+    ctx.signal?.throwIfAborted();
+    return { workerTurn };
   } catch (error) {
     // Nobody would know of it until its lease runs out.
     await giveBack(ctx, row).catch(() => {});
+    if (ctx.signal?.aborted) return { workerTurn: null };
     throw error;
   }
 }
