@@ -139,7 +139,7 @@ test('children that run at once, on two nodes, never pass the budget of steps to
   }
 });
 
-test('a call that was under way when its worker died is no step for those who wait, nor for itself', async () => {
+test('a call that was under way when its worker died is made again: it is not a second step', async () => {
   const begun = Promise.withResolvers<void>();
   const hanging: AskModel = async function* (_, signal) {
     yield { type: 'text', delta: 'Hm' };
@@ -148,14 +148,14 @@ test('a call that was under way when its worker died is no step for those who wa
   };
   const parent = answering([{ calls: [helper] }, { text: 'Done' }]);
   const dying = await world.work({ ask: byModel({ parent, child: hanging }) });
-  const sessionId = await openFamily(world, { open: { budget: { maxSteps: 3 } } });
+  const sessionId = await openFamily(world, { open: { budget: { maxSteps: 2 } } });
   await begun.promise;
   await world.expireLease(dying.workerId);
   const child = answering([{ text: 'ok' }]);
   await world.work({ platform: await world.anotherNode(), ask: byModel({ parent, child }) });
   await world.until(sessionId, is('idle'));
-  expect(await sessionOf(sessionId)).toMatchObject({ stopReason: 'endTurn', usage: { steps: 2 } });
   expect(await childOf(world, sessionId)).toMatchObject({ stopReason: 'endTurn', usage: { steps: 1 } });
+  expect(await sessionOf(sessionId)).toMatchObject({ stopReason: 'budgetReached', usage: { steps: 1 } });
 });
 
 test('a call that was interrupted is no step, and what waits for its turn may be', async () => {
