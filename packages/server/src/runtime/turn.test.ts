@@ -72,3 +72,13 @@ test('a turn that is told to stop while it is about to wait does not wait', asyn
   await expect(run()).rejects.toThrow('stopped');
   expect(waited).toEqual(['wait']);
 });
+
+test('what a program has answered is taken, though the budget was used up meanwhile: it is spent already', async () => {
+  const state = stateWith([]);
+  Object.assign(state.definition, { model: { provider: 'worker', queue: 'q' } });
+  state.operations[0]!.output = { toolCalls: [], stopReason: 'endTurn' };
+  const refusing: TurnPorts = { ...ports, refusal: async () => 'budgetReached' };
+  const events: string[] = [];
+  for await (const { type } of runTurn(state, refusing, new AbortController().signal)) events.push(type);
+  expect(events).toEqual(['answered']);
+});

@@ -77,6 +77,7 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
   const loops: Promise<void>[] = [];
   const unsubscribe: (() => void)[] = [];
   let claiming: Promise<void> | undefined;
+  let telling: Promise<void> | undefined;
   let wanted = false;
   /** Workers that Sessions still name and whose lease has run out or is gone. */
   let deadKnown: string[] = [];
@@ -290,7 +291,7 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
           else void heard(sessionId);
         }),
         wake.subscribe('child', () => {
-          tellParents().catch((error) => log.warn({ err: error }, 'telling parents failed; trying again'));
+          telling = tellParents().catch((error) => log.warn({ err: error }, 'telling parents failed; trying again'));
         }),
       );
       loops.push(
@@ -315,7 +316,7 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
         // What does not hear the abort is left behind: its Session is handed over all the same, and it can't write any more.
         if (!(await endedWithin(UNHEARD_MS))) await Promise.all([...held.values()].map((one) => letGo(one, reason)));
       }
-      await Promise.all(loops);
+      await Promise.all([...loops, telling]);
       await appender.close();
       await lease.stop();
     },
