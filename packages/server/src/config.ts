@@ -4,6 +4,7 @@
 // variable; an empty variable counts as none, as container tools write it. Every problem is reported at once.
 import { resolve } from 'node:path';
 import { type EgressPolicy, parseEgressAllow } from './egress/policy.ts';
+import { parseEgressProxy } from './egress/proxy.ts';
 import { parsePrices } from './usage/prices.ts';
 import { parseMasterKeys } from './vault/master-key.ts';
 import { parseProviderKeys } from './vault/provider-keys.ts';
@@ -79,6 +80,11 @@ export const settings = {
     default: '',
     about: 'private addresses and hosts that webhooks, tools and models may reach',
     parse: parseEgress,
+  }),
+  egressProxy: setting({
+    variable: 'SIGNALBOX_EGRESS_PROXY',
+    about: 'the proxy by which webhooks, tools and models reach public addresses',
+    parse: parseEgressProxy,
   }),
   providerKeys: required({
     variable: 'SIGNALBOX_PROVIDER_KEYS',

@@ -84,7 +84,10 @@ async function startPlatform(
 
   const wake = createWake({ db: direct, log, clock, acrossNodes: config.databaseUrl !== undefined });
   stops.push(() => wake.close());
-  const egress = createEgress({ policy: config.egress });
+  const egress = createEgress({
+    policy: config.egress,
+    ...(config.egressProxy && { proxy: config.egressProxy }),
+  });
   stops.push(() => egress.close());
   const live = createLive({ db, wake, clock, log });
   live.start();

@@ -11,10 +11,12 @@
  * attack or a mistake that someone should hear about. `localhost` is the exception: it always has two addresses, and
  * the operator may have opened one.
  *
+ * Where the operator has an outbound proxy, public addresses are reached by way of it (proxy.ts): step 3 is then a CONNECT
+ * to one of those answers, and step 4 the proxy's.
+ *
  * Time runs from the look-up to the end of the TLS handshake.
  */
 import { isIP, connect as netConnect, type Socket, type TcpNetConnectOpts } from 'node:net';
-import { connect as tlsConnect } from 'node:tls';
 import type { buildConnector } from 'undici';
 import { EgressError, stageError } from './errors.ts';
 import type { Lookup } from './lookup.ts';
@@ -23,10 +25,13 @@ import {
   type EgressPolicy,
   isHostListed,
   isLocalhost,
+  isPublicAddress,
   judgeAddress,
   judgeDestination,
   LOCALHOST_ADDRESSES,
 } from './policy.ts';
+import { type EgressProxy, openTunnel } from './proxy.ts';
+import { type Deadline, settled, startTls, withDeadline } from './sockets.ts';
 
 /** How long one address of several is tried before the next: far ends with a second of round trip are rare. */
 const ADDRESS_ATTEMPT_TIMEOUT_MS = 1000;
@@ -34,10 +39,20 @@ const ADDRESS_ATTEMPT_TIMEOUT_MS = 1000;
 /** How long a silent connection lasts before the system asks the other end whether it is still there. */
 const TCP_KEEP_ALIVE_DELAY_MS = 60_000;
 
+const SOCKET_OPTIONS = {
+  autoSelectFamily: true,
+  autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_TIMEOUT_MS,
+  noDelay: true,
+  keepAlive: true,
+  keepAliveInitialDelay: TCP_KEEP_ALIVE_DELAY_MS,
+} as const;
+
 export interface ConnectorOptions {
   readonly policy: EgressPolicy;
   readonly lookup: Lookup;
   readonly connectTimeoutMs: number;
+  /** What public addresses are reached through. */
+  readonly proxy?: EgressProxy;
   /** Certificate authorities (PEM) instead of the ones that Node trusts. */
   readonly ca?: string;
   /** Opens the TCP connection; `net.connect` but in tests of step 4. */
@@ -56,14 +71,19 @@ export function createConnector(options: ConnectorOptions): buildConnector.conne
 }
 
 async function connect(options: ConnectorOptions, destination: Destination): Promise<Socket> {
-  const { policy, connectTimeoutMs } = options;
+  const { policy, connectTimeoutMs, proxy, ca } = options;
   assertAllowed(judgeDestination(policy, destination));
-  const deadline = new AbortController();
-  const timer = setTimeout(() => deadline.abort(), connectTimeoutMs);
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), connectTimeoutMs);
+  const deadline = { signal: late.signal, ms: connectTimeoutMs };
   try {
-    const addresses = await vettedAddresses(options, destination, deadline.signal);
-    const socket = await openTcp(options, destination, addresses, deadline.signal);
-    return destination.protocol === 'https:' ? await startTls(options, destination, socket, deadline.signal) : socket;
+    const addresses = await vettedAddresses(options, destination, late.signal);
+    const direct = proxy === undefined ? addresses : addresses.filter((address) => !isPublicAddress(address));
+    const socket =
+      proxy === undefined || direct.length > 0
+        ? await openTcp(options, destination, direct, deadline)
+        : await openByProxy(options, proxy, destination, addresses, deadline);
+    return destination.protocol === 'https:' ? await startTls(socket, destination.host, ca, deadline) : socket;
   } finally {
     clearTimeout(timer);
   }
@@ -96,10 +116,10 @@ async function vettedAddresses(
 }
 
 function openTcp(
-  { policy, connectTimeoutMs, open = netConnect }: ConnectorOptions,
+  { policy, open = netConnect }: ConnectorOptions,
   destination: Destination,
   addresses: readonly string[],
-  deadline: AbortSignal,
+  deadline: Deadline,
 ): Promise<Socket> {
   const answers = addresses.map((address) => ({ address, family: isIP(address) }));
   const socket = open({
@@ -112,75 +132,33 @@ function openTcp(
       else if (all) done(null, answers);
       else done(null, first.address, first.family);
     },
-    autoSelectFamily: true,
-    autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_TIMEOUT_MS,
-    noDelay: true,
-    keepAlive: true,
-    keepAliveInitialDelay: TCP_KEEP_ALIVE_DELAY_MS,
+    ...SOCKET_OPTIONS,
   });
-  return settled(socket, 'connect', 'connect', deadline, connectTimeoutMs, () => {
+  return settled(socket, 'connect', 'connect', deadline, () => {
     assertAllowed(judgeAddress(policy, socket.remoteAddress ?? 'unknown', destination));
     return socket;
   });
 }
 
-function startTls(
-  { ca, connectTimeoutMs }: ConnectorOptions,
-  { host }: Destination,
-  tcp: Socket,
-  deadline: AbortSignal,
+/** The proxy itself is the operator's and is not judged. */
+async function openByProxy(
+  { ca, open = netConnect }: ConnectorOptions,
+  proxy: EgressProxy,
+  { port }: Destination,
+  addresses: readonly string[],
+  deadline: Deadline,
 ): Promise<Socket> {
-  const socket = tlsConnect({
-    socket: tcp,
-    // The certificate is checked against the url's host, be it a name or an address; only names may be sent ahead (SNI).
-    host,
-    servername: isIP(host) === 0 ? host : '',
-    ALPNProtocols: ['http/1.1'],
-    // Said, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment does not switch it off.
-    rejectUnauthorized: true,
-    ...(ca === undefined ? {} : { ca }),
-  });
-  return settled(socket, 'secureConnect', 'tls', deadline, connectTimeoutMs, () => socket);
-}
-
-/** Waits for the socket's `event`, then for `finish`; destroys the socket where either fails or the deadline comes first. */
-function settled(
-  socket: Socket,
-  event: 'connect' | 'secureConnect',
-  stage: 'connect' | 'tls',
-  deadline: AbortSignal,
-  connectTimeoutMs: number,
-  finish: () => Socket,
-): Promise<Socket> {
-  return withDeadline(
-    deadline,
-    () => new EgressError('connect_timeout', `no connection within ${connectTimeoutMs} ms`),
-    () =>
-      new Promise<Socket>((resolve, reject) => {
-        // Stays for the socket's life: below TLS nobody else listens, and an unheard 'error' would end the process.
-        socket.on('error', reject);
-        socket.once('close', () => reject(new Error('the connection was closed')));
-        socket.once(event, () => {
-          try {
-            resolve(finish());
-          } catch (error) {
-            reject(error);
-          }
-        });
-      }),
-  ).catch((error: unknown) => {
-    socket.destroy();
-    throw stageError(stage, error);
-  });
-}
-
-function withDeadline<T>(deadline: AbortSignal, late: () => EgressError, work: () => Promise<T>): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const onLate = () => reject(late());
-    if (deadline.aborted) onLate();
-    deadline.addEventListener('abort', onLate, { once: true });
-    work()
-      .then(resolve, reject)
-      .finally(() => deadline.removeEventListener('abort', onLate));
-  });
+  let refusal: unknown = new EgressError('connect', 'no address');
+  for (const address of addresses) {
+    const tcp = open({ host: proxy.host, port: proxy.port, ...SOCKET_OPTIONS });
+    await settled(tcp, 'connect', 'connect', deadline, () => tcp);
+    const socket = proxy.protocol === 'https:' ? await startTls(tcp, proxy.host, ca, deadline) : tcp;
+    try {
+      return await openTunnel(proxy, socket, { address, port }, deadline);
+    } catch (error) {
+      refusal = error;
+      if (deadline.signal.aborted) break;
+    }
+  }
+  throw refusal;
 }

@@ -9,8 +9,8 @@
  * What may be reached is decided in `policy.ts`; that nothing else is reached is the work of `connector.ts`, below the
  * pool of connections, so no way of asking goes past it. A connection belongs to one origin (scheme, host and port)
  * from its birth to its end: undici keeps a pool for each, and HTTP/2, where one connection could serve several hosts,
- * is not spoken. Redirects are answers like any other. No proxy is used: the dispatcher is always our own, so neither
- * `HTTP_PROXY` nor `NODE_USE_ENV_PROXY` reaches it.
+ * is not spoken. Redirects are answers like any other. The dispatcher is always our own, so neither `HTTP_PROXY` nor
+ * `NODE_USE_ENV_PROXY` reaches it; a proxy is used where the operator named one for this (proxy.ts), and none else.
  */
 import { Agent, type Dispatcher, Headers, type RequestInit as UndiciRequestInit, fetch as undiciFetch } from 'undici';
 import { type ConnectorOptions, createConnector } from './connector.ts';
@@ -18,7 +18,7 @@ import { EgressError, toEgressError, UrlNotAllowed } from './errors.ts';
 import { createLookup, type Lookup } from './lookup.ts';
 import { type EgressPolicy, judgeUrl } from './policy.ts';
 
-export interface EgressOptions extends Pick<ConnectorOptions, 'ca' | 'open'> {
+export interface EgressOptions extends Pick<ConnectorOptions, 'ca' | 'open' | 'proxy'> {
   readonly policy: EgressPolicy;
   readonly lookup?: Lookup;
   /** For look-up, TCP and TLS together. 5 s unless said. */

@@ -226,6 +226,11 @@ export function judgeAddress(policy: EgressPolicy, address: string, destination:
   return refused(`${address} is not public (${range})`);
 }
 
+/** True for an address that anybody may be sent to, listed or not. */
+export function isPublicAddress(address: string): boolean {
+  return rangeOf(unwrap(ipaddr.parse(address))) === 'public';
+}
+
 /** True for the names that always mean this host. */
 export function isLocalhost(host: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost');
