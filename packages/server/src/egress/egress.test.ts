@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
-import { createSocket, type Socket as UdpSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
+import { type DnsRecords, startDnsServer } from '../../test/support/dns-server.ts';
 import { createEgress, type Egress, type EgressOptions, type EgressRequest } from './egress.ts';
 import { EgressError, type EgressErrorKind, UrlNotAllowed } from './errors.ts';
 import { createLookup, type Lookup } from './lookup.ts';
@@ -625,44 +625,10 @@ describe('fetch', () => {
 });
 
 describe('DNS, by a server of the test’s own', () => {
-  /** Answers A and AAAA questions from `records`; a name that is not there does not exist. */
-  async function serveDns(records: Record<string, { a?: string[]; aaaa?: string[] } | 'silent'>) {
-    const socket: UdpSocket = createSocket('udp4');
-    let questions = 0;
-    socket.on('message', (message, from) => {
-      questions += 1;
-      const labels: string[] = [];
-      let offset = 12;
-      for (let length = message[offset]!; length > 0; length = message[offset]!) {
-        labels.push(message.toString('latin1', offset + 1, offset + 1 + length));
-        offset += 1 + length;
-      }
-      const type = message.readUInt16BE(offset + 1);
-      const record = records[labels.join('.').toLowerCase()];
-      if (record === 'silent') return;
-      const answers = (type === 1 ? record?.a : record?.aaaa) ?? [];
-      const question = message.subarray(12, offset + 5);
-      const header = Buffer.alloc(12);
-      message.copy(header, 0, 0, 2);
-      header.writeUInt16BE(record === undefined ? 0x8183 : 0x8180, 2);
-      header.writeUInt16BE(1, 4);
-      header.writeUInt16BE(answers.length, 6);
-      const resources = answers.map((address) => {
-        const data =
-          type === 1 ? Buffer.from(address.split('.').map(Number)) : Buffer.from(address.replaceAll(':', ''), 'hex');
-        const head = Buffer.alloc(12);
-        head.writeUInt16BE(0xc00c, 0);
-        head.writeUInt16BE(type, 2);
-        head.writeUInt16BE(1, 4);
-        head.writeUInt16BE(data.length, 10);
-        return Buffer.concat([head, data]);
-      });
-      socket.send(Buffer.concat([header, question, ...resources]), from.port, from.address);
-    });
-    socket.bind(0, '127.0.0.1');
-    await once(socket, 'listening');
-    cleanUps.push(() => socket.close());
-    return { lookup: createLookup({ servers: [`127.0.0.1:${socket.address().port}`] }), questions: () => questions };
+  async function serveDns(records: DnsRecords) {
+    const server = await startDnsServer(records);
+    cleanUps.push(() => server.close());
+    return { lookup: createLookup({ servers: [server.address] }), questions: () => server.questions() };
   }
   const LOOPBACK_IPV6 = '0000:0000:0000:0000:0000:0000:0000:0001';
   const PUBLIC_IPV6 = '2606:4700:0000:0000:0000:0000:0000:1111';
