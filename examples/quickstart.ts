@@ -8,7 +8,7 @@ const client = new Signalbox({
   baseUrl: process.env.SIGNALBOX_URL ?? 'http://127.0.0.1:4500',
 });
 
-// `scripted` is a model that needs no network; `openai-compatible` is one that does.
+// `scripted` is a model that needs no network; for the others see docs/models.md.
 const agent = await client.agents.create({
   name: 'Greeter',
   model: { provider: 'scripted', model: 'greeter', settings: { script: [{ text: 'You said: {{input}}' }] } },
