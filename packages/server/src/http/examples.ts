@@ -59,9 +59,6 @@ export const bodyExamples: Partial<Record<RouteName, unknown>> = {
     timezone: 'Europe/Berlin',
   },
   updateSchedule: { status: 'paused' },
-  claimWorkerTurn: { queue: 'support-agent' },
-  appendToWorkerTurn: { deltas: ['I will ', 'look it up.'] },
-  completeWorkerTurn: { toolCalls: [{ tool: 'refund', input: { orderId: '1041', amount: 20 } }] },
   claimWorkerTurn: { queue: 'support-agent', environment: 'production', waitSeconds: 20 },
   appendToWorkerTurn: { deltas: ['Your order ', 'is on its way.'], after: 'turn_1:seq_1' },
   completeWorkerTurn: {
