@@ -1,5 +1,13 @@
 -- The schema that the migrations make, for reading. Written by `npm run schema`; do not edit: a test compares it.
 
+create table access_denials (
+  organization_id uuid not null,
+  key_id uuid not null,
+  code text not null,
+  recorded_at timestamp with time zone not null,
+  constraint access_denials_pkey PRIMARY KEY (organization_id, key_id, code)
+);
+
 create table agent_versions (
   organization_id uuid not null,
   agent_id uuid not null,
@@ -89,6 +97,8 @@ create table event_heads (
   organization_id uuid not null,
   sequence bigint not null,
   hash bytea not null,
+  anchor_sequence bigint not null,
+  anchor_hash bytea not null,
   constraint event_heads_pkey PRIMARY KEY (organization_id),
   constraint event_heads_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(organization_id)
 );
@@ -103,6 +113,10 @@ create table events (
   constraint events_pkey PRIMARY KEY (organization_id, sequence),
   constraint events_organization_id_event_id_key UNIQUE (organization_id, event_id)
 );
+CREATE INDEX events_actor ON public.events USING btree (organization_id, (((body -> 'actor'::text) ->> 'id'::text)), sequence);
+CREATE INDEX events_resource ON public.events USING btree (organization_id, (((body -> 'resource'::text) ->> 'id'::text)), sequence);
+CREATE INDEX events_session ON public.events USING btree (organization_id, ((body ->> 'sessionId'::text)), sequence) WHERE ((body ->> 'sessionId'::text) IS NOT NULL);
+CREATE INDEX events_type ON public.events USING btree (organization_id, ((body ->> 'type'::text)), sequence);
 
 create table events_pending (
   organization_id uuid not null,

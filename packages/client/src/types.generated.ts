@@ -301,7 +301,7 @@ export interface Event {
   resource: EventResource;
   environment: string | null;
   sessionId: string | null;
-  /** `{ field: [before, after] }`. Never holds a secret. */
+  /** `{ field: [before, after] }`. Never holds a secret; a value longer than 4,096 characters stands as its size and SHA-256, `{ bytes, sha256 }`. */
   changes: Record<string, [unknown, unknown]> | null;
   context: EventContext;
   /** Of the record before; 64 zeros for the first. */
@@ -1573,7 +1573,7 @@ export interface Operations {
     };
     result: UsageReport;
   };
-  /** Read who changed what. `GET /api/v1/events`, permission `read`. */
+  /** Read who changed what; with `wait`, as it happens. `GET /api/v1/events`, permission `read`. */
   listEvents: {
     query: {
       /** Default: `100`. */
@@ -1590,11 +1590,33 @@ export interface Operations {
       environment?: string | undefined;
       since?: string | undefined;
       until?: string | undefined;
+      /** Only records after this one of the organization. */
+      afterSequence?: number | undefined;
+      /** With `order=asc`: how many seconds to wait for a record where there is none yet. Default: `0`. */
+      wait?: number | undefined;
     };
     result: {
       data: Event[];
       page: PageInfo;
     };
+  };
+  /** Read all of it as one file, oldest first, up to the newest record when it began. `GET /api/v1/events/export`, permission `read`. */
+  exportEvents: {
+    query: {
+      /** `jsonl`: a record a line, as the list has them, to be verified; `csv`: for spreadsheets. Default: `"jsonl"`. */
+      format?: 'jsonl' | 'csv' | undefined;
+      type?: EventType | undefined;
+      actorId?: string | undefined;
+      resourceId?: string | undefined;
+      sessionId?: string | undefined;
+      /** The name of an Environment, such as `production`. */
+      environment?: string | undefined;
+      since?: string | undefined;
+      until?: string | undefined;
+      /** Only records after this one of the organization. */
+      afterSequence?: number | undefined;
+    };
+    result: Event;
   };
   /** Read a record. `GET /api/v1/events/{eventId}`, permission `read`. */
   getEvent: {
@@ -1665,6 +1687,7 @@ export const operations = {
   getDelivery: { method: 'GET', path: '/webhook_subscriptions/{env}/deliveries/{deliveryId}' },
   getUsage: { method: 'GET', path: '/usage' },
   listEvents: { method: 'GET', path: '/events' },
+  exportEvents: { method: 'GET', path: '/events/export' },
   getEvent: { method: 'GET', path: '/events/{eventId}' },
 } as const satisfies Record<keyof Operations, { method: string; path: string }>;
 

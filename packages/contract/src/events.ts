@@ -73,7 +73,8 @@ export const Event = Type.Object(
     changes: Nullable(
       Type.Unsafe<Record<string, [before: unknown, after: unknown]>>({
         type: 'object',
-        description: '`{ field: [before, after] }`. Never holds a secret.',
+        description:
+          '`{ field: [before, after] }`. Never holds a secret; a value longer than 4,096 characters stands as its size and SHA-256, `{ bytes, sha256 }`.',
         additionalProperties: { type: 'array', minItems: 2, maxItems: 2 },
       }),
     ),
@@ -96,17 +97,49 @@ export const Event = Type.Object(
 export type Event = Static<typeof Event>;
 
 export const EventParams = Strict({ eventId: Id('evt') });
+
+/** How long a read of the log may wait for the next record. */
+export const longestEventWaitSeconds = 20;
+
+const filters = {
+  type: Type.Optional(EventType),
+  actorId: Type.Optional(Type.String({ maxLength: 100 })),
+  resourceId: Type.Optional(Type.String({ maxLength: 200 })),
+  sessionId: Type.Optional(Id('ses')),
+  environment: Type.Optional(EnvironmentName),
+  since: Type.Optional(Timestamp),
+  until: Type.Optional(Timestamp),
+  afterSequence: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'Only records after this one of the organization.',
+    }),
+  ),
+};
 export const ListEvents = ListQuery(
   {
     order: Type.Optional(OneOf(['desc', 'asc'], { default: 'desc', description: 'Newest or oldest first.' })),
-    type: Type.Optional(EventType),
-    actorId: Type.Optional(Type.String({ maxLength: 100 })),
-    resourceId: Type.Optional(Type.String({ maxLength: 200 })),
-    sessionId: Type.Optional(Id('ses')),
-    environment: Type.Optional(EnvironmentName),
-    since: Type.Optional(Timestamp),
-    until: Type.Optional(Timestamp),
+    ...filters,
+    wait: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: longestEventWaitSeconds,
+        default: 0,
+        description: 'With `order=asc`: how many seconds to wait for a record where there is none yet.',
+      }),
+    ),
   },
   longLists,
 );
 export const EventPage = Page(Event);
+
+export const ExportEvents = Strict({
+  format: Type.Optional(
+    OneOf(['jsonl', 'csv'], {
+      default: 'jsonl',
+      description: '`jsonl`: a record a line, as the list has them, to be verified; `csv`: for spreadsheets.',
+    }),
+  ),
+  ...filters,
+});

@@ -17,7 +17,7 @@ import {
   SetSecret,
 } from './environments.ts';
 import type { ErrorCode } from './errors.ts';
-import { Event, EventPage, EventParams, ListEvents } from './events.ts';
+import { Event, EventPage, EventParams, ExportEvents, ListEvents } from './events.ts';
 import {
   ApiKey,
   ApiKeyWithSecret,
@@ -94,8 +94,11 @@ export interface Route {
   /** Of the answer when all went well. */
   readonly status: 200 | 201 | 202;
   readonly result: TSchema;
-  /** `sse`: the answer is a stream of Server-Sent Events, each with a `result`. */
-  readonly stream?: 'sse';
+  /**
+   * `sse`: the answer is a stream of Server-Sent Events, each with a `result`. `export`: a file of any length, a `result` a
+   * line, or the same as CSV.
+   */
+  readonly stream?: 'sse' | 'export';
   /** Codes particular to this route, beside those that every route can answer with. */
   readonly errors?: readonly ErrorCode[];
   /**
@@ -749,10 +752,22 @@ export const routes = table({
     path: '/events',
     permission: 'read',
     tag: 'Event log',
-    summary: 'Read who changed what',
+    summary: 'Read who changed what; with `wait`, as it happens',
     query: ListEvents,
     status: 200,
     result: EventPage,
+    repeatable: true,
+  },
+  exportEvents: {
+    method: 'GET',
+    path: '/events/export',
+    permission: 'read',
+    tag: 'Event log',
+    summary: 'Read all of it as one file, oldest first, up to the newest record when it began',
+    query: ExportEvents,
+    status: 200,
+    result: Event,
+    stream: 'export',
   },
   getEvent: {
     method: 'GET',

@@ -116,6 +116,12 @@ export const settings = {
     about: 'how long a turn may take to come to the end of its step when the node stops',
     parse: (text) => parseSeconds(text, { minimum: 0, maximum: 3600 }),
   }),
+  eventsKeptDays: required({
+    variable: 'SIGNALBOX_EVENTS_KEPT_DAYS',
+    default: '400',
+    about: 'how long records of the event log are kept',
+    parse: (text) => parseDays(text, { minimum: 1, maximum: 36_500 }),
+  }),
   logLevel: required({
     variable: 'SIGNALBOX_LOG_LEVEL',
     default: 'info',
@@ -177,6 +183,13 @@ function parseSeconds(text: string, { minimum, maximum }: { minimum: number; max
   if (!/^\d{1,6}$/.test(text) || seconds < minimum || seconds > maximum)
     throw new Error(`"${text}" is not a number of seconds; give a whole one from ${minimum} to ${maximum}`);
   return seconds;
+}
+
+function parseDays(text: string, { minimum, maximum }: { minimum: number; maximum: number }): number {
+  const days = Number(text);
+  if (!/^\d{1,6}$/.test(text) || days < minimum || days > maximum)
+    throw new Error(`"${text}" is not a number of days; give a whole one from ${minimum} to ${maximum}`);
+  return days;
 }
 
 function parseHost(text: string): string {

@@ -6,6 +6,7 @@ import { startEmbeddedPostgres } from './db/embedded.ts';
 import { migrate } from './db/migrate.ts';
 import { requireDurableCommits, requireSupportedServer } from './db/requirements.ts';
 import { createEgress } from './egress/egress.ts';
+import { createEventWatch } from './events/watch.ts';
 import { createApp } from './http/app.ts';
 import { createLive } from './journal/live.ts';
 import { writeAdminKeyFile } from './keys/admin-key-file.ts';
@@ -95,7 +96,9 @@ async function startPlatform(
   const offers = createOffers({ db, wake, clock, log });
   offers.start();
   stops.push(() => offers.stop());
-  return { db, clock, log, vault, wake, live, egress, prices: config.prices, offers };
+  const eventWatch = createEventWatch({ db, clock, log });
+  stops.push(() => eventWatch.stop());
+  return { db, clock, log, vault, wake, live, egress, prices: config.prices, offers, eventWatch };
 }
 
 /** `direct` is the same as `db` unless that leads through a pooler. */
@@ -124,7 +127,7 @@ async function openDatabase(
 
 /** What is started last, the interface, is stopped first: nothing new comes while the rest ends. */
 async function startRoles(
-  { roles, host, port, leaseSeconds, graceSeconds, providerKeys }: Config,
+  { roles, host, port, leaseSeconds, graceSeconds, providerKeys, eventsKeptDays }: Config,
   platform: Platform,
   { checkAnswers = false }: Overrides,
   stops: (() => Promise<unknown>)[],
@@ -132,7 +135,7 @@ async function startRoles(
   const { log } = platform;
   const workerId = newUuid();
   if (roles.has('runtime')) {
-    const upkeep = createUpkeep(platform);
+    const upkeep = createUpkeep(platform, { eventsKeptDays });
     upkeep.start();
     stops.push(() => upkeep.stop());
     const tools = createTools(platform);

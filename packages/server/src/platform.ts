@@ -1,6 +1,7 @@
 // What every part of the service is handed.
 import type { Db } from './db/db.ts';
 import type { Egress } from './egress/egress.ts';
+import type { EventWatch } from './events/watch.ts';
 import type { Live } from './journal/live.ts';
 import type { Clock } from './lib/clock.ts';
 import type { Log } from './lib/log.ts';
@@ -19,4 +20,5 @@ export interface Platform {
   readonly egress: Egress;
   readonly prices: Prices;
   readonly offers: Offers;
+  readonly eventWatch: EventWatch;
 }

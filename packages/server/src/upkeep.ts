@@ -2,7 +2,10 @@
 // compacting usage.
 // Every node of role `runtime` does it; two at once do no harm.
 import sql from 'sql-template-tag';
+import { dropAccessDenials } from './events/denied.ts';
+import { dropEvents, organizationsToDropEvents } from './events/retention.ts';
 import { organizationsToSequence, sequenceEvents } from './events/sequencer.ts';
+import { dropRetiredSecrets } from './keys/retired.ts';
 import type { Platform } from './platform.ts';
 import { compactUsage, organizationsToCompact } from './usage/compact.ts';
 
@@ -13,12 +16,16 @@ export interface Upkeep {
 
 // Readers of the log run the sequencer themselves; this bounds how long records of an organization that nobody reads wait.
 const SEQUENCE_EVERY_MS = 1_000;
-// An expired record is already without effect; this only gives back its space.
+// What has expired is already without effect; this only gives back its space.
 const EXPIRE_EVERY_MS = 60_000;
 // A report is right before it too; this only makes it cheaper.
 const COMPACT_EVERY_MS = 60_000;
+const DAY_MS = 24 * 3600 * 1000;
 
-export function createUpkeep({ db, clock, log }: Pick<Platform, 'db' | 'clock' | 'log'>): Upkeep {
+export function createUpkeep(
+  { db, clock, log }: Pick<Platform, 'db' | 'clock' | 'log'>,
+  { eventsKeptDays }: { eventsKeptDays: number },
+): Upkeep {
   const stopping = new AbortController();
   const loops: Promise<void>[] = [];
 
@@ -42,13 +49,26 @@ export function createUpkeep({ db, clock, log }: Pick<Platform, 'db' | 'clock' |
     }
   }
 
+  async function dropOldEvents(): Promise<void> {
+    const before = new Date(clock.now().getTime() - eventsKeptDays * DAY_MS);
+    for (const organizationId of await organizationsToDropEvents(db, before)) {
+      while (!stopping.signal.aborted && (await dropEvents(db, organizationId, before)));
+    }
+  }
+
+  async function expire(): Promise<void> {
+    const now = clock.now();
+    await db.execute(sql`delete from idempotency_records where expires_at <= ${now}`);
+    await dropRetiredSecrets(db, now);
+    await dropAccessDenials(db, now);
+    await dropOldEvents();
+  }
+
   return {
     start() {
       loops.push(
         every(SEQUENCE_EVERY_MS, 'sequencing the event log', sequence),
-        every(EXPIRE_EVERY_MS, 'dropping expired idempotency records', () =>
-          db.execute(sql`delete from idempotency_records where expires_at <= ${clock.now()}`),
-        ),
+        every(EXPIRE_EVERY_MS, 'dropping what has expired', expire),
         every(COMPACT_EVERY_MS, 'compacting usage', compact),
       );
     },

@@ -9,6 +9,7 @@ import { startTestService, type TestService } from './support/service.ts';
 let service: TestService;
 let agentId: string;
 let sessionIds: string[];
+let scheduleId: string;
 
 const environments = ['production', 'staging', 'dev'];
 
@@ -52,6 +53,13 @@ beforeAll(async () => {
     sessionIds.push(sessionId);
     await untilStatus(sessionId, 'waiting');
   }
+  const schedule = { agentId, environment: 'dev', cron: '0 0 1 1 *', status: 'paused' as const };
+  ({ scheduleId } = await client.schedules.create(schedule));
+  await client.schedules.create(schedule);
+  await service.db.execute(sql`
+    insert into schedule_runs (organization_id, schedule_id, scheduled_at, status, created_at)
+    select organization_id, schedule_id, now() - n * interval '1 hour', 'missed', now()
+    from schedules cross join generate_series(1, 3) as n`);
   // From here on the lists stand still.
   while ((await service.db.execute(sql`select 1 from sessions where delivery_due`)) > 0);
   return async () => {
@@ -72,7 +80,7 @@ async function untilStatus(sessionId: string, wanted: string): Promise<void> {
   }
 }
 
-type List = (query: { limit?: number }) => PageRequest<object>;
+type List = (query: { limit?: number; cursor?: string }) => PageRequest<object>;
 const lists: Record<string, (client: TestService['client']) => List> = {
   keys: (client) => (query) => client.keys.list(query),
   agents: (client) => (query) => client.agents.list(query),
@@ -85,6 +93,8 @@ const lists: Record<string, (client: TestService['client']) => List> = {
   approvals: (client) => (query) => client.approvals.list(query),
   'webhook subscriptions': (client) => (query) => client.webhookSubscriptions.list(query),
   deliveries: (client) => (query) => client.webhookSubscriptions.deliveries.list('production', query),
+  schedules: (client) => (query) => client.schedules.list(query),
+  'runs of a schedule': (client) => (query) => client.schedules.runs(scheduleId, query),
   'the event log': (client) => (query) => client.events.list(query),
   'the event log, oldest first': (client) => (query) => client.events.list({ ...query, order: 'asc' }),
 };
@@ -103,6 +113,44 @@ test.each(Object.keys(lists))('%s: page by page is the same as at once', async (
     expect(walked).toEqual(whole.data);
   }
   expect(walked.length).toBeGreaterThan(1);
+});
+
+test.each(Object.keys(lists).filter((name) => name !== 'chunks of a session'))(
+  '%s: a cursor that is well formed but names no row is refused as a cursor',
+  async (name) => {
+    const list = lists[name]!(service.client);
+    const { nextCursor } = await list({ limit: 1 });
+    const [version, of, key] = JSON.parse(Buffer.from(nextCursor, 'base64url').toString()) as string[];
+    const cursorOf = (forged: unknown) => Buffer.from(JSON.stringify([version, of, forged])).toString('base64url');
+    expect(cursorOf(key)).toBe(nextCursor);
+    const forgeries = [
+      '',
+      ' ',
+      'x',
+      '1.5',
+      '-1',
+      '1e3',
+      'NaN',
+      `${key} `,
+      `'; drop table events`,
+      '\u0000',
+      5,
+      null,
+      [key],
+    ];
+    const tooLarge = ['9'.repeat(30), '99999999999:1', '1:99999999999', '+275760-01-01T00:00:00.000Z', '2026-13-01'];
+    for (const forged of [...forgeries, ...tooLarge]) {
+      const refusal = list({ cursor: cursorOf(forged) });
+      await expect(refusal, String(forged)).rejects.toMatchObject({ status: 400, code: 'invalid_cursor' });
+    }
+  },
+);
+
+test('a cursor of a journal that no journal could have reached is refused as a cursor', async () => {
+  for (const cursor of ['turn_1', 'turn_99999999999999999999:seq_1', 'turn_1:seq_99999999999999999999', 'x']) {
+    const refusal = service.client.sessions.chunks(sessionIds[0]!, { cursor });
+    await expect(refusal, cursor).rejects.toMatchObject({ status: 400, code: 'invalid_cursor' });
+  }
 });
 
 describe('sessions', () => {

@@ -6,7 +6,7 @@ import { changesBetween, recordEvent } from '../events/record.ts';
 import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
-import { pageOf, pageRequest } from '../lib/page.ts';
+import { integerKey, pageOf, pageRequest } from '../lib/page.ts';
 import { checkDefinition } from './definition.ts';
 
 /** What a version fixes. */
@@ -104,7 +104,7 @@ export async function listAgentVersions(
   ctx: Context,
   input: Input<'listAgentVersions'>,
 ): Promise<Result<'listAgentVersions'>> {
-  const request = pageRequest(`agent_versions:${ctx.organizationId}:${input.agentId}`, input);
+  const request = pageRequest(`agent_versions:${ctx.organizationId}:${input.agentId}`, input, { isKey: integerKey });
   const agent = await readAgent(ctx.db, ctx.organizationId, uuidOf('agt', input.agentId));
   const rows = await ctx.db.query<{ version: number; definition: Definition; updatedAt: Date }>(sql`
     select version, definition, created_at as "updatedAt" from agent_versions

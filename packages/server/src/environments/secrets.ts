@@ -5,7 +5,7 @@ import sql, { empty } from 'sql-template-tag';
 import { recordEvent } from '../events/record.ts';
 import { notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
-import { pageOf, pageRequest } from '../lib/page.ts';
+import { type IsKey, pageOf, pageRequest } from '../lib/page.ts';
 import type { Platform } from '../platform.ts';
 import { holdEnvironment } from './environments.ts';
 
@@ -16,10 +16,12 @@ interface Row {
   updatedAt: Date;
 }
 
+const isKey: IsKey = (text) => /^[A-Z][A-Z0-9_]{0,63}$/.test(text);
+
 /** By name. */
 export async function listSecrets(ctx: Context, input: Input<'listSecrets'>): Promise<Result<'listSecrets'>> {
   const { organizationId } = ctx;
-  const request = pageRequest(`secrets:${organizationId}:${input.env}`, input);
+  const request = pageRequest(`secrets:${organizationId}:${input.env}`, input, { isKey });
   await ctx.db.transaction((tx) => holdEnvironment(tx, organizationId, input.env));
   const rows = await ctx.db.query<Row>(sql`
     select name, allowed_hosts as "allowedHosts", version, updated_at as "updatedAt" from environment_secrets

@@ -1,65 +1,75 @@
-// Reading the event log (api.md section 8).
-import { type Event, type Input, longLists, type Result } from '@signalbox/contract';
-import sql, { empty, type Sql } from 'sql-template-tag';
-import { notFound } from '../lib/api-error.ts';
+// Reading the event log (api.md section 8): pages of it, and one record.
+//
+// A reader runs the sequencer first, so that it finds its own writes. Oldest first, a page that reaches the end says so in its
+// cursor even where filters left out the last records: who follows the log with filters reads each record past once.
+import { type Input, longLists, type Result } from '@signalbox/contract';
+import sql, { type Sql } from 'sql-template-tag';
+import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import type { Context } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
-import { instantOf } from '../lib/instant.ts';
-import { pageOf, pageRequest } from '../lib/page.ts';
-import type { PendingEvent } from './record.ts';
-import { firstHash, recordOf, sequenceEvents } from './sequencer.ts';
+import { type IsKey, type PageRequest, pageOf, pageRequest } from '../lib/page.ts';
+import { conditions, type EventRow, filtersOf, selectEvents, viewEvent } from './select.ts';
+import { readHead, sequenceEvents } from './sequencer.ts';
 
-interface Row {
-  eventId: string;
-  sequence: number;
-  body: PendingEvent;
-  occurredAt: Date;
-  hash: Buffer;
-  previousHash: Buffer | null;
-}
+/** A sequence that a number holds exactly. */
+const isKey: IsKey = (text) => /^\d{1,15}$/.test(text);
 
-/** Newest first, or oldest first with `order=asc`; the caller's own writes are in it. */
+/**
+ * Newest first, or oldest first with `order=asc`; the caller's own writes are in it. With `wait` it answers as soon as there is
+ * a record, and with an empty page where none comes in time.
+ */
 export async function listEvents(ctx: Context, input: Input<'listEvents'>): Promise<Result<'listEvents'>> {
   const { organizationId } = ctx;
   const ascending = input.order === 'asc';
-  const request = pageRequest(`events:${input.order ?? 'desc'}:${organizationId}`, input, longLists.default);
-  await sequenceEvents(ctx.db, organizationId);
-  const after = request.after === undefined ? undefined : Number(request.after);
-  const rows = await ctx.db.query<Row>(sql`
-    ${columns()}
-    where e.organization_id = ${organizationId}
-      ${after === undefined ? empty : ascending ? sql`and e.sequence > ${after}` : sql`and e.sequence < ${after}`}
-      ${input.type === undefined ? empty : sql`and e.body->>'type' = ${input.type}`}
-      ${input.actorId === undefined ? empty : sql`and e.body->'actor'->>'id' = ${input.actorId}`}
-      ${input.resourceId === undefined ? empty : sql`and e.body->'resource'->>'id' = ${input.resourceId}`}
-      ${input.sessionId === undefined ? empty : sql`and e.body->>'sessionId' = ${input.sessionId}`}
-      ${input.environment === undefined ? empty : sql`and e.body->>'environment' = ${input.environment}`}
-      ${input.since === undefined ? empty : sql`and e.occurred_at >= ${instantOf(input.since, 'since')}`}
-      ${input.until === undefined ? empty : sql`and e.occurred_at < ${instantOf(input.until, 'until')}`}
-    order by e.sequence ${ascending ? sql`asc` : sql`desc`} limit ${request.limit + 1}`);
-  return pageOf(request, rows, (row) => String(row.sequence), view);
+  const wait = input.wait ?? 0;
+  if (wait > 0 && !ascending) throw invalidField('wait', 'goes with order=asc');
+  const filters = filtersOf(input);
+  const list = `events:${input.order ?? 'desc'}:${organizationId}`;
+  const request = pageRequest(list, input, { isKey, defaultLimit: longLists.default });
+  if (!ascending) return readNewest(ctx, request, filters);
+  const until = ctx.clock.now().getTime() + wait * 1000;
+  for (let from = Number(request.after ?? 0); ; ) {
+    const { page, end } = await readOldest(ctx, request, from, filters);
+    const leftMs = until - ctx.clock.now().getTime();
+    if (page.data.length > 0 || leftMs <= 0 || ctx.signal?.aborted) return page;
+    from = end;
+    await ctx.eventWatch.after(organizationId, end, leftMs, ctx.signal);
+  }
 }
+
+async function readNewest(ctx: Context, request: PageRequest, filters: Sql[]): Promise<Result<'listEvents'>> {
+  await sequenceEvents(ctx.db, ctx.organizationId);
+  const from = request.after === undefined ? [] : [sql`and e.sequence < ${Number(request.after)}`];
+  const rows = await ctx.db.query<EventRow>(sql`
+    ${selectEvents(ctx.organizationId)} ${conditions([...from, ...filters])}
+    order by e.sequence desc limit ${request.limit + 1}`);
+  return pageOf(request, rows, keyOf, viewEvent);
+}
+
+async function readOldest(
+  ctx: Context,
+  request: PageRequest,
+  after: number,
+  filters: Sql[],
+): Promise<{ page: Result<'listEvents'>; end: number }> {
+  const { db, organizationId } = ctx;
+  await sequenceEvents(db, organizationId);
+  const { sequence: end } = await readHead(db, organizationId);
+  // Of a log that was put back from a backup: going on would leave out what is written under these numbers anew.
+  if (after > end) throw new ApiError('invalid_cursor', 'cursor: is ahead of the event log.');
+  const rows = await db.query<EventRow>(sql`
+    ${selectEvents(organizationId)} and e.sequence > ${after} and e.sequence <= ${end} ${conditions(filters)}
+    order by e.sequence limit ${request.limit + 1}`);
+  return { page: pageOf(request, rows, keyOf, viewEvent, end > 0 ? String(end) : undefined), end };
+}
+
+const keyOf = ({ sequence }: EventRow) => String(sequence);
 
 /** One record; 404 where there is none of this id. */
 export async function getEvent(ctx: Context, input: Input<'getEvent'>): Promise<Result<'getEvent'>> {
   await sequenceEvents(ctx.db, ctx.organizationId);
-  const [row] = await ctx.db.query<Row>(sql`
-    ${columns()}
-    where e.organization_id = ${ctx.organizationId} and e.event_id = ${uuidOf('evt', input.eventId)}`);
+  const [row] = await ctx.db.query<EventRow>(sql`
+    ${selectEvents(ctx.organizationId)} and e.event_id = ${uuidOf('evt', input.eventId)}`);
   if (!row) throw notFound('event');
-  return { event: view(row) };
-}
-
-function columns(): Sql {
-  return sql`
-    select e.event_id as "eventId", e.sequence, e.body, e.occurred_at as "occurredAt", e.hash, b.hash as "previousHash"
-    from events e left join events b on b.organization_id = e.organization_id and b.sequence = e.sequence - 1`;
-}
-
-function view({ eventId, sequence, occurredAt, body, hash, previousHash }: Row): Event {
-  return {
-    ...recordOf(eventId, sequence, occurredAt, body),
-    previousHash: (previousHash ?? firstHash).toString('hex'),
-    hash: hash.toString('hex'),
-  };
+  return { event: viewEvent(row) };
 }

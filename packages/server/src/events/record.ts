@@ -1,4 +1,5 @@
 // Writing to the event log. A record is inserted in the transaction of the change it speaks of: both are there or neither.
+import { createHash } from 'node:crypto';
 import type { Event, EventType } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Actor } from '../lib/context.ts';
@@ -7,7 +8,10 @@ import { newUuid } from '../lib/ids.ts';
 /** A record before the sequencer has given it its place in the chain. */
 export type PendingEvent = Omit<Event, 'eventId' | 'sequence' | 'occurredAt' | 'previousHash' | 'hash'>;
 
-/** What a record says of itself; `changes` never holds a secret, not even a sealed one. */
+/**
+ * What a record says of itself; `changes` never holds a secret, not even a sealed one. A long value is kept as its size and
+ * SHA-256.
+ */
 export interface EventDraft {
   type: EventType;
   resource: Event['resource'];
@@ -26,6 +30,9 @@ export interface EventSource {
   userAgent: string | null;
 }
 
+// Instructions and tools of an Agent are up to a MiB. The log says that they changed; what they were stands in the versions.
+const MAX_VALUE_CHARACTERS = 4_096;
+
 /** The service itself, as the author of what no caller asked for. */
 export const systemActor: Actor = { type: 'system', id: null, name: 'Signalbox' };
 
@@ -38,12 +45,25 @@ export function recordEvent(source: EventSource, now: Date, draft: EventDraft): 
     resource: draft.resource,
     environment: draft.environment ?? null,
     sessionId: draft.sessionId ?? null,
-    changes: draft.changes ?? null,
+    changes: shortened(draft.changes),
     context: { requestId: source.requestId, ipAddress: source.ipAddress, userAgent: source.userAgent },
   };
   return sql`
     insert into events_pending (organization_id, event_id, body, occurred_at)
     values (${source.organizationId}, ${newUuid()}, ${JSON.stringify(body)}, ${now})`;
+}
+
+function shortened(changes: EventDraft['changes']): Event['changes'] {
+  if (!changes) return null;
+  return Object.fromEntries(
+    Object.entries(changes).map(([field, [before, after]]) => [field, [shortenedValue(before), shortenedValue(after)]]),
+  );
+}
+
+function shortenedValue(value: unknown): unknown {
+  const text = JSON.stringify(value ?? null);
+  if (text.length <= MAX_VALUE_CHARACTERS) return value;
+  return { bytes: Buffer.byteLength(text), sha256: createHash('sha256').update(text).digest('hex') };
 }
 
 /** `{ field: [before, after] }` of the fields that differ; null where none does. */

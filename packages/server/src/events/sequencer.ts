@@ -18,6 +18,21 @@ export const firstHash = Buffer.alloc(32);
 // Bounds the memory of one pass; a longer queue takes more passes.
 const BATCH = 500;
 
+export interface EventHead {
+  /** Of the last record. */
+  sequence: number;
+  /** Of the last record that retention has dropped; 0 where it has dropped none. */
+  anchorSequence: number;
+}
+
+/** How far the log of an organization goes. */
+export async function readHead(db: Db, organizationId: string): Promise<EventHead> {
+  const [head] = await db.query<EventHead>(sql`
+    select sequence, anchor_sequence as "anchorSequence" from event_heads where organization_id = ${organizationId}`);
+  if (!head) throw noHead();
+  return head;
+}
+
 /** Moves everything that was committed before the call; resolves when it stands in `events`. */
 export async function sequenceEvents(db: Db, organizationId: string): Promise<void> {
   // The cheap question first: most reads find nothing to move, and take no lock.
@@ -41,7 +56,7 @@ function moveBatch(db: Db, organizationId: string): Promise<number> {
     const [head] = await tx.query<{ sequence: number; hash: Buffer }>(
       sql`select sequence, hash from event_heads where organization_id = ${organizationId} for update`,
     );
-    if (!head) throw new Error('An organization without an event head');
+    if (!head) throw noHead();
     const pending = await tx.query<{ eventId: string; body: PendingEvent; occurredAt: Date }>(sql`
       select event_id as "eventId", body, occurred_at as "occurredAt" from events_pending
       where organization_id = ${organizationId} order by event_id limit ${BATCH}`);
@@ -75,6 +90,10 @@ function moveBatch(db: Db, organizationId: string): Promise<number> {
     ]);
     return pending.length;
   });
+}
+
+function noHead(): Error {
+  return new Error('An organization without an event head');
 }
 
 /** A record as it is hashed: all of it but the two hashes. */

@@ -1,7 +1,7 @@
 // The HTTP server: every route of the contract, in three hops: who calls (auth.ts), what they sent (validate.ts), and the
 // domain function (handlers.ts). Checks come in the order of api.md section 1: 404 of a route, 401, 403, then 415, 413, 400,
 // then what the domain function refuses.
-import { type IncomingMessage, METHODS } from 'node:http';
+import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http';
 import { type Route, type RouteName, routes } from '@signalbox/contract';
 import Fastify, {
   type FastifyBaseLogger,
@@ -12,6 +12,7 @@ import Fastify, {
 } from 'fastify';
 import sql from 'sql-template-tag';
 import { Compile } from 'typebox/compile';
+import type { FileStream } from '../events/export.ts';
 import type { JournalStream } from '../journal/live.ts';
 import { createAuthenticator } from '../keys/authenticate.ts';
 import { ApiError } from '../lib/api-error.ts';
@@ -21,6 +22,7 @@ import type { Platform } from '../platform.ts';
 import { createAuthorize } from './auth.ts';
 import { docsPage } from './docs-page.ts';
 import { handleError, sendProblem } from './errors.ts';
+import { writeFile } from './file.ts';
 import { handlers } from './handlers.ts';
 import { actOnce, idempotencyKeyOf } from './idempotency.ts';
 import { openApiDocument } from './openapi.ts';
@@ -125,8 +127,14 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
       handler: async (request, reply) => {
         const ctx = request.ctx!;
         const input = validate(request);
-        if (route.stream)
-          return stream(request, reply, (await act(ctx, withLastEventId(input, request))) as JournalStream);
+        if (route.stream === 'sse') {
+          const found = (await act(ctx, withLastEventId(input, request))) as JournalStream | undefined;
+          return found ? stream(request, reply, (response) => writeEvents(response, found)) : reply.code(204).send();
+        }
+        if (route.stream === 'export') {
+          const file = (await act(ctx, input)) as FileStream;
+          return stream(request, reply, (response) => writeFile(response, file));
+        }
         const key = route.method === 'POST' ? idempotencyKeyOf(request.headers['idempotency-key']) : undefined;
         if (route.repeatable) {
           const own = key === undefined ? {} : { idempotencyKey: key };
@@ -166,8 +174,12 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     }
   }
 
-  async function stream(request: FastifyRequest, reply: FastifyReply, found: JournalStream | undefined) {
-    if (!found) return reply.code(204).send();
+  /** Hands the response to `write`, and ends it when the service stops. */
+  async function stream(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    write: (response: ServerResponse) => Promise<void>,
+  ): Promise<void> {
     // Begun now, nobody would end it.
     if (closing) throw shuttingDown();
     reply.hijack();
@@ -175,7 +187,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     const end = () => reply.raw.destroy();
     endings.add(end);
     try {
-      await writeEvents(reply.raw, found);
+      await write(reply.raw);
     } catch (error) {
       // The reader resumes at its cursor; the cause is for the operator.
       platform.log.warn({ err: error, requestId: request.id }, 'stream broken off');

@@ -1,7 +1,7 @@
 // From a request to a Context: who calls, for which organization, and whether the route allows it.
 import type { IncomingMessage } from 'node:http';
 import { type Permission, permissions, type Route } from '@signalbox/contract';
-import { recordEvent } from '../events/record.ts';
+import { createNoteDenied } from '../events/denied.ts';
 import { type AuthenticatedKey, type Authenticator, KnownKeyRefused } from '../keys/authenticate.ts';
 import { ApiError } from '../lib/api-error.ts';
 import type { Context } from '../lib/context.ts';
@@ -16,13 +16,10 @@ export interface Caller {
 
 export type Authorize = (route: Route, caller: Caller) => Promise<Context>;
 
-// The event log hears of refusals at most this often for a key and code: who hammers must not fill it.
-const DENIED_EVERY_MS = 60_000;
-const MAX_REMEMBERED = 10_000;
 const MAX_USER_AGENT = 300;
 
 export function createAuthorize(platform: Platform, authenticator: Authenticator): Authorize {
-  const deniedAt = new Map<string, number>();
+  const noteDenied = createNoteDenied();
 
   function contextOf(key: AuthenticatedKey, caller: Caller): Context {
     return {
@@ -35,22 +32,6 @@ export function createAuthorize(platform: Platform, authenticator: Authenticator
       ipAddress: caller.ipAddress,
       userAgent: userAgentOf(caller.headers),
     };
-  }
-
-  async function noteDenied(ctx: Context, error: ApiError, route: Route): Promise<void> {
-    const now = ctx.clock.now();
-    const id = `${ctx.keyId} ${error.code}`;
-    if (now.getTime() - (deniedAt.get(id) ?? Number.NEGATIVE_INFINITY) < DENIED_EVERY_MS) return;
-    if (deniedAt.size >= MAX_REMEMBERED) deniedAt.clear();
-    deniedAt.set(id, now.getTime());
-    await ctx.db.execute(
-      recordEvent(ctx, now, {
-        type: 'access.denied',
-        outcome: 'denied',
-        resource: { type: 'route', id: `${route.method} ${route.path}` },
-        changes: { code: [null, error.code] },
-      }),
-    );
   }
 
   return async (route, caller) => {

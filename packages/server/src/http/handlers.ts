@@ -5,6 +5,7 @@ import * as approvals from '../approvals/approvals.ts';
 import * as environments from '../environments/environments.ts';
 import * as secrets from '../environments/secrets.ts';
 import * as events from '../events/events.ts';
+import { exportEvents, type FileStream } from '../events/export.ts';
 import { type JournalStream, streamSession } from '../journal/live.ts';
 import { listChunks } from '../journal/read.ts';
 import * as keys from '../keys/keys.ts';
@@ -20,7 +21,11 @@ import * as webhooks from '../webhooks/subscriptions.ts';
 import * as workerTurns from '../workers/worker-turns.ts';
 
 /** A stream is answered by what there is to read, or undefined where nothing can follow. */
-type Answer<N extends RouteName> = Routes[N] extends { stream: 'sse' } ? JournalStream | undefined : Result<N>;
+type Answer<N extends RouteName> = Routes[N] extends { stream: 'sse' }
+  ? JournalStream | undefined
+  : Routes[N] extends { stream: 'export' }
+    ? FileStream
+    : Result<N>;
 export type Handlers = { [N in RouteName]: (ctx: Context, input: Input<N>) => Promise<Answer<N>> };
 
 export const handlers: Handlers = {
@@ -90,4 +95,5 @@ export const handlers: Handlers = {
 
   listEvents: events.listEvents,
   getEvent: events.getEvent,
+  exportEvents,
 };

@@ -125,7 +125,7 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
         ...parametersIn('path', route.params),
         ...parametersIn('query', route.query),
         ...(route.method === 'POST' ? [idempotencyKey] : []),
-        ...(route.stream ? [lastEventId] : []),
+        ...(route.stream === 'sse' ? [lastEventId] : []),
       ],
       ...(route.body && {
         requestBody: {
@@ -164,6 +164,16 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
     if (!route.stream) {
       const text = { 200: 'Done.', 201: 'Created.', 202: 'Accepted; it happens when its turn comes.' }[route.status];
       return { [route.status]: { description: text, headers, content: { 'application/json': { schema } } } };
+    }
+    if (route.stream === 'export') {
+      return {
+        200: {
+          description:
+            'A file. `jsonl`: one of these a line, which `signalbox events verify` can check. `csv`: a table of the same, with a line of names. A connection that is cut means that it is not the whole.',
+          headers,
+          content: { 'application/jsonl': { schema }, 'text/csv': { schema: { type: 'string' } } },
+        },
+      };
     }
     return {
       200: {

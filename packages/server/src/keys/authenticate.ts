@@ -5,6 +5,7 @@ import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import { ApiError } from '../lib/api-error.ts';
 import type { Clock } from '../lib/clock.ts';
+import { RETIRED_KEPT_MS } from './retired.ts';
 import { type ParsedSecret, parseSecret, sameHash } from './secret.ts';
 
 /** A key that may call. */
@@ -45,8 +46,6 @@ interface Row {
   deletedAt: Date | null;
 }
 
-// How long rotated and deleted secrets have a code of their own (api.md section 2).
-const RETIRED_KEPT_MS = 90 * 24 * 3600 * 1000;
 const LAST_USED_EVERY_MS = 60_000;
 
 export function createAuthenticator({ db, clock }: { db: Db; clock: Clock }): Authenticator {

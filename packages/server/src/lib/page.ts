@@ -19,34 +19,47 @@ export interface PageResult<T> {
 const DEFAULT_LIMIT = 20;
 const VERSION = '1';
 
+/** Whether a text is the key of some row: anybody can write a cursor, and the database refuses to compare with other texts. */
+export type IsKey = (text: string) => boolean;
+
+const uuidKey: IsKey = (text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text);
+/** A count, which PostgreSQL keeps as an integer. */
+export const integerKey: IsKey = (text) => /^\d{1,9}$/.test(text);
+export const instantKey: IsKey = (text) =>
+  /^\d{4}-/.test(text) && !Number.isNaN(Date.parse(text)) && new Date(text).toISOString() === text;
+
 /**
- * `list` names the list, its organization and its order: a cursor of another one is refused.
- * Throws `invalid_cursor`.
+ * `list` names the list, its organization and its order: a cursor of another one is refused. `isKey` is for lists whose rows
+ * are not told apart by a UUID. Throws `invalid_cursor`.
  */
 export function pageRequest(
   list: string,
   query: { limit?: number; cursor?: string },
-  defaultLimit = DEFAULT_LIMIT,
+  { isKey = uuidKey, defaultLimit = DEFAULT_LIMIT }: { isKey?: IsKey; defaultLimit?: number } = {},
 ): PageRequest {
   const { limit = defaultLimit, cursor } = query;
-  return { limit, cursor, list, after: cursor === undefined || cursor === '' ? undefined : decode(list, cursor) };
+  const after = cursor === undefined || cursor === '' ? undefined : decode(list, cursor, isKey);
+  return { limit, cursor, list, after };
 }
 
-/** Makes the page from up to `limit + 1` rows: the one too many only says that there are more. */
+/**
+ * Makes the page from up to `limit + 1` rows: the one too many only says that there are more. `end`: the key up to which the
+ * list was read, where that may lie past the last row shown.
+ */
 export function pageOf<Row, T>(
   request: PageRequest,
   rows: readonly Row[],
   keyOf: (row: Row) => string,
   view: (row: Row) => T,
+  end?: string,
 ): PageResult<T> {
   const shown = rows.slice(0, request.limit);
+  const hasMore = rows.length > request.limit;
   const last = shown.at(-1);
+  const key = hasMore || end === undefined ? last && keyOf(last) : end;
   return {
     data: shown.map(view),
-    page: {
-      hasMore: rows.length > request.limit,
-      nextCursor: last === undefined ? (request.cursor ?? '') : encode(request.list, keyOf(last)),
-    },
+    page: { hasMore, nextCursor: key === undefined ? (request.cursor ?? '') : encode(request.list, key) },
   };
 }
 
@@ -54,7 +67,7 @@ function encode(list: string, key: string): string {
   return Buffer.from(JSON.stringify([VERSION, list, key])).toString('base64url');
 }
 
-function decode(list: string, cursor: string): string {
+function decode(list: string, cursor: string, isKey: IsKey): string {
   const wrong = new ApiError('invalid_cursor', 'cursor: send the `page.nextCursor` of an earlier page of this list.');
   let parsed: unknown;
   try {
@@ -66,5 +79,6 @@ function decode(list: string, cursor: string): string {
   const [version, of, key] = parsed as unknown[];
   // Written anew, it must be the same text: base64 has several spellings of one value, and ours has one.
   if (version !== VERSION || of !== list || typeof key !== 'string' || encode(list, key) !== cursor) throw wrong;
+  if (!isKey(key)) throw wrong;
   return key;
 }

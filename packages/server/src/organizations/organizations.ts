@@ -19,7 +19,8 @@ export async function createOrganization(tx: Tx, name: string, now: Date): Promi
     tx.query(sql`
       insert into organizations (organization_id, name, created_at) values (${organizationId}, ${name}, ${now})`),
     tx.query(sql`
-      insert into event_heads (organization_id, sequence, hash) values (${organizationId}, 0, ${firstHash})`),
+      insert into event_heads (organization_id, sequence, hash, anchor_sequence, anchor_hash)
+      values (${organizationId}, 0, ${firstHash}, 0, ${firstHash})`),
     ...firstEnvironments.map((environment) =>
       tx.query(sql`
         insert into environments (organization_id, name, environment_id, created_at)

@@ -5,11 +5,11 @@ import { currentVersion } from '../agents/agents.ts';
 import type { Queryable, Tx } from '../db/db.ts';
 import { holdEnvironment } from '../environments/environments.ts';
 import { changesBetween, recordEvent } from '../events/record.ts';
-import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
+import { invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { instantOf } from '../lib/instant.ts';
-import { pageOf, pageRequest } from '../lib/page.ts';
+import { instantKey, pageOf, pageRequest } from '../lib/page.ts';
 import { requirePrice } from '../sessions/budget.ts';
 import { checkTiming, nextOccurrence, type Timing } from './occurrences.ts';
 
@@ -173,21 +173,15 @@ export async function listScheduleRuns(
   ctx: Context,
   input: Input<'listScheduleRuns'>,
 ): Promise<Result<'listScheduleRuns'>> {
-  const request = pageRequest(`schedule_runs:${ctx.organizationId}:${input.scheduleId}`, input);
+  const request = pageRequest(`schedule_runs:${ctx.organizationId}:${input.scheduleId}`, input, { isKey: instantKey });
   const { scheduleId } = await readSchedule(ctx.db, ctx.organizationId, uuidOf('sch', input.scheduleId));
   const rows = await ctx.db.query<RunRow>(sql`
     select r.scheduled_at as "scheduledAt", r.status, r.session_id as "sessionId", r.error, r.created_at as "createdAt"
     from schedule_runs r where r.organization_id = ${ctx.organizationId} and r.schedule_id = ${scheduleId}
-      ${request.after === undefined ? empty : sql`and r.scheduled_at < ${instantOfCursor(request.after)}`}
+      ${request.after === undefined ? empty : sql`and r.scheduled_at < ${new Date(request.after)}`}
       ${input.status === undefined ? empty : sql`and r.status = ${input.status}`}
     order by r.scheduled_at desc limit ${request.limit + 1}`);
   return pageOf(request, rows, (row) => row.scheduledAt.toISOString(), viewRun);
-}
-
-function instantOfCursor(text: string): Date {
-  const instant = new Date(text);
-  if (Number.isNaN(instant.getTime())) throw new ApiError('invalid_cursor', 'cursor: it names no run.');
-  return instant;
 }
 
 /** What the event log says a schedule is. */

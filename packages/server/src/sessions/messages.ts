@@ -6,7 +6,7 @@ import { writeTransition } from '../journal/append.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
-import { pageOf, pageRequest } from '../lib/page.ts';
+import { type IsKey, pageOf, pageRequest } from '../lib/page.ts';
 import { requirePrice } from './budget.ts';
 import { leaveInInbox } from './inbox.ts';
 import { lockSession, readSession, requireOpen, viewSession } from './session.ts';
@@ -57,10 +57,13 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
   });
 }
 
+/** `turn:position` of a transcript entry. */
+const isKey: IsKey = (text) => /^\d{1,9}:\d{1,9}$/.test(text);
+
 /** Oldest first; after the transcript, the messages whose turn has not begun. */
 export async function listMessages(ctx: Context, input: Input<'listMessages'>): Promise<Result<'listMessages'>> {
   const { organizationId } = ctx;
-  const request = pageRequest(`messages:${organizationId}:${input.sessionId}`, input);
+  const request = pageRequest(`messages:${organizationId}:${input.sessionId}`, input, { isKey });
   const { sessionId } = await readSession(ctx.db, organizationId, uuidOf('ses', input.sessionId));
   const [turn, position] = (request.after ?? '').split(':').map(Number);
   const rows = await ctx.db.query<TranscriptEntry>(sql`

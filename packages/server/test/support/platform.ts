@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { createDb, type Db } from '../../src/db/db.ts';
 import { createEgress } from '../../src/egress/egress.ts';
 import { parseEgressAllow } from '../../src/egress/policy.ts';
+import { createEventWatch } from '../../src/events/watch.ts';
 import { createLive } from '../../src/journal/live.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import type { Context } from '../../src/lib/context.ts';
@@ -40,10 +41,12 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
     const prices = options.prices ?? createPrices({});
     const offers = createOffers({ db, wake, clock, log });
     offers.start();
-    const platform: Platform = { db, clock, log, vault, wake, live, egress, prices, offers };
+    const eventWatch = createEventWatch({ db, clock, log });
+    const platform: Platform = { db, clock, log, vault, wake, live, egress, prices, offers, eventWatch };
     nodes.push({
       platform,
       async close() {
+        await eventWatch.stop();
         await offers.stop();
         await live.stop();
         await wake.close();

@@ -448,10 +448,30 @@ create table events (
   unique (organization_id, event_id)
 );
 
+-- What people look for in a long log: what happened to one thing, in one Session, by one key, or of one kind.
+create index events_resource on events (organization_id, (body->'resource'->>'id'), sequence);
+create index events_session on events (organization_id, (body->>'sessionId'), sequence) where body->>'sessionId' is not null;
+create index events_actor on events (organization_id, (body->'actor'->>'id'), sequence);
+create index events_type on events (organization_id, (body->>'type'), sequence);
+
 create table event_heads (
   organization_id uuid primary key references organizations,
+  -- The last record in events, and its hash.
   sequence bigint not null,
-  hash bytea not null
+  hash bytea not null,
+  -- The last record that retention has dropped: what is left begins after it, and its hash is what the chain hangs on.
+  -- 0 and zeros where nothing was dropped.
+  anchor_sequence bigint not null,
+  anchor_hash bytea not null
+);
+
+-- When the log last heard that a key was refused with a code: who hammers must not fill it.
+create table access_denials (
+  organization_id uuid not null,
+  key_id uuid not null,
+  code text not null,
+  recorded_at timestamptz not null,
+  primary key (organization_id, key_id, code)
 );
 
 -- A node and its lease, renewed by the database's clock. Sessions and subscriptions name the node that holds them, so that

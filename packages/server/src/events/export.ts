@@ -1,0 +1,85 @@
+// The event log as one file of any length, oldest first, up to the newest record when it began.
+//
+// It is read in windows of sequence numbers, one statement each, when the reader has room for the next: so no statement is
+// long, none holds a snapshot open, and memory holds one window, however many records there are and however slow the reader.
+import type { Event, Input } from '@signalbox/contract';
+import sql from 'sql-template-tag';
+import type { Context } from '../lib/context.ts';
+import { conditions, type EventRow, filtersOf, selectEvents, viewEvent } from './select.ts';
+import { readHead, sequenceEvents } from './sequencer.ts';
+
+/** A file on its way. */
+export interface FileStream {
+  contentType: string;
+  fileName: string;
+  /** Pieces of it. Throws where it can't go on: what was written is then not the whole. */
+  read(signal: AbortSignal): AsyncGenerator<string>;
+}
+
+// Records of the usual half KiB make a quarter of a MiB; the longest that there can be (record.ts), some 30 MiB.
+const WINDOW = 500;
+
+/** Answers at once; the file is read while it is written. */
+export async function exportEvents(ctx: Context, input: Input<'exportEvents'>): Promise<FileStream> {
+  const { db, organizationId } = ctx;
+  const filters = filtersOf(input);
+  await sequenceEvents(db, organizationId);
+  const { sequence: end, anchorSequence } = await readHead(db, organizationId);
+  const begin = Math.max(input.afterSequence ?? 0, anchorSequence);
+  const csv = input.format === 'csv';
+
+  async function* read(signal: AbortSignal): AsyncGenerator<string> {
+    if (csv) yield csvLine(Object.keys(csvColumns));
+    for (let after = begin; after < end && !signal.aborted; after += WINDOW) {
+      const rows = await db.query<EventRow>(sql`
+        ${selectEvents(organizationId)} and e.sequence > ${after} and e.sequence <= ${Math.min(after + WINDOW, end)}
+        ${conditions(filters)} order by e.sequence`);
+      // Retention came past: without this, the file would look as if somebody had taken records out of it.
+      if ((await readHead(db, organizationId)).anchorSequence > after) {
+        throw new Error('Records were dropped by retention while they were exported');
+      }
+      yield rows.map((row) => lineOf(viewEvent(row))).join('');
+    }
+  }
+
+  function lineOf(event: Event): string {
+    return csv ? csvLine(Object.values(csvColumns).map((of) => of(event))) : `${JSON.stringify(event)}\n`;
+  }
+
+  return {
+    contentType: csv ? 'text/csv; charset=utf-8; header=present' : 'application/jsonl; charset=utf-8',
+    fileName: csv ? 'events.csv' : 'events.jsonl',
+    read,
+  };
+}
+
+const csvColumns: Record<string, (event: Event) => string | number | null> = {
+  sequence: ({ sequence }) => sequence,
+  eventId: ({ eventId }) => eventId,
+  occurredAt: ({ occurredAt }) => occurredAt,
+  type: ({ type }) => type,
+  outcome: ({ outcome }) => outcome,
+  actorType: ({ actor }) => actor.type,
+  actorId: ({ actor }) => actor.id,
+  actorName: ({ actor }) => actor.name,
+  resourceType: ({ resource }) => resource.type,
+  resourceId: ({ resource }) => resource.id,
+  environment: ({ environment }) => environment,
+  sessionId: ({ sessionId }) => sessionId,
+  changes: ({ changes }) => changes && JSON.stringify(changes),
+  requestId: ({ context }) => context.requestId,
+  ipAddress: ({ context }) => context.ipAddress,
+  userAgent: ({ context }) => context.userAgent,
+  previousHash: ({ previousHash }) => previousHash,
+  hash: ({ hash }) => hash,
+};
+
+/** RFC 4180. What a spreadsheet would take for a formula gets an apostrophe: names and user agents are anybody's text. */
+function csvLine(cells: readonly (string | number | null)[]): string {
+  const written = cells.map((cell) => {
+    const text = String(cell ?? '');
+    const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  });
+  return `${written.join(',')}\r\n`;
+}

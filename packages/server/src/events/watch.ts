@@ -1,0 +1,71 @@
+// Waiting for the next record of an organization: a long poll. However many wait on this node, one look in a while asks for
+// all of them; it takes no lock and moves nothing, and whoever is told that there is something reads for itself.
+import sql from 'sql-template-tag';
+import type { Db } from '../db/db.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+
+export interface EventWatch {
+  /**
+   * Resolves when there may be a record after this sequence, when the time is over, when the signal is aborted, or when the
+   * node stops.
+   */
+  after(organizationId: string, sequence: number, ms: number, signal?: AbortSignal): Promise<void>;
+  stop(): Promise<void>;
+}
+
+// What a follower of the log is behind at most; people who look on see it move.
+const LOOK_EVERY_MS = 500;
+
+interface Waiter {
+  organizationId: string;
+  sequence: number;
+  tell(): void;
+}
+
+export function createEventWatch({ db, clock, log }: { db: Db; clock: Clock; log: Log }): EventWatch {
+  const waiters = new Set<Waiter>();
+  const stopping = new AbortController();
+  let looking: Promise<void> | undefined;
+
+  async function lookWhileWanted(): Promise<void> {
+    while (waiters.size > 0 && !stopping.signal.aborted) {
+      await clock.sleep(LOOK_EVERY_MS, stopping.signal).catch(() => {});
+      if (waiters.size > 0 && !stopping.signal.aborted) {
+        await look().catch((error) => log.warn({ err: error }, 'looking for new event records failed; trying again'));
+      }
+    }
+  }
+
+  async function look(): Promise<void> {
+    const organizations = [...new Set([...waiters].map(({ organizationId }) => organizationId))];
+    const heads = await db.query<{ organizationId: string; sequence: number; more: boolean }>(sql`
+      select h.organization_id as "organizationId", h.sequence, exists (
+        select 1 from events_pending p where p.organization_id = h.organization_id) as more
+      from event_heads h where h.organization_id = any(${organizations}::uuid[])`);
+    const byId = new Map(heads.map((head) => [head.organizationId, head]));
+    for (const { organizationId, sequence, tell } of [...waiters]) {
+      const head = byId.get(organizationId);
+      if (head && (head.more || head.sequence > sequence)) tell();
+    }
+  }
+
+  return {
+    async after(organizationId, sequence, ms, signal) {
+      const over = new AbortController();
+      const end = AbortSignal.any([over.signal, stopping.signal, ...(signal ? [signal] : [])]);
+      if (end.aborted) return;
+      const waiter: Waiter = { organizationId, sequence, tell: () => over.abort() };
+      waiters.add(waiter);
+      looking ??= lookWhileWanted().finally(() => {
+        looking = undefined;
+      });
+      await clock.sleep(ms, end).catch(() => {});
+      waiters.delete(waiter);
+    },
+    async stop() {
+      stopping.abort();
+      await looking;
+    },
+  };
+}
