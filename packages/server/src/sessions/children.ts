@@ -20,7 +20,7 @@ import { type Operation, operationColumns, resultChunk, updateOperation } from '
 import { lockSession, readSession, type SessionRow, sessionEvent } from './session.ts';
 
 /** The Session that a person or program opened stands at depth 0. */
-export const MAX_DEPTH = 5;
+const MAX_DEPTH = 5;
 
 /** What opens the child of a call, for the transaction that shows the call; or why there is none, in words for the model. */
 export async function openChild(
