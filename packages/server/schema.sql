@@ -35,6 +35,8 @@ create table api_keys (
   name text not null,
   permission text not null,
   expires_at timestamp with time zone,
+  allowed_ips text[],
+  environments text[],
   metadata json not null,
   secret_hash bytea not null,
   secret_preview text not null,

@@ -45,6 +45,10 @@ export interface ApiKey {
   permission: Permission;
   /** From this instant on the key is refused; null: never. */
   expiresAt: string | null;
+  /** The only addresses that the key may be used from, as addresses and CIDRs; null: any. */
+  allowedIps: string[] | null;
+  /** The only Environments that the key reaches; null: all. Such a key reads the Agents and changes nothing that all Environments share. */
+  environments: string[] | null;
   metadata: Metadata;
   /** The beginning and the last four characters of the secret. */
   secretPreview: string;
@@ -60,6 +64,10 @@ export interface ApiKeyWithSecret {
   permission: Permission;
   /** From this instant on the key is refused; null: never. */
   expiresAt: string | null;
+  /** The only addresses that the key may be used from, as addresses and CIDRs; null: any. */
+  allowedIps: string[] | null;
+  /** The only Environments that the key reaches; null: all. Such a key reads the Agents and changes nothing that all Environments share. */
+  environments: string[] | null;
   metadata: Metadata;
   /** The beginning and the last four characters of the secret. */
   secretPreview: string;
@@ -219,6 +227,10 @@ export interface CreateKey {
   permission: Permission;
   /** In the future; null or absent: never expires. */
   expiresAt?: string | null | undefined;
+  /** The only addresses that the key may be used from, as addresses and CIDRs; null: any. */
+  allowedIps?: string[] | null | undefined;
+  /** The only Environments that the key reaches; null: all. Such a key reads the Agents and changes nothing that all Environments share. */
+  environments?: string[] | null | undefined;
   metadata?: Metadata | undefined;
 }
 
@@ -288,7 +300,7 @@ export interface EnvironmentSecret {
   updatedAt: string;
 }
 
-export type ErrorCode = 'invalid_request' | 'invalid_cursor' | 'missing_token' | 'malformed_token' | 'invalid_token' | 'token_expired' | 'token_rotated' | 'token_revoked' | 'insufficient_permission' | 'not_found' | 'conflict' | 'subscription_exists' | 'environment_exists' | 'idempotency_conflict' | 'idempotency_in_progress' | 'session_ended' | 'session_busy' | 'approval_already_resolved' | 'turn_lost' | 'agent_archived' | 'payload_too_large' | 'unsupported_media_type' | 'url_not_allowed' | 'budget_invalid' | 'rate_limited' | 'internal_error' | 'unavailable';
+export type ErrorCode = 'invalid_request' | 'invalid_cursor' | 'missing_token' | 'malformed_token' | 'invalid_token' | 'token_expired' | 'token_rotated' | 'token_revoked' | 'insufficient_permission' | 'ip_not_allowed' | 'not_found' | 'conflict' | 'subscription_exists' | 'environment_exists' | 'idempotency_conflict' | 'idempotency_in_progress' | 'session_ended' | 'session_busy' | 'approval_already_resolved' | 'turn_lost' | 'agent_archived' | 'payload_too_large' | 'unsupported_media_type' | 'url_not_allowed' | 'budget_invalid' | 'rate_limited' | 'internal_error' | 'unavailable';
 
 export interface Event {
   eventId: string;
@@ -728,6 +740,10 @@ export interface UpdateAgent {
 export interface UpdateKey {
   name?: string | undefined;
   permission?: Permission | undefined;
+  /** The only addresses that the key may be used from, as addresses and CIDRs; null: any. */
+  allowedIps?: string[] | null | undefined;
+  /** The only Environments that the key reaches; null: all. Such a key reads the Agents and changes nothing that all Environments share. */
+  environments?: string[] | null | undefined;
   metadata?: Metadata | undefined;
 }
 
@@ -998,7 +1014,7 @@ export interface Operations {
       apiKey: ApiKey;
     };
   };
-  /** Change name, permission or metadata; the secret stays. `PATCH /api/v1/api_keys/{keyId}`, permission `admin`. */
+  /** Change name, permission, limits or metadata; the secret stays. `PATCH /api/v1/api_keys/{keyId}`, permission `admin`. */
   updateKey: {
     params: {
       keyId: string;
@@ -1479,6 +1495,8 @@ export interface Operations {
       limit?: number | undefined;
       /** The `page.nextCursor` of the page before. */
       cursor?: string | undefined;
+      /** The name of an Environment, such as `production`. */
+      environment?: string | undefined;
     };
     result: {
       data: WebhookSubscription[];
@@ -1570,6 +1588,8 @@ export interface Operations {
       to?: string | undefined;
       /** Default: `"day"`. */
       groupBy?: 'day' | 'agent' | 'environment' | 'model' | undefined;
+      /** The name of an Environment, such as `production`. */
+      environment?: string | undefined;
     };
     result: UsageReport;
   };

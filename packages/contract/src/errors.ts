@@ -12,6 +12,7 @@ export const errorCodes = {
   token_rotated: [401, 'The API key was rotated'],
   token_revoked: [401, 'The API key was deleted'],
   insufficient_permission: [403, 'The API key lacks the permission'],
+  ip_not_allowed: [403, 'The API key is not allowed from this address'],
   not_found: [404, 'Not found'],
   conflict: [409, 'The resource does not allow this now'],
   subscription_exists: [409, 'The environment has a webhook subscription'],

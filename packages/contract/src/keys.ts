@@ -1,5 +1,6 @@
 /** API keys (source sections 2.1 and 4.2, api.md section 2). */
 import {
+  EnvironmentName,
   Id,
   ListQuery,
   Metadata,
@@ -21,11 +22,29 @@ export const Permission = OneOf(permissions, {
 });
 export type Permission = Static<typeof Permission>;
 
+const allowedIps = Type.Array(
+  Type.String({ minLength: 2, maxLength: 50, examples: ['203.0.113.0/24'], description: 'An address or a CIDR.' }),
+  {
+    minItems: 1,
+    maxItems: 50,
+    description: 'The only addresses that the key may be used from, as addresses and CIDRs; null: any.',
+  },
+);
+const environments = Type.Array(EnvironmentName, {
+  minItems: 1,
+  maxItems: 50,
+  uniqueItems: true,
+  description:
+    'The only Environments that the key reaches; null: all. Such a key reads the Agents and changes nothing that all Environments share.',
+});
+
 const fields = {
   keyId: Id('key'),
   name: Name,
   permission: Permission,
   expiresAt: Nullable(Timestamp, { description: 'From this instant on the key is refused; null: never.' }),
+  allowedIps: Nullable(allowedIps),
+  environments: Nullable(environments),
   metadata: Metadata,
   secretPreview: Type.String({ description: 'The beginning and the last four characters of the secret.' }),
   lastUsedAt: Nullable(Timestamp, { description: 'To the minute; null for a key never used.' }),
@@ -55,12 +74,20 @@ export const CreateKey = Strict(
     name: Name,
     permission: Permission,
     expiresAt: Type.Optional(Nullable(Timestamp, { description: 'In the future; null or absent: never expires.' })),
+    allowedIps: Type.Optional(Nullable(allowedIps)),
+    environments: Type.Optional(Nullable(environments)),
     metadata: Type.Optional(Metadata),
   },
   { title: 'CreateKey' },
 );
 export const UpdateKey = Strict(
-  { name: Type.Optional(Name), permission: Type.Optional(Permission), metadata: Type.Optional(Metadata) },
+  {
+    name: Type.Optional(Name),
+    permission: Type.Optional(Permission),
+    allowedIps: Type.Optional(Nullable(allowedIps)),
+    environments: Type.Optional(Nullable(environments)),
+    metadata: Type.Optional(Metadata),
+  },
   { title: 'UpdateKey' },
 );
 export const KeyParams = Strict({ keyId: Id('key') });

@@ -141,6 +141,7 @@ export const routes = table({
     body: CreateKey,
     status: 201,
     result: one('apiKey', ApiKeyWithSecret),
+    errors: ['not_found'],
     reveals: 'apiKey.secret',
   },
   listKeys: {
@@ -168,7 +169,7 @@ export const routes = table({
     path: '/api_keys/{keyId}',
     permission: 'admin',
     tag: 'API keys',
-    summary: 'Change name, permission or metadata; the secret stays',
+    summary: 'Change name, permission, limits or metadata; the secret stays',
     params: KeyParams,
     body: UpdateKey,
     status: 200,

@@ -1,5 +1,5 @@
 /** What the organization used, over all Sessions, also those that were deleted. */
-import { Nullable, OneOf, type Static, Strict, Timestamp, Type } from './schema.ts';
+import { EnvironmentName, Nullable, OneOf, type Static, Strict, Timestamp, Type } from './schema.ts';
 
 const sums = {
   inputTokens: Type.Integer({ description: 'Cached ones included.' }),
@@ -35,6 +35,7 @@ export const GetUsage = Strict({
   ),
   to: Type.Optional(Type.Unsafe<string>({ ...Timestamp, description: 'Now unless given.' })),
   groupBy: Type.Optional(OneOf(groupings, { default: 'day' })),
+  environment: Type.Optional(EnvironmentName),
 });
 
 export const UsageReport = Type.Object(

@@ -145,7 +145,7 @@ export const WebhookDeliveryWithAttempts = Type.Object(
   { title: 'WebhookDeliveryWithAttempts' },
 );
 
-export const ListWebhookSubscriptions = ListQuery({});
+export const ListWebhookSubscriptions = ListQuery({ environment: Type.Optional(EnvironmentName) });
 export const ListDeliveries = ListQuery({
   status: Type.Optional(OneOf(deliveryStatuses)),
   sessionId: Type.Optional(Id('ses')),

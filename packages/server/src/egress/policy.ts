@@ -17,6 +17,7 @@
 import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
 import ipaddr from 'ipaddr.js';
+import { type Network, parseNetwork } from '../lib/network.ts';
 
 type Ip = ipaddr.IPv4 | ipaddr.IPv6;
 
@@ -100,7 +101,7 @@ export function parseEgressAllow(text: string): EgressPolicy {
     const entry = part.trim();
     if (entry === '') continue;
     const { target, port } = splitPort(entry);
-    if (/[:/]/.test(target) || isIP(target) !== 0) addresses.push({ ...parseNetwork(entry, target), port });
+    if (/[:/]/.test(target) || isIP(target) !== 0) addresses.push({ ...parseRange(entry, target), port });
     else hosts.push({ ...parseHostPattern(entry, target), port });
   }
   return { addresses, hosts };
@@ -125,28 +126,20 @@ function splitPort(entry: string): { target: string; port: number | null } {
   return { target, port };
 }
 
-function parseNetwork(entry: string, target: string): { network: Ip; prefixLength: number } {
-  const [address = '', prefixText, ...rest] = target.split('/');
-  // `isIP` takes the plain spelling alone; the library below would read 010.0.0.1 as octal.
-  const family = isIP(address);
-  if (family === 0 || address.includes('%') || rest.length > 0) {
-    throw badEntry(entry, 'is neither an address, a CIDR nor a host');
-  }
-  const network = ipaddr.parse(address);
-  const addressBits = family === 4 ? 32 : 128;
-  const prefixLength = prefixText === undefined ? addressBits : Number(prefixText);
-  if (prefixText !== undefined && (!/^\d{1,3}$/.test(prefixText) || prefixLength > addressBits)) {
-    throw badEntry(entry, `has a prefix length that is not 0 to ${addressBits}`);
-  }
-  if (network instanceof ipaddr.IPv6 && IPV4_IN_IPV6.some((range) => network.match(range))) {
+function parseRange(entry: string, target: string): { network: Ip; prefixLength: number } {
+  const { address, prefixLength } = parseOrRefuse(entry, target);
+  if (address instanceof ipaddr.IPv6 && IPV4_IN_IPV6.some((range) => address.match(range))) {
     throw badEntry(entry, 'stands for IPv4 addresses; give those');
   }
-  // 10.1.2.3/8 is more often a slip for /32 than a way to say 10.0.0.0/8, and would open sixteen million addresses.
-  const { IPv4, IPv6 } = ipaddr;
-  const first = (family === 4 ? IPv4 : IPv6).networkAddressFromCIDR(`${address}/${prefixLength}`).toString();
-  if (first !== network.toString())
-    throw badEntry(entry, `does not start at its address; did you mean ${first}/${prefixLength}?`);
-  return { network, prefixLength };
+  return { network: address, prefixLength };
+}
+
+function parseOrRefuse(entry: string, target: string): Network {
+  try {
+    return parseNetwork(target);
+  } catch (error) {
+    throw badEntry(entry, (error as Error).message.replace('an address nor a CIDR', 'an address, a CIDR nor a host'));
+  }
 }
 
 function parseHostPattern(entry: string, target: string): { name: string; below: boolean } {

@@ -19,8 +19,9 @@ import { ApiError } from '../lib/api-error.ts';
 import type { Context } from '../lib/context.ts';
 import { formatId, newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
-import { createAuthorize } from './auth.ts';
+import { createAuthorizer } from './auth.ts';
 import { docsPage } from './docs-page.ts';
+import { environmentGateOf } from './environment-gate.ts';
 import { handleError, sendProblem } from './errors.ts';
 import { writeFile } from './file.ts';
 import { handlers } from './handlers.ts';
@@ -58,7 +59,7 @@ declare module 'fastify' {
 
 export async function createApp(platform: Platform, options: AppOptions): Promise<App> {
   const authenticator = createAuthenticator(platform);
-  const authorize = createAuthorize(platform, authenticator);
+  const { authorize, heard } = createAuthorizer(platform, authenticator);
   /** How to end each answer that would take long: streams, and what waits. */
   const endings = new Set<() => void>();
   let closing = false;
@@ -103,11 +104,13 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
 
   function addRoute(name: RouteName, route: Route, path: string): void {
     const validate = validatorOf(route);
+    const gate = environmentGateOf(route);
     const handle = handlers[name] as (ctx: Context, input: unknown) => Promise<unknown>;
     const check = options.checkAnswers && !route.stream ? Compile(route.result) : undefined;
 
     async function act(ctx: Context, input: unknown): Promise<unknown> {
       const value = await handle(ctx, input);
+      if (ctx.environments) await heard(route, ctx, () => gate.leave(ctx, value));
       if (check && !check.Check(value)) {
         throw new Error(`The answer of ${name} is not as the contract has it: ${JSON.stringify(check.Errors(value))}`);
       }
@@ -126,7 +129,8 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
       },
       handler: async (request, reply) => {
         const ctx = request.ctx!;
-        const input = validate(request);
+        const given = validate(request);
+        const input = ctx.environments ? await heard(route, ctx, () => gate.enter(ctx, given)) : given;
         if (route.stream === 'sse') {
           const found = (await act(ctx, withLastEventId(input, request))) as JournalStream | undefined;
           return found ? stream(request, reply, (response) => writeEvents(response, found)) : reply.code(204).send();

@@ -14,11 +14,16 @@ export interface Caller {
   headers: IncomingMessage['headers'];
 }
 
-export type Authorize = (route: Route, caller: Caller) => Promise<Context>;
+export interface Authorizer {
+  /** Throws 401, or 403 where the key may not do this. */
+  authorize(route: Route, caller: Caller): Promise<Context>;
+  /** Throws what `fn` throws; the event log hears of a 403. */
+  heard<T>(route: Route, ctx: Context, fn: () => T | Promise<T>): Promise<T>;
+}
 
 const MAX_USER_AGENT = 300;
 
-export function createAuthorize(platform: Platform, authenticator: Authenticator): Authorize {
+export function createAuthorizer(platform: Platform, authenticator: Authenticator): Authorizer {
   const noteDenied = createNoteDenied();
 
   function contextOf(key: AuthenticatedKey, caller: Caller): Context {
@@ -28,31 +33,42 @@ export function createAuthorize(platform: Platform, authenticator: Authenticator
       actor: { type: 'api_key', id: formatId('key', key.keyId), name: key.name },
       keyId: key.keyId,
       permission: key.permission,
+      ...(key.environments && { environments: key.environments }),
       requestId: caller.requestId,
       ipAddress: caller.ipAddress,
       userAgent: userAgentOf(caller.headers),
     };
   }
 
-  return async (route, caller) => {
-    let key: AuthenticatedKey;
+  async function heard<T>(route: Route, ctx: Context, fn: () => T | Promise<T>): Promise<T> {
     try {
-      key = await authenticator.authenticate(caller.headers.authorization);
+      return await fn();
     } catch (error) {
-      if (error instanceof KnownKeyRefused) await noteDenied(contextOf(error.key, caller), error, route);
+      if (error instanceof ApiError && error.status === 403) await noteDenied(ctx, error, route);
       throw error;
     }
-    const ctx = contextOf(key, caller);
-    if (!includes(key.permission, route.permission)) {
-      const error = new ApiError(
-        'insufficient_permission',
-        `This needs the permission "${route.permission}"; the key has "${key.permission}".`,
-      );
-      await noteDenied(ctx, error, route);
-      throw error;
-    }
-    return ctx;
+  }
+
+  return {
+    async authorize(route, caller) {
+      let key: AuthenticatedKey;
+      try {
+        key = await authenticator.authenticate(caller.headers.authorization, caller.ipAddress);
+      } catch (error) {
+        if (error instanceof KnownKeyRefused) await noteDenied(contextOf(error.key, caller), error, route);
+        throw error;
+      }
+      const ctx = contextOf(key, caller);
+      await heard(route, ctx, () => requirePermission(key.permission, route.permission));
+      return ctx;
+    },
+    heard,
   };
+}
+
+function requirePermission(held: Permission, needed: Permission): void {
+  if (includes(held, needed)) return;
+  throw new ApiError('insufficient_permission', `This needs the permission "${needed}"; the key has "${held}".`);
 }
 
 function includes(held: Permission, needed: Permission): boolean {

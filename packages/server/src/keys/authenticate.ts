@@ -5,6 +5,7 @@ import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import { ApiError } from '../lib/api-error.ts';
 import type { Clock } from '../lib/clock.ts';
+import { isWithin, parseNetwork } from '../lib/network.ts';
 import { RETIRED_KEPT_MS } from './retired.ts';
 import { type ParsedSecret, parseSecret, sameHash } from './secret.ts';
 
@@ -14,12 +15,20 @@ export interface AuthenticatedKey {
   keyId: string;
   name: string;
   permission: Permission;
+  /** Null: any. */
+  allowedIps: string[] | null;
+  /** Null: all. */
+  environments: string[] | null;
 }
 
-/** A 401 of a key that is known (its whole secret matched): the event log hears of it. */
+/** A 401, or the 403 of its address, of a key that is known (its whole secret matched): the event log hears of it. */
 export class KnownKeyRefused extends ApiError {
   readonly key: AuthenticatedKey;
-  constructor(code: 'token_expired' | 'token_rotated' | 'token_revoked', detail: string, key: AuthenticatedKey) {
+  constructor(
+    code: 'token_expired' | 'token_rotated' | 'token_revoked' | 'ip_not_allowed',
+    detail: string,
+    key: AuthenticatedKey,
+  ) {
     super(code, detail);
     this.key = key;
   }
@@ -27,19 +36,16 @@ export class KnownKeyRefused extends ApiError {
 
 export interface Authenticator {
   /**
-   * The key of an `Authorization` header. Throws `missing_token`, `malformed_token`, `invalid_token`, `token_expired`,
-   * `token_rotated` or `token_revoked` (the last three only after the whole secret matched).
+   * The key of an `Authorization` header that came from this address. Throws `missing_token`, `malformed_token`,
+   * `invalid_token`, `token_expired`, `token_rotated`, `token_revoked` or `ip_not_allowed` (the last four only after the
+   * whole secret matched).
    */
-  authenticate(authorization: string | undefined): Promise<AuthenticatedKey>;
+  authenticate(authorization: string | undefined, ipAddress: string): Promise<AuthenticatedKey>;
   /** Writes what is still to be written of `lastUsedAt`. */
   close(): Promise<void>;
 }
 
-interface Row {
-  organizationId: string;
-  keyId: string;
-  name: string;
-  permission: Permission;
+interface Row extends AuthenticatedKey {
   secretHash: Buffer;
   expiresAt: Date | null;
   lastUsedAt: Date | null;
@@ -47,6 +53,8 @@ interface Row {
 }
 
 const LAST_USED_EVERY_MS = 60_000;
+// Stands in for the hash of a key that is not there: no text has it.
+const NO_HASH = Buffer.alloc(32);
 
 export function createAuthenticator({ db, clock }: { db: Db; clock: Clock }): Authenticator {
   let waiting: { secret: ParsedSecret; resolve: (row: Row | undefined) => void; reject: (error: unknown) => void }[] =
@@ -62,7 +70,8 @@ export function createAuthenticator({ db, clock }: { db: Db; clock: Clock }): Au
       const organizations = [...new Set(batch.map(({ secret }) => secret.organizationId))];
       const keys = [...new Set(batch.map(({ secret }) => secret.keyId))];
       const rows = await db.query<Row>(sql`
-        select organization_id as "organizationId", key_id as "keyId", name, permission, secret_hash as "secretHash",
+        select organization_id as "organizationId", key_id as "keyId", name, permission, allowed_ips as "allowedIps",
+          environments, secret_hash as "secretHash",
           expires_at as "expiresAt", last_used_at as "lastUsedAt", deleted_at as "deletedAt"
         from api_keys where organization_id = any(${organizations}::uuid[]) and key_id = any(${keys}::uuid[])`);
       const byId = new Map(rows.map((row) => [`${row.organizationId}${row.keyId}`, row]));
@@ -105,29 +114,38 @@ export function createAuthenticator({ db, clock }: { db: Db; clock: Clock }): Au
   }
 
   return {
-    async authenticate(authorization) {
+    async authenticate(authorization, ipAddress) {
       const secret = secretOf(authorization);
       const row = await lookUp(secret);
-      const unknown = new ApiError('invalid_token', 'No API key has this secret. Is it the secret of this service?');
-      if (!row) throw unknown;
-      const key = { organizationId: row.organizationId, keyId: row.keyId, name: row.name, permission: row.permission };
       const now = clock.now();
-      if (!sameHash(row.secretHash, secret.hash)) {
-        if (!(await wasRotatedAway(secret))) throw unknown;
+      if (!sameHash(row?.secretHash ?? NO_HASH, secret.hash)) {
+        // Asked for an unknown key as well: what is done, and how long it takes, must not tell which keys there are.
+        const rotatedAway = await wasRotatedAway(secret);
+        if (!row || !rotatedAway) throw unknown();
         throw new KnownKeyRefused(
           'token_rotated',
           'This secret was rotated away. Use the newest secret of the key.',
+          keyOf(row),
+        );
+      }
+      // Nothing has the hash of NO_HASH, so the row is there.
+      const key = keyOf(row!);
+      const { deletedAt, expiresAt } = row!;
+      if (deletedAt) {
+        if (now.getTime() - deletedAt.getTime() > RETIRED_KEPT_MS) throw unknown();
+        throw new KnownKeyRefused('token_revoked', 'This key was deleted. Use another key.', key);
+      }
+      if (expiresAt && expiresAt <= now) {
+        throw new KnownKeyRefused('token_expired', 'This key has expired. Use another key.', key);
+      }
+      if (key.allowedIps && !isWithin(key.allowedIps.map(parseNetwork), ipAddress)) {
+        throw new KnownKeyRefused(
+          'ip_not_allowed',
+          `This key may not be used from ${ipAddress}: its allowedIps have no such address.`,
           key,
         );
       }
-      if (row.deletedAt) {
-        if (now.getTime() - row.deletedAt.getTime() > RETIRED_KEPT_MS) throw unknown;
-        throw new KnownKeyRefused('token_revoked', 'This key was deleted. Use another key.', key);
-      }
-      if (row.expiresAt && row.expiresAt <= now) {
-        throw new KnownKeyRefused('token_expired', 'This key has expired. Use another key.', key);
-      }
-      noteUse(row, now);
+      noteUse(row!, now);
       return key;
     },
 
@@ -135,6 +153,14 @@ export function createAuthenticator({ db, clock }: { db: Db; clock: Clock }): Au
       await Promise.allSettled(writes);
     },
   };
+}
+
+function unknown(): ApiError {
+  return new ApiError('invalid_token', 'No API key has this secret. Is it the secret of this service?');
+}
+
+function keyOf({ organizationId, keyId, name, permission, allowedIps, environments }: Row): AuthenticatedKey {
+  return { organizationId, keyId, name, permission, allowedIps, environments };
 }
 
 function secretOf(authorization: string | undefined): ParsedSecret {

@@ -2,11 +2,13 @@
 import type { ApiKey, ApiKeyWithSecret, Input, Permission, Result } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
+import { holdEnvironment } from '../environments/environments.ts';
 import { changesBetween, type EventSource, recordEvent } from '../events/record.ts';
 import { invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { instantOf } from '../lib/instant.ts';
+import { parseNetwork } from '../lib/network.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
 import { hashSecret, newSecret, previewOf } from './secret.ts';
 
@@ -15,6 +17,8 @@ interface Row {
   name: string;
   permission: Permission;
   expiresAt: Date | null;
+  allowedIps: string[] | null;
+  environments: string[] | null;
   metadata: ApiKey['metadata'];
   secretPreview: string;
   lastUsedAt: Date | null;
@@ -27,15 +31,21 @@ export interface NewKey {
   name: string;
   permission: Permission;
   expiresAt?: string | null;
+  allowedIps?: string[] | null;
+  environments?: string[] | null;
   metadata?: ApiKey['metadata'];
 }
 
-/** Creates a key; 400 where `expiresAt` is not in the future. */
+/** Creates a key; 400 where `expiresAt` is not in the future or `allowedIps` are none, 404 for an unknown Environment. */
 export async function createKey(ctx: Context, input: Input<'createKey'>): Promise<Result<'createKey'>> {
   const now = ctx.clock.now();
   if (input.expiresAt && instantOf(input.expiresAt, 'expiresAt') <= now)
     throw invalidField('expiresAt', 'must be in the future');
-  const apiKey = await inTransaction(ctx, (tx) => insertKey(tx, ctx, now, input));
+  refuseWrongIps(input.allowedIps);
+  const apiKey = await inTransaction(ctx, async (tx) => {
+    await holdEnvironments(tx, ctx.organizationId, input.environments);
+    return insertKey(tx, ctx, now, input);
+  });
   return { apiKey };
 }
 
@@ -49,6 +59,8 @@ export async function insertKey(tx: Tx, source: EventSource, now: Date, input: N
     name: input.name,
     permission: input.permission,
     expiresAt: input.expiresAt ? new Date(input.expiresAt) : null,
+    allowedIps: input.allowedIps ?? null,
+    environments: input.environments ?? null,
     metadata: input.metadata ?? {},
     secretPreview: previewOf(secret),
     lastUsedAt: null,
@@ -57,15 +69,20 @@ export async function insertKey(tx: Tx, source: EventSource, now: Date, input: N
   };
   await Promise.all([
     tx.query(sql`
-      insert into api_keys (organization_id, key_id, name, permission, expires_at, metadata, secret_hash, secret_preview,
-        created_at, updated_at)
-      values (${organizationId}, ${keyId}, ${row.name}, ${row.permission}, ${row.expiresAt},
-        ${JSON.stringify(row.metadata)}, ${hashSecret(secret)}, ${row.secretPreview}, ${now}, ${now})`),
+      insert into api_keys (organization_id, key_id, name, permission, expires_at, allowed_ips, environments, metadata,
+        secret_hash, secret_preview, created_at, updated_at)
+      values (${organizationId}, ${keyId}, ${row.name}, ${row.permission}, ${row.expiresAt}, ${row.allowedIps},
+        ${row.environments}, ${JSON.stringify(row.metadata)}, ${hashSecret(secret)}, ${row.secretPreview}, ${now}, ${now})`),
     tx.query(
       recordEvent(source, now, {
         type: 'api_key.created',
         resource: resourceOf(keyId),
-        changes: { name: [null, row.name], permission: [null, row.permission] },
+        changes: {
+          name: [null, row.name],
+          permission: [null, row.permission],
+          ...(row.allowedIps && { allowedIps: [null, row.allowedIps] }),
+          ...(row.environments && { environments: [null, row.environments] }),
+        },
       }),
     ),
   ]);
@@ -91,22 +108,27 @@ export async function getKey(ctx: Context, input: Input<'getKey'>): Promise<Resu
   return { apiKey: view(row) };
 }
 
-/** Changes name, permission or metadata. Nothing to change is no change: neither `updatedAt` nor the log moves. */
+/** Changes name, permission, limits or metadata. Nothing to change is no change: neither `updatedAt` nor the log moves. */
 export async function updateKey(ctx: Context, input: Input<'updateKey'>): Promise<Result<'updateKey'>> {
+  refuseWrongIps(input.allowedIps);
   return inTransaction(ctx, async (tx) => {
+    await holdEnvironments(tx, ctx.organizationId, input.environments);
     const before = await lockKey(tx, ctx, input.keyId);
     const after = {
       ...before,
       name: input.name ?? before.name,
       permission: input.permission ?? before.permission,
+      allowedIps: input.allowedIps === undefined ? before.allowedIps : input.allowedIps,
+      environments: input.environments === undefined ? before.environments : input.environments,
       metadata: input.metadata ?? before.metadata,
     };
-    const changes = changesBetween(before, after, ['name', 'permission', 'metadata']);
+    const changes = changesBetween(before, after, ['name', 'permission', 'allowedIps', 'environments', 'metadata']);
     if (!changes) return { apiKey: view(before) };
     const now = ctx.clock.now();
     await Promise.all([
       tx.query(sql`
         update api_keys set name = ${after.name}, permission = ${after.permission},
+          allowed_ips = ${after.allowedIps}, environments = ${after.environments},
           metadata = ${JSON.stringify(after.metadata)}, updated_at = ${now}
         where organization_id = ${ctx.organizationId} and key_id = ${before.keyId}`),
       tx.query(recordEvent(ctx, now, { type: 'api_key.updated', resource: resourceOf(before.keyId), changes })),
@@ -164,6 +186,25 @@ export async function getMe(ctx: Context): Promise<Result<'getMe'>> {
   };
 }
 
+function refuseWrongIps(allowedIps: readonly string[] | null | undefined): void {
+  for (const [index, text] of (allowedIps ?? []).entries()) {
+    try {
+      parseNetwork(text);
+    } catch (error) {
+      throw invalidField(`allowedIps[${index}]`, `"${text}" ${(error as Error).message}`);
+    }
+  }
+}
+
+/** A name that is mistyped would make a key that reaches nothing. */
+async function holdEnvironments(
+  tx: Tx,
+  organizationId: string,
+  names: readonly string[] | null | undefined,
+): Promise<void> {
+  await Promise.all((names ?? []).map((name) => holdEnvironment(tx, organizationId, name)));
+}
+
 async function lockKey(tx: Tx, ctx: Context, keyId: string): Promise<Row> {
   const [row] = await tx.query<Row>(sql`
     select ${columns()} from api_keys
@@ -174,7 +215,8 @@ async function lockKey(tx: Tx, ctx: Context, keyId: string): Promise<Row> {
 }
 
 function columns(): Sql {
-  return sql`key_id as "keyId", name, permission, expires_at as "expiresAt", metadata, secret_preview as "secretPreview",
+  return sql`key_id as "keyId", name, permission, expires_at as "expiresAt", allowed_ips as "allowedIps", environments, metadata,
+    secret_preview as "secretPreview",
     last_used_at as "lastUsedAt", created_at as "createdAt", updated_at as "updatedAt"`;
 }
 

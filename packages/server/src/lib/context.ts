@@ -11,6 +11,8 @@ export interface Context extends Platform {
   /** The key of the call, where it was made with one. */
   readonly keyId: string | null;
   readonly permission: Permission;
+  /** Of a key that is limited to some: the only Environments that it reaches (http/environment-gate.ts sees to it). */
+  readonly environments?: readonly string[];
   readonly requestId: string | null;
   readonly ipAddress: string | null;
   readonly userAgent: string | null;

@@ -7,7 +7,7 @@
 // charged for it. A report is one statement over both tables, so it sees each call once, whatever is moved meanwhile; and it
 // is about whole days of UTC, which is what remains of a call.
 import type { Input, Result, Usage, UsageSum } from '@signalbox/contract';
-import sql, { type Sql } from 'sql-template-tag';
+import sql, { empty, type Sql } from 'sql-template-tag';
 import { invalidField } from '../lib/api-error.ts';
 import type { Context } from '../lib/context.ts';
 import { formatId } from '../lib/ids.ts';
@@ -72,11 +72,13 @@ export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<
         coalesce(c.cost_usd, 0) as cost_usd
       from model_usage c
       where c.organization_id = ${ctx.organizationId} and c.occurred_at >= ${from} and c.occurred_at < ${to}
+        ${input.environment === undefined ? empty : sql`and c.environment = ${input.environment}`}
       union all
       select d.day, d.agent_id, d.environment, d.model, d.input_tokens, d.output_tokens, d.cached_tokens, d.steps,
         d.unpriced_steps, d.cost_usd
       from model_usage_days d
       where d.organization_id = ${ctx.organizationId} and d.day >= ${dayOf(from)}::date and d.day < ${dayOf(to)}::date
+        ${input.environment === undefined ? empty : sql`and d.environment = ${input.environment}`}
     ), grouped as (
       select ${column} as key, sum(u.input_tokens) as input_tokens, sum(u.output_tokens) as output_tokens,
         sum(u.cached_tokens) as cached_tokens, sum(u.steps) as steps, sum(u.unpriced_steps) as unpriced_steps,

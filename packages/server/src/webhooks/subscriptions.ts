@@ -52,6 +52,7 @@ export async function listWebhookSubscriptions(
   const rows = await ctx.db.query<Row>(sql`
     select ${columns()} from webhook_subscriptions where organization_id = ${ctx.organizationId}
       ${request.after === undefined ? empty : sql`and webhook_subscription_id < ${request.after}`}
+      ${input.environment === undefined ? empty : sql`and environment = ${input.environment}`}
     order by webhook_subscription_id desc limit ${request.limit + 1}`);
   const now = ctx.clock.now();
   return pageOf(

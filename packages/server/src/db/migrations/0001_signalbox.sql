@@ -26,6 +26,9 @@ create table api_keys (
   name text not null,
   permission text not null check (permission in ('read', 'write', 'admin')),
   expires_at timestamptz,
+  -- Null where the key may be used from anywhere, and reaches every Environment.
+  allowed_ips text[],
+  environments text[],
   metadata json not null,
   secret_hash bytea not null,
   secret_preview text not null,

@@ -1,0 +1,31 @@
+import { type Route, routes } from '@signalbox/contract';
+import { expect, test } from 'vitest';
+import { reachOf } from './environment-gate.ts';
+
+const namesOf = (reach: string) =>
+  Object.entries(routes as Record<string, Route>)
+    .filter(([, route]) => reachOf(route) === reach)
+    .map(([name]) => name);
+
+// A route that is new here is either limited by what it takes, or somebody has to decide that it is right where it stands.
+test('what a key of some Environments may call although nothing of it is in one', () => {
+  expect(namesOf('open')).toEqual([
+    'getMe',
+    'listKeys',
+    'getKey',
+    'listAgents',
+    'getAgent',
+    'listAgentVersions',
+    'listEnvironments',
+    'getEvent',
+  ]);
+  expect(namesOf('ownKey')).toEqual(['rotateKey', 'deleteKey']);
+  expect(namesOf('closed')).toEqual([
+    'createKey',
+    'updateKey',
+    'createAgent',
+    'updateAgent',
+    'archiveAgent',
+    'createEnvironment',
+  ]);
+});
