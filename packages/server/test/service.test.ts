@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readConfig } from '../src/config.ts';
+import { uuidOf } from '../src/lib/ids.ts';
 import { createKeyOnHost, OperatorError } from '../src/operator.ts';
 import { createOrganization } from '../src/organizations/organizations.ts';
 import { forgetOtherNodes } from '../src/runtime/lease.ts';
@@ -180,6 +181,16 @@ test('a node that has the database to itself takes over what a dead one held, wi
   );
   await forgetOtherNodes(db);
   expect(await db.query(sql`select from workers`)).toEqual([]);
+});
+
+test('a program of the integrator’s keeps its turn while the service that has the database to itself restarts', async () => {
+  const { client, db } = await startTestService();
+  const { agentId } = await client.agents.create({ name: 'Own', model: { provider: 'worker', queue: 'restart' } });
+  await client.sessions.open({ agentId, environment: 'production', input: 'go' });
+  const { workerTurnId } = (await client.workers.claim({ queue: 'restart' }))!;
+  await forgetOtherNodes(db);
+  const [lease] = await db.query(sql`select from workers where worker_id = ${uuidOf('wtn', workerTurnId)}`);
+  expect(lease).toBeDefined();
 });
 
 test('each role runs on a node of its own: one answers, one thinks, one sends', async () => {

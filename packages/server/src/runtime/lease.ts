@@ -48,9 +48,11 @@ export function createNodeLease(
 }
 
 /**
- * For a node that has its database to itself: whatever held a lease there is gone, and what it held need not wait for the
- * lease to run out. Were it wrong, nothing would break: writers are fenced by the Session's epoch.
+ * For a node that has its database to itself: whatever node held a lease there is gone, and what it held need not wait for the
+ * lease to run out. Were it wrong, nothing would break: writers are fenced by the Session's epoch. The integrator's own
+ * programs, whose Sessions name a queue, are not gone: they go on where they were.
  */
 export async function forgetOtherNodes(db: Db): Promise<void> {
-  await db.execute(sql`delete from workers`);
+  await db.execute(sql`
+    delete from workers w where not exists (select 1 from sessions s where s.worker_id = w.worker_id and s.queue is not null)`);
 }
