@@ -109,3 +109,17 @@ test('a claim that is given something as it goes gives it back', async () => {
     where organization_id = ${world.organizationId} and session_id = ${sessionId}`);
   expect(rows).toEqual([{ workerId: null, epoch: 2 }]);
 });
+
+test('an organization does not take all the room that there is for claims', async () => {
+  const gone = new AbortController();
+  const wants = (organizationId: string): Want => ({ organizationId, workerTurnId: newUuid(), queue: 'many' });
+  const { offers } = world.platform;
+  const waits = Array.from({ length: 2_000 }, () => offers.claim(wants(world.organizationId), 60_000, gone.signal));
+  await expect(offers.claim(wants(world.organizationId), 60_000, gone.signal)).rejects.toMatchObject({
+    code: 'unavailable',
+  });
+  const ofAnother = offers.claim(wants(newUuid()), 60_000, gone.signal);
+  gone.abort();
+  expect(new Set(await Promise.all([...waits, ofAnother]))).toEqual(new Set([undefined]));
+  expect(await offers.claim(wants(world.organizationId), 0, new AbortController().signal)).toBeUndefined();
+});

@@ -19,6 +19,8 @@ export const LEASE_SECONDS = 30;
 const POLL_MS = 2_000;
 // Each is an open connection and some hundred bytes.
 const MAX_WAITING = 5_000;
+// So that no organization takes all of them. A program waits with some claims for its queue, and one for each turn of its own.
+const MAX_WAITING_OF_ORGANIZATION = 2_000;
 
 /** What a claim asks for, and the id of the worker turn that it becomes. */
 export interface Want {
@@ -56,6 +58,9 @@ interface Candidate {
   epoch: number;
 }
 
+/** What a Session's row says of whether it is offered. */
+type Offered = Candidate & Pick<SessionRow, 'status' | 'turn' | 'workerId' | 'queue' | 'stop' | 'endedAt'>;
+
 export function createOffers(platform: Pick<Platform, 'db' | 'clock' | 'wake' | 'log'>): Offers {
   const { db, clock, wake, log } = platform;
   const forAny = new Set<Waiter>();
@@ -67,6 +72,7 @@ export function createOffers(platform: Pick<Platform, 'db' | 'clock' | 'wake' | 
   /** Who is looked for next. */
   let wanted = new Set<Waiter>();
   let count = 0;
+  const countOf = new Map<string, number>();
 
   // ── Looking ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -84,11 +90,14 @@ export function createOffers(platform: Pick<Platform, 'db' | 'clock' | 'wake' | 
     await new Promise<void>((resolve) => setImmediate(resolve));
     const waiters = [...wanted].filter(({ settled }) => !settled);
     wanted = new Set();
-    const groups = Map.groupBy(waiters, groupOf);
-    const ofSessions = [...groups.values()].filter(([first]) => first?.want.sessionId !== undefined);
-    const ofQueues = [...groups.values()].filter(([first]) => first?.want.sessionId === undefined);
-    await Promise.all(ofSessions.flat().map((waiter) => guarded([waiter], () => lookAtSession(waiter))));
-    await Promise.all(ofQueues.map((group) => guarded(group, () => lookAtQueue(group))));
+    const forOne = waiters.filter(({ want }) => want.sessionId !== undefined);
+    const ofSessions = Map.groupBy(forOne, ({ want }) => want.organizationId);
+    const ofQueues = Map.groupBy(
+      waiters.filter(({ want }) => want.sessionId === undefined),
+      queueOf,
+    );
+    await Promise.all([...ofSessions.values()].map((group) => guarded(group, () => lookAtSessions(group))));
+    await Promise.all([...ofQueues.values()].map((group) => guarded(group, () => lookAtQueue(group))));
   }
 
   async function guarded(waiters: readonly Waiter[], act: () => Promise<void>): Promise<void> {
@@ -101,11 +110,20 @@ export function createOffers(platform: Pick<Platform, 'db' | 'clock' | 'wake' | 
     }
   }
 
-  async function lookAtSession(waiter: Waiter): Promise<void> {
-    const { organizationId, queue, sessionId, turn } = waiter.want;
-    const [row] = await db.query<SessionRow>(sql`
-      select ${sessionColumns} from sessions s
-      where s.organization_id = ${organizationId} and s.session_id = ${sessionId}`);
+  /** Of one organization. */
+  async function lookAtSessions(waiters: readonly Waiter[]): Promise<void> {
+    const { organizationId } = waiters[0]!.want;
+    const ids = [...new Set(waiters.map(({ want }) => want.sessionId!))];
+    const rows = await db.query<Offered>(sql`
+      select s.session_id as "sessionId", s.epoch, s.status, s.turn, s.worker_id as "workerId", s.queue, s.stop,
+        s.ended_at as "endedAt"
+      from sessions s where s.organization_id = ${organizationId} and s.session_id = any(${ids}::uuid[])`);
+    const bySession = new Map(rows.map((row) => [row.sessionId, row]));
+    await Promise.all(waiters.map((waiter) => giveOf(bySession.get(waiter.want.sessionId!), waiter)));
+  }
+
+  async function giveOf(row: Offered | undefined, waiter: Waiter): Promise<void> {
+    const { queue, turn } = waiter.want;
     if (!row) return waiter.refuse(notFound('session'));
     if (row.endedAt || row.status === 'idle' || (turn !== undefined && row.turn !== turn))
       return waiter.refuse(new ApiError('turn_lost', 'The turn is over.'));
@@ -146,22 +164,26 @@ export function createOffers(platform: Pick<Platform, 'db' | 'clock' | 'wake' | 
   // ── Waiting ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   function enter(waiter: Waiter): void {
-    const { sessionId } = waiter.want;
+    const { organizationId, sessionId } = waiter.want;
     count += 1;
+    countOf.set(organizationId, (countOf.get(organizationId) ?? 0) + 1);
     if (sessionId === undefined) forAny.add(waiter);
     else forSession.set(sessionId, (forSession.get(sessionId) ?? new Set()).add(waiter));
     lookSoon([waiter]);
   }
 
   function leave(waiter: Waiter): void {
-    const { sessionId } = waiter.want;
+    const { organizationId, sessionId } = waiter.want;
     count -= 1;
+    const others = countOf.get(organizationId)! - 1;
+    if (others === 0) countOf.delete(organizationId);
+    else countOf.set(organizationId, others);
     if (sessionId === undefined) {
       forAny.delete(waiter);
     } else {
-      const others = forSession.get(sessionId);
-      others?.delete(waiter);
-      if (others?.size === 0) forSession.delete(sessionId);
+      const forIt = forSession.get(sessionId);
+      forIt?.delete(waiter);
+      if (forIt?.size === 0) forSession.delete(sessionId);
     }
   }
 
@@ -169,7 +191,7 @@ export function createOffers(platform: Pick<Platform, 'db' | 'clock' | 'wake' | 
     async claim(want, waitMs, signal) {
       const over = AbortSignal.any([signal, stopping.signal]);
       if (over.aborted) return undefined;
-      if (count >= MAX_WAITING)
+      if (count >= MAX_WAITING || (countOf.get(want.organizationId) ?? 0) >= MAX_WAITING_OF_ORGANIZATION)
         throw new ApiError('unavailable', 'Too many claims wait on this node.', { retryAfterSeconds: 1 });
       const { promise, resolve, reject } = Promise.withResolvers<SessionRow | undefined>();
       const settled = new AbortController();
@@ -224,8 +246,8 @@ export function createOffers(platform: Pick<Platform, 'db' | 'clock' | 'wake' | 
   };
 }
 
-function groupOf({ want: { organizationId, queue, environment, sessionId } }: Waiter): string {
-  return JSON.stringify([organizationId, queue, environment ?? null, sessionId ?? null]);
+function queueOf({ want: { organizationId, queue, environment } }: Waiter): string {
+  return JSON.stringify([organizationId, queue, environment ?? null]);
 }
 
 /** Takes the Session where it still is as the candidate says; `used`: this worker turn has claimed before. */
