@@ -16,7 +16,7 @@ import {
 import type { Tool } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { uuidOf } from '../src/lib/ids.ts';
+import { formatId, uuidOf } from '../src/lib/ids.ts';
 import { createManualClock } from './support/manual-clock.ts';
 import { startTestService, type TestService } from './support/service.ts';
 import { clientTool, outline } from './support/session-world.ts';
@@ -701,6 +701,43 @@ function lookedFor(): Promise<void> {
   return promise;
 }
 
+test('an answer without an end fails the Session, and is not read into memory', async () => {
+  const session = await open();
+  const { workerTurnId } = (await claim())!;
+  const deltas = Array.from({ length: 9 }, () => 'a'.repeat(100_000));
+  for (let at = 0; at < 5; at += 1) await service.client.workers.append(workerTurnId, { deltas });
+  await service.client.workers.complete(workerTurnId, {});
+  await until(session, isFailed);
+  expect((await statusOf(session)).error).toEqual({
+    code: 'worker_failed',
+    message: 'The answer is longer than 4000000 characters.',
+  });
+});
+
+test('who knows the id of a worker of the service can’t act as it', async () => {
+  const answer = Promise.withResolvers<void>();
+  answerShop = async () => answer.promise;
+  const { agentId } = await service.client.agents.create({
+    name: 'Served',
+    model: {
+      provider: 'scripted',
+      model: 'test',
+      settings: { script: [{ toolCalls: [{ name: 'slow', input: {} }] }] },
+    },
+    tools: [shopTool('slow')],
+  });
+  const session = await service.client.sessions.open({ agentId, environment: 'production', input: 'go' });
+  await until(session, (chunk) => chunk.type === 'tool.call');
+  const [row] = await service.db.query<{ workerId: string }>(sql`
+    select worker_id as "workerId" from sessions where session_id = ${uuidOf('ses', session.sessionId)}`);
+  const id = formatId('wtn', row!.workerId);
+  await lost(service.client.workers.append(id, { deltas: ['forged'] }));
+  await lost(service.client.workers.complete(id, { toolResults: [] }));
+  await lost(service.client.workers.release(id));
+  answer.resolve();
+  await service.client.sessions.cancel(session.sessionId);
+});
+
 // ── Time ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 test('a turn that takes too long is taken back: while it is offered, and while a program has it', async () => {
@@ -737,5 +774,28 @@ test('a turn that takes too long is taken back: while it is offered, and while a
   clock.advance(60_000);
   expect(await endOf(offered)).toBe('timedOut');
   expect(await client.workers.claim({ queue: 'slow', waitSeconds: 0 })).toBeNull();
+  clock.advance(1_000); // what is gathered for other nodes goes out
+});
+
+test('of an effect that a program runs when the turn’s time is over nobody knows whether it had it', async () => {
+  const clock = createManualClock();
+  const late = await startTestService({ clock });
+  const { client } = late;
+  const { agentId } = await client.agents.create({
+    name: 'Slow',
+    model: { provider: 'worker', queue: 'slow-effect' },
+    tools: [clientTool('pay', { effectful: true, approval: 'never' })],
+    limits: { turnTimeoutSeconds: 60 },
+  });
+  const { sessionId } = await client.sessions.open({ agentId, environment: 'production', input: 'go' });
+  const { workerTurnId } = (await client.workers.claim({ queue: 'slow-effect' }))!;
+  await client.workers.complete(workerTurnId, { toolCalls: [{ tool: 'pay', input: {} }] });
+  const running = (await client.workers.claim({ queue: 'slow-effect' }))!;
+  expect(running.pendingCalls).toHaveLength(1);
+  clock.advance(60_000);
+  await lost(client.workers.heartbeat(running.workerTurnId));
+  for await (const { chunks } of client.sessions.stream(sessionId)) if (chunks.some(isIdle)) break;
+  const { data } = await client.sessions.messages(sessionId);
+  expect(data.at(-1)!.content).toMatchObject([{ type: 'tool_result', outcomeUnknown: true }]);
   clock.advance(1_000); // what is gathered for other nodes goes out
 });

@@ -1,7 +1,7 @@
 // A worker turn that a program holds: its Session's row names it as `worker_id`. Each change is made under the row's lock, or
 // conditional on the worker turn's id and the epoch that it was read with: what a program sends that has lost its turn is
 // refused, whatever it believes of its lease.
-import sql, { empty, type Sql } from 'sql-template-tag';
+import sql, { empty, join, type Sql } from 'sql-template-tag';
 import type { Queryable, Tx } from '../db/db.ts';
 import { ApiError } from '../lib/api-error.ts';
 import type { Platform } from '../platform.ts';
@@ -26,9 +26,10 @@ export function lockHeld(tx: Tx, organizationId: string, workerTurnId: string): 
 }
 
 async function selectHeld(db: Queryable, organizationId: string, workerTurnId: string, lock: Sql): Promise<HeldRow> {
+  // The service's own workers stand in the same column, without a queue: who learned of one's id holds nothing by it.
   const [row] = await db.query<HeldRow>(sql`
     select ${sessionColumns} from sessions s
-    where s.organization_id = ${organizationId} and s.worker_id = ${workerTurnId} ${lock}`);
+    where s.organization_id = ${organizationId} and s.worker_id = ${workerTurnId} and s.queue is not null ${lock}`);
   if (!row) throw turnLost();
   return row;
 }
@@ -76,4 +77,23 @@ export async function giveBack(
     .catch((error) => {
       if (!(error instanceof ApiError)) throw error;
     });
+}
+
+/**
+ * Takes the step back from a program whose time is over; nothing where it is lost already. Calls that it runs stay `running`:
+ * as when it had died, nobody knows whether they had their effect.
+ */
+export async function takeBack(
+  { db, clock, wake }: Pick<Platform, 'db' | 'clock' | 'wake'>,
+  { organizationId, sessionId, epoch, workerId }: HeldRow,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    await Promise.all([
+      tx.query(sql`
+        update sessions set ${join(handOverPatch(clock.now()))}
+        where organization_id = ${organizationId} and session_id = ${sessionId} and epoch = ${epoch}`),
+      tx.query(deleteLease(workerId)),
+    ]);
+  });
+  wake.publish('runnable', sessionId);
 }

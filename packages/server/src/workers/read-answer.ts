@@ -3,7 +3,7 @@ import type { Db } from '../db/db.ts';
 import { type ModelEvent, ModelFailure } from '../runtime/models/model.ts';
 import type { Operation } from '../sessions/operations.ts';
 import type { StoredAnswer } from './answer.ts';
-import { shownText, type TurnOfSession } from './shown-text.ts';
+import { SHOWN_TEXT_MAX_CHARACTERS, shownText, type TurnOfSession } from './shown-text.ts';
 
 /** The stored answer as a model's, for the turn machine. */
 export async function* readAnswer(
@@ -16,6 +16,10 @@ export async function* readAnswer(
   modelCall.output = null;
   if (error) throw new ModelFailure(error.code, error.message, { retryable: false });
   const text = await shownText(db, owner, modelCall);
+  if (text.length > SHOWN_TEXT_MAX_CHARACTERS) {
+    const message = `The answer is longer than ${SHOWN_TEXT_MAX_CHARACTERS} characters.`;
+    throw new ModelFailure('worker_failed', message, { retryable: false });
+  }
   if (text !== '') yield { type: 'shown', text };
   for (const { tool, input } of toolCalls) yield { type: 'toolCall', name: tool, input };
   yield {

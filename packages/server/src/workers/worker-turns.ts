@@ -29,6 +29,7 @@ import {
   handOverPatch,
   lockHeld,
   readHeld,
+  takeBack,
   turnLost,
 } from './held.ts';
 import { LEASE_SECONDS, readClaimed, type Want } from './offers.ts';
@@ -86,7 +87,7 @@ export async function heartbeatWorkerTurn(
   const workerTurnId = uuidOf('wtn', input.workerTurnId);
   const row = await readHeld(ctx.db, ctx.organizationId, workerTurnId);
   if (row.stop !== null || (row.turnDeadline !== null && row.turnDeadline <= ctx.clock.now())) {
-    await giveBack(ctx, row);
+    await takeBack(ctx, row);
     throw turnLost();
   }
   const [lease] = await ctx.db.query<{ expiresAt: Date }>(sql`
