@@ -315,6 +315,22 @@ test('close completes the session when its turn and what was queued before are o
   expect(chunks.at(-1)).toMatchObject({ type: 'session.status', status: 'completed', turn: 2 });
 });
 
+test('close that comes at the very moment a turn ends completes the session', async () => {
+  const { platform } = world;
+  let isClosed = false;
+  const batch: typeof platform.db.batch = async (statements) => {
+    if (!isClosed && statements.some(({ text }) => text.includes('stop_reason ='))) {
+      isClosed = true;
+      await closeSession(world.ctx, { sessionId });
+    }
+    return platform.db.batch(statements);
+  };
+  const sessionId = await world.open(await world.agent());
+  await world.work({ platform: { ...platform, db: { ...platform.db, batch } } });
+  const chunks = await world.until(sessionId, (chunk) => is('idle')(chunk) || is('completed')(chunk));
+  expect(outline(chunks).slice(-2)).toEqual(['turn.completed endTurn', 'completed']);
+});
+
 test('cancel is at once: the model is stopped, what it still says is refused, and the terminal status is the last chunk', async () => {
   const aborted = Promise.withResolvers<void>();
   await world.work({
