@@ -6,6 +6,7 @@ import { listApprovals, resolveApproval } from '../src/approvals/approvals.ts';
 import { uuidOf } from '../src/lib/ids.ts';
 import type { AskModel } from '../src/runtime/models/model.ts';
 import { getSession } from '../src/sessions/sessions.ts';
+import { createManualClock } from './support/manual-clock.ts';
 import { answering, createWorld, httpTool, outline, usage, type World } from './support/session-world.ts';
 
 let world: World;
@@ -178,6 +179,24 @@ test('a worker stops although a tool does not hear of it, and what that tool end
   await world.until(sessionId, is('idle'));
   ends.resolve();
   expect(outline(await world.chunks(sessionId))).toContain('tool.result unknown');
+});
+
+test('a turn that breaks off each time it is taken up ends when its time is over', async () => {
+  const clock = createManualClock();
+  const timed = await createWorld({ clock });
+  let asked = 0;
+  await timed.work({
+    // biome-ignore lint/correctness/useYield: it never comes to that.
+    ask: async function* () {
+      asked += 1;
+      throw new Error('Not foreseen');
+    },
+  });
+  const sessionId = await timed.open(await timed.agent([], { limits: { turnTimeoutSeconds: 7 } }));
+  const chunks = await clock.passWhile(timed.until(sessionId, is('idle')));
+  expect(outline(chunks)).toEqual(['running', 'turn.completed timedOut', 'idle']);
+  expect(asked).toBeGreaterThan(1);
+  await clock.passWhile(timed.close());
 });
 
 test('a worker that stops hands its turns over, and no session stays running', async () => {

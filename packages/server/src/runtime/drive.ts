@@ -61,6 +61,8 @@ export interface Drive {
   stop(stop: NonNullable<SessionRow['stop']>): void;
   /** Stops at once; `run` throws the reason. */
   abort(reason: Error): void;
+  /** When the turn under way has taken too long; undefined while it is taken up. */
+  deadline(): Date | undefined;
   readonly head: TextHead;
 }
 
@@ -89,6 +91,7 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
     deadline: clock.now(),
   };
   let followed: Followed;
+  let isTakenUp = false;
 
   function stop(what: NonNullable<SessionRow['stop']>): void {
     stopping.abort(new TurnStopped(what === 'cancel' ? 'cancelled' : 'interrupted'));
@@ -277,6 +280,7 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
 
   /** Takes up a turn: one that was claimed, or the next. */
   async function takeUp(transcript: TurnState['transcript'], operations: Operation[]): Promise<void> {
+    isTakenUp = false;
     watching.abort();
     watching = new AbortController();
     stopping = new AbortController();
@@ -299,6 +303,7 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
       shownText: '',
       underWay: new Map(),
     };
+    isTakenUp = true;
   }
 
   /** Drives the turn to where the Session is let go of, or the next begins. */
@@ -360,6 +365,7 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
     wake: hold.wake,
     stop,
     abort: hold.abort,
+    deadline: () => (isTakenUp ? driving.deadline : undefined),
     async run() {
       try {
         await takeUp(claimed.transcript, claimed.operations);

@@ -180,8 +180,11 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
     driving.add(done);
   }
 
-  /** Gives the Session back after a failure, so that it goes on here or elsewhere. */
-  async function letGo({ head }: Drive, error: unknown): Promise<void> {
+  /**
+   * Gives the Session back after a failure, so that it goes on here or elsewhere. Its turn's time goes on as well: one that
+   * breaks off each time it is taken up ends with it.
+   */
+  async function letGo({ head, deadline }: Drive, error: unknown): Promise<void> {
     if (error instanceof Fenced) return;
     const handedOver = error instanceof HandedOver;
     if (!handedOver)
@@ -192,7 +195,8 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
       try {
         await db.execute(sql`
           update sessions set worker_id = null, epoch = epoch + 1,
-            runnable_at = ${new Date(clock.now().getTime() + pause * 1000)}
+            runnable_at = ${new Date(clock.now().getTime() + pause * 1000)},
+            turn_deadline = case when status = 'running' then coalesce(turn_deadline, ${deadline() ?? null}::timestamptz) end
           where organization_id = ${head.organizationId} and session_id = ${head.sessionId}
             and worker_id = ${workerId} and epoch = ${head.epoch}`);
         return;
