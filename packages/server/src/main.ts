@@ -22,6 +22,7 @@ import { createWorker } from './runtime/worker.ts';
 import { createScheduler } from './schedules/scheduler.ts';
 import { CannotListen, explainStart } from './start-error.ts';
 import { createUpkeep } from './upkeep.ts';
+import { requireKnownKeys } from './vault/known-keys.ts';
 import { loadMasterKeys } from './vault/master-key.ts';
 import { createVault } from './vault/vault.ts';
 import { createWake } from './wake/wake.ts';
@@ -78,6 +79,7 @@ async function startPlatform(
   const vault = createVault(config.masterKeys ?? (await loadMasterKeys(config.dataDir)));
   const { db, direct } = await openDatabase(config, log, stops);
   await migrate(direct, log);
+  await requireKnownKeys(db, vault, clock.now());
   const { organizationId } = await ensureFirstOrganization(db, clock.now());
   // The embedded database is locked for this process.
   if (config.databaseUrl === undefined) await forgetOtherNodes(db);

@@ -4,6 +4,7 @@ import { EmbeddedPostgresError } from './db/embedded-errors.ts';
 import { DatabaseTooNew } from './db/migrate.ts';
 import { DatabaseUnsuitable } from './db/requirements.ts';
 import { AdminKeyFileError } from './keys/admin-key-file.ts';
+import { MasterKeyUnknown } from './vault/known-keys.ts';
 import { MasterKeyFileError } from './vault/master-key.ts';
 
 /** Says what is wrong and what to do. No value in it is secret. */
@@ -50,7 +51,14 @@ export function explainStart(error: unknown, databaseUrl: string | undefined): u
 }
 
 // Their messages say what to do.
-const plainEnough = [EmbeddedPostgresError, DatabaseTooNew, DatabaseUnsuitable, MasterKeyFileError, AdminKeyFileError];
+const plainEnough = [
+  EmbeddedPostgresError,
+  DatabaseTooNew,
+  DatabaseUnsuitable,
+  MasterKeyFileError,
+  MasterKeyUnknown,
+  AdminKeyFileError,
+];
 
 /** By PostgreSQL's codes. */
 const refusals: Record<string, string> = {

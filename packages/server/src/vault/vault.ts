@@ -8,6 +8,8 @@ import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } f
 
 /** `place` says where the value belongs: every part of it must be the same on opening. */
 export interface Vault {
+  /** Of every key that opens, as sealed values name theirs. */
+  readonly keyIds: readonly Buffer[];
   seal(purpose: Purpose, place: readonly string[], plaintext: string): Buffer;
   /** Throws `CannotOpen` when the value was sealed by another key, for another place, or was changed. */
   open(purpose: Purpose, place: readonly string[], sealed: Buffer): string;
@@ -25,6 +27,8 @@ export class CannotOpen extends Error {
 
 const VERSION = 1;
 const KEY_ID_BYTES = 4;
+/** Where the key's id stands in a sealed value, as SQL counts: for those who look at values without opening them. */
+export const KEY_ID_PLACE = { from: 2, length: KEY_ID_BYTES };
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const HEADER_BYTES = 1 + KEY_ID_BYTES + NONCE_BYTES + TAG_BYTES;
@@ -49,6 +53,7 @@ export function createVault(masterKeys: readonly Buffer[]): Vault {
   if (!first) throw new TypeError('A vault needs a master key');
 
   return {
+    keyIds: keyrings.map(({ id }) => id),
     seal: (purpose, place, plaintext) => sealWith(first.keyFor(purpose), first.id, place, plaintext),
     open(purpose, place, sealed) {
       const id = sealed.subarray(1, 1 + KEY_ID_BYTES);
