@@ -251,7 +251,6 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
   async function takeInbox(): Promise<void> {
     const { state } = driving;
     await hold.takeInbox(state.operations);
-    state.grantedTools = row.grantedTools;
     const isTooLate = lateOf(state.operations, clock.now()).length > 0;
     if (isTooLate && state.definition.limits.onApprovalTimeout === 'cancel') stop('cancel');
   }
@@ -296,7 +295,10 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
       definition,
       tools: [],
       unavailable: [],
-      grantedTools: row.grantedTools,
+      // Of the row, which every look at the inbox brings up to date, also those within a commit.
+      get grantedTools() {
+        return row.grantedTools;
+      },
       transcript,
       operations,
       modelCalls: driving.state?.modelCalls ?? row.modelCalls,

@@ -119,12 +119,11 @@ export function createHold(row: SessionRow, platform: Platform, appender: Append
   /** False where more came while it was written. */
   async function showWhatCame(operations: Operation[]): Promise<boolean> {
     came = Promise.withResolvers();
-    const [entries, [current]] = await Promise.all([
-      readInbox(db, organizationId, sessionId),
-      db.query<Current>(sql`
-        select closing, epoch, turn, next_seq as "nextSeq", stop, granted_tools as "grantedTools" from sessions
-        where organization_id = ${organizationId} and session_id = ${sessionId}`),
-    ]);
+    // One after the other: with a decision that is in the inbox, what it grants must be seen.
+    const entries = await readInbox(db, organizationId, sessionId);
+    const [current] = await db.query<Current>(sql`
+      select closing, epoch, turn, next_seq as "nextSeq", stop, granted_tools as "grantedTools" from sessions
+      where organization_id = ${organizationId} and session_id = ${sessionId}`);
     // The journal may also have moved on under this very epoch: a commit came through whose answer was lost.
     if (current?.epoch !== head.epoch || current.turn !== head.turn || current.nextSeq !== head.nextSeq)
       throw new Fenced();

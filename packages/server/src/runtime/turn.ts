@@ -28,7 +28,7 @@ export interface TurnState {
   /** What the model is told of tools that it can't be offered now. */
   unavailable: readonly string[];
   /** Changed in place. */
-  grantedTools: string[];
+  readonly grantedTools: readonly string[];
   /** What the model was told and answered, of all turns. */
   transcript: { role: 'user' | 'assistant' | 'tool'; content: MessagePart[]; providerData?: unknown }[];
   /** Of this turn, in order; changed in place. */
