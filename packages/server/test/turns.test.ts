@@ -8,7 +8,16 @@ import { cancelSession, closeSession } from '../src/sessions/ending.ts';
 import { listMessages, sendMessage } from '../src/sessions/messages.ts';
 import { getSession } from '../src/sessions/sessions.ts';
 import { sendToolResult } from '../src/sessions/tool-results.ts';
-import { answering, clientTool, createWorld, httpTool, outline, usage, type World } from './support/session-world.ts';
+import {
+  answering,
+  clientTool,
+  createWorld,
+  httpTool,
+  outline,
+  queryingBy,
+  usage,
+  type World,
+} from './support/session-world.ts';
 
 let world: World;
 beforeEach(async () => {
@@ -265,6 +274,30 @@ test('a message while a turn is under way has a turn of its own after it; none i
     'user 3',
     'assistant 3',
   ]);
+});
+
+test('messages that wait are many and long: each is read when its turn begins, and not before', async () => {
+  const reads: number[] = [0, 0, 0];
+  const platform = queryingBy(world.platform, async (_, rows) => {
+    const text = JSON.stringify(rows);
+    for (const index of reads.keys()) if (text.includes(`long ${index}`)) reads[index]! += 1;
+  });
+  const asked = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  await world.work({
+    platform,
+    ask: async function* (call, signal) {
+      asked.resolve();
+      await goOn.promise;
+      yield* answering([{ text: 'ok' }])(call, signal);
+    },
+  });
+  const sessionId = await world.open(await world.agent());
+  await asked.promise;
+  for (const index of reads.keys()) await sendMessage(world.ctx, { sessionId, content: `long ${index}` });
+  goOn.resolve();
+  await world.until(sessionId, (chunk) => is('idle')(chunk) && chunk.turn === 4);
+  expect(reads).toEqual([1, 1, 1]);
 });
 
 test('a message that was accepted has its turn, also when its agent is archived before', async () => {

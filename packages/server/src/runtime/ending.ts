@@ -8,6 +8,7 @@ import { type Appender, Fenced } from '../journal/append.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { cancelNow } from '../sessions/ending.ts';
+import { readWaiting } from '../sessions/inbox.ts';
 import type { Operation } from '../sessions/operations.ts';
 import { lockSession, sessionEvent } from '../sessions/session.ts';
 import { endPatch, idlePatch } from '../sessions/status.ts';
@@ -98,12 +99,13 @@ async function endHere(driving: Driving, change: WholeChange, stopReason: StopRe
 }
 
 async function beginNext(driving: Driving, change: WholeChange, stopReason: StopReason, now: Date) {
-  const { hold, state } = driving;
+  const { hold, platform, state } = driving;
   const { row } = hold;
   const { turn } = row;
   const next = hold.queued()[0]!;
   const agentVersion = row.pinnedVersion ?? (await newestVersion(driving));
-  const beginning = beginTurn(row, turn + 1, { messageId: next.inboxId, content: next.content }, agentVersion, now);
+  const content = await readWaiting(platform.db, row, next.inboxId);
+  const beginning = beginTurn(row, turn + 1, { messageId: next.inboxId, content }, agentVersion, now);
   const begun = {
     items: change.items,
     next: beginning.run,

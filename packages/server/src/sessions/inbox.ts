@@ -5,6 +5,7 @@
 import type { MessagePart } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable, Tx } from '../db/db.ts';
+import { Fenced } from '../journal/append.ts';
 import { newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import type { SessionRow } from './session.ts';
@@ -15,7 +16,10 @@ export type InboxBody =
   | { kind: 'approval'; operationId: string; decision: 'approved' | 'denied'; reason?: string }
   | { kind: 'tool_result'; operationId: string };
 
-export type InboxEntry = InboxBody & { inboxId: string };
+/** What waits, as it is read: of a message not what it says, since there may be many and long ones. */
+export type InboxEntry = (Exclude<InboxBody, { kind: 'message' }> | { kind: 'message'; steer: boolean | null }) & {
+  inboxId: string;
+};
 
 /** Leaves something for the Session; the caller holds the row's lock. The id of a message is its message id. */
 export async function leaveInInbox(
@@ -41,9 +45,23 @@ export async function leaveInInbox(
 /** What waits, oldest first. */
 export async function readInbox(db: Queryable, organizationId: string, sessionId: string): Promise<InboxEntry[]> {
   const rows = await db.query<{ inboxId: string; kind: InboxBody['kind']; body: object }>(sql`
-    select inbox_id as "inboxId", kind, body from session_inbox
-    where organization_id = ${organizationId} and session_id = ${sessionId} order by inbox_id`);
+    select inbox_id as "inboxId", kind,
+      case when kind = 'message' then json_build_object('steer', body->'steer') else body end as body
+    from session_inbox where organization_id = ${organizationId} and session_id = ${sessionId} order by inbox_id`);
   return rows.map(({ inboxId, kind, body }) => ({ inboxId, kind, ...body }) as InboxEntry);
+}
+
+/** What a message says whose turn is to begin. Throws `Fenced` where the Session is gone. */
+export async function readWaiting(
+  db: Queryable,
+  { organizationId, sessionId }: { organizationId: string; sessionId: string },
+  messageId: string,
+): Promise<MessagePart[]> {
+  const [row] = await db.query<{ content: MessagePart[] }>(sql`
+    select body->'content' as content from session_inbox
+    where organization_id = ${organizationId} and session_id = ${sessionId} and inbox_id = ${messageId}`);
+  if (!row) throw new Fenced();
+  return row.content;
 }
 
 /** Takes entries out; the count of the row is the caller's to lower in the same transaction. */
