@@ -376,13 +376,29 @@ create table webhook_deliveries (
   attempt_count integer default 0 not null,
   retries integer default 0 not null,
   next_attempt_at timestamp with time zone,
+  not_before timestamp with time zone,
   body text,
   created_at timestamp with time zone not null,
   finished_at timestamp with time zone,
   constraint webhook_deliveries_pkey PRIMARY KEY (organization_id, webhook_subscription_id, delivery_id),
   constraint webhook_deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'exhausted'::text, 'cancelled'::text])))
 ) with (fillfactor=60);
+CREATE INDEX webhook_deliveries_by_session ON public.webhook_deliveries USING btree (organization_id, session_id, delivery_id);
 CREATE INDEX webhook_deliveries_retry ON public.webhook_deliveries USING btree (organization_id, webhook_subscription_id, next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
+
+create table webhook_recoveries (
+  organization_id uuid not null,
+  webhook_subscription_id uuid not null,
+  recovery_id uuid not null,
+  since timestamp with time zone,
+  session_id uuid,
+  turn integer,
+  seq bigint,
+  after_session_id uuid not null,
+  created_at timestamp with time zone not null,
+  constraint webhook_recoveries_pkey PRIMARY KEY (organization_id, webhook_subscription_id, recovery_id),
+  constraint webhook_recoveries_organization_id_webhook_subscription_id_fkey FOREIGN KEY (organization_id, webhook_subscription_id) REFERENCES webhook_subscriptions(organization_id, webhook_subscription_id)
+);
 
 create table webhook_subscriptions (
   organization_id uuid not null,
@@ -399,6 +415,11 @@ create table webhook_subscriptions (
   confirmed_secret_version integer,
   worker_id uuid,
   epoch integer default 0 not null,
+  failing_since timestamp with time zone,
+  failures integer default 0 not null,
+  failing_session_id uuid,
+  probe_at timestamp with time zone,
+  degraded boolean default false not null,
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
   last_success_at timestamp with time zone,

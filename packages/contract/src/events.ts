@@ -48,9 +48,12 @@ export const eventTypes = [
   'webhook_subscription.deleted',
   'webhook_subscription.secret_rotated',
   'webhook_subscription.secret_confirmed',
+  'webhook_subscription.degraded',
   'webhook_subscription.disabled',
   'webhook_subscription.enabled',
   'webhook_delivery.exhausted',
+  'webhook_delivery.resent',
+  'webhook_delivery.recovered',
   'access.denied',
 ] as const;
 export const EventType = OneOf(eventTypes, { title: 'EventType' });

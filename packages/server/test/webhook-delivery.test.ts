@@ -323,25 +323,30 @@ describe('what a delivery holds', () => {
 
 describe('retries', () => {
   test('come by the schedule; after the last the Session goes on, and shows the receiver the hole', async () => {
-    const receiver = await receiverOf(({ envelope }) => (envelope.cursor === 'turn_1:seq_2' ? 500 : 200));
+    const [session, healthy] = [await world.session(), await world.session()];
+    const isFailing = ({ envelope }: Received) =>
+      envelope.sessionId === idOf(session) && envelope.cursor === 'turn_1:seq_2';
+    const receiver = await receiverOf((request) => (isFailing(request) ? 500 : 200));
     await world.subscribe(receiver.url);
-    const session = await world.session();
     await world.node();
     await append(world, session, [status()]);
     await settled(session);
     await append(world, session, [status()]);
     for (const [retries, delay] of retryDelaysMs.entries()) {
       // The time of the clock is that of the failure, as it stands still from the arrival on.
-      await world.advanceUntil(() => receiver.received.length === retries + 2);
-      await world.advanceUntil(async () => (await listed())[0]!.attemptCount === retries + 1, 0);
-      const [delivery] = await listed();
-      expect(new Date(delivery!.nextAttemptAt!).getTime() - world.clock.now().getTime()).toBe(delay);
+      await world.advanceUntil(() => receiver.received.filter(isFailing).length === retries + 1);
+      const failing = async () => (await listed({ sessionId: idOf(session) }))[0]!;
+      await world.advanceUntil(async () => (await failing()).attemptCount === retries + 1, 0);
+      expect(new Date((await failing()).nextAttemptAt!).getTime() - world.clock.now().getTime()).toBe(delay);
+      // Another Session goes on, so that the destination is not one that fails again and again.
+      await append(world, healthy, [status()]);
+      await settled(healthy);
       world.clock.advance(delay - 1);
     }
     await append(world, session, [status()]);
     await world.advanceUntil(() => everything([session]));
 
-    const failed = await shown(receiver.received[1]!.deliveryId);
+    const failed = await shown(receiver.received.find(isFailing)!.deliveryId);
     expect(failed).toMatchObject({ status: 'exhausted', attemptCount: 13, nextAttemptAt: null });
     expect(failed.attempts.map(({ attempt }) => attempt)).toEqual(Array.from({ length: 13 }, (_, n) => n + 1));
     const last = receiver.received.at(-1)!;

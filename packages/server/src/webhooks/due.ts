@@ -16,6 +16,8 @@ export interface Page {
   ready: string[];
   /** Whose retry is due. */
   retries: string[];
+  /** Whose retry may not be due yet. */
+  waiting: string[];
   /** Undefined where this was the last page of the round. */
   lastSessionId: string | undefined;
 }
@@ -59,10 +61,11 @@ export async function findDue(db: Db, places: readonly Place[], now: Date): Prom
         order by x.next_attempt_at limit ${PAGE_SIZE}) d
       group by h.n`),
   ]);
-  const pages = places.map((): Page => ({ ready: [], retries: [], lastSessionId: undefined }));
+  const pages = places.map((): Page => ({ ready: [], retries: [], waiting: [], lastSessionId: undefined }));
   for (const { n, sessionIds, hasRetry } of waiting) {
     const page = pages[n - 1]!;
     page.ready = sessionIds.filter((_, index) => !hasRetry?.[index]);
+    page.waiting = sessionIds.filter((_, index) => hasRetry?.[index]);
     if (sessionIds.length === PAGE_SIZE) page.lastSessionId = sessionIds.at(-1);
   }
   for (const { n, sessionIds } of retrying) pages[n - 1]!.retries = sessionIds;

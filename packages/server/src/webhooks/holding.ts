@@ -8,6 +8,7 @@ import { recordEvent, systemActor } from '../events/record.ts';
 import { formatId } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import type { Vault } from '../vault/vault.ts';
+import type { Health } from './health.ts';
 import { type SigningSecret, signingSecret } from './signing.ts';
 import { openSecret } from './signing-secret.ts';
 
@@ -23,6 +24,10 @@ export interface Held {
   /** Signs too until its time is over. */
   previous: { secret: SigningSecret; expiresAt: Date } | undefined;
   confirmedSecretVersion: number | null;
+  /** As it was written last. */
+  health: Health;
+  /** Whether someone was warned of the failure that lasts. */
+  isDegraded: boolean;
 }
 
 /** A row that this node holds, or may claim. */
@@ -46,6 +51,12 @@ interface Row {
   previousSealedSecret: Buffer | null;
   previousSecretExpiresAt: Date | null;
   confirmedSecretVersion: number | null;
+  failingSince: Date | null;
+  lastFailureAt: Date | null;
+  failures: number;
+  failingSessionId: string | null;
+  probeAt: Date | null;
+  isDegraded: boolean;
 }
 
 /**
@@ -101,13 +112,22 @@ export async function release(db: Db, workerId: string, organizationIds: readonl
     where organization_id = any(${[...organizationIds]}::uuid[]) and worker_id = ${workerId}`);
 }
 
-/** The destination wants nothing more; false where the subscription has changed since it was asked. */
-export function disable(db: Db, held: Held, reason: string, now: Date): Promise<boolean> {
+/** Nothing more is sent until a person says so; false where the subscription has changed since it was asked. */
+export function disable(db: Db, held: Held, reason: 'gone' | 'failing', now: Date): Promise<boolean> {
   return change(db, held, now, 'disabled', { status: ['enabled', 'disabled'], disabledReason: [null, reason] }, () => {
     return sql`
       update webhook_subscriptions set status = 'disabled', disabled_reason = ${reason}, epoch = epoch + 1,
         updated_at = ${now}
       where ${isStill(held)} and epoch = ${held.epoch} and status = 'enabled'`;
+  });
+}
+
+/** The destination has failed for so long that someone should hear of it; false where someone has. */
+export function warn(db: Db, held: Held, failingSince: Date, now: Date): Promise<boolean> {
+  return change(db, held, now, 'degraded', { failingSince: [null, failingSince.toISOString()] }, () => {
+    return sql`
+      update webhook_subscriptions set degraded = true
+      where ${isStill(held)} and epoch = ${held.epoch} and status = 'enabled' and not degraded`;
   });
 }
 
@@ -121,11 +141,36 @@ export function confirmSecret(db: Db, held: Held, version: number, now: Date): P
   });
 }
 
+/**
+ * When a delivery last succeeded (null: as it was), and how the destination does. Nothing where the subscription has changed
+ * since: that may have set it aside.
+ */
+export function stamp(held: Held, success: Date | null, health: Health): Sql {
+  return sql`
+    update webhook_subscriptions set last_success_at = coalesce(${success}, last_success_at),
+      last_failure_at = ${health.lastFailureAt}, failing_since = ${health.failingSince}, failures = ${health.failures},
+      failing_session_id = ${health.failingSessionId}, probe_at = ${health.probeAt},
+      degraded = degraded and ${health.failingSince !== null}
+    where ${isStill(held)} and epoch = ${held.epoch}`;
+}
+
+/** Retries that wait are due now, or when the receiver said. */
+export function hasten(held: Pick<Held, 'organizationId' | 'webhookSubscriptionId'>, now: Date): Sql {
+  return sql`
+    update webhook_deliveries d set next_attempt_at = greatest(${now}::timestamptz, d.not_before)
+    where d.organization_id = ${held.organizationId} and d.webhook_subscription_id = ${held.webhookSubscriptionId}
+      and d.delivery_id in (
+        select x.delivery_id from webhook_deliveries x
+        where x.organization_id = ${held.organizationId} and x.webhook_subscription_id = ${held.webhookSubscriptionId}
+          and x.next_attempt_at > ${now}
+        order by x.delivery_id for no key update of x)`;
+}
+
 async function change(
   db: Db,
   held: Held,
   now: Date,
-  what: 'disabled' | 'secret_confirmed',
+  what: 'degraded' | 'disabled' | 'secret_confirmed',
   changes: Record<string, [unknown, unknown]>,
   update: () => Sql,
 ): Promise<boolean> {
@@ -164,11 +209,14 @@ function columns(): Sql {
   return sql`w.organization_id as "organizationId", w.environment, w.webhook_subscription_id as "webhookSubscriptionId",
     w.epoch, w.url, w.chunk_types as "chunkTypes", w.sealed_secret as "sealedSecret", w.secret_version as "secretVersion",
     w.previous_sealed_secret as "previousSealedSecret", w.previous_secret_expires_at as "previousSecretExpiresAt",
-    w.confirmed_secret_version as "confirmedSecretVersion"`;
+    w.confirmed_secret_version as "confirmedSecretVersion", w.failing_since as "failingSince",
+    w.last_failure_at as "lastFailureAt", w.failures, w.failing_session_id as "failingSessionId",
+    w.probe_at as "probeAt", w.degraded as "isDegraded"`;
 }
 
 function heldOf(vault: Vault, row: Row): Held {
-  const { sealedSecret, secretVersion, previousSealedSecret, previousSecretExpiresAt, ...rest } = row;
+  const { sealedSecret, secretVersion, previousSealedSecret, previousSecretExpiresAt, ...others } = row;
+  const { failingSince, lastFailureAt, failures, failingSessionId, probeAt, ...rest } = others;
   const open = (version: number, sealed: Buffer) =>
     signingSecret(version, openSecret(vault, { ...row, secretVersion: version }, sealed));
   return {
@@ -178,5 +226,6 @@ function heldOf(vault: Vault, row: Row): Held {
       previousSealedSecret && previousSecretExpiresAt
         ? { secret: open(secretVersion - 1, previousSealedSecret), expiresAt: previousSecretExpiresAt }
         : undefined,
+    health: { failingSince, lastFailureAt, failures, failingSessionId, probeAt },
   };
 }

@@ -21,6 +21,9 @@ import { formatId } from '../lib/ids.ts';
 import { type Content, maxBodyBytes, maxChunks, type Reading } from './batch.ts';
 import { type Held, isStill, systemSource } from './holding.ts';
 
+/** How many attempts a delivery shows: the last ones. */
+export const maxKeptAttempts = 50;
+
 /** A delivery that was fixed. */
 export interface Delivery extends Content {
   deliveryId: string;
@@ -259,14 +262,16 @@ export async function settleMany(
 export interface PostponeInput extends Answered {
   retries: number;
   nextAttemptAt: Date;
+  /** Until when the receiver asked to wait; null: it did not. */
+  notBefore: Date | null;
   body: Buffer;
 }
 
 export async function postponeMany(db: Db, held: Held, inputs: readonly PostponeInput[]): Promise<void> {
   const { organizationId, webhookSubscriptionId } = held;
   await db.query(sql`
-    update webhook_deliveries d set attempts = d.attempts || b.attempts::jsonb, attempt_count = b.attempt_count,
-      retries = b.retries, next_attempt_at = b.next_attempt_at, body = coalesce(d.body, b.body)
+    update webhook_deliveries d set attempts = ${withAttempts()}, attempt_count = b.attempt_count, retries = b.retries,
+      next_attempt_at = b.next_attempt_at, not_before = b.not_before, body = coalesce(d.body, b.body)
     from (
       select b.* from webhook_deliveries x
       join unnest(${inputs.map(({ delivery }) => delivery.deliveryId)}::uuid[],
@@ -275,8 +280,9 @@ export async function postponeMany(db: Db, held: Held, inputs: readonly Postpone
         ${inputs.map(({ delivery, attempts }) => delivery.attemptCount + attempts.length)}::int[],
         ${inputs.map(({ retries }) => retries)}::int[],
         ${inputs.map(({ nextAttemptAt }) => nextAttemptAt)}::timestamptz[],
+        ${inputs.map(({ notBefore }) => notBefore)}::timestamptz[],
         ${inputs.map(({ delivery, body }) => (delivery.body === null ? body.toString() : null))}::text[])
-        as b(delivery_id, attempts_before, attempts, attempt_count, retries, next_attempt_at, body)
+        as b(delivery_id, attempts_before, attempts, attempt_count, retries, next_attempt_at, not_before, body)
         on x.delivery_id = b.delivery_id
       where x.organization_id = ${organizationId} and x.webhook_subscription_id = ${webhookSubscriptionId}
         and x.status = 'pending' and x.attempt_count = b.attempts_before
@@ -308,14 +314,6 @@ export function giveUp(db: Db, held: Held, done: Done, now: Date): Promise<boole
     ]);
     return moved.isDue;
   });
-}
-
-/** When the subscription's deliveries last succeeded and failed; null: as it was. */
-export function stamp(held: Held, success: Date | null, failure: Date | null): Sql {
-  return sql`
-    update webhook_subscriptions set last_success_at = coalesce(${success}, last_success_at),
-      last_failure_at = coalesce(${failure}, last_failure_at)
-    where ${isStill(held)}`;
 }
 
 // Changes of the subscription lock the row for update: they come before this transaction or after it.
@@ -369,14 +367,20 @@ function finish(
   now: Date,
 ): Sql {
   return sql`
-    update webhook_deliveries d set status = ${status}, attempts = d.attempts || b.attempts::jsonb,
-      attempt_count = b.attempt_count, next_attempt_at = null, body = null, finished_at = ${now}
+    update webhook_deliveries d set status = ${status}, attempts = ${withAttempts()}, attempt_count = b.attempt_count,
+      next_attempt_at = null, not_before = null, body = null, finished_at = ${now}
     from unnest(${done.map(({ delivery }) => delivery.deliveryId)}::uuid[],
       ${done.map(({ attempts }) => JSON.stringify(attempts))}::text[],
       ${done.map(({ delivery, attempts }) => delivery.attemptCount + attempts.length)}::int[])
       as b(delivery_id, attempts, attempt_count)
     where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
       and d.delivery_id = b.delivery_id and d.status = 'pending'`;
+}
+
+// Probes may go on for days; what is kept to look at is bounded.
+function withAttempts(): Sql {
+  return sql`case when d.attempt_count < ${maxKeptAttempts} then d.attempts || b.attempts::jsonb
+    else jsonb_path_query_array(d.attempts || b.attempts::jsonb, ${`$[last - ${maxKeptAttempts - 1} to last]`}::jsonpath) end`;
 }
 
 // The rows of a statement are locked in the order of its input, as good as always; two nodes that contend for a

@@ -1,6 +1,7 @@
 // Webhook subscriptions (api.md section 7): where an Environment's chunks are sent, one destination each.
 //
-// A subscription is `enabled`, `paused` by a caller or `disabled` by the service; chunks wait in the journal meanwhile.
+// A subscription is `enabled`, `paused` by a caller or `disabled` by the service (`gone`: the destination answered 410;
+// `failing`: it has failed for 5 days); chunks wait in the journal meanwhile.
 // Every change moves its `epoch` on, so that the node that sends for it reads it again before it goes on.
 //
 // Locks are taken in one order everywhere: subscription, Sessions by id, deliveries.
@@ -23,6 +24,7 @@ import { ApiError, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
+import { hasten } from './holding.ts';
 import { sealSecret } from './signing-secret.ts';
 
 interface Row {
@@ -145,10 +147,17 @@ export async function updateWebhookSubscription(
     const isEnabled = after.status === 'enabled' && before.status !== 'enabled';
     const changed = changesBetween(before, after, ['url', 'chunkTypes', ...(isEnabled ? [] : (['status'] as const))]);
     if (!changed && !isEnabled) return { webhookSubscription: view(before, now) };
+    // Who says so has reason to think that it will do: what failed there before is set aside.
+    const isFresh = isEnabled || after.url !== before.url;
     await tx.query(sql`
       update webhook_subscriptions set url = ${after.url}, chunk_types = ${after.chunkTypes}, status = ${after.status},
         disabled_reason = ${after.disabledReason}, epoch = epoch + 1, updated_at = ${now}
+        ${isFresh ? sql`, failing_since = null, failures = 0, failing_session_id = null, probe_at = null, degraded = false` : empty}
       where organization_id = ${ctx.organizationId} and environment = ${after.environment}`);
+    if (isFresh) {
+      const { webhookSubscriptionId } = after;
+      await tx.query(hasten({ organizationId: ctx.organizationId, webhookSubscriptionId }, now));
+    }
     if (changed) await tx.query(recordEvent(ctx, now, draft(after, 'updated', changed)));
     if (isEnabled) {
       await tx.query(recordEvent(ctx, now, draft(after, 'enabled', changesBetween(before, after, ['status']))));

@@ -1,6 +1,7 @@
 // What tests of the dispatcher stand on: a database, a platform with a clock that they move, and Sessions whose journal they
 // write by hand.
 import { randomBytes } from 'node:crypto';
+import { channel } from 'node:diagnostics_channel';
 import type { Input } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { createDb, type Db } from '../../src/db/db.ts';
@@ -32,6 +33,8 @@ export interface World {
   /** A dispatcher of a node of its own; `jitter` 0 makes retries exact. */
   node(): Promise<{ dispatcher: Dispatcher; workerId: string }>;
   session(more?: { organizationId?: string; environment?: string }): Promise<TestSession>;
+  /** Counts the statements that are like this from now on. */
+  statementsLike(pattern: RegExp): { count(): number };
   /** Moves the clock on until the condition holds. */
   advanceUntil(condition: () => boolean | Promise<boolean>, stepMs?: number): Promise<void>;
   end(): Promise<void>;
@@ -43,6 +46,8 @@ export interface TestSession {
   turn: number;
   seq: number;
 }
+
+const statements = channel('signalbox.statement');
 
 export const text = (delta: string): Item => delta;
 export const status = (value: 'idle' | 'running' | 'waiting' | 'completed' = 'running'): Item => ({
@@ -66,6 +71,7 @@ export async function createWorld(options: { lookup?: Lookup } = {}): Promise<Wo
   const egress = createEgress({ policy: parseEgressAllow('127.0.0.1/32'), ...options });
   const platform = { db, clock, log, wake, egress, vault: createVault([randomBytes(32)]) };
   const started: Dispatcher[] = [];
+  const endings: (() => void)[] = [];
 
   async function organization(): Promise<string> {
     const organizationId = newUuid();
@@ -122,6 +128,15 @@ export async function createWorld(options: { lookup?: Lookup } = {}): Promise<Wo
           '{}', ${clock.now()}, ${clock.now()})`);
       return session;
     },
+    statementsLike(pattern) {
+      let count = 0;
+      const hear = (text: unknown) => {
+        if (pattern.test(String(text).replaceAll(/\s+/g, ' ').trim())) count += 1;
+      };
+      statements.subscribe(hear);
+      endings.push(() => statements.unsubscribe(hear));
+      return { count: () => count };
+    },
     async advanceUntil(condition, stepMs = 1_000) {
       while (!(await condition())) {
         clock.advance(stepMs);
@@ -129,6 +144,7 @@ export async function createWorld(options: { lookup?: Lookup } = {}): Promise<Wo
       }
     },
     async end() {
+      for (const end of endings) end();
       await Promise.all(started.map((dispatcher) => dispatcher.stop()));
       await wake.close();
       await egress.close();

@@ -305,6 +305,13 @@ create table webhook_subscriptions (
   worker_id uuid,
   -- Moves on with each claim and each change: a node that knows an older one fixes no delivery and skips no chunk.
   epoch integer not null default 0,
+  -- How the destination does (webhooks/health.ts): since when it fails, how often in a row and in which one Session, when it is
+  -- attempted next, and whether someone was warned.
+  failing_since timestamptz,
+  failures integer not null default 0,
+  failing_session_id uuid,
+  probe_at timestamptz,
+  degraded boolean not null default false,
   created_at timestamptz not null,
   updated_at timestamptz not null,
   last_success_at timestamptz,
@@ -337,8 +344,10 @@ create table webhook_deliveries (
   attempt_count integer not null default 0,
   -- How many waits of the retry schedule it has used; not every attempt costs one.
   retries integer not null default 0,
-  -- Only while it waits for a retry.
+  -- Only while it waits for a retry, or is over and was asked for once more.
   next_attempt_at timestamptz,
+  -- Until when the receiver asked to wait.
+  not_before timestamptz,
   -- The exact bytes, kept from the first failure to the end.
   body text,
   created_at timestamptz not null,
@@ -348,6 +357,26 @@ create table webhook_deliveries (
 -- Holds nothing that the success of a first attempt changes, so that it is a heap-only update.
 create index webhook_deliveries_retry on webhook_deliveries (organization_id, webhook_subscription_id, next_attempt_at)
   where next_attempt_at is not null;
+create index webhook_deliveries_by_session on webhook_deliveries (organization_id, session_id, delivery_id);
+
+-- What is to be sent once more (webhooks/recovery.ts): the Sessions are taken back to where it says, a few at a time.
+create table webhook_recoveries (
+  organization_id uuid not null,
+  webhook_subscription_id uuid not null,
+  recovery_id uuid not null,
+  -- All of the Environment's, from the first chunk committed at this time or later;
+  since timestamptz,
+  -- or one, from the chunk behind a position.
+  session_id uuid,
+  turn integer,
+  seq bigint,
+  -- How far it has come.
+  after_session_id uuid not null,
+  created_at timestamptz not null,
+  primary key (organization_id, webhook_subscription_id, recovery_id),
+  foreign key (organization_id, webhook_subscription_id)
+    references webhook_subscriptions (organization_id, webhook_subscription_id)
+);
 
 -- What model calls used and cost, as it was when they were answered. It outlives the Session. Soon after, a call becomes part
 -- of the sums of its day: it stands in exactly one of the two tables.

@@ -1,0 +1,302 @@
+// One Session's deliveries, one after the other.
+//
+// A loop reads what waits, makes the next delivery durable, sends it, and acknowledges it in the statement that fixes the one
+// after. It ends when nothing waits, or when an attempt failed: then the time of the next one stands in the database.
+//
+// The reads and writes of all loops of a subscription travel together (`gather`). What a loop knows of the subscription is good
+// for one epoch; where a statement finds another, the loop stops, the subscription is read again and its Sessions are looked for
+// anew.
+import { comparePositions, formatCursor, type Position } from '../journal/cursor.ts';
+import { readSegments } from '../journal/read.ts';
+import { gather } from '../lib/gather.ts';
+import { newUuid } from '../lib/ids.ts';
+import type { Platform } from '../platform.ts';
+import { attemptDelivery, type Outcome } from './attempt.ts';
+import { maxChunks, maxTextWaitMs, nextStep, rebuildBody } from './batch.ts';
+import { disable, type Held } from './holding.ts';
+import {
+  type Delivery,
+  type Done,
+  type FixInput,
+  fixMany,
+  giveUp,
+  type PostponeInput,
+  postponeMany,
+  type ReadInput,
+  readMany,
+  type SettleInput,
+  settleMany,
+  type View,
+} from './progress.ts';
+import { retryDelayMs } from './schedule.ts';
+import type { Slots } from './slots.ts';
+import type { Standing } from './standing.ts';
+
+export type SenderPlatform = Pick<Platform, 'db' | 'clock' | 'egress' | 'log'>;
+
+export interface LoopOptions {
+  /** Of the service. */
+  version: string;
+  /** 0 up to 1, for the jitter of retries. */
+  random: () => number;
+  /** The subscription is no longer as it was held. */
+  onStale: () => void;
+  /** Aborts the attempts under way. */
+  signal: AbortSignal;
+}
+
+/** A Session that is sent for. */
+export interface Hand {
+  /** Something may have come since the last read. */
+  isWoken: boolean;
+  /** When what waits now was first heard of; undefined: nothing is known to wait. */
+  since: Date | undefined;
+  /** Taken to see whether the destination is back. */
+  isProbe: boolean;
+}
+
+/** Who runs the loops: what they may do, and what they have found out. */
+export interface Host {
+  readonly held: Held;
+  readonly isActive: boolean;
+  /** Aborted when it sends no more. */
+  readonly halted: AbortSignal;
+  readonly standing: Standing;
+  /** A loop has one of them while it does not wait for company. */
+  readonly slots: Slots;
+  maySend(sessionId: string, hand: Hand): boolean;
+  /** Sends nothing more. */
+  halt(): void;
+  waitForRetry(sessionId: string, at: Date): void;
+  accepted(hand: Hand, held: Held, secretVersion: number): Promise<void>;
+}
+
+// While text waits for company, a wake-up may mean that something came which must not wait. Finding out is a read for each
+// Session that streams, so no more than this often.
+const LOOK_AGAIN_MS = 25;
+
+/** A delivery with its bytes, ready to go. */
+interface Parcel {
+  delivery: Delivery;
+  body: Buffer;
+  /** Up to here nothing else was asked for. */
+  through: Position;
+  /** Behind that something may be. */
+  more: boolean;
+  /** Sent before its time. */
+  isEarly: boolean;
+}
+
+export class SessionLoop {
+  readonly #platform: SenderPlatform;
+  readonly #sender: Host;
+  readonly #options: LoopOptions;
+
+  readonly #read = gather((inputs: readonly ReadInput[]) => readMany(this.#platform.db, this.#sender.held, inputs));
+  readonly #fix = gather((inputs: readonly FixInput[]) =>
+    fixMany(this.#platform.db, this.#sender.held, inputs, this.#platform.clock.now()),
+  );
+  readonly #settle = gather((inputs: readonly SettleInput[]) =>
+    settleMany(this.#platform.db, this.#sender.held, inputs, this.#platform.clock.now()),
+  );
+  /** Acknowledges where nothing has come until the statement goes out; where something has, answers `more` instead. */
+  readonly #settleUnlessWoken = gather(async (inputs: readonly { done: Done; hand: Hand }[]) => {
+    const quiet = inputs.filter(({ hand }) => !hand.isWoken || !this.#sender.isActive);
+    const now = this.#platform.clock.now();
+    const settled = quiet.length === 0 ? [] : await settleMany(this.#platform.db, this.#sender.held, quiet, now);
+    const isDue = new Map(quiet.map((input, index) => [input, settled[index]]));
+    return inputs.map((input) => (isDue.has(input) ? isDue.get(input) : 'more'));
+  });
+  readonly #postpone = gather(async (inputs: readonly PostponeInput[]) => {
+    await postponeMany(this.#platform.db, this.#sender.held, inputs);
+    return inputs;
+  });
+
+  constructor(platform: SenderPlatform, sender: Host, options: LoopOptions) {
+    this.#platform = platform;
+    this.#sender = sender;
+    this.#options = options;
+  }
+
+  /** Resolves when nothing is to be sent now. */
+  async run(sessionId: string, hand: Hand): Promise<void> {
+    let parcel = await this.#next(sessionId, hand, undefined);
+    while (parcel) {
+      const { delivery, body, through, more } = parcel;
+      if (!this.#sender.maySend(sessionId, hand)) {
+        hand.isWoken = false;
+        return;
+      }
+      const held = this.#sender.held;
+      const outcome = await attemptDelivery(this.#platform, held, delivery, body, {
+        version: this.#options.version,
+        preferredVersion: this.#sender.standing.preferredVersion(),
+        signal: this.#options.signal,
+      });
+      if (more) hand.isWoken = true;
+      if (outcome.verdict === 'accepted') {
+        await this.#sender.accepted(hand, held, outcome.secretVersion);
+        parcel = await this.#next(sessionId, hand, { delivery, attempts: outcome.attempts, through });
+      } else if (this.#options.signal.aborted || !(await this.#failed(held, parcel, outcome, hand))) {
+        // Nothing follows before this one: what woke it up in the meantime is found when its retry is due.
+        hand.isWoken = false;
+        return;
+      } else {
+        parcel = await this.#next(sessionId, hand, undefined);
+      }
+    }
+  }
+
+  /** The next delivery, durable, and with it the one before acknowledged; undefined where there is none to send now. */
+  async #next(sessionId: string, hand: Hand, before: Done | undefined): Promise<Parcel | undefined> {
+    const { clock } = this.#platform;
+    let done = before;
+    for (;;) {
+      if (done) {
+        // Under load there is a moment before the statement goes out, and with what comes in it one statement does for two.
+        const isDue = await this.#settleUnlessWoken({ done, hand });
+        if (!isDue) return undefined;
+        if (isDue !== 'more') done = undefined;
+      }
+      if (!this.#sender.maySend(sessionId, hand)) {
+        if (done) await this.#settle({ done });
+        return undefined;
+      }
+      hand.isWoken = false;
+      const since = hand.since ?? clock.now();
+      hand.since = undefined;
+      const { epoch, chunkTypes } = this.#sender.held;
+      const view = await this.#read({ sessionId, after: done?.through });
+      if (view?.epoch !== epoch) {
+        if (done) await this.#settle({ done });
+        done = undefined;
+        if (this.#isStillStale(epoch)) return undefined;
+        continue;
+      }
+      if (view.delivery) return await this.#reopen(view, view.delivery, hand);
+      const step = nextStep(view, chunkTypes, clock.now().getTime() - since.getTime());
+      if (step.kind === 'send') {
+        const delivery: Delivery = {
+          ...step.content,
+          deliveryId: newUuid(),
+          sessionId,
+          previousCursor: done ? formatCursor(done.delivery.to) : view.acknowledgedCursor,
+          attemptCount: 0,
+          retries: 0,
+          nextAttemptAt: null,
+          body: null,
+        };
+        if (await this.#fix({ epoch, next: delivery, after: view.after, done })) {
+          return { ...step, delivery, isEarly: false };
+        }
+        if (done) await this.#settle({ done });
+        done = undefined;
+        if (this.#isStillStale(epoch)) return undefined;
+        continue;
+      }
+      if (done) {
+        // What stands behind it was not asked for or waits for company: the acknowledgement does not wait with it.
+        const isDue = await this.#settle({ done });
+        done = undefined;
+        if (!isDue) return undefined;
+      } else if (step.kind === 'skip') {
+        const isDue = await this.#settle({ sessionId, epoch, after: view.after, through: step.through });
+        if (isDue === false || (isDue === undefined && this.#isStillStale(epoch))) return undefined;
+      } else if (step.kind === 'nothing') {
+        return undefined;
+      }
+      if (step.kind === 'wait') {
+        hand.since = since;
+        await this.#waitForCompany(hand, since);
+      }
+    }
+  }
+
+  /**
+   * What was read of one epoch was refused. Where the subscription has been read again meanwhile, the loop goes on with
+   * that: nobody else would look at its Session. Else it stops, and is looked for when that has been done.
+   */
+  #isStillStale(epoch: number): boolean {
+    if (this.#sender.held.epoch !== epoch) return false;
+    this.#options.onStale();
+    return true;
+  }
+
+  async #waitForCompany(hand: Hand, since: Date): Promise<void> {
+    const { clock } = this.#platform;
+    const end = since.getTime() + maxTextWaitMs;
+    this.#sender.slots.give();
+    do {
+      const waitMs = Math.min(LOOK_AGAIN_MS, end - clock.now().getTime());
+      await clock.sleep(Math.max(waitMs, 0), this.#sender.halted).catch(() => {});
+    } while (this.#sender.isActive && !hand.isWoken && clock.now().getTime() < end);
+    await this.#sender.slots.take();
+  }
+
+  /** A delivery that was fixed before: after a crash, or because its retry is due. */
+  async #reopen(view: View, delivery: Delivery, hand: Hand): Promise<Parcel | undefined> {
+    const isEarly = delivery.nextAttemptAt !== null && delivery.nextAttemptAt > this.#platform.clock.now();
+    if (delivery.nextAttemptAt && isEarly && !hand.isProbe) {
+      this.#sender.waitForRetry(delivery.sessionId, delivery.nextAttemptAt);
+      hand.isWoken = false;
+      return undefined;
+    }
+    const { body } = delivery;
+    return {
+      delivery,
+      body: body === null ? await this.#rebuild(view, delivery) : Buffer.from(body),
+      through: delivery.to,
+      more: true,
+      isEarly,
+    };
+  }
+
+  async #rebuild({ owner, segments: read }: View, delivery: Delivery): Promise<Buffer> {
+    const segments = [...read];
+    for (;;) {
+      const last = segments.at(-1);
+      const after = last ? { turn: last.turn, seq: last.seqTo } : delivery.from;
+      if (comparePositions(after, delivery.to) >= 0) break;
+      const more = await readSegments(
+        this.#platform.db,
+        this.#sender.held.organizationId,
+        owner.sessionId,
+        after,
+        maxChunks,
+      );
+      if (more.length === 0) break;
+      segments.push(...more);
+    }
+    return rebuildBody(owner, delivery, segments);
+  }
+
+  /** Whether the Session goes on: after the last retry it does, without this delivery. */
+  async #failed(held: Held, parcel: Parcel, outcome: Outcome, { isProbe }: Hand): Promise<boolean> {
+    const { clock, db } = this.#platform;
+    const { delivery, body, through, isEarly } = parcel;
+    const { verdict, attempts, retryAfterMs } = outcome;
+    const now = clock.now();
+    const failure = { sessionId: delivery.sessionId, at: now, isProbe, retryAfterMs };
+    const isDisabled =
+      (await this.#sender.standing.failed(held, failure)) ||
+      (verdict === 'gone' && (await disable(db, held, 'gone', now)));
+    if (isDisabled) {
+      this.#sender.halt();
+      this.#options.onStale();
+    }
+    const delayMs = retryDelayMs(delivery.retries, this.#options.random(), retryAfterMs);
+    // A disabled subscription's delivery costs no retry and goes out as soon as it is enabled again; one that was sent before
+    // its time keeps it.
+    const isFree = isDisabled || isEarly;
+    if (delayMs === undefined && !isFree) {
+      return (await giveUp(db, held, { delivery, attempts, through }, now)) === true;
+    }
+    const notBefore = retryAfterMs > 0 ? new Date(now.getTime() + retryAfterMs) : null;
+    const own = isDisabled ? now : isEarly ? delivery.nextAttemptAt! : new Date(now.getTime() + delayMs!);
+    const nextAttemptAt = notBefore && notBefore > own ? notBefore : own;
+    const retries = isFree ? delivery.retries : delivery.retries + 1;
+    await this.#postpone({ delivery, attempts, retries, nextAttemptAt, notBefore, body });
+    this.#sender.waitForRetry(delivery.sessionId, nextAttemptAt);
+    return false;
+  }
+}
