@@ -1,25 +1,26 @@
 #!/usr/bin/env node
 // The `signalbox` command. What a program would read goes to the standard output (a key's secret, the log), what a person
 // reads to the standard error stream. It ends with 0, with 1 where something did not work, with 2 where it was called wrongly.
-import { ConfigError, OperatorError, StartError, version } from '@signalbox/server';
-import { createKey } from './keys.ts';
-import { start } from './start.ts';
-import { UsageError } from './usage.ts';
+import { SignalboxError } from '@signalbox/client';
+import { FileError, UsageError } from './usage.ts';
 
 const help = `Signalbox, a platform for running AI Agents that anyone can host.
 
   signalbox start [options]         runs the service
   signalbox keys create [options]   makes an API key, on the host of the service
+  signalbox events verify [options] checks the event log of a service, or an export of it
   signalbox --version
   signalbox COMMAND --help          what a command takes
 `;
 
+// Each command loads its own part: the whole service takes a moment, and a client of one needs nothing of it.
 async function run([command = '--help', ...rest]: string[]): Promise<void> {
   switch (command) {
     case 'start':
-      return start(rest);
+      return (await import('./start.ts')).start(rest);
     case 'keys': {
       const [verb, ...args] = rest;
+      const { createKey } = await import('./keys.ts');
       if (verb === 'create') return createKey(args);
       if (verb === '--help') return createKey(['--help']);
       throw new UsageError(
@@ -27,8 +28,18 @@ async function run([command = '--help', ...rest]: string[]): Promise<void> {
         'keys create --help',
       );
     }
+    case 'events': {
+      const [verb, ...args] = rest;
+      const { verify } = await import('./events.ts');
+      if (verb === 'verify') return verify(args);
+      if (verb === '--help') return verify(['--help']);
+      throw new UsageError(
+        verb === undefined ? 'events: say what to do' : `events: there is no "${verb}"`,
+        'events verify --help',
+      );
+    }
     case '--version':
-      process.stdout.write(`${version}\n`);
+      process.stdout.write(`${(await import('@signalbox/server')).version}\n`);
       return;
     case '--help':
     case 'help':
@@ -39,11 +50,19 @@ async function run([command = '--help', ...rest]: string[]): Promise<void> {
   }
 }
 
+/** What people can mend, of which a line says enough. */
+async function isForeseen(error: unknown): Promise<boolean> {
+  if ([UsageError, FileError, SignalboxError].some((kind) => error instanceof kind)) return true;
+  // Loaded already, where the error is one of these.
+  const { ConfigError, OperatorError, StartError } = await import('@signalbox/server');
+  return [ConfigError, OperatorError, StartError].some((kind) => error instanceof kind);
+}
+
 try {
   await run(process.argv.slice(2));
 } catch (error) {
-  const foreseen = [UsageError, ConfigError, OperatorError, StartError].some((kind) => error instanceof kind);
   // Anything else is a fault of ours, and its stack is what a report of it needs.
-  process.stderr.write(`signalbox: ${foreseen ? (error as Error).message : ((error as Error).stack ?? error)}\n`);
-  process.exitCode = error instanceof UsageError || error instanceof ConfigError ? 2 : 1;
+  const text = (await isForeseen(error)) ? (error as Error).message : ((error as Error).stack ?? error);
+  process.stderr.write(`signalbox: ${text}\n`);
+  process.exitCode = ['UsageError', 'ConfigError'].includes((error as Error).name) ? 2 : 1;
 }

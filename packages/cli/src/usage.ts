@@ -9,6 +9,11 @@ export class UsageError extends Error {
   }
 }
 
+/** A file that was named can't be read; says why. */
+export class FileError extends Error {
+  override readonly name = 'FileError';
+}
+
 /** The options of `command`, which takes nothing else. `--help` comes with it. Throws `UsageError`. */
 export function parseOptions<T extends ParseArgsOptionsConfig>(command: string, args: string[], options: T) {
   try {

@@ -17,9 +17,17 @@ export {
   TimeoutError,
   UnprocessableError,
 } from './errors.ts';
+export {
+  type EventChainProblem,
+  type EventCheckpoint,
+  type EventVerification,
+  type VerifyEventsOptions,
+  verifyEvents,
+} from './event-chain.ts';
 export { Page, PageRequest } from './page.ts';
 export type { Delivery, NodeRequest, NodeResponse, Receiver, ReceiverOptions } from './receiver.ts';
 export type { DecisionParams } from './resources/approvals.ts';
+export type { EventFilters } from './resources/events.ts';
 export type { ChunksParams } from './resources/sessions.ts';
 export { SessionStream, type StreamParams } from './stream.ts';
 export type { Sleep } from './time.ts';

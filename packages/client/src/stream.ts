@@ -7,9 +7,9 @@
  * restarts, or silent although the service sends a comment every 10 s. A lost one is followed by the next, after a pause.
  */
 import { SignalboxError } from './errors.ts';
-import { backoffMs, isPassing, retryAfterMs } from './retry.ts';
+import { Patience } from './patience.ts';
+import { pieces } from './pieces.ts';
 import { EventParser } from './sse.ts';
-import { now } from './time.ts';
 import { connectionError, type OpenResponse, type RequestOptions, type Transport } from './transport.ts';
 import type { Chunk, ChunkType, Envelope, SessionStatus } from './types.generated.ts';
 
@@ -19,15 +19,6 @@ export interface StreamParams {
   /** Only chunks of these types. Default: all. */
   types?: readonly ChunkType[] | undefined;
 }
-
-/** Three missed comments of the service: the connection is dead, whatever the network says. */
-const silenceMs = 30_000;
-/** Silence is looked for this often, rather than by a timer for each piece that arrives. */
-const silenceTickMs = 10_000;
-const longestPauseMs = 10_000;
-const longestRetryAfterMs = 60_000;
-/** About five minutes with the pauses above; then the service is away rather than restarting. */
-const maxLostInARow = 32;
 
 const ended: ReadonlySet<SessionStatus> = new Set(['completed', 'failed', 'cancelled']);
 
@@ -53,36 +44,29 @@ export class SessionStream implements AsyncIterable<Envelope> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Envelope, void, undefined> {
-    let begun = false;
-    let lostInARow = 0;
+    const patience = new Patience(this.#transport, this.#options);
     while (true) {
-      let retryAfter: number;
       try {
-        // The first connection fails as any call does; once the stream has begun, patience is longer.
-        const connection = await this.#connect(begun ? { ...this.#options, maxRetries: 0 } : this.#options);
-        begun = true;
+        const connection = await this.#connect(patience.options);
+        patience.begin();
         if (connection.response.status === 204) {
           connection.close();
           return;
         }
-        for await (const events of this.#read(connection)) {
-          lostInARow = 0;
-          for (const envelope of events) {
-            const fresh = this.#advance(envelope);
+        const parser = new EventParser();
+        for await (const piece of pieces(connection, this.#transport.sleep)) {
+          patience.progress();
+          for (const event of parser.push(piece)) {
+            if (event.event !== 'session.chunks') continue;
+            const fresh = this.#advance(envelopeIn(event));
             if (fresh.chunks.length > 0) yield fresh;
             if (fresh.chunks.some(isTerminal)) return;
           }
         }
         throw connectionError(new Error('the stream ended before the Session did'));
       } catch (error) {
-        // Where the caller's signal aborted, the pause below rejects with its reason.
-        if (!begun || !(error instanceof SignalboxError) || !isPassing(error) || lostInARow >= maxLostInARow)
-          throw error;
-        retryAfter = Math.min(retryAfterMs(error.headers, now()) ?? 0, longestRetryAfterMs);
+        await patience.pauseAfter(error);
       }
-      const pauseMs = Math.max(retryAfter, backoffMs(lostInARow, Math.random(), longestPauseMs));
-      lostInARow++;
-      await this.#transport.sleep(pauseMs, this.#options.signal);
     }
   }
 
@@ -107,38 +91,6 @@ export class SessionStream implements AsyncIterable<Envelope> {
       requestId: headers.get('x-request-id'),
       headers,
     });
-  }
-
-  /** The envelopes of one connection, by piece received: an empty array tells that the connection is alive. */
-  async *#read(connection: OpenResponse): AsyncGenerator<Envelope[], void, undefined> {
-    const reader = (connection.response.body as ReadableStream<Uint8Array>).getReader();
-    const parser = new EventParser();
-    const watch = new AbortController();
-    let heard = true;
-    let silent = false;
-    const watchSilence = async () => {
-      for (let quietMs = 0; quietMs < silenceMs; quietMs = heard ? 0 : quietMs + silenceTickMs) {
-        heard = false;
-        await this.#transport.sleep(silenceTickMs, watch.signal);
-      }
-      silent = true;
-      connection.close();
-    };
-    watchSilence().catch(() => {});
-    try {
-      while (true) {
-        const { done, value } = await reader.read();
-        if (done) return;
-        heard = true;
-        yield [...parser.push(value)].filter(({ event }) => event === 'session.chunks').map(envelopeIn);
-      }
-    } catch (error) {
-      if (error instanceof SignalboxError) throw error;
-      throw connectionError(silent ? new Error(`nothing was heard for ${silenceMs} ms`) : error);
-    } finally {
-      watch.abort();
-      connection.close();
-    }
   }
 
   /** Moves the cursor to the envelope; answers with what of it lies after the cursor before. */

@@ -1,0 +1,194 @@
+/**
+ * Verifying the event log (api.md section 8): is this one whole chain, and is each record what was recorded?
+ *
+ * `hash` is SHA-256 over the bytes of `previousHash` and the canonical JSON of the record without both. A record is checked
+ * against the hash that it carries, and linked to the one before by sequence and hash. So the first that is reported is the
+ * first where the chain does not hold; what follows it can't be judged. Web Crypto does the hashing, on every run-time.
+ */
+import { canonicalJson } from './canonical.ts';
+import type { Event } from './types.generated.ts';
+
+/** A record that is known to be right: its number and its hash. */
+export interface EventCheckpoint {
+  sequence: number;
+  /** 64 lowercase hexadecimal digits. */
+  hash: string;
+}
+
+/**
+ * What is wrong with a record.
+ *
+ * - `not_a_record`: it is no JSON object with the fields of a record.
+ * - `changed`: it is not what was recorded: its hash is that of another text.
+ * - `records_missing`: records are missing before it.
+ * - `out_of_order`: its number was there before.
+ * - `not_linked`: it does not follow the record before, of which it names another hash: that one was changed, with its hash.
+ * - `other_history`: it has the number of the checkpoint and another hash, or follows the checkpoint and names another hash:
+ *   the log was made anew.
+ * - `cut_short`: the log ends before the checkpoint.
+ */
+export type EventChainProblem =
+  | 'not_a_record'
+  | 'changed'
+  | 'records_missing'
+  | 'out_of_order'
+  | 'not_linked'
+  | 'other_history'
+  | 'cut_short';
+
+/** What a verification found. */
+export type EventVerification =
+  | {
+      ok: true;
+      /** How many records were read. */
+      count: number;
+      /** The first and the last; null where there are none. Keep the last as the checkpoint of the next verification. */
+      first: EventCheckpoint | null;
+      last: EventCheckpoint | null;
+    }
+  | {
+      ok: false;
+      /** How many records were right, before the one that is not. */
+      count: number;
+      /** The first that is wrong, as far as it says so itself; null for `cut_short`. */
+      sequence: number | null;
+      eventId: string | null;
+      problem: EventChainProblem;
+      /** For people. */
+      detail: string;
+    };
+
+export interface VerifyEventsOptions {
+  /** What an earlier verification ended with: the log must still hold that record, unless retention has dropped it. */
+  checkpoint?: EventCheckpoint | undefined;
+}
+
+/** The `previousHash` of an organization's first record. */
+const firstHash = '0'.repeat(64);
+/** Hashed together: one at a time, most of the time would go into waiting. Bounds memory too. */
+const batchSize = 256;
+const encoder = new TextEncoder();
+
+/**
+ * Checks records in the order of the chain, oldest first, beginning anywhere: all of a log, or an export without filters.
+ *
+ * @param records as the list or the export has them, or each as its line of JSON
+ * @throws TypeError where the checkpoint is none; and whatever reading the records throws
+ */
+export async function verifyEvents(
+  records: AsyncIterable<unknown> | Iterable<unknown>,
+  { checkpoint }: VerifyEventsOptions = {},
+): Promise<EventVerification> {
+  if (checkpoint && !(Number.isSafeInteger(checkpoint.sequence) && /^[0-9a-f]{64}$/.test(checkpoint.hash))) {
+    throw new TypeError(
+      'checkpoint must be { sequence, hash } of a record, the hash in 64 lowercase hexadecimal digits',
+    );
+  }
+  const chain = new Chain(checkpoint);
+  let batch: unknown[] = [];
+  for await (const record of records) {
+    batch.push(record);
+    if (batch.length < batchSize) continue;
+    const broken = await chain.add(batch);
+    if (broken) return broken;
+    batch = [];
+  }
+  return (await chain.add(batch)) ?? chain.end();
+}
+
+type Broken = Extract<EventVerification, { ok: false }>;
+
+class Chain {
+  readonly #checkpoint: EventCheckpoint | undefined;
+  #count = 0;
+  #first: EventCheckpoint | null = null;
+  #last: EventCheckpoint | null = null;
+
+  constructor(checkpoint: EventCheckpoint | undefined) {
+    this.#checkpoint = checkpoint;
+  }
+
+  async add(records: readonly unknown[]): Promise<Broken | undefined> {
+    const events = records.map(eventIn);
+    const hashes = await Promise.all(events.map((event) => event && hashOf(event)));
+    for (const [index, event] of events.entries()) {
+      const broken = this.#addOne(event, hashes[index]);
+      if (broken) return broken;
+    }
+    return undefined;
+  }
+
+  end(): EventVerification {
+    const { sequence } = this.#checkpoint ?? { sequence: 0 };
+    const reached = this.#last?.sequence ?? 0;
+    if (reached < sequence) {
+      const detail = `The log ends with record ${reached}, before record ${sequence} of the checkpoint.`;
+      return this.#broken(undefined, 'cut_short', detail);
+    }
+    return { ok: true, count: this.#count, first: this.#first, last: this.#last };
+  }
+
+  #addOne(event: Event | undefined, ownHash: string | undefined): Broken | undefined {
+    if (!event) return this.#broken(event, 'not_a_record', 'It is no record of an event log.');
+    const { sequence, hash, previousHash } = event;
+    const before = this.#last;
+    if (before && sequence <= before.sequence) {
+      return this.#broken(event, 'out_of_order', `Record ${sequence} comes after record ${before.sequence}.`);
+    }
+    if (before && sequence > before.sequence + 1) {
+      const gap = sequence === before.sequence + 2 ? sequence - 1 : `${before.sequence + 1} to ${sequence - 1}`;
+      return this.#broken(event, 'records_missing', `Before record ${sequence}, ${gap} is missing.`);
+    }
+    if (hash !== ownHash) {
+      return this.#broken(event, 'changed', `Record ${sequence} is not what was recorded: its hash is another.`);
+    }
+    if (previousHash !== (before?.hash ?? (sequence === 1 ? firstHash : previousHash))) {
+      const detail = before
+        ? `Record ${sequence} does not follow record ${before.sequence} as that stands here: one of the two was changed.`
+        : 'The first record of an organization has zeros as its previousHash.';
+      return this.#broken(event, 'not_linked', detail);
+    }
+    const known = this.#checkpoint;
+    if (
+      known &&
+      ((sequence === known.sequence && hash !== known.hash) ||
+        (sequence === known.sequence + 1 && previousHash !== known.hash))
+    ) {
+      return this.#broken(event, 'other_history', `The log is not the one of the checkpoint at ${known.sequence}.`);
+    }
+    this.#last = { sequence, hash };
+    this.#first ??= this.#last;
+    this.#count += 1;
+    return undefined;
+  }
+
+  #broken(event: Event | undefined, problem: EventChainProblem, detail: string): Broken {
+    const { sequence = null, eventId = null } = event ?? {};
+    return { ok: false, count: this.#count, sequence, eventId, problem, detail };
+  }
+}
+
+/** The record, where it has what the chain hangs on; all else is covered by its hash. */
+function eventIn(record: unknown): Event | undefined {
+  try {
+    const event = (typeof record === 'string' ? JSON.parse(record) : record) as Partial<Event> | null;
+    const isRecord =
+      Number.isSafeInteger(event?.sequence) &&
+      (event?.sequence ?? 0) > 0 &&
+      typeof event?.eventId === 'string' &&
+      typeof event.hash === 'string' &&
+      /^[0-9a-f]{64}$/.test(event.previousHash ?? '');
+    return isRecord ? (event as Event) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function hashOf({ previousHash, hash: _, ...record }: Event): Promise<string> {
+  const text = encoder.encode(canonicalJson(record));
+  const bytes = new Uint8Array(32 + text.length);
+  for (let at = 0; at < 32; at += 1) bytes[at] = Number.parseInt(previousHash.slice(2 * at, 2 * at + 2), 16);
+  bytes.set(text, 32);
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
