@@ -17,5 +17,6 @@ export default defineConfig({
     // No test is about time; this only ends one that hangs, on a machine that may be slow.
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 30_000 } },
   },
 });
