@@ -2,10 +2,13 @@
 import type { Chunk } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createAgent } from '../src/agents/agents.ts';
 import { listApprovals, resolveApproval } from '../src/approvals/approvals.ts';
-import { uuidOf } from '../src/lib/ids.ts';
+import { newUuid, uuidOf } from '../src/lib/ids.ts';
+import { createOrganization } from '../src/organizations/organizations.ts';
 import type { AskModel } from '../src/runtime/models/model.ts';
-import { getSession } from '../src/sessions/sessions.ts';
+import { createWorker } from '../src/runtime/worker.ts';
+import { getSession, openSession } from '../src/sessions/sessions.ts';
 import { createManualClock } from './support/manual-clock.ts';
 import { answering, createWorld, httpTool, outline, usage, type World } from './support/session-world.ts';
 
@@ -276,4 +279,35 @@ test('many sessions on two workers: each chunk of each session stands once, in o
       'idle',
     ]);
   }
+});
+
+test('an organization whose tools and models hang leaves room on a worker for the others', async () => {
+  const other = await world.platform.db.transaction((tx) => createOrganization(tx, 'Other', new Date()));
+  const workerId = newUuid();
+  const worker = createWorker(world.platform, {
+    workerId,
+    maxHeld: 10,
+    graceMs: 0,
+    ask: async function* (call, signal) {
+      if (call.organizationId === world.organizationId) await never(signal);
+      yield* answering([{ text: 'ok' }])(call, signal);
+    },
+    tools: { list: async () => ({ tools: [], unavailable: [] }), run: async () => ({ output: null }) },
+  });
+  const agentId = await world.agent();
+  for (let count = 0; count < 12; count += 1) await world.open(agentId);
+  await worker.start();
+  const ctx = { ...world.ctx, organizationId: other.organizationId };
+  const { agent } = await createAgent(ctx, { name: 'Agent', model: 'scripted/test' });
+  const opened = await openSession(ctx, { agentId: agent.agentId, environment: 'production', input: 'go' });
+  const sessionId = uuidOf('ses', opened.session.sessionId);
+  let status: string | undefined;
+  while (status !== 'idle') {
+    const rows = await world.platform.db.query<{ status: string }>(sql`
+      select status from sessions where organization_id = ${other.organizationId} and session_id = ${sessionId}`);
+    status = rows[0]?.status;
+  }
+  const held = await world.platform.db.query(sql`select from sessions where worker_id = ${workerId}`);
+  expect(held).toHaveLength(9);
+  await worker.stop();
 });

@@ -35,10 +35,14 @@ export interface WorkerOptions {
   leaseSeconds?: number;
   /** How long a turn may take to come to the end of its step when the worker stops. */
   graceMs?: number;
+  /** Sessions held at once. */
+  maxHeld?: number;
 }
 
 // Sessions held at once: they wait for models most of the time, and each costs some kilobytes.
 const MAX_HELD = 2_000;
+// What one organization may have of them, so that slow tools and models of one leave room for the others.
+const SHARE_OF_ORGANIZATION = 0.9;
 const CLAIM_BATCH = 200;
 const POLL_MS = 1_000;
 // An API call holds a Session's row for some milliseconds.
@@ -67,7 +71,8 @@ class HandedOver extends Error {
 
 export function createWorker(platform: Platform, options: WorkerOptions): Worker {
   const { db, clock, log, wake } = platform;
-  const { workerId, leaseSeconds, graceMs = DEFAULT_GRACE_MS } = options;
+  const { workerId, leaseSeconds, graceMs = DEFAULT_GRACE_MS, maxHeld = MAX_HELD } = options;
+  const share = Math.floor(maxHeld * SHARE_OF_ORGANIZATION);
   const lease = createNodeLease(platform, { workerId, leaseSeconds });
   const appender = createAppender(platform);
   const definitionOf = createDefinitions(db);
@@ -101,18 +106,22 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
     await new Promise<void>((resolve) => setImmediate(resolve));
     wanted = false;
     try {
-      while (!stopping.signal.aborted && held.size < MAX_HELD) {
+      while (!stopping.signal.aborted && held.size < maxHeld) {
+        const room = roomLeft();
+        const full = [...room].flatMap(([organizationId, left]) => (left <= 0 ? [organizationId] : []));
         const found = await db.query<Candidate>(sql`
           (select organization_id as "organizationId", session_id as "sessionId", epoch from sessions
-           where worker_id is null and runnable_at <= ${clock.now()}
+           where worker_id is null and runnable_at <= ${clock.now()} and organization_id <> all(${full}::uuid[])
            order by runnable_at limit ${CLAIM_BATCH})
           union all
           (select organization_id as "organizationId", session_id as "sessionId", epoch from sessions
-           where worker_id = any(${deadKnown}::uuid[]) limit ${CLAIM_BATCH})`);
+           where worker_id = any(${deadKnown}::uuid[]) and organization_id <> all(${full}::uuid[]) limit ${CLAIM_BATCH})`);
         // Claims are made here alone and one after another, so that what is not held now is nobody's.
         const candidates = [...found, ...strays.splice(0).filter(({ sessionId }) => !held.has(sessionId))];
         const groups = Map.groupBy(candidates, ({ organizationId }) => organizationId);
-        for (const [organizationId, group] of groups) {
+        for (const [organizationId, runnable] of groups) {
+          const group = runnable.slice(0, Math.max(0, room.get(organizationId) ?? share));
+          if (group.length === 0) continue;
           const claims = await claim(organizationId, group);
           for (const claimed of claims) drive(claimed);
           // Some row was locked by a call that may be the last one to wake anybody for it.
@@ -124,6 +133,12 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
     } catch (error) {
       log.warn({ err: error }, 'could not claim sessions; trying again');
     }
+  }
+
+  /** How many more Sessions of each organization may be held, of those that have some. */
+  function roomLeft(): Map<string, number> {
+    const groups = Map.groupBy(held.values(), ({ head }) => head.organizationId);
+    return new Map([...groups].map(([organizationId, { length }]) => [organizationId, share - length]));
   }
 
   async function claim(organizationId: string, candidates: readonly Candidate[]): Promise<Claimed[]> {
