@@ -302,6 +302,7 @@ const ModelOrShort = Type.Unsafe<Model | string>({
       pattern: `^(${providers.join('|')})/.+$`,
       maxLength: 300,
       description: '`provider/model`, in short.',
+      examples: ['anthropic/claude-sonnet-4-5'],
     },
   ],
 });

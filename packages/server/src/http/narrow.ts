@@ -6,7 +6,11 @@ export function narrow(schema: SchemaObject, value: unknown): SchemaObject {
   const { oneOf, anyOf, discriminator } = schema;
   if (oneOf && discriminator) return narrow(shapeNamed(oneOf, discriminator.propertyName, value), value);
   if (anyOf) {
-    const [meant, ...others] = anyOf.filter((shape) => mayHave(shape, jsonTypeOf(value)));
+    const shapes = shapesOf(anyOf);
+    const ofType = shapes.filter((shape) => mayHave(shape, jsonTypeOf(value)));
+    const types = shapes.map(typesOf);
+    if (ofType.length === 0 && types.every((names) => names.length > 0)) return { type: [...new Set(types.flat())] };
+    const [meant, ...others] = ofType.length === 1 ? ofType : ofType.filter((shape) => hasRequired(shape, value));
     return meant && others.length === 0 ? narrow(meant, value) : schema;
   }
   if (Array.isArray(value) && schema.items) {
@@ -17,6 +21,11 @@ export function narrow(schema: SchemaObject, value: unknown): SchemaObject {
       name,
       Object.hasOwn(value, name) ? narrow(inner, value[name]) : inner,
     ]);
+    return { ...schema, properties: Object.fromEntries(narrowed) };
+  }
+  const { additionalProperties: inner } = schema;
+  if (typeof inner === 'object' && isRecord(value)) {
+    const narrowed = Object.entries(value).map(([name, field]) => [name, narrow(inner, field)]);
     return { ...schema, properties: Object.fromEntries(narrowed) };
   }
   return schema;
@@ -30,10 +39,23 @@ function shapeNamed(shapes: readonly SchemaObject[], field: string, value: unkno
   return { type: 'object', required: [field], properties: { [field]: { enum: shapes.map(nameOf) } } };
 }
 
-function mayHave({ type, anyOf, enum: values }: SchemaObject, jsonType: string): boolean {
-  if (anyOf) return anyOf.some((shape) => mayHave(shape, jsonType));
+/** With the alternatives of an alternative beside it. */
+function shapesOf(anyOf: readonly SchemaObject[]): SchemaObject[] {
+  return anyOf.flatMap((shape) => (shape.anyOf ? shapesOf(shape.anyOf) : [shape]));
+}
+
+function mayHave({ type, enum: values }: SchemaObject, jsonType: string): boolean {
   if (type === undefined) return !values || values.some((value) => jsonTypeOf(value) === jsonType);
   return [type].flat().some((one) => one === jsonType || (one === 'integer' && jsonType === 'number'));
+}
+
+function typesOf({ type, enum: values }: SchemaObject): string[] {
+  return type === undefined ? (values ?? []).map(jsonTypeOf) : [type].flat();
+}
+
+/** Of two objects the value means the one whose fields it has: `when` says a rule, other names say tools. */
+function hasRequired({ required = [] }: SchemaObject, value: unknown): boolean {
+  return isRecord(value) && required.every((name) => Object.hasOwn(value, name));
 }
 
 function jsonTypeOf(value: unknown): string {

@@ -82,11 +82,12 @@ interface SchemaError {
 }
 
 function refuse(schema: TSchema, value: unknown): never {
-  const [, found] = Schema.Errors(narrow(schema as SchemaObject, value), value);
+  const narrowed = narrow(schema as SchemaObject, value);
+  const [, found] = Schema.Errors(narrowed, value);
   const errors = new Map<string, FieldError>();
-  // The same once more, said of each field that is not known.
-  for (const error of found.filter(({ keyword }) => keyword !== 'boolean')) {
-    for (const field of fieldErrors(error)) if (!errors.has(field.path)) errors.set(field.path, field);
+  // The same once more, said of each field that is not known, or of all names that are not allowed together.
+  for (const error of found.filter(({ keyword }) => keyword !== 'boolean' && keyword !== 'propertyNames')) {
+    for (const field of fieldErrors(error, narrowed)) if (!errors.has(field.path)) errors.set(field.path, field);
   }
   const list = [...errors.values()].slice(0, MAX_ERRORS);
   const [first] = list;
@@ -99,7 +100,7 @@ function refuse(schema: TSchema, value: unknown): never {
   );
 }
 
-function fieldErrors(error: SchemaError): FieldError[] {
+function fieldErrors(error: SchemaError, schema: SchemaObject): FieldError[] {
   const path = dotted(error.instancePath);
   const at = (name: string) => (path ? `${path}.${name}` : name);
   const params = error.params as Record<string, unknown>;
@@ -118,6 +119,10 @@ function fieldErrors(error: SchemaError): FieldError[] {
           message: `must be one of ${(params.allowedValues as unknown[]).map((v) => JSON.stringify(v)).join(', ')}`,
         },
       ];
+    case 'const':
+      return [{ path, message: `must be ${JSON.stringify(params.allowedValue)}` }];
+    case 'pattern':
+      return [{ path, message: patternMessage(String(params.pattern), schemaAt(schema, error.schemaPath)) }];
     case 'minLength':
       return [{ path, message: `must have at least ${params.limit} character${params.limit === 1 ? '' : 's'}` }];
     case 'maxLength':
@@ -129,13 +134,36 @@ function fieldErrors(error: SchemaError): FieldError[] {
   }
 }
 
-/** `/tools/0/name` → `tools[0].name`. */
-function dotted(pointer: string): string {
+// Beyond it a pattern explains nothing that the example does not.
+const LONGEST_SHOWN_PATTERN = 100;
+
+/** With the example that the contract has for the field: that is quicker to read than a pattern. */
+function patternMessage(pattern: string, { examples }: SchemaObject): string {
+  const match = `must match pattern "${pattern}"`;
+  const [example] = examples ?? [];
+  if (typeof example !== 'string') return match;
+  const such = `such as ${JSON.stringify(example)}`;
+  return pattern.length > LONGEST_SHOWN_PATTERN ? `must be ${such}` : `${match}, ${such}`;
+}
+
+/** The part of a schema that a path such as `#/properties/name` leads to. */
+function schemaAt(schema: SchemaObject, path: string): SchemaObject {
+  return partsOf(path).reduce((part, key) => (part[key] ?? {}) as SchemaObject, schema);
+}
+
+function partsOf(pointer: string): string[] {
   return pointer
     .split('/')
     .slice(1)
-    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .reduce((path, part) => (/^\d+$/.test(part) ? `${path}[${part}]` : path ? `${path}.${part}` : part), '');
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+/** `/tools/0/name` → `tools[0].name`. */
+function dotted(pointer: string): string {
+  return partsOf(pointer).reduce(
+    (path, part) => (/^\d+$/.test(part) ? `${path}[${part}]` : path ? `${path}.${part}` : part),
+    '',
+  );
 }
 
 /** PostgreSQL stores no NUL, and no lone surrogate has a UTF-8 form: both would be lost or fail later. */

@@ -1,0 +1,63 @@
+// A refusal names the field that is wrong and says what would be right, and nothing beside it.
+import { routes } from '@signalbox/contract';
+import { expect, test } from 'vitest';
+import type { ApiError } from '../lib/api-error.ts';
+import { validatorOf } from './validate.ts';
+
+function refusal(operation: keyof typeof routes, body: unknown, query: object = {}, params: object = {}): unknown {
+  try {
+    validatorOf(routes[operation])({ params, query, body });
+  } catch (error) {
+    return (error as ApiError).errors;
+  }
+  throw new Error('It was not refused');
+}
+
+const agent = (more: object) => ({ name: 'Agent', model: 'scripted/test', ...more });
+const mcp = (approval: unknown) =>
+  agent({ tools: [{ type: 'mcp', name: 'crm', url: 'https://crm.example.com/mcp', approval }] });
+
+test.each([
+  ['a policy of one tool that is none', { find: 'sometimes' }, 'find', 'must be one of "always", "never", "once"'],
+  ['a rule of one tool without its schema', { find: {} }, 'find.when', 'is required'],
+])('%s is named with its tool', (_, approval, field, message) => {
+  expect(refusal('createAgent', mcp(approval))).toEqual([{ path: `tools[0].approval.${field}`, message }]);
+});
+
+test('a value of no type that fits is told all that do', () => {
+  expect(refusal('createAgent', mcp(5))).toEqual([
+    { path: 'tools[0].approval', message: 'must be either string or object' },
+  ]);
+});
+
+test('a text of the wrong form is shown an example of the right one', () => {
+  const agentId = expect.stringMatching(/^must match pattern "\^agt_.*", such as "agt_\w{26}"$/);
+  expect(refusal('openSession', { agentId: '17', environment: 'production' })).toEqual([
+    { path: 'agentId', message: agentId },
+  ]);
+  expect(refusal('createAgent', agent({ model: 'gpt-5' }))).toEqual([
+    { path: 'model', message: expect.stringContaining('such as "anthropic/') },
+  ]);
+});
+
+test('a pattern too long to be read is not shown', () => {
+  const sessionId = 'ses_01k9xq3v7gf3pbt8zn5e6m2r4c';
+  expect(refusal('listChunks', undefined, { types: 'text' }, { sessionId })).toEqual([
+    { path: 'types', message: 'must be such as "message.chunk,session.status"' },
+  ]);
+});
+
+test('the only value that a field can have is named', () => {
+  const session = { agentId: 'agt_01k9xq3v7gf3pbt8zn5e6m2r4c', environment: 'production' };
+  expect(refusal('openSession', { ...session, input: [{ type: 'image', text: 'a cat' }] })).toEqual([
+    { path: 'input[0].type', message: 'must be "text"' },
+  ]);
+});
+
+test('a name that is no header’s is refused once', () => {
+  const request = { method: 'GET', url: 'https://example.com/', headers: { 'A B': 'x' } };
+  const tool = { type: 'http', name: 'get', description: '', inputSchema: { type: 'object' }, request };
+  expect(refusal('createAgent', agent({ tools: [tool] }))).toEqual([
+    { path: 'tools[0].request.headers.A B', message: expect.stringContaining('must match pattern') },
+  ]);
+});
