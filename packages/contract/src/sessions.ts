@@ -72,6 +72,9 @@ const ToolResultPart = Type.Object(
   {
     type: Type.Literal('tool_result'),
     toolCallId: Id('call'),
+    input: Type.Optional(
+      Type.Unsafe<unknown>({ description: "What a person put in the place of the call's own input." }),
+    ),
     output: Type.Optional(Json),
     error: Type.Optional(Type.String()),
     outcomeUnknown: Type.Optional(Type.Boolean()),

@@ -2,12 +2,10 @@
 //
 // The clock stands still unless a test moves it: nothing here comes about by a poll or a time-out that the test does not name.
 import type { Chunk } from '@signalbox/contract';
-import type { Sql } from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { listApprovals, resolveApproval } from '../src/approvals/approvals.ts';
 import { listEvents } from '../src/events/events.ts';
 import type { Context } from '../src/lib/context.ts';
-import type { Platform } from '../src/platform.ts';
 import { type AskModel, type ModelCall, ModelFailure } from '../src/runtime/models/model.ts';
 import type { RunTool } from '../src/runtime/tools/tool.ts';
 import { closeSession, interruptSession } from '../src/sessions/ending.ts';
@@ -22,6 +20,7 @@ import {
   httpTool,
   never,
   outline,
+  queryingBy,
   usage,
   type World,
 } from './support/session-world.ts';
@@ -32,23 +31,9 @@ beforeEach(async () => {
   clock = createManualClock();
   world = await createWorld({ clock });
 });
-afterEach(() => timePassing(world.close()));
+afterEach(() => clock.passWhile(world.close()));
 
 const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
-
-/** Lets time pass until it has come about, for what may have to be tried again in a moment. */
-async function timePassing<T>(awaited: Promise<T>): Promise<T> {
-  let over = false;
-  const end = () => {
-    over = true;
-  };
-  awaited.then(end, end);
-  while (!over) {
-    await tick();
-    clock.advance(20);
-  }
-  return awaited;
-}
 
 /** Until so many more sleep than did. */
 async function asleep(more: number, than: number): Promise<void> {
@@ -127,22 +112,6 @@ async function eventTypesOf(sessionId: string): Promise<string[]> {
 /** An API call on another node than the worker's: nothing of it reaches the worker but by the worker's poll. */
 async function otherNode(): Promise<Context> {
   return { ...world.ctx, ...(await world.anotherNode()) };
-}
-
-/** The platform of a worker whose queries go through `query`. */
-function queryingBy(platform: Platform, query: (statement: Sql, rows: unknown[]) => Promise<void>): Platform {
-  const { db } = platform;
-  return {
-    ...platform,
-    db: {
-      ...db,
-      async query<Row>(statement: Sql) {
-        const rows = await db.query<Row>(statement);
-        await query(statement, rows);
-        return rows;
-      },
-    },
-  };
 }
 
 describe('an interrupt', () => {
@@ -346,7 +315,7 @@ describe('an interrupt', () => {
     await interruptSession(world.ctx, { sessionId });
     // Also in the moment before the turn has ended: whichever is first stands.
     const racing = await sendToolResult(world.ctx, { sessionId, toolCallId, output: 'here' }).catch((error) => error);
-    const chunks = await timePassing(world.until(sessionId, is('idle')));
+    const chunks = await clock.passWhile(world.until(sessionId, is('idle')));
     const result = chunks.find(({ type }) => type === 'tool.result');
     if (racing instanceof Error) expect(result).toMatchObject({ error: INTERRUPTED });
     else expect(result).toMatchObject({ output: 'here' });
@@ -694,7 +663,7 @@ describe('steering', () => {
         resolveApproval(round % 2 === 0 ? ctx : world.ctx, { operationId, decision: 'approved' }),
         sendMessage(world.ctx, { sessionId, content: 'rather this', onBusy: 'steer' }),
       ]);
-      const chunks = await timePassing(world.until(sessionId, (chunk) => chunk.turn === 2 && is('idle')(chunk)));
+      const chunks = await clock.passWhile(world.until(sessionId, (chunk) => chunk.turn === 2 && is('idle')(chunk)));
       const resolved = outline(chunks).filter((word) => word.startsWith('approval.resolved'));
       expect(resolved).toEqual([
         decided.status === 'fulfilled' ? 'approval.resolved approved' : 'approval.resolved cancelled',
@@ -745,7 +714,7 @@ describe('a turn that takes too long', () => {
     const sessionId = await world.open(await world.agent([httpTool('deaf')], { limits }));
     await began.promise;
     clock.advance(100_000);
-    const chunks = await timePassing(world.until(sessionId, is('idle')));
+    const chunks = await clock.passWhile(world.until(sessionId, is('idle')));
     expect(outline(chunks).slice(-3)).toEqual(['tool.result unknown', 'turn.completed timedOut', 'idle']);
     expect(chunks.find(({ type }) => type === 'tool.result')).toMatchObject({
       error: 'The turn took too long, and this call was not over. It may or may not have had its effect.',

@@ -1,8 +1,7 @@
-// Turns, approvals and tools: what a Session shows, in which order, and what the model is told.
+// Turns and tools: what a Session shows, in which order, and what the model is told.
 import type { Chunk } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { archiveAgent } from '../src/agents/agents.ts';
-import { listApprovals, resolveApproval } from '../src/approvals/approvals.ts';
 import { type ModelCall, ModelFailure } from '../src/runtime/models/model.ts';
 import { cancelSession, closeSession } from '../src/sessions/ending.ts';
 import { listMessages, sendMessage } from '../src/sessions/messages.ts';
@@ -26,12 +25,6 @@ beforeEach(async () => {
 afterEach(() => world.close());
 
 const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === status;
-const payTool = httpTool('pay', { approval: 'always' });
-
-async function pending(sessionId: string): Promise<string[]> {
-  const { data } = await listApprovals(world.ctx, { sessionId, status: 'pending' });
-  return data.map(({ operationId }) => operationId);
-}
 
 test('a turn shows its text and its end, and leaves the session idle with nobody holding it', async () => {
   await world.work({ ask: answering([{ text: 'Hello' }]) });
@@ -46,118 +39,6 @@ test('a turn shows its text and its end, and leaves the session idle with nobody
     stopReason: 'endTurn',
     usage: { ...usage, steps: 1, toolCalls: 0 },
   });
-});
-
-test('an effectful call waits for approval, in the order that integrators rely on', async () => {
-  const inputs: unknown[] = [];
-  await world.work({
-    ask: answering([{ text: 'Paying', calls: [['pay', { amount: 3 }]] }, { text: 'Paid' }]),
-    run: async ({ input, operationId }) => {
-      inputs.push([input, operationId]);
-      return { output: { ok: true } };
-    },
-  });
-  const sessionId = await world.open(await world.agent([payTool]));
-  await world.until(sessionId, is('waiting'));
-  expect(inputs).toEqual([]);
-  const [operationId] = await pending(sessionId);
-  const { session } = await getSession(world.ctx, { sessionId });
-  expect(session.waitingFor).toMatchObject({ type: 'approval', operationIds: [operationId], toolCallIds: [] });
-
-  await resolveApproval(world.ctx, { operationId: operationId!, decision: 'approved' });
-  const chunks = await world.until(sessionId, is('idle'));
-  expect(outline(chunks)).toEqual([
-    'running',
-    '"Paying"',
-    'approval.requested',
-    'waiting',
-    'approval.resolved approved',
-    'running',
-    'tool.call',
-    'tool.result',
-    '"Paid"',
-    'turn.completed endTurn',
-    'idle',
-  ]);
-  expect(inputs).toEqual([[{ amount: 3 }, operationId]]);
-});
-
-test('a denied call never starts, and the model is told why', async () => {
-  const calls: ModelCall[] = [];
-  let runs = 0;
-  await world.work({
-    ask: answering([{ calls: [['pay', {}]] }, { text: 'Understood' }], (call) => calls.push(call)),
-    run: async () => {
-      runs += 1;
-      return { output: null };
-    },
-  });
-  const sessionId = await world.open(await world.agent([payTool]));
-  await world.until(sessionId, is('waiting'));
-  const [operationId] = await pending(sessionId);
-  await resolveApproval(world.ctx, { operationId: operationId!, decision: 'denied', reason: 'too much' });
-  const chunks = await world.until(sessionId, is('idle'));
-  expect(outline(chunks)).not.toContain('tool.call');
-  expect(runs).toBe(0);
-  expect(calls[1]!.transcript.at(-1)!.content).toEqual([
-    expect.objectContaining({ type: 'tool_result', error: 'A person denied this call: too much' }),
-  ]);
-});
-
-test('two decisions at the same moment: one wins, and the other caller is told', async () => {
-  await world.work({ ask: answering([{ calls: [['pay', {}]] }, { text: 'ok' }]) });
-  const sessionId = await world.open(await world.agent([payTool]));
-  await world.until(sessionId, is('waiting'));
-  const operationId = (await pending(sessionId))[0]!;
-  const otherNode = { ...world.ctx, ...(await world.anotherNode()) };
-  const outcomes = await Promise.allSettled([
-    resolveApproval(world.ctx, { operationId, decision: 'approved' }),
-    resolveApproval(otherNode, { operationId, decision: 'denied' }),
-  ]);
-  expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
-  const lost = outcomes.find((outcome) => outcome.status === 'rejected');
-  expect(lost?.reason).toMatchObject({ code: 'approval_already_resolved' });
-  const chunks = await world.until(sessionId, is('idle'));
-  expect(outline(chunks).filter((word) => word.startsWith('approval.resolved'))).toHaveLength(1);
-});
-
-test('the same decision again answers what was first recorded', async () => {
-  await world.work({ ask: answering([{ calls: [['pay', {}]] }, { text: 'ok' }]) });
-  const sessionId = await world.open(await world.agent([payTool]));
-  await world.until(sessionId, is('waiting'));
-  const operationId = (await pending(sessionId))[0]!;
-  const first = await resolveApproval(world.ctx, {
-    operationId,
-    decision: 'approved',
-    reason: 'first',
-    onBehalfOf: 'ann',
-  });
-  const again = await resolveApproval(world.ctx, { operationId, decision: 'approved', reason: 'second' });
-  expect(again).toEqual(first);
-  expect(again.approval).toMatchObject({ reason: 'first', resolvedBy: { onBehalfOf: 'ann' } });
-});
-
-test('of two approvals one is resolved: the session says what it still waits for, and goes on when all has come', async () => {
-  await world.work({
-    ask: answering([
-      {
-        calls: [
-          ['pay', { n: 1 }],
-          ['pay', { n: 2 }],
-        ],
-      },
-      { text: 'ok' },
-    ]),
-  });
-  const sessionId = await world.open(await world.agent([payTool]));
-  await world.until(sessionId, is('waiting'));
-  const [first, second] = await pending(sessionId);
-  await resolveApproval(world.ctx, { operationId: first!, decision: 'approved' });
-  const { session } = await getSession(world.ctx, { sessionId });
-  expect(session).toMatchObject({ status: 'waiting', waitingFor: { type: 'approval', operationIds: [second] } });
-  await resolveApproval(world.ctx, { operationId: second!, decision: 'denied' });
-  const chunks = await world.until(sessionId, is('idle'));
-  expect(outline(chunks).filter((word) => word === 'tool.call')).toHaveLength(1);
 });
 
 test('a client tool waits for its result; the same again is fine, another is a conflict', async () => {
@@ -216,33 +97,6 @@ test('calls of one step run together, and their results reach the model in its o
   slow.resolve();
   await world.until(sessionId, is('idle'));
   expect(calls[1]!.transcript.at(-1)!.content).toMatchObject([{ output: 'a' }, { output: 'b' }]);
-});
-
-test('an approval that is resolved while another call of the step runs is shown and acted on at once', async () => {
-  const slow = Promise.withResolvers<void>();
-  await world.work({
-    ask: answering([
-      {
-        calls: [
-          ['slow', {}],
-          ['pay', {}],
-        ],
-      },
-      { text: 'ok' },
-    ]),
-    run: async ({ tool }) => {
-      if (tool.name === 'slow') await slow.promise;
-      return { output: tool.name };
-    },
-  });
-  const sessionId = await world.open(await world.agent([httpTool('slow'), payTool]));
-  await world.until(sessionId, (chunk) => chunk.type === 'tool.call');
-  const [operationId] = await pending(sessionId);
-  await resolveApproval(world.ctx, { operationId: operationId!, decision: 'approved' });
-  await world.until(sessionId, (_, all) => outline(all).filter((word) => word === 'tool.call').length === 2);
-  slow.resolve();
-  const chunks = await world.until(sessionId, is('idle'));
-  expect(outline(chunks)).not.toContain('waiting');
 });
 
 test('a message while a turn is under way has a turn of its own after it; none is lost', async () => {
@@ -381,18 +235,6 @@ test('cancel is at once: the model is stopped, what it still says is refused, an
   await aborted.promise;
   expect(outline(await world.chunks(sessionId))).toEqual(['running', '"begun"', 'cancelled']);
   expect((await cancelSession(world.ctx, { sessionId })).session).toEqual(session);
-});
-
-test('cancel resolves what is pending as cancelled', async () => {
-  await world.work({ ask: answering([{ calls: [['pay', {}]] }]) });
-  const sessionId = await world.open(await world.agent([payTool]));
-  await world.until(sessionId, is('waiting'));
-  const [operationId] = await pending(sessionId);
-  await cancelSession(world.ctx, { sessionId });
-  expect(outline(await world.chunks(sessionId)).slice(-2)).toEqual(['approval.resolved cancelled', 'cancelled']);
-  await expect(resolveApproval(world.ctx, { operationId: operationId!, decision: 'approved' })).rejects.toMatchObject({
-    code: 'approval_already_resolved',
-  });
 });
 
 test('a model that fails is asked again, and text it has shown is taken back', async () => {

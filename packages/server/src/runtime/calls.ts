@@ -1,5 +1,6 @@
 // The tool calls of a turn as the machine sees them: how one begins its life, what the model is told of how it ended.
 import type { ApprovalPolicy, MessagePart } from '@signalbox/contract';
+import canonicalize from 'canonicalize';
 import { newUuid } from '../lib/ids.ts';
 import { storableJson, storableText } from '../lib/text.ts';
 import { type Operation, toolCallIdOf } from '../sessions/operations.ts';
@@ -69,14 +70,27 @@ export function answerParts(text: string, calls: readonly Operation[]): MessageP
   ];
 }
 
-/** What the model is told of how a call ended. */
-export function resultPart(call: Operation): MessagePart {
-  return {
-    type: 'tool_result',
-    toolCallId: toolCallIdOf(call),
-    ...(call.error === null ? { output: call.output ?? null } : { error: call.error }),
-    ...(call.status === 'unknown' && { outcomeUnknown: true }),
-  };
+/** What the model is told of how the calls of its last answer ended, in its own order. */
+export function resultParts(
+  calls: readonly Operation[],
+  transcript: readonly { role: string; content: readonly MessagePart[] }[],
+): MessagePart[] {
+  const answer = transcript.findLast(({ role }) => role === 'assistant');
+  return calls.map((call) => {
+    const toolCallId = toolCallIdOf(call);
+    const asked = answer?.content.find((part) => part.type === 'tool_call' && part.toolCallId === toolCallId);
+    return {
+      type: 'tool_result',
+      toolCallId,
+      ...(asked?.type === 'tool_call' && !isSameJson(asked.input, call.input) && { input: call.input }),
+      ...(call.error === null ? { output: call.output ?? null } : { error: call.error }),
+      ...(call.status === 'unknown' && { outcomeUnknown: true }),
+    };
+  });
+}
+
+function isSameJson(one: unknown, other: unknown): boolean {
+  return canonicalize(one) === canonicalize(other);
 }
 
 export function noSuchTool(name: string): string {

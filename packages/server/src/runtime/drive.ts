@@ -2,7 +2,7 @@
 // How turns end stands in ending.ts.
 import sql from 'sql-template-tag';
 import type { createDefinitions } from '../agents/agents.ts';
-import type { Appender, Patch, TextHead } from '../journal/append.ts';
+import { type Appender, Fenced, type Patch, type TextHead } from '../journal/append.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import type { Platform } from '../platform.ts';
 import { openChild } from '../sessions/children.ts';
@@ -24,7 +24,7 @@ import { isAnswered } from '../workers/answer.ts';
 import { shownText } from '../workers/shown-text.ts';
 import { answerChange } from './answer.ts';
 import { type Driving, eventOf, idsOf, nextEntry, sourceOf, unknownEvent } from './driving.ts';
-import { endTurn, type Followed, type LastChange, stopTurn } from './ending.ts';
+import { cancelForLate, endTurn, type Followed, type LastChange, stopTurn } from './ending.ts';
 import { createHold, lateOf } from './hold.ts';
 import type { AskModel } from './models/model.ts';
 import { askerOf, offer } from './offering.ts';
@@ -118,7 +118,7 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
         const change = answerChange(row, { modelCall, calls, model, usage, entry }, rules, now);
         if (event.end) return end(event.end, () => change);
         await hold.commit(change);
-        watchApprovals();
+        void watchApprovals();
         return 'on';
       }
 
@@ -249,18 +249,26 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
   // ── What comes from outside, and time ──────────────────────────────────────────────────────────────────────────────
 
   async function takeInbox(): Promise<void> {
-    const { state } = driving;
-    await hold.takeInbox(state.operations);
-    const isTooLate = lateOf(state.operations, clock.now()).length > 0;
-    if (isTooLate && state.definition.limits.onApprovalTimeout === 'cancel') stop('cancel');
+    const { operations, definition } = driving.state;
+    while (true) {
+      await hold.takeInbox(operations);
+      const late = lateOf(operations, clock.now());
+      // A turn that is to stop has no use for its approvals any more.
+      if (late.length === 0 || row.stop || definition.limits.onApprovalTimeout === 'deny') return;
+      if (await cancelForLate(driving, appender, late)) hold.abort(new Fenced());
+      hold.signal.throwIfAborted();
+    }
   }
 
   /** Looks at the inbox when the first approval's time is over. */
-  function watchApprovals(): void {
+  async function watchApprovals(): Promise<void> {
     const expiry = firstExpiry(driving.state.operations);
     if (!expiry) return;
-    const leftMs = expiry.getTime() - clock.now().getTime();
-    clock.sleep(leftMs, watching.signal).then(hold.wake, () => {});
+    const { signal } = watching;
+    const leftMs = () => expiry.getTime() - clock.now().getTime();
+    // Timers may be a little early.
+    while (leftMs() > 0 && !signal.aborted) await clock.sleep(leftMs(), signal).catch(() => {});
+    if (!signal.aborted) hold.wake();
   }
 
   function watchDeadline(): void {
@@ -324,7 +332,7 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
     const anyStop = AbortSignal.any([hold.signal, signal]);
     hold.alsoSet([sql`turn_deadline = ${driving.deadline}`]);
     watchDeadline();
-    watchApprovals();
+    void watchApprovals();
     try {
       anyStop.throwIfAborted();
       // A server of tools may take its time: here the turn can be stopped.

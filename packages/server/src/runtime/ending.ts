@@ -16,7 +16,7 @@ import { tellStopped } from '../sessions/stop.ts';
 import { insertEntry, type TranscriptEntry } from '../sessions/transcript.ts';
 import { type Beginning, beginTurn } from '../sessions/turns.ts';
 import { type Driving, eventOf, logTurn, nextEntry, sourceOf, turnUsage, unknownEvent } from './driving.ts';
-import { type Change, lateOf } from './hold.ts';
+import type { Change } from './hold.ts';
 import { stopChange, type TurnStopped } from './stopping.ts';
 import type { ToolOutcome } from './tools/tool.ts';
 import type { TurnEnd } from './turn.ts';
@@ -45,7 +45,7 @@ export async function endTurn(
   const { hold, platform } = driving;
   const before = driving.position;
   while (true) {
-    if (hold.row.stop === 'cancel') return cancelHeld(driving, appender);
+    if (hold.row.stop === 'cancel') return endWithSession(driving, appender);
     const now = platform.clock.now();
     driving.position = before;
     const { entries = [], ...change } = changeNow(now);
@@ -127,7 +127,7 @@ async function newestVersion({ platform: { db }, hold: { row } }: Driving): Prom
 
 /** Ends a turn that is stopped, with what its tools still say. */
 export async function stopTurn(driving: Driving, appender: Appender, { why }: TurnStopped): Promise<Followed> {
-  if (why === 'cancelled') return cancelHeld(driving, appender);
+  if (why === 'cancelled') return endWithSession(driving, appender);
   const { hold, platform, state } = driving;
   const outcomes = await lastWords(driving);
   const children = state.operations.flatMap(({ status, childSessionId }) =>
@@ -153,17 +153,33 @@ async function lastWords({ platform: { clock }, state }: Driving): Promise<Map<O
   return new Map(outcomes);
 }
 
-/** Cancels the Session that this node holds: its parent went on without it, or nobody decided in time. */
-async function cancelHeld(driving: Driving, appender: Appender): Promise<undefined> {
-  const { hold, platform, state } = driving;
+/** Its parent goes on without it. */
+async function endWithSession(driving: Driving, appender: Appender): Promise<undefined> {
+  await cancelHeld(driving, appender, []);
+}
+
+/**
+ * Cancels the Session that this node holds, because nobody decided on its `late` calls in time. False, and nothing is changed,
+ * where something came first: it may be a decision, from a node whose clock is behind this one's.
+ */
+export function cancelForLate(driving: Driving, appender: Appender, late: readonly Operation[]): Promise<boolean> {
+  return cancelHeld(driving, appender, late);
+}
+
+async function cancelHeld(driving: Driving, appender: Appender, late: readonly Operation[]): Promise<boolean> {
+  const { hold, platform } = driving;
   const { row, head } = hold;
-  await appender.take(head); // what nobody has seen is not shown any more
-  await platform.db.transaction(async (tx) => {
+  const unseen = await appender.take(head); // is not shown any more
+  const isDone = await platform.db.transaction(async (tx) => {
     const current = await lockSession(tx, row.organizationId, row.sessionId);
     if (current.epoch !== head.epoch || current.nextSeq !== head.nextSeq) throw new Fenced();
-    const late = lateOf(state.operations, platform.clock.now()).map(({ operationId }) => operationId);
-    const expired = expiredApprovals(current, late, platform.clock.now());
+    if (late.length > 0 && (current.inbox !== hold.queued().length || current.stop)) return false;
+    const ids = late.map(({ operationId }) => operationId);
+    const expired = expiredApprovals(current, ids, platform.clock.now());
     await Promise.all(expired.statements.map((statement) => tx.query(statement)));
     await cancelNow(tx, { ...platform, ...sourceOf(driving) }, current, expired.chunks);
+    return true;
   });
+  if (!isDone) head.pending.unshift(...unseen);
+  return isDone;
 }

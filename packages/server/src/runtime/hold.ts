@@ -5,12 +5,13 @@
 // inbox count and the flags to close and to stop that this node knows.
 import type { SessionStatus } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
-import { EXPIRED, expiredApprovals, resolvedChunk } from '../approvals/approvals.ts';
+import { EXPIRED, expiredApprovals } from '../approvals/approvals.ts';
 import { type Appender, commitTransition, Fenced, type Patch, type Run, type TextHead } from '../journal/append.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import type { Platform } from '../platform.ts';
+import { arrivalChunks } from '../sessions/arrivals.ts';
 import { deleteFromInbox, type InboxEntry, readInbox } from '../sessions/inbox.ts';
-import { type Operation, readOperations, resultChunk, updateOperation, waitingForOf } from '../sessions/operations.ts';
+import { type Operation, readOperations, updateOperation, waitingForOf } from '../sessions/operations.ts';
 import type { SessionRow } from '../sessions/session.ts';
 import { resumedPatch, waitingPatch } from '../sessions/status.ts';
 
@@ -143,7 +144,7 @@ export function createHold(row: SessionRow, platform: Platform, appender: Append
     if (shown.length > 0 || late.length > 0) {
       const status = statusAfter(after, now);
       const change = {
-        items: [...shown.flatMap((entry) => chunkOf(entry, byId)), ...expired.chunks, ...status.items],
+        items: [...arrivalChunks(shown, stored), ...expired.chunks, ...status.items],
         patch: [sql`inbox = inbox - ${shown.length}`, ...status.patch],
         statements: [
           deleteFromInbox(row, shown),
@@ -213,12 +214,6 @@ export function createHold(row: SessionRow, platform: Platform, appender: Append
     },
     takeInbox,
   };
-}
-
-function chunkOf(entry: InboxEntry, operations: ReadonlyMap<string, Operation>): NewChunk[] {
-  if (entry.kind === 'approval') return [resolvedChunk(entry.operationId, entry.decision, entry.reason ?? null)];
-  const operation = entry.kind === 'tool_result' ? operations.get(entry.operationId) : undefined;
-  return operation ? [resultChunk(operation)] : [];
 }
 
 /** With what was decided elsewhere; what this node has under way is its own to know. */

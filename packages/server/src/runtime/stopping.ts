@@ -14,7 +14,7 @@ import { storableText } from '../lib/text.ts';
 import { isFinished, type Operation, resultChunk, updateOperation } from '../sessions/operations.ts';
 import type { SessionRow } from '../sessions/session.ts';
 import { cancelChildren } from '../sessions/stop.ts';
-import { callsOf, resultPart, toolOf } from './calls.ts';
+import { callsOf, resultParts, toolOf } from './calls.ts';
 import type { ToolOutcome } from './tools/tool.ts';
 import { endCall, type TurnState } from './turn.ts';
 
@@ -83,8 +83,8 @@ export function stopChange(
   const calls = callsOf(state.operations, step);
   // A step whose results the model has heard of has a next one.
   if (calls.length > 0) {
-    const results = calls.map((call) => resultPart(stopped.get(call) ?? call));
-    change.entries.push({ role: 'tool', content: results });
+    const ended = calls.map((call) => stopped.get(call) ?? call);
+    change.entries.push({ role: 'tool', content: resultParts(ended, state.transcript) });
   }
   if ([...stopped.keys()].some(({ kind }) => kind === 'model')) change.patch.push(sql`model_calls = model_calls + 1`);
   return change;

@@ -13,7 +13,7 @@ import { formatId } from '../lib/ids.ts';
 import { storableJson, storableText } from '../lib/text.ts';
 import { isFinished, type Operation, type TokenUsage } from '../sessions/operations.ts';
 import { isAnswered } from '../workers/answer.ts';
-import { answerParts, callsOf, newCall, noSuchTool, OUTCOME_UNKNOWN, resultPart, toolOf } from './calls.ts';
+import { answerParts, callsOf, newCall, noSuchTool, OUTCOME_UNKNOWN, resultParts, toolOf } from './calls.ts';
 import { type AskModel, type ModelCall, ModelFailure } from './models/model.ts';
 import { type Judgement, judgeAnswer } from './output.ts';
 import { orAborted } from './tools/deadline.ts';
@@ -136,7 +136,7 @@ export async function* runTurn(state: TurnState, ports: TurnPorts, signal: Abort
     }
     yield* runCalls(state, step, ports, signal);
 
-    const results = callsOf(operations, step).map(resultPart);
+    const results = resultParts(callsOf(operations, step), state.transcript);
     state.transcript.push({ role: 'tool', content: results });
     if (isLastStep(state, step)) return yield { type: 'end', end: { stopReason: 'maxSteps' }, results };
     yield { type: 'stepEnded', results, nextStep: step + 1 };

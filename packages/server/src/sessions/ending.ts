@@ -9,6 +9,9 @@ import type { NewChunk } from '../journal/segment.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
+import { arrivalChunks } from './arrivals.ts';
+import { deleteFromInbox, readInbox } from './inbox.ts';
+import { readOperations } from './operations.ts';
 import { lockSession, requireOpen, type SessionRow, sessionEvent, viewSession } from './session.ts';
 import { endPatch } from './status.ts';
 import { cancelChildren, interruptTurn, tellStopped } from './stop.ts';
@@ -65,14 +68,14 @@ export async function cancelNow(
   expired: readonly NewChunk[] = [],
 ): Promise<SessionRow> {
   const now = ctx.clock.now();
-  const resolved = await cancelApprovals(tx, ctx, row, now);
+  const [came, resolved] = await Promise.all([takeArrivals(tx, row), cancelApprovals(tx, ctx, row, now)]);
   const [children] = await Promise.all([
     tx.query<{ sessionId: string }>(cancelChildren(row, now)),
     tx.query(sql`
       update operations set status = 'cancelled', finished_at = ${now}
       where organization_id = ${row.organizationId} and session_id = ${row.sessionId} and finished_at is null`),
   ]);
-  const ended = await endSession(tx, ctx, row, 'cancelled', [...expired, ...resolved]);
+  const ended = await endSession(tx, ctx, row, 'cancelled', [...came, ...expired, ...resolved]);
   tx.afterCommit(() => {
     ctx.wake.publish('inbox', row.sessionId);
     tellStopped(
@@ -81,6 +84,22 @@ export async function cancelNow(
     );
   });
   return ended;
+}
+
+/** What was acknowledged to its callers is shown, though the worker that was to show it does not any more. */
+async function takeArrivals(tx: Tx, row: SessionRow): Promise<NewChunk[]> {
+  if (row.inbox === 0) return [];
+  const { organizationId, sessionId } = row;
+  const entries = (await readInbox(tx, organizationId, sessionId)).filter(({ kind }) => kind !== 'message');
+  if (entries.length === 0) return [];
+  const [operations] = await Promise.all([
+    readOperations(tx, organizationId, sessionId, row.turn),
+    tx.query(deleteFromInbox(row, entries)),
+    tx.query(sql`
+      update sessions set inbox = inbox - ${entries.length}
+      where organization_id = ${organizationId} and session_id = ${sessionId}`),
+  ]);
+  return arrivalChunks(entries, operations);
 }
 
 /** Who writes an end: a caller, or the service itself. */

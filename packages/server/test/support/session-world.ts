@@ -1,6 +1,6 @@
 // Sessions on workers of the test's own: a model and tools that do what the test says, and what the journal shows.
 import type { Chunk, Input, Tool } from '@signalbox/contract';
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { createAgent } from '../../src/agents/agents.ts';
 import { turnToolOf } from '../../src/agents/definition.ts';
 import { beginning } from '../../src/journal/cursor.ts';
@@ -150,6 +150,22 @@ export function clientTool(name: string, more: object = {}): Tool {
 
 export function agentTool(name: string, agentId: string, more: object = {}): Tool {
   return { type: 'agent', name, description: name, agentId, ...more };
+}
+
+/** The same platform, where each answer to a query passes through `answered` before whoever asked has it. */
+export function queryingBy(platform: Platform, answered: (statement: Sql, rows: unknown[]) => Promise<void>): Platform {
+  const { db } = platform;
+  return {
+    ...platform,
+    db: {
+      ...db,
+      async query<Row>(statement: Sql) {
+        const rows = await db.query<Row>(statement);
+        await answered(statement, rows);
+        return rows;
+      },
+    },
+  };
 }
 
 /** Chunks as one word each, for comparing their order. */

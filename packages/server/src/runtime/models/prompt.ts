@@ -78,7 +78,19 @@ function only<T extends MessagePart['type']>(content: readonly MessagePart[], ty
   return content.filter((part): part is Part<T> => part.type === type);
 }
 
-function toOutput({ output, error, outcomeUnknown }: Part<'tool_result'>): LanguageModelV4ToolResultOutput {
+function toOutput({ input, ...result }: Part<'tool_result'>): LanguageModelV4ToolResultOutput {
+  const output = outputOf(result);
+  if (input === undefined) return output;
+  // It asked for something else than what was done, and would tell people of that.
+  const edited = `A person changed the input of this call to ${JSON.stringify(input)}.`;
+  return output.type === 'json'
+    ? { type: 'text', value: `${edited} Its result: ${JSON.stringify(output.value)}` }
+    : { ...output, value: `${edited} Its result: ${output.value}` };
+}
+
+type Output = Extract<LanguageModelV4ToolResultOutput, { type: 'text' | 'json' | 'error-text' }>;
+
+function outputOf({ output, error, outcomeUnknown }: Omit<Part<'tool_result'>, 'input'>): Output {
   if (error !== undefined) return { type: 'error-text', value: `Error: ${error}` };
   if (outcomeUnknown) return { type: 'error-text', value: 'Error: the outcome of this call is unknown.' };
   return typeof output === 'string'

@@ -1,0 +1,15 @@
+// What has come for a Session that a worker holds, as it is shown: decisions on approvals, and results of calls.
+import { resolvedChunk } from '../approvals/approvals.ts';
+import type { NewChunk } from '../journal/segment.ts';
+import type { InboxEntry } from './inbox.ts';
+import { type Operation, resultChunk } from './operations.ts';
+
+/** The chunks of these entries of the inbox, in their order; messages have none. `operations`: those of the turn. */
+export function arrivalChunks(entries: readonly InboxEntry[], operations: readonly Operation[]): NewChunk[] {
+  return entries.flatMap((entry) => {
+    if (entry.kind === 'message') return [];
+    if (entry.kind === 'approval') return [resolvedChunk(entry.operationId, entry.decision, entry.reason ?? null)];
+    const operation = operations.find(({ operationId }) => operationId === entry.operationId);
+    return operation ? [resultChunk(operation)] : [];
+  });
+}
