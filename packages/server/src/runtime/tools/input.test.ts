@@ -16,4 +16,8 @@ test('a schema that would be evaluated for hours is broken off', () => {
   expect(inputErrors(schemaOf({ type: 'string', pattern: '^(a+)+$' }), { x })).toBe(refused);
   expect(inputErrors({ type: 'object', patternProperties: { '^(a+)+$': {} } }, { [x]: 1 })).toBe(refused);
   expect(inputErrors(schemaOf({ type: 'string' }), { x })).toBeUndefined();
+  const many = Array.from({ length: 50_000 }, (_, index) => index);
+  const last = many.map(() => many.length - 1);
+  expect(inputErrors(schemaOf({ type: 'array', items: { enum: many } }), { x: last })).toBe(refused);
+  expect(inputErrors(schemaOf({ type: 'array', items: { enum: many } }), { x: [1] })).toBeUndefined();
 });

@@ -3,8 +3,11 @@ import Schema from 'typebox/schema';
 import { bounded } from '../../lib/bounded.ts';
 
 const MAX_ERRORS = 5;
-// The keywords whose evaluation can take longer than schema and input are long. Others go without the cost of a bound.
+// The keywords whose evaluation can take longer than schema and input are long. Others go without the cost of a bound, unless
+// both are long: each entry of an array may be compared with each of an enum.
 const NEEDS_BOUND = /"(?:pattern|patternProperties|format|\$ref|\$dynamicRef|\$recursiveRef)":/;
+// Characters of the one times those of the other: some milliseconds.
+const NEEDS_NO_BOUND = 1_000_000;
 
 /** What is wrong with a tool's input, for the model to mend; undefined where nothing is. */
 export function inputErrors(schema: Record<string, unknown>, input: unknown): string | undefined {
@@ -32,10 +35,21 @@ export function mayMatch(schema: Record<string, unknown>, value: unknown): boole
 
 function errorsOf(schema: Record<string, unknown>, value: unknown): string | undefined {
   const evaluate = () => Schema.Errors(schema, value);
-  const [ok, errors] = NEEDS_BOUND.test(JSON.stringify(schema)) ? bounded(evaluate) : evaluate();
+  const text = JSON.stringify(schema);
+  const isLong = text.length * JSON.stringify(value).length > NEEDS_NO_BOUND;
+  const [ok, errors] = isLong || NEEDS_BOUND.test(text) ? bounded(evaluate) : evaluate();
   if (ok) return undefined;
-  return errors
+  // What a schema that is `false` says of each field is said of all of them by the keyword that holds it.
+  const told = errors.filter(({ keyword }) => keyword !== 'boolean');
+  return (told.length > 0 ? told : errors)
     .slice(0, MAX_ERRORS)
-    .map((error) => `${error.instancePath || '/'} ${error.message}`)
+    .map((error) => `${error.instancePath || '/'} ${messageOf(error)}`)
     .join('; ');
+}
+
+function messageOf({ message, params }: { message: string; params: object }): string {
+  const { additionalProperties, allowedValues } = params as { additionalProperties?: string[]; allowedValues?: unknown[] };
+  if (additionalProperties) return `${message}: ${additionalProperties.join(', ')}`;
+  if (allowedValues) return `must be one of ${allowedValues.map((value) => JSON.stringify(value)).join(', ')}`;
+  return message;
 }
