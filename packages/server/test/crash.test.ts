@@ -54,6 +54,49 @@ test('a worker paused past its lease writes nothing when it goes on; the session
   ]);
 });
 
+test('a worker that lost the session can’t end its turn, though the next one has written nothing yet', async () => {
+  const [asked, resume, taken, goOn, tried] = Array.from({ length: 5 }, () => Promise.withResolvers<void>());
+  const { platform } = world;
+  const sessionId = await world.open(await world.agent());
+  // It stands still, so that the first worker does not look at what it holds.
+  const clock = createManualClock(new Date());
+  let isResumed = false;
+  const batch: typeof platform.db.batch = async (statements) => {
+    const outcome = platform.db.batch(statements);
+    if (isResumed) await outcome.then(tried!.resolve, tried!.resolve);
+    return outcome as never;
+  };
+  const paused = await world.work({
+    platform: { ...platform, clock, db: { ...platform.db, batch } },
+    ask: async function* () {
+      asked!.resolve();
+      await resume!.promise;
+      yield { type: 'finish', reason: 'endTurn', usage };
+    },
+  });
+  await asked!.promise;
+  await world.expireLease(paused.workerId);
+  await world.work({
+    platform: await world.anotherNode(),
+    ask: async function* (call, signal) {
+      taken!.resolve();
+      await goOn!.promise;
+      yield* answering([{ text: 'whole' }])(call, signal);
+    },
+  });
+  await taken!.promise;
+  isResumed = true;
+  resume!.resolve();
+  await tried!.promise;
+  goOn!.resolve();
+  expect(outline(await world.until(sessionId, is('idle')))).toEqual([
+    'running',
+    '"whole"',
+    'turn.completed endTurn',
+    'idle',
+  ]);
+});
+
 test('finished operations are not repeated after a crash, and the model is asked just once more', async () => {
   const runs: string[] = [];
   const hang = Promise.withResolvers<void>();
