@@ -10,6 +10,14 @@ test('an input is judged by its schema', () => {
   expect(inputErrors({}, [])).toBe('it must be a JSON object');
 });
 
+test('what is wrong is said once, with the names and values that are meant', () => {
+  const schema = { ...schemaOf({ enum: ['EUR', 'USD'] }), additionalProperties: false };
+  expect(inputErrors(schema, { x: 'EUR', y: 1, z: 2 })).toBe('/ must not have additional properties: y, z');
+  expect(inputErrors(schema, { x: 'GBP' })).toBe('/x must be one of "EUR", "USD"');
+  const long = schemaOf({ enum: Array.from({ length: 100 }, (_, index) => index) });
+  expect(inputErrors(long, { x: 'GBP' })!.length).toBeLessThan(100);
+});
+
 test('a schema that would be evaluated for hours is broken off', () => {
   const x = `${'a'.repeat(40)}!`;
   const refused = 'the schema cannot be evaluated for it';

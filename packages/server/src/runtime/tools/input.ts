@@ -3,6 +3,7 @@ import Schema from 'typebox/schema';
 import { bounded } from '../../lib/bounded.ts';
 
 const MAX_ERRORS = 5;
+const MAX_NAMED = 20;
 // The keywords whose evaluation can take longer than schema and input are long. Others go without the cost of a bound, unless
 // both are long: each entry of an array may be compared with each of an enum.
 const NEEDS_BOUND = /"(?:pattern|patternProperties|format|\$ref|\$dynamicRef|\$recursiveRef)":/;
@@ -47,9 +48,12 @@ function errorsOf(schema: Record<string, unknown>, value: unknown): string | und
     .join('; ');
 }
 
+/** With the names or values that it is about, where they are few. */
 function messageOf({ message, params }: { message: string; params: object }): string {
-  const { additionalProperties, allowedValues } = params as { additionalProperties?: string[]; allowedValues?: unknown[] };
-  if (additionalProperties) return `${message}: ${additionalProperties.join(', ')}`;
-  if (allowedValues) return `must be one of ${allowedValues.map((value) => JSON.stringify(value)).join(', ')}`;
+  const { additionalProperties, allowedValues } = params as Record<string, unknown[] | undefined>;
+  if (additionalProperties && additionalProperties.length <= MAX_NAMED)
+    return `${message}: ${additionalProperties.join(', ')}`;
+  if (allowedValues && allowedValues.length <= MAX_NAMED)
+    return `must be one of ${allowedValues.map((value) => JSON.stringify(value)).join(', ')}`;
   return message;
 }
