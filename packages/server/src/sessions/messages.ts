@@ -23,13 +23,18 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
   return inTransaction(ctx, async (tx) => {
     const row = await lockSession(tx, ctx.organizationId, uuidOf('ses', input.sessionId));
     requireOpen(row);
-    if (row.closing) throw new ApiError('session_ended', 'The session is closing and takes no more messages.');
+    if (row.closing)
+      throw new ApiError('session_ended', 'The session is closing and takes no more messages. Open a new one.');
     const newest = await currentVersion(tx, ctx.organizationId, row.agentId);
     const now = ctx.clock.now();
     const content = partsOf(input.content);
 
     if (row.status !== 'idle') {
-      if (input.onBusy === 'reject') throw new ApiError('session_busy', `The session is ${row.status}.`);
+      if (input.onBusy === 'reject') {
+        const otherwise =
+          'With onBusy "queue" the message has its turn afterwards, with "steer" instead of the present one.';
+        throw new ApiError('session_busy', `The session is ${row.status}. ${otherwise}`);
+      }
       const steer = input.onBusy === 'steer';
       const message = { kind: 'message' as const, content, ...(steer && { steer }) };
       const messageId = await leaveInInbox(tx, row, message, { wake: ctx.wake, now });

@@ -81,7 +81,11 @@ async function selectSession(db: Queryable, organizationId: string, sessionId: s
 
 /** Refuses with 409 `session_ended` what needs an open Session. */
 export function requireOpen(row: SessionRow): void {
-  if (row.endedAt) throw new ApiError('session_ended', `The session is ${row.status}.`);
+  if (row.endedAt)
+    throw new ApiError(
+      'session_ended',
+      `The session is ${row.status}, which is its end. Its journal and transcript can be read.`,
+    );
 }
 
 /** The Session as the interface shows it. */
