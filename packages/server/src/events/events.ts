@@ -28,12 +28,11 @@ export async function listEvents(ctx: Context, input: Input<'listEvents'>): Prom
   const request = pageRequest(list, input, { isKey, defaultLimit: longLists.default });
   if (!ascending) return readNewest(ctx, request, filters);
   const until = ctx.clock.now().getTime() + wait * 1000;
-  for (let from = Number(request.after ?? 0); ; ) {
+  for (let from = Number(request.after ?? 0), waits = wait > 0; ; ) {
     const { page, end } = await readOldest(ctx, request, from, filters);
-    const leftMs = until - ctx.clock.now().getTime();
-    if (page.data.length > 0 || leftMs <= 0 || ctx.signal?.aborted) return page;
+    if (page.data.length > 0 || !waits) return page;
     from = end;
-    await ctx.eventWatch.after(organizationId, end, leftMs, ctx.signal);
+    waits = await ctx.eventWatch.after(organizationId, end, until - ctx.clock.now().getTime(), ctx.signal);
   }
 }
 

@@ -7,10 +7,10 @@ import type { Log } from '../lib/log.ts';
 
 export interface EventWatch {
   /**
-   * Resolves when there may be a record after this sequence, when the time is over, when the signal is aborted, or when the
-   * node stops.
+   * Resolves with true when there may be a record after this sequence; with false when the time is over, the signal is
+   * aborted, or the node stops.
    */
-  after(organizationId: string, sequence: number, ms: number, signal?: AbortSignal): Promise<void>;
+  after(organizationId: string, sequence: number, ms: number, signal?: AbortSignal): Promise<boolean>;
   stop(): Promise<void>;
 }
 
@@ -52,16 +52,17 @@ export function createEventWatch({ db, clock, log }: { db: Db; clock: Clock; log
 
   return {
     async after(organizationId, sequence, ms, signal) {
-      const over = new AbortController();
-      const end = AbortSignal.any([over.signal, stopping.signal, ...(signal ? [signal] : [])]);
-      if (end.aborted) return;
-      const waiter: Waiter = { organizationId, sequence, tell: () => over.abort() };
+      const told = new AbortController();
+      const end = AbortSignal.any([told.signal, stopping.signal, ...(signal ? [signal] : [])]);
+      if (end.aborted) return false;
+      const waiter: Waiter = { organizationId, sequence, tell: () => told.abort() };
       waiters.add(waiter);
       looking ??= lookWhileWanted().finally(() => {
         looking = undefined;
       });
       await clock.sleep(ms, end).catch(() => {});
       waiters.delete(waiter);
+      return told.signal.aborted;
     },
     async stop() {
       stopping.abort();
