@@ -5,6 +5,8 @@
 import { resolve } from 'node:path';
 import { type EgressPolicy, parseEgressAllow } from './egress/policy.ts';
 import { parseEgressProxy } from './egress/proxy.ts';
+import { parseNetwork } from './lib/network.ts';
+import { type RateClass, type RateLimits, rateClasses } from './lib/rate-limits.ts';
 import { parsePrices } from './usage/prices.ts';
 import { parseMasterKeys } from './vault/master-key.ts';
 import { parseProviderKeys } from './vault/provider-keys.ts';
@@ -122,6 +124,60 @@ export const settings = {
     about: 'how long records of the event log are kept',
     parse: (text) => parseDays(text, { minimum: 1, maximum: 36_500 }),
   }),
+  trustProxy: required({
+    variable: 'SIGNALBOX_TRUST_PROXY',
+    default: '',
+    about: 'proxies in front of the service, whose X-Forwarded-For is believed',
+    parse: parseNetworks,
+  }),
+  rateLimits: required({
+    variable: 'SIGNALBOX_RATE_LIMITS',
+    default: '',
+    about: 'requests a minute that a key may make of a node, such as reads=6000,writes=600,keys=30',
+    parse: parseRateLimits,
+  }),
+  authFailuresPerMinute: required({
+    variable: 'SIGNALBOX_AUTH_FAILURES_PER_MINUTE',
+    default: '100',
+    about: 'how many requests with a wrong key an address may make in a minute; 0 is no limit',
+    parse: (text) => parseCount(text, { minimum: 0, maximum: 1_000_000 }),
+  }),
+  maxRequestsInFlight: required({
+    variable: 'SIGNALBOX_MAX_REQUESTS_IN_FLIGHT',
+    default: '500',
+    about: 'how many requests a node answers at once before it says 503',
+    parse: (text) => parseCount(text, { minimum: 1, maximum: 1_000_000 }),
+  }),
+  maxStreamsPerKey: required({
+    variable: 'SIGNALBOX_MAX_STREAMS_PER_KEY',
+    default: '10000',
+    about: 'how many streams and long polls a key may have open on a node; 0 is no limit',
+    parse: (text) => parseCount(text, { minimum: 0, maximum: 1_000_000 }),
+  }),
+  maxOpenSessions: required({
+    variable: 'SIGNALBOX_MAX_OPEN_SESSIONS',
+    default: '0',
+    about: 'how many open Sessions an organization may have; 0 is no limit',
+    parse: (text) => parseCount(text, { minimum: 0, maximum: 1_000_000 }),
+  }),
+  maxHeaderBytes: required({
+    variable: 'SIGNALBOX_MAX_HEADER_BYTES',
+    default: '16384',
+    about: 'how long the headers of a request may be together',
+    parse: (text) => parseCount(text, { minimum: 4096, maximum: 1_048_576 }),
+  }),
+  requestTimeoutSeconds: required({
+    variable: 'SIGNALBOX_REQUEST_TIMEOUT_SECONDS',
+    default: '60',
+    about: 'how long a request may take to arrive',
+    parse: (text) => parseSeconds(text, { minimum: 1, maximum: 3600 }),
+  }),
+  statementTimeoutSeconds: required({
+    variable: 'SIGNALBOX_STATEMENT_TIMEOUT_SECONDS',
+    default: '60',
+    about: 'how long a statement of the database may take; 0 is no limit',
+    parse: (text) => parseSeconds(text, { minimum: 0, maximum: 3600 }),
+  }),
   logLevel: required({
     variable: 'SIGNALBOX_LOG_LEVEL',
     default: 'info',
@@ -190,6 +246,44 @@ function parseDays(text: string, { minimum, maximum }: { minimum: number; maximu
   if (!/^\d{1,6}$/.test(text) || days < minimum || days > maximum)
     throw new Error(`"${text}" is not a number of days; give a whole one from ${minimum} to ${maximum}`);
   return days;
+}
+
+function parseCount(text: string, { minimum, maximum }: { minimum: number; maximum: number }): number {
+  const count = Number(text);
+  if (!/^\d{1,7}$/.test(text) || count < minimum || count > maximum)
+    throw new Error(`"${text}" is not a number that will do; give a whole one from ${minimum} to ${maximum}`);
+  return count;
+}
+
+function parseNetworks(text: string): readonly string[] {
+  const entries = splitList(text);
+  for (const entry of entries) {
+    try {
+      parseNetwork(entry);
+    } catch (error) {
+      throw new Error(`"${entry}" ${(error as Error).message}`);
+    }
+  }
+  return entries;
+}
+
+function parseRateLimits(text: string): RateLimits {
+  const limits: Partial<Record<RateClass, number>> = {};
+  for (const entry of splitList(text)) {
+    const [, name, count] = /^(\w+)=(\d{1,7})$/.exec(entry) ?? [];
+    if (!rateClasses.includes(name as RateClass) || Number(count) < 1) {
+      throw new Error(`"${entry}" is no limit; give some of ${rateClasses.map((one) => `${one}=600`).join(', ')}`);
+    }
+    limits[name as RateClass] = Number(count);
+  }
+  return limits;
+}
+
+function splitList(text: string): string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
 }
 
 function parseHost(text: string): string {

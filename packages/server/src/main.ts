@@ -105,7 +105,7 @@ async function startPlatform(
 
 /** `direct` is the same as `db` unless that leads through a pooler. */
 async function openDatabase(
-  { databaseUrl, listenUrl, dataDir }: Config,
+  { databaseUrl, listenUrl, dataDir, statementTimeoutSeconds }: Config,
   log: Log,
   stops: (() => Promise<unknown>)[],
 ): Promise<{ db: Db; direct: Db }> {
@@ -115,7 +115,10 @@ async function openDatabase(
     stops.push(() => embedded.stop());
     url = embedded.url;
   }
-  const db = createDb({ url, log, prepare: listenUrl === undefined });
+  const isPooled = listenUrl !== undefined;
+  // A pooler that gives each transaction another connection refuses what is set for a connection.
+  const statementTimeoutMs = isPooled ? 0 : statementTimeoutSeconds * 1000;
+  const db = createDb({ url, log, prepare: !isPooled, statementTimeoutMs });
   stops.push(() => db.close());
   if (databaseUrl !== undefined) {
     await requireSupportedServer(db);
@@ -129,11 +132,12 @@ async function openDatabase(
 
 /** What is started last, the interface, is stopped first: nothing new comes while the rest ends. */
 async function startRoles(
-  { roles, host, port, leaseSeconds, graceSeconds, providerKeys, eventsKeptDays }: Config,
+  config: Config,
   platform: Platform,
   { checkAnswers = false }: Overrides,
   stops: (() => Promise<unknown>)[],
 ): Promise<string | undefined> {
+  const { roles, host, port, leaseSeconds, graceSeconds, providerKeys, eventsKeptDays, trustProxy } = config;
   const { log } = platform;
   const workerId = newUuid();
   if (roles.has('runtime')) {
@@ -164,7 +168,7 @@ async function startRoles(
     log.info({ version, workerId, roles: [...roles] }, 'started');
     return undefined;
   }
-  const app = await createApp(platform, { version, checkAnswers });
+  const app = await createApp(platform, { version, checkAnswers, limits: config, trustProxy });
   stops.push(() => app.close());
   const bound = await app.listen({ host, port }).catch((error: NodeJS.ErrnoException) => {
     throw error.syscall ? new CannotListen(host, port, error) : error;

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { Sql } from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { readConfig } from '../src/config.ts';
 import { type App, createApp } from '../src/http/app.ts';
 import { createKey } from '../src/keys/keys.ts';
 import type { Platform } from '../src/platform.ts';
@@ -60,7 +61,7 @@ beforeEach(async () => {
       },
     },
   };
-  app = await createApp(gated, { version: 'test' });
+  app = await createApp(gated, { version: 'test', limits: readConfig({}, {}) });
   port = await app.listen({ port: 0, host: '127.0.0.1' });
   key = (await createKey(world.ctx, { name: 'k', permission: 'admin' })).apiKey.secret!;
   sessionId = await world.open(await world.agent());

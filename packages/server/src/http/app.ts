@@ -26,15 +26,15 @@ import { handleError, sendProblem } from './errors.ts';
 import { writeFile } from './file.ts';
 import { handlers } from './handlers.ts';
 import { actOnce, idempotencyKeyOf } from './idempotency.ts';
+import { createLimits, type LimitSettings, mayWait, requireRoom } from './limits.ts';
 import { openApiDocument } from './openapi.ts';
 import { parseQuery } from './query.ts';
+import { refuseUnread, requireShortUrl, type ServerSettings, serverOptions } from './server.ts';
 import { writeEvents } from './sse.ts';
 import { validatorOf } from './validate.ts';
 
 const PREFIX = '/api/v1';
 const BODY_LIMIT_BYTES = 1024 * 1024;
-// Beside the parser's own limits; a request that dribbles in does not hold a socket for ever.
-const REQUEST_TIMEOUT_MS = 60_000;
 // How long the end waits for requests under way; after it, who still sends is cut off.
 const CLOSE_GRACE_MS = 5_000;
 
@@ -42,6 +42,9 @@ export interface AppOptions {
   version: string;
   /** Checks every answer against the contract and fails the request where it differs: for tests. */
   checkAnswers?: boolean;
+  limits: LimitSettings & ServerSettings;
+  /** Whose `X-Forwarded-For` is believed: addresses and CIDRs. */
+  trustProxy?: readonly string[];
 }
 
 export interface App {
@@ -59,6 +62,8 @@ declare module 'fastify' {
 
 export async function createApp(platform: Platform, options: AppOptions): Promise<App> {
   const authenticator = createAuthenticator(platform);
+  const limits = createLimits(options.limits, platform.clock);
+  const { maxOpenSessions } = options.limits;
   const { authorize, heard } = createAuthorizer(platform, authenticator);
   /** How to end each answer that would take long: streams, and what waits. */
   const endings = new Set<() => void>();
@@ -70,7 +75,9 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     genReqId: () => formatId('req', newUuid()),
     requestIdHeader: false,
     bodyLimit: BODY_LIMIT_BYTES,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    ...serverOptions(options.limits),
+    clientErrorHandler: refuseUnread,
+    trustProxy: options.trustProxy?.length ? [...options.trustProxy] : false,
     exposeHeadRoutes: false,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
@@ -86,6 +93,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   app.setErrorHandler(handleError);
   app.addHook('onRequest', async (request, reply) => {
     reply.header('X-Request-Id', request.id).header('Cache-Control', 'no-store');
+    requireShortUrl(request.raw);
     if (request.is404)
       throw new ApiError('not_found', `There is no ${request.method} ${pathOf(request.raw)}. See /docs.`);
     if (closing) throw shuttingDown();
@@ -105,10 +113,12 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   function addRoute(name: RouteName, route: Route, path: string): void {
     const validate = validatorOf(route);
     const gate = environmentGateOf(route);
+    const waits = mayWait(route);
     const handle = handlers[name] as (ctx: Context, input: unknown) => Promise<unknown>;
     const check = options.checkAnswers && !route.stream ? Compile(route.result) : undefined;
 
     async function act(ctx: Context, input: unknown): Promise<unknown> {
+      if (maxOpenSessions > 0 && name === 'openSession') await requireRoom(ctx, maxOpenSessions);
       const value = await handle(ctx, input);
       if (ctx.environments) await heard(route, ctx, () => gate.leave(ctx, value));
       if (check && !check.Check(value)) {
@@ -120,12 +130,15 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     app.route({
       method: route.method,
       url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
-      onRequest: async (request) => {
-        request.ctx = await authorize(route, {
-          requestId: request.id,
-          ipAddress: request.ip,
-          headers: request.headers,
-        });
+      onRequest: async (request, reply) => {
+        const entered = limits.enter(reply.raw);
+        const caller = { requestId: request.id, ipAddress: request.ip, headers: request.headers };
+        const ctx = await limits.throttled(caller, () => authorize(route, caller));
+        request.ctx = ctx;
+        limits.rate(ctx, route, reply);
+        if (!waits) return;
+        limits.open(ctx, reply.raw);
+        entered.release();
       },
       handler: async (request, reply) => {
         const ctx = request.ctx!;

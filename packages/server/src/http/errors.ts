@@ -31,7 +31,8 @@ export function sendProblem(reply: FastifyReply, error: ApiError, requestId: str
 /** For Fastify's `setErrorHandler` and `frameworkErrors`. */
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const known = asApiError(error);
-  if (known.status >= 500) {
+  // What is refused on purpose has its line in the log already, like every request.
+  if (known.status >= 500 && known !== error) {
     request.log.error(
       { err: error, requestId: request.id },
       known.code === 'unavailable' ? 'unavailable' : 'request failed',
@@ -47,6 +48,9 @@ function asApiError(error: unknown): ApiError {
   }
   const { code, statusCode } = error as Partial<FastifyError>;
   switch (code) {
+    // PostgreSQL's own code for a statement that took longer than it may.
+    case '57014':
+      return new ApiError('unavailable', 'The database took too long. Ask again soon.', { retryAfterSeconds: 1 });
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new ApiError('unsupported_media_type', 'Send the body as `Content-Type: application/json`.');
     case 'FST_ERR_CTP_BODY_TOO_LARGE':

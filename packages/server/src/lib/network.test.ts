@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isWithin, parseNetwork } from './network.ts';
+import { isWithin, networkOf, parseNetwork } from './network.ts';
 
 test.each([
   ['10.0.0.0/8', '10.1.2.3', true],
@@ -29,4 +29,14 @@ test.each([
   '10.0.0.0/8/8',
 ])('%j is no network', (text) => {
   expect(() => parseNetwork(text)).toThrow();
+});
+
+test.each([
+  ['10.1.2.3', '10.1.2.3'],
+  ['::ffff:10.1.2.3', '10.1.2.3'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:db8:1:2::', '2001:db8:1:2::/64'],
+  ['', ''],
+])('%j is counted as %s', (address, network) => {
+  expect(networkOf(address)).toBe(network);
 });

@@ -34,6 +34,21 @@ export function isWithin(networks: readonly Network[], address: string): boolean
   );
 }
 
+/**
+ * Who counts as one: an IPv4 address, or the 64 bits that a single subscriber's IPv6 addresses share. Anything else (a socket
+ * of the system) as it is.
+ */
+export function networkOf(address: string): string {
+  if (familyOf(address) === 0) return address;
+  const ip = ipaddr.process(address);
+  return ip instanceof ipaddr.IPv4
+    ? ip.toString()
+    : `${ip.parts
+        .slice(0, 4)
+        .map((part) => part.toString(16))
+        .join(':')}::/64`;
+}
+
 /** 0 where it is no address in its plain spelling: the library's own parser would read 010.0.0.1 as octal. */
 function familyOf(text: string): 0 | 4 | 6 {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return 4;

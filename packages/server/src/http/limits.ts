@@ -1,0 +1,170 @@
+// Limits against abuse, in the order in which a request meets them. Each holds for this node.
+//
+//   requests under way       503 before anything is read or asked: what waits for the database waits in memory
+//   failed authentication    429 for an address that was refused too often in a minute. A credential that was good lately
+//                            goes on (it is still asked of the database each time), so that whoever shares an address,
+//                            or a proxy that nobody named, is not locked out by another
+//   requests of a key        429 by reads, writes and key management, where the operator says how many a minute
+//   streams of a key         429: what stays open (streams, long polls) counts here instead of as under way
+//   open Sessions            429 for an organization that has as many as it may (asked of the database)
+//
+// What the parser itself refuses (headers, slow requests) stands in server.ts.
+import { createHash } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import type { Route, SchemaObject } from '@signalbox/contract';
+import type { FastifyReply } from 'fastify';
+import sql from 'sql-template-tag';
+import { ApiError } from '../lib/api-error.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Context } from '../lib/context.ts';
+import { networkOf } from '../lib/network.ts';
+import type { RateClass, RateLimits } from '../lib/rate-limits.ts';
+import type { Caller } from './auth.ts';
+import { createWindows, WINDOW_SECONDS } from './windows.ts';
+
+/** 0 is no limit, except for `requestsInFlight`, which always has one. */
+export interface LimitSettings {
+  readonly rateLimits: RateLimits;
+  readonly authFailuresPerMinute: number;
+  readonly maxRequestsInFlight: number;
+  readonly maxStreamsPerKey: number;
+  readonly maxOpenSessions: number;
+}
+
+export interface Limits {
+  /** Counts a request until the response is closed or `release` is called. Throws 503 `unavailable`. */
+  enter(response: ServerResponse): { release(): void };
+  /** Runs `authenticate`, unless the address was refused too often; throws 429 `rate_limited` then. */
+  throttled(caller: Caller, authenticate: () => Promise<Context>): Promise<Context>;
+  /** Counts the request and says so in the answer's headers. Throws 429 `rate_limited`. */
+  rate(ctx: Context, route: Route, reply: FastifyReply): void;
+  /** Counts what stays open until the response is closed. Throws 429 `rate_limited`. */
+  open(ctx: Context, response: ServerResponse): void;
+}
+
+/** How long a credential that was good is let past the throttle of its address. */
+const TRUSTED_MS = 3600_000;
+const MAX_TRUSTED = 10_000;
+
+export function createLimits(settings: LimitSettings, clock: Clock): Limits {
+  const { rateLimits, authFailuresPerMinute, maxRequestsInFlight, maxStreamsPerKey } = settings;
+  const requests = createWindows(clock);
+  const failures = createWindows(clock);
+  const trusted = createTrusted(clock);
+  const streams = new Map<string, number>();
+  let inFlight = 0;
+
+  return {
+    enter(response) {
+      if (inFlight >= maxRequestsInFlight) {
+        throw new ApiError('unavailable', 'As many requests are under way as this node takes. Ask again soon.', {
+          retryAfterSeconds: 1,
+        });
+      }
+      inFlight += 1;
+      let counted = true;
+      const release = () => {
+        if (counted) inFlight -= 1;
+        counted = false;
+      };
+      response.once('close', release);
+      return { release };
+    },
+
+    async throttled(caller, authenticate) {
+      if (authFailuresPerMinute === 0) return authenticate();
+      const { authorization } = caller.headers;
+      const credential = createHash('sha256')
+        .update(authorization ?? '')
+        .digest('base64');
+      const network = networkOf(caller.ipAddress);
+      const { used, resetSeconds } = failures.look(network);
+      if (used >= authFailuresPerMinute && !trusted.has(credential)) {
+        throw new ApiError('rate_limited', 'Too many requests of your address were refused. Ask again later.', {
+          retryAfterSeconds: resetSeconds,
+        });
+      }
+      try {
+        const ctx = await authenticate();
+        trusted.add(credential);
+        return ctx;
+      } catch (error) {
+        // Who sends no key at all guesses none, and costs no question to the database.
+        if (error instanceof ApiError && error.status === 401 && error.code !== 'missing_token') failures.add(network);
+        throw error;
+      }
+    },
+
+    rate(ctx, route, reply) {
+      const rateClass = rateClassOf(route);
+      const limit = rateLimits[rateClass];
+      if (!limit) return;
+      const { used, resetSeconds } = requests.add(`${rateClass} ${ctx.keyId}`);
+      reply.header('RateLimit-Policy', `"${rateClass}";q=${limit};w=${WINDOW_SECONDS}`);
+      reply.header('RateLimit', `"${rateClass}";r=${Math.max(0, limit - used)};t=${resetSeconds}`);
+      if (used > limit) {
+        throw new ApiError('rate_limited', `The key may make ${limit} requests a minute of this kind (${rateClass}).`, {
+          retryAfterSeconds: resetSeconds,
+        });
+      }
+    },
+
+    open(ctx, response) {
+      const id = ctx.keyId;
+      if (maxStreamsPerKey === 0 || id === null) return;
+      const others = streams.get(id) ?? 0;
+      if (others >= maxStreamsPerKey) {
+        throw new ApiError('rate_limited', `The key has ${others} streams and long polls open, and may have no more.`, {
+          retryAfterSeconds: 1,
+        });
+      }
+      streams.set(id, others + 1);
+      response.once('close', () => {
+        const left = streams.get(id)! - 1;
+        if (left > 0) streams.set(id, left);
+        else streams.delete(id);
+      });
+    },
+  };
+}
+
+/** Throws 429 where the organization has as many open Sessions as it may. Those that open at the same moment may all pass. */
+export async function requireRoom(ctx: Context, maxOpenSessions: number): Promise<void> {
+  const [row] = await (ctx.tx ?? ctx.db).query<{ open: number }>(sql`
+    select count(*)::integer as open from (
+      select 1 from sessions s where s.organization_id = ${ctx.organizationId} and s.ended_at is null
+      limit ${maxOpenSessions}) counted`);
+  if (row!.open >= maxOpenSessions) {
+    throw new ApiError(
+      'rate_limited',
+      `The organization has ${maxOpenSessions} open Sessions, as many as it may. Close or cancel some first.`,
+    );
+  }
+}
+
+/** Whether an answer may take long although nothing is done for it. */
+export function mayWait(route: Route): boolean {
+  const named = [route.query, route.body].flatMap((schema) =>
+    Object.keys((schema as SchemaObject | undefined)?.properties ?? {}),
+  );
+  return route.stream !== undefined || named.includes('wait') || named.includes('waitSeconds');
+}
+
+function rateClassOf(route: Route): RateClass {
+  if (route.method === 'GET') return 'reads';
+  return route.path.startsWith('/api_keys') ? 'keys' : 'writes';
+}
+
+/** Hashes of credentials that were good lately: never a reason to let one in, only to ask the database about it. */
+function createTrusted(clock: Clock) {
+  const until = new Map<string, number>();
+  return {
+    has: (credential: string) => (until.get(credential) ?? 0) > clock.now().getTime(),
+    add(credential: string): void {
+      until.delete(credential);
+      until.set(credential, clock.now().getTime() + TRUSTED_MS);
+      const [oldest] = until.keys();
+      if (until.size > MAX_TRUSTED && oldest !== undefined) until.delete(oldest);
+    },
+  };
+}

@@ -1,0 +1,72 @@
+// What the parser of HTTP refuses before there is a request: headers that are too long, requests that come too slowly, bytes
+// that are no HTTP. The answer is a problem like any other, and the connection ends with it.
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { ApiError } from '../lib/api-error.ts';
+import { formatId, newUuid } from '../lib/ids.ts';
+import { problemOf } from './errors.ts';
+
+export interface ServerSettings {
+  /** Of the request line and all headers together. */
+  readonly maxHeaderBytes: number;
+  /** For a request to arrive, from its first byte to its last. */
+  readonly requestTimeoutSeconds: number;
+}
+
+/** Longer than any address of ours; what a proxy in front may have cut otherwise is said plainly. */
+const MAX_URL_LENGTH = 8192;
+
+/** Slow requests are looked for this often, so they may take so much longer. */
+const CHECK_EVERY_MS = 1000;
+
+/** For Fastify, which sets the time-out itself and hands the rest to `http.createServer`. */
+export function serverOptions({ maxHeaderBytes, requestTimeoutSeconds }: ServerSettings) {
+  return {
+    requestTimeout: requestTimeoutSeconds * 1000,
+    http: {
+      maxHeaderSize: maxHeaderBytes,
+      headersTimeout: requestTimeoutSeconds * 1000,
+      connectionsCheckingInterval: CHECK_EVERY_MS,
+    },
+  };
+}
+
+/** Throws 414. */
+export function requireShortUrl(request: IncomingMessage): void {
+  if ((request.url ?? '').length > MAX_URL_LENGTH) {
+    throw new ApiError('uri_too_long', `The path and query of a request may have ${MAX_URL_LENGTH} characters.`);
+  }
+}
+
+/** For Fastify's `clientErrorHandler`. */
+export function refuseUnread(error: Error & { code?: string }, socket: Socket): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  const refusal = refusalOf(error.code);
+  const requestId = formatId('req', newUuid());
+  const body = JSON.stringify(problemOf(refusal, requestId));
+  const lines = [
+    `HTTP/1.1 ${refusal.status} Refused`,
+    'Content-Type: application/problem+json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${requestId}`,
+    'Cache-Control: no-store',
+    'Connection: close',
+  ];
+  socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`);
+  // Whoever does not read it is not waited for.
+  socket.destroySoon();
+}
+
+function refusalOf(code: string | undefined): ApiError {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new ApiError('headers_too_large', 'The headers of the request are longer than this service takes.');
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new ApiError('request_timeout', 'The request did not arrive in time.');
+    default:
+      return new ApiError('invalid_request', 'The request is not well-formed HTTP.');
+  }
+}
