@@ -24,6 +24,20 @@ test('client-tool answers the call that the Session waits for', async () => {
   expect(running.printed).toBe('I will look.\nIn stock: 12\n');
 });
 
+test('approve works through the inbox, and agrees to less than the Agent asked for', async () => {
+  running = runProgram('approve.ts', [], access());
+  expect(await running.ended).toBe(0);
+  expect(running.printed).toBe(
+    [
+      'I will ask.',
+      'refund: 90 euros for order 1017?',
+      'maria@example.com agrees to {"order":"1017","euros":45}',
+      'Done: 45 euros for order 1017',
+      '',
+    ].join('\n'),
+  );
+});
+
 test('worker runs the turns of its Agent itself, with a refund that a person agrees to', async () => {
   running = runProgram('worker.ts', [], access());
   expect(await running.ended).toBe(0);

@@ -26,7 +26,7 @@ export {
 } from './event-chain.ts';
 export { Page, PageRequest } from './page.ts';
 export type { Delivery, NodeRequest, NodeResponse, Receiver, ReceiverOptions } from './receiver.ts';
-export type { DecisionParams } from './resources/approvals.ts';
+export type { ApproveParams, DenyParams } from './resources/approvals.ts';
 export type { EventFilters } from './resources/events.ts';
 export type { ChunksParams } from './resources/sessions.ts';
 export { SessionStream, type StreamParams } from './stream.ts';

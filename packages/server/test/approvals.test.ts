@@ -757,6 +757,17 @@ describe('an approval that nobody decides on', () => {
     ]);
   });
 
+  test('where somebody steered in time: the session is not cancelled for it, however late its worker comes', async () => {
+    const parking = await world.work({ ask: answering([calls('pay')]) });
+    const sessionId = await waitingSession(await world.agent([payTool], cancelling));
+    await parking.stop();
+    await sendMessage(world.ctx, { sessionId, content: 'rather this', onBusy: 'steer' });
+    clock.advance(3600 * 1000);
+    await world.work({ ask: answering([{ text: 'ok' }]) });
+    const chunks = await world.until(sessionId, (chunk) => chunk.turn === 2 && is('idle')(chunk));
+    expect(outline(chunks)).toContain('approval.resolved cancelled');
+  });
+
   test('is refused by a clock that is ahead, and granted by one that is not, as long as its worker has not decided', async () => {
     await world.work({ ask: answering([calls('pay'), { text: 'ok' }]) });
     const ahead = await otherNode(createManualClock(new Date(clock.now().getTime() + 60_000)));

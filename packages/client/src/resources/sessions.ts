@@ -65,7 +65,8 @@ export class Sessions {
   }
 
   /**
-   * Says something: the next turn, now or, while one is under way, after it (`onBusy`).
+   * Says something: the next turn, now or, while one is under way, after it. With `onBusy: 'steer'` that one ends as
+   * `interrupted`, what it waits for is cancelled, and this message comes before those that are queued.
    *
    * @throws ConflictError `session_ended`, `session_busy` (with `onBusy: 'reject'`), `agent_archived`
    * @throws UnprocessableError `budget_invalid` where its budget is in money and the Agent has got a model without a price
@@ -86,14 +87,15 @@ export class Sessions {
   /**
    * Gives the result of a `client` tool's call: `output` or `error`. The same again changes nothing.
    *
-   * @throws ConflictError `conflict` where another result was given, `session_ended`
+   * @throws ConflictError `conflict` where another result was given or the call was cancelled with its turn, `session_ended`
    */
   async sendToolResult(sessionId: string, params: ToolResult, options?: RequestOptions): Promise<Session> {
     return (await this.#transport.call('sendToolResult', { params: { sessionId }, body: params }, options)).session;
   }
 
   /**
-   * Stops the turn, which ends as `interrupted`; the next queued message follows. Without a turn under way nothing changes.
+   * Stops the turn, which ends as `interrupted` within a second, and cancels what it waits for; the next queued message
+   * follows. Without a turn under way nothing changes.
    *
    * @throws ConflictError `session_ended`
    */

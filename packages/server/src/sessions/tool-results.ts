@@ -20,6 +20,7 @@ export async function sendToolResult(ctx: Context, input: Input<'sendToolResult'
     const operation = await readToolCall(tx, row.organizationId, row.sessionId, uuidOf('call', input.toolCallId));
     if (isFinished(operation) && isSameResult(operation, input)) return { session: viewSession(row) };
     requireOpen(row);
+    if (operation.status === 'cancelled') throw new ApiError('conflict', 'The call was cancelled with its turn.');
     if (isFinished(operation)) throw new ApiError('conflict', 'The call has ended with another result.');
     if (operation.status !== 'awaiting_result') {
       throw new ApiError(
