@@ -2,10 +2,12 @@
 import { channel } from 'node:diagnostics_channel';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { newUuid, uuidOf } from '../src/lib/ids.ts';
+import { formatId, newUuid, uuidOf } from '../src/lib/ids.ts';
+import { interruptSession } from '../src/sessions/ending.ts';
 import type { Want } from '../src/workers/offers.ts';
+import { appendToWorkerTurn } from '../src/workers/worker-turns.ts';
 import { createManualClock, type ManualClock } from './support/manual-clock.ts';
-import { createWorld, type World } from './support/session-world.ts';
+import { createWorld, outline, type World } from './support/session-world.ts';
 
 let world: World;
 let clock: ManualClock;
@@ -122,4 +124,20 @@ test('an organization does not take all the room that there is for claims', asyn
   gone.abort();
   expect(new Set(await Promise.all([...waits, ofAnother]))).toEqual(new Set([undefined]));
   expect(await offers.claim(wants(world.organizationId), 0, new AbortController().signal)).toBeUndefined();
+});
+
+test('text that a program sends at the very moment of an interrupt is refused', async () => {
+  const sessionId = await open('interrupted');
+  await offer(sessionId, 'interrupted');
+  const { workerId } = (await claim('interrupted'))!;
+  const { ctx } = world;
+  const batch: typeof ctx.db.batch = async (statements) => {
+    await interruptSession(ctx, { sessionId: formatId('ses', sessionId) });
+    return ctx.db.batch(statements);
+  };
+  const input = { workerTurnId: formatId('wtn', workerId!), deltas: ['too late'] };
+  await expect(appendToWorkerTurn({ ...ctx, db: { ...ctx.db, batch } }, input)).rejects.toMatchObject({
+    code: 'turn_lost',
+  });
+  expect(outline(await world.chunks(formatId('ses', sessionId)))).toEqual(['running']);
 });
