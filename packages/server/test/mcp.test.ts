@@ -5,6 +5,7 @@ import { listApprovals, resolveApproval } from '../src/approvals/approvals.ts';
 import type { ModelCall } from '../src/runtime/models/model.ts';
 import { createTools, type Tools } from '../src/runtime/tools/tools.ts';
 import { interruptSession } from '../src/sessions/ending.ts';
+import { listMessages } from '../src/sessions/messages.ts';
 import { type McpTestServer, startMcpServer } from './support/mcp-server.ts';
 import { answering, clientTool, createWorld, outline, type World } from './support/session-world.ts';
 
@@ -79,6 +80,21 @@ test('a server that is away is no reason not to answer: the model is told, and h
   expect(calls[0]?.instructions).toContain('Be kind.');
   expect(calls[0]?.instructions).toContain('The tools of "hotel" are not available at present: HTTP 503: back soon');
   expect(calls[0]?.tools.map(({ name }) => name)).toEqual(['ring']);
+});
+
+test('a call of a tool whose server is away says why there is no such tool', async () => {
+  server.on('initialize', ({ response }) => response.writeHead(503).end('back soon'));
+  await world.work({ ask: answering([{ calls: [['hotel__book', {}]] }, { text: 'Sorry' }]), ...tools });
+  const sessionId = await world.open(await world.agent([hotel()]));
+  await world.until(sessionId, is('idle'));
+  const { data } = await listMessages(world.ctx, { sessionId });
+  expect(data.find(({ role }) => role === 'tool')?.content).toMatchObject([
+    {
+      error: expect.stringMatching(
+        /^There is no tool named "hotel__book"\. The tools of "hotel" are not available .*503/,
+      ),
+    },
+  ]);
 });
 
 test('a call under way when the turn is interrupted is cancelled at the server, and nobody knows what it did', async () => {

@@ -13,6 +13,8 @@ export interface CallRules {
   readonly tools: readonly TurnTool[];
   /** Tools whose calls run unasked in this Session since a person said so. */
   readonly grantedTools: readonly string[];
+  /** What is said of servers of tools that are not there now. */
+  readonly unavailable: readonly string[];
 }
 
 /** A call as it is stored: waiting for a person, ready, or refused at once where there is no such tool or no such input. */
@@ -35,7 +37,7 @@ export function newCall(rules: CallRules, step: number, index: number, name: str
     childSessionId: null,
   };
   const tool = toolOf(rules.tools, call);
-  if (!tool) return { ...call, status: 'failed', error: noSuchTool(call.tool!) };
+  if (!tool) return { ...call, status: 'failed', error: noSuchTool(call.tool!, rules.unavailable) };
   const wrong = inputErrors(tool.inputSchema, input);
   if (wrong) return { ...call, status: 'failed', error: `The input does not match the tool's schema: ${wrong}` };
   const asks = !rules.grantedTools.includes(tool.name) && asksFor(tool.approval, input);
@@ -93,8 +95,9 @@ function isSameJson(one: unknown, other: unknown): boolean {
   return canonicalize(one) === canonicalize(other);
 }
 
-export function noSuchTool(name: string): string {
-  return `There is no tool named "${name}".`;
+/** Also why, where the tool may be one of a server that is away. */
+export function noSuchTool(name: string, unavailable: readonly string[]): string {
+  return [`There is no tool named "${name}".`, ...(name.includes('__') ? unavailable : [])].join(' ');
 }
 
 export const OUTCOME_UNKNOWN = 'The service stopped while this call ran. It may or may not have had its effect.';

@@ -267,7 +267,7 @@ async function* runCalls(
       signal.throwIfAborted();
       const tool = toolOf(tools, call);
       if (!tool) {
-        Object.assign(call, { status: 'failed', error: noSuchTool(call.tool!) });
+        Object.assign(call, { status: 'failed', error: noSuchTool(call.tool!, state.unavailable) });
         yield { type: 'callEnded', call };
       } else {
         const { type } = tool.source;

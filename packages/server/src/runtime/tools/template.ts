@@ -80,7 +80,8 @@ export function checkTemplate(template: RequestTemplate): TemplateProblem[] {
   for (const [name, value] of Object.entries(template.headers ?? {})) {
     const path = `headers.${name}`;
     if (!HEADER_NAME.test(name)) problem(path, 'is not the name of a header');
-    if (CONNECTION_HEADERS.has(name.toLowerCase())) problem(path, 'is set by the service');
+    if (CONNECTION_HEADERS.has(name.toLowerCase()) || name.toLowerCase() === 'idempotency-key')
+      problem(path, 'is set by the service');
     if (!HEADER_VALUE.test(value)) problem(path, 'holds a character that a header can’t carry');
     checkText(path, value);
   }
