@@ -454,6 +454,7 @@ test('a claim is for its queue and its Environment alone', async () => {
   const session = await open([], {}, { environment: 'staging' });
   expect(await service.client.workers.claim({ queue: `${queue}-other`, waitSeconds: 0 })).toBeNull();
   expect(await claim({ environment: 'production', waitSeconds: 0 })).toBeNull();
+  await expect(claim({ environment: 'stagin' })).rejects.toMatchObject({ status: 404 });
   expect(await claim({ environment: 'staging' })).toMatchObject({ sessionId: session.sessionId });
 });
 

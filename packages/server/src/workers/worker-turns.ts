@@ -12,6 +12,7 @@ import { createHash } from 'node:crypto';
 import type { Input, Result } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
+import { holdEnvironment } from '../environments/environments.ts';
 import { commitTransition, Fenced, writeTransition } from '../journal/append.ts';
 import { formatCursor, parseCursor } from '../journal/cursor.ts';
 import { readSegments } from '../journal/read.ts';
@@ -47,6 +48,8 @@ export async function claimWorkerTurn(
 ): Promise<Result<'claimWorkerTurn'>> {
   const { queue, environment, turn, waitSeconds = DEFAULT_WAIT_SECONDS } = input;
   if (turn !== undefined && input.sessionId === undefined) throw invalidField('turn', 'needs sessionId');
+  // A name that is written wrong would be waited for in vain.
+  if (environment !== undefined) await ctx.db.transaction((tx) => holdEnvironment(tx, ctx.organizationId, environment));
   const want: Want = {
     organizationId: ctx.organizationId,
     workerTurnId: ctx.idempotencyKey === undefined ? newUuid() : idOfClaim(ctx, input),
