@@ -122,6 +122,25 @@ describe('a key limited to an Environment', () => {
     expect((await call('POST', `/approvals/${here}/resolve`, { decision: 'denied' })).status).toBe(200);
   });
 
+  test('claims no worker turn of another, and touches none that somebody claimed', async () => {
+    const { agentId: worked } = await service.client.agents.create({
+      name: 'Worked',
+      model: { provider: 'worker', queue: 'desk' },
+    });
+    await service.client.sessions.open({ agentId: worked, environment: 'production', input: 'go' });
+    const body = { queue: 'desk', waitSeconds: 0 };
+    expect((await call('POST', '/worker_turns/claim', body)).json).toEqual({ workerTurn: null });
+    expect(await refused('POST', '/worker_turns/claim', { ...body, environment: 'production' })).toEqual(FORBIDDEN);
+    let turn: { workerTurnId: string } | null = null;
+    while (!turn) turn = (await call('POST', '/worker_turns/claim', body, service.adminKey)).json.workerTurn;
+    const path = `/worker_turns/${turn.workerTurnId}`;
+    expect(await refused('POST', `${path}/heartbeat`)).toEqual(FORBIDDEN);
+    expect(await refused('POST', `${path}/append`, { deltas: ['x'] })).toEqual(FORBIDDEN);
+    expect(await refused('POST', `${path}/complete`, {})).toEqual(FORBIDDEN);
+    expect(await refused('POST', `${path}/release`)).toEqual(FORBIDDEN);
+    expect((await call('POST', `${path}/release`, undefined, service.adminKey)).status).toBe(200);
+  });
+
   test('lists what is in its own, unasked', async () => {
     await open('production');
     const environmentsIn = async (path: string, secret = key) =>
