@@ -720,6 +720,28 @@ describe('an approval that nobody decides on', () => {
     },
   );
 
+  test('until the very moment that the call is to be refused for it: a decision that comes then stands', async () => {
+    const behind = createManualClock(new Date(clock.now().getTime() - 30_000));
+    const there = await otherNode(behind);
+    let operationId: string | undefined;
+    const platform = queryingBy(world.platform, async ({ text }) => {
+      if (!text.includes('from session_inbox') || operationId === undefined) return;
+      const late = operationId;
+      operationId = undefined;
+      await resolveApproval(there, { operationId: late, decision: 'approved' });
+    });
+    await world.work({ platform, ask: answering([calls('pay'), { text: 'ok' }]) });
+    const sessionId = await waitingSession(await world.agent([payTool], { limits }));
+    operationId = await pendingOne(sessionId);
+    clock.advance(60_000);
+    const words = outline(await clock.passWhile(world.until(sessionId, is('idle'))));
+    expect(words.filter((word) => /^(approval\.resolved|tool)/.test(word))).toEqual([
+      'approval.resolved approved',
+      'tool.call',
+      'tool.result',
+    ]);
+  });
+
   test('until the very moment that the session is to be cancelled for it: that decision stands', async () => {
     const [begun, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const { db } = world.platform;
