@@ -71,19 +71,22 @@ export async function listMessages(ctx: Context, input: Input<'listMessages'>): 
   const request = pageRequest(`messages:${organizationId}:${input.sessionId}`, input, { isKey });
   const { sessionId } = await readSession(ctx.db, organizationId, uuidOf('ses', input.sessionId));
   const [turn, position] = (request.after ?? '').split(':').map(Number);
-  const rows = await ctx.db.query<TranscriptEntry>(sql`
-    select turn, position, message_id as "messageId", role, content, created_at as "createdAt" from messages
-    where organization_id = ${organizationId} and session_id = ${sessionId}
-      ${position === undefined ? empty : sql`and (turn, position) > (${turn}, ${position})`}
-    order by turn, position limit ${request.limit + 1}`);
-  const page = pageOf(request, rows, (row) => `${row.turn}:${row.position}`, viewEntry);
-  if (page.page.hasMore) return page;
-
-  // Queued messages have no place yet, so they have no cursor either: they stand at the end of the last page.
-  const queued = await ctx.db.query<Omit<TranscriptEntry, 'turn' | 'position'>>(sql`
-    select inbox_id as "messageId", 'user' as role, body->'content' as content, created_at as "createdAt"
-    from session_inbox
-    where organization_id = ${organizationId} and session_id = ${sessionId} and kind = 'message'
-    order by body->>'steer' nulls last, inbox_id`);
-  return { ...page, data: [...page.data, ...queued.map((entry) => viewEntry({ ...entry, turn: null }))] };
+  // One statement, and so one moment: a message that leaves the queue meanwhile would else be in neither part.
+  const rows = await ctx.db.query<Omit<TranscriptEntry, 'turn'> & { turn: number | null }>(sql`
+    with page as (
+      select m.turn, m.position, m.message_id, m.role, m.content, m.created_at from messages m
+      where m.organization_id = ${organizationId} and m.session_id = ${sessionId}
+        ${position === undefined ? empty : sql`and (m.turn, m.position) > (${turn}, ${position})`}
+      order by m.turn, m.position limit ${request.limit + 1})
+    select turn, position, message_id as "messageId", role, content, created_at as "createdAt", null as steer from page
+    union all
+    select null, null, i.inbox_id, 'user', i.body->'content', i.created_at, i.body->>'steer' from session_inbox i
+    where i.organization_id = ${organizationId} and i.session_id = ${sessionId} and i.kind = 'message'
+      and (select count(*) from page) <= ${request.limit}
+    order by turn nulls last, position, steer nulls last, "messageId"`);
+  const entries = rows.filter((row): row is TranscriptEntry => row.turn !== null);
+  // They have no place yet, so they have no cursor either: they stand at the end of the last page.
+  const queued = rows.filter((row) => row.turn === null);
+  const page = pageOf(request, entries, (row) => `${row.turn}:${row.position}`, viewEntry);
+  return { ...page, data: [...page.data, ...queued.map(viewEntry)] };
 }
