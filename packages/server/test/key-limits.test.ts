@@ -3,6 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newSecret } from '../src/keys/secret.ts';
 import { newUuid, uuidOf } from '../src/lib/ids.ts';
+import { createManualClock } from './support/manual-clock.ts';
 import { asProblem, send } from './support/raw.ts';
 import { startTestService, type TestService } from './support/service.ts';
 
@@ -299,4 +300,37 @@ test('a key that is rotated, deleted or limited on one node is so on every node 
     expect(await answerOf(secret)).toBe('token_revoked');
   }
   await other.stop();
+});
+
+test('a stream ends with the right to read it: its key deleted, rotated, or limited to other Environments', async () => {
+  const clock = createManualClock();
+  const node = await startTestService({ clock });
+  const agentOfNode = await node.client.agents.create({ name: 'A', model: 'scripted/x' });
+  const session = { agentId: agentOfNode.agentId, environment: 'production' };
+  const { sessionId } = await node.client.sessions.open(session);
+  const open = async (secret: string) => {
+    const response = await fetch(`${node.url}/api/v1/sessions/${sessionId}/stream`, {
+      headers: { authorization: `Bearer ${secret}` },
+    });
+    expect(response.status).toBe(200);
+    let isOver = false;
+    const over = response
+      .text()
+      .catch(() => 'cut')
+      .finally(() => {
+        isOver = true;
+      });
+    return { over, isOver: () => isOver };
+  };
+  const { keys } = node.client;
+  const made = await Promise.all(['a', 'b', 'c', 'd'].map((name) => keys.create({ name, permission: 'read' })));
+  const streams = await Promise.all(made.map(({ secret }) => open(secret!)));
+  await keys.delete(made[0]!.keyId);
+  await keys.rotate(made[1]!.keyId);
+  await keys.update(made[2]!.keyId, { environments: ['staging'] });
+  clock.advance(30_000);
+  await Promise.all(streams.slice(0, 3).map(({ over }) => over));
+  expect(streams[3]!.isOver()).toBe(false);
+  await node.stop();
+  await streams[3]!.over;
 });

@@ -19,7 +19,7 @@ import { ApiError } from '../lib/api-error.ts';
 import type { Context } from '../lib/context.ts';
 import { formatId, newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
-import { createAuthorizer } from './auth.ts';
+import { type Caller, createAuthorizer } from './auth.ts';
 import { docsPage } from './docs-page.ts';
 import { environmentGateOf } from './environment-gate.ts';
 import { handleError, sendProblem } from './errors.ts';
@@ -29,6 +29,7 @@ import { actOnce, idempotencyKeyOf } from './idempotency.ts';
 import { createLimits, type LimitSettings, mayWait, requireRoom } from './limits.ts';
 import { openApiDocument } from './openapi.ts';
 import { parseQuery } from './query.ts';
+import { recheck } from './recheck.ts';
 import { refuseUnread, requireShortUrl, type ServerSettings, serverOptions } from './server.ts';
 import { writeEvents } from './sse.ts';
 import { validatorOf } from './validate.ts';
@@ -132,7 +133,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
       url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
       onRequest: async (request, reply) => {
         const entered = limits.enter(reply.raw);
-        const caller = { requestId: request.id, ipAddress: request.ip, headers: request.headers };
+        const caller = callerOf(request);
         const ctx = await limits.throttled(caller, () => authorize(route, caller));
         request.ctx = ctx;
         limits.rate(ctx, route, reply);
@@ -143,14 +144,18 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
       handler: async (request, reply) => {
         const ctx = request.ctx!;
         const given = validate(request);
-        const input = ctx.environments ? await heard(route, ctx, () => gate.enter(ctx, given)) : given;
+        const admit = async (who: Context) =>
+          who.environments ? await heard(route, who, () => gate.enter(who, given)) : given;
+        const input = await admit(ctx);
+        const still = async () => admit(await authorize(route, callerOf(request)));
         if (route.stream === 'sse') {
           const found = (await act(ctx, withLastEventId(input, request))) as JournalStream | undefined;
-          return found ? stream(request, reply, (response) => writeEvents(response, found)) : reply.code(204).send();
+          if (!found) return reply.code(204).send();
+          return stream(request, reply, still, (response) => writeEvents(response, found));
         }
         if (route.stream === 'export') {
           const file = (await act(ctx, input)) as FileStream;
-          return stream(request, reply, (response) => writeFile(response, file));
+          return stream(request, reply, still, (response) => writeFile(response, file));
         }
         const key = route.method === 'POST' ? idempotencyKeyOf(request.headers['idempotency-key']) : undefined;
         if (route.repeatable) {
@@ -191,10 +196,11 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     }
   }
 
-  /** Hands the response to `write`, and ends it when the service stops. */
+  /** Hands the response to `write`, and ends it when the service stops, or the key may not read it any more. */
   async function stream(
     request: FastifyRequest,
     reply: FastifyReply,
+    still: () => Promise<unknown>,
     write: (response: ServerResponse) => Promise<void>,
   ): Promise<void> {
     // Begun now, nobody would end it.
@@ -203,12 +209,15 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value as string);
     const end = () => reply.raw.destroy();
     endings.add(end);
+    const over = new AbortController();
+    void recheck(platform.clock, over.signal, still, end);
     try {
       await write(reply.raw);
     } catch (error) {
       // The reader resumes at its cursor; the cause is for the operator.
       platform.log.warn({ err: error, requestId: request.id }, 'stream broken off');
     } finally {
+      over.abort();
       endings.delete(end);
       logRequest(platform, request, reply);
     }
@@ -233,6 +242,10 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
       await authenticator.close();
     },
   };
+}
+
+function callerOf(request: FastifyRequest): Caller {
+  return { requestId: request.id, ipAddress: request.ip, headers: request.headers };
 }
 
 function shuttingDown(): ApiError {
