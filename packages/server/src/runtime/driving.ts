@@ -7,6 +7,7 @@ import type { Platform } from '../platform.ts';
 import type { Operation } from '../sessions/operations.ts';
 import { sessionEvent } from '../sessions/session.ts';
 import type { TranscriptEntry } from '../sessions/transcript.ts';
+import { roundUsd } from '../usage/prices.ts';
 import type { Hold } from './hold.ts';
 import type { TurnState } from './turn.ts';
 
@@ -64,8 +65,7 @@ export function turnUsage({ state }: Driving): Usage {
     cachedTokens: sum(({ usage }) => usage!.cachedTokens),
     steps: models.length,
     toolCalls: state.operations.filter(({ kind }) => kind === 'tool').length,
-    // To a billionth, as prices are: sums of fractions would show their binary dust.
-    costUsd: isPriced ? Math.round(sum(({ usage }) => usage!.costUsd ?? 0) * 1e9) / 1e9 : null,
+    costUsd: isPriced ? roundUsd(sum(({ usage }) => usage!.costUsd ?? 0)) : null,
   };
 }
 

@@ -11,7 +11,7 @@ import type { Db } from '../db/db.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Operation, PricedUsage } from '../sessions/operations.ts';
 import type { SessionRow } from '../sessions/session.ts';
-import type { Prices } from '../usage/prices.ts';
+import { type Prices, roundUsd } from '../usage/prices.ts';
 
 export interface Spending {
   /** Why this call is not made; undefined: it is, and counts from now on. `model` is `provider/model`. */
@@ -82,7 +82,7 @@ export function createSpending(
     add(usage) {
       own.steps += 1;
       own.tokens += usage.inputTokens + usage.outputTokens;
-      if (usage.costUsd !== null) own.costUsd = (own.costUsd ?? 0) + usage.costUsd;
+      if (usage.costUsd !== null) own.costUsd = roundUsd((own.costUsd ?? 0) + usage.costUsd);
     },
     share() {
       shared = true;

@@ -5,7 +5,7 @@ import type { Model } from '@signalbox/contract';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { readConfig } from '../config.ts';
-import { createPrices, modelName, parsePrices } from './prices.ts';
+import { createPrices, modelName, parsePrices, roundUsd } from './prices.ts';
 
 const million = { inputTokens: 1_000_000, outputTokens: 0, cachedTokens: 0 };
 
@@ -141,4 +141,9 @@ test('each problem is a line of the start, named by the variable', () => {
   expect(() => readConfig({}, { SIGNALBOX_MODEL_PRICES: '{"a":{"inputUsd":1,"outputUsd":1},"openai/b":{}}' })).toThrow(
     /^SIGNALBOX_MODEL_PRICES: "a" .*\nSIGNALBOX_MODEL_PRICES: "openai\/b" has no inputUsd\nSIGNALBOX_MODEL_PRICES: "openai\/b" has no outputUsd$/,
   );
+});
+
+test('costs that are added up come to what they are: a budget of 0.80 is used up by 0.70 and 0.10', () => {
+  expect(0.7 + 0.1).toBeLessThan(0.8);
+  expect(roundUsd(0.7 + 0.1)).toBe(0.8);
 });

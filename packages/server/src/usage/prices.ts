@@ -27,6 +27,11 @@ export interface Prices {
   has(model: string): boolean;
 }
 
+/** To a billionth of a dollar, as prices are: sums of fractions have binary dust. */
+export function roundUsd(usd: number): number {
+  return Math.round(usd * 1e9) / 1e9;
+}
+
 /** `provider/model`, as prices and reports name a model; `worker/queue` for one that the integrator runs. */
 export function modelName({ provider, model, queue }: Model): string {
   return `${provider}/${provider === 'worker' ? queue : model}`;

@@ -21,6 +21,7 @@ import { ApiError, invalidField } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { newUuid, uuidOf } from '../lib/ids.ts';
 import { type Operation, readOperations, resultChunk, toolCallIdOf, updateOperation } from '../sessions/operations.ts';
+import { roundUsd } from '../usage/prices.ts';
 import { type StoredAnswer, storeAnswer } from './answer.ts';
 import {
   deleteLease,
@@ -198,7 +199,7 @@ async function answer(
       outputTokens: usage?.outputTokens ?? 0,
       cachedTokens: usage?.cachedTokens ?? 0,
     },
-    ...(usage?.costUsd !== undefined && { costUsd: usage.costUsd }),
+    ...(usage?.costUsd !== undefined && { costUsd: roundUsd(usage.costUsd) }),
     ...(error && { error: { code: error.code ?? 'worker_failed', message: error.message } }),
   };
   const now = ctx.clock.now();
