@@ -28,10 +28,6 @@ export const exceptions: Exception[] = [
     reason: 'a dispatcher looks for subscriptions to hold',
   },
   {
-    like: /^select h\.n, array_agg\(.*\bfrom unnest\(\$1::uuid\[\], .* cross join lateral /,
-    reason: 'a dispatcher looks for what is due to the subscriptions that it holds, in one statement for all',
-  },
-  {
     like: /^select distinct organization_id as "organizationId" from events_pending limit 1000$/,
     reason: 'the background pass looks for records that wait for the sequencer',
   },

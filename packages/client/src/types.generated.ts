@@ -333,7 +333,7 @@ export interface EventResource {
   id: string;
 }
 
-export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'environment.created' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.updated' | 'session.deleted' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'tool_call.outcome_unknown' | 'approval.requested' | 'approval.resolved' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'access.denied';
+export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'environment.created' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.updated' | 'session.interrupted' | 'session.closing' | 'session.deleted' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'tool_call.outcome_unknown' | 'approval.requested' | 'approval.resolved' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'access.denied';
 
 export interface FieldError {
   path: string;
@@ -513,6 +513,18 @@ export interface Problem {
   detail: string;
   requestId: string;
   errors?: FieldError[];
+}
+
+export type RecoverDeliveries = RecoverSince | RecoverSession;
+
+export interface RecoverSession {
+  sessionId: string;
+  /** The position of a chunk in its Session. */
+  cursor: string;
+}
+
+export interface RecoverSince {
+  since: string;
 }
 
 export interface ResolveApproval {
@@ -873,6 +885,7 @@ export interface WebhookDelivery {
   /** How many were made. */
   attemptCount: number;
   createdAt: string;
+  /** When it is sent again, unless the destination fails and is probed: then with a probe, or when one was accepted. */
   nextAttemptAt: string | null;
   finishedAt: string | null;
 }
@@ -893,8 +906,10 @@ export interface WebhookDeliveryWithAttempts {
   /** How many were made. */
   attemptCount: number;
   createdAt: string;
+  /** When it is sent again, unless the destination fails and is probed: then with a probe, or when one was accepted. */
   nextAttemptAt: string | null;
   finishedAt: string | null;
+  /** The last 50, oldest first. */
   attempts: WebhookAttempt[];
 }
 
@@ -906,6 +921,7 @@ export interface WebhookSubscription {
   /** What is delivered. `message.reset` comes wherever `message.chunk` does. */
   chunkTypes: ChunkType[];
   status: WebhookSubscriptionStatus;
+  /** `gone`: the destination answered 410; `failing`: it has failed for 5 days. */
   disabledReason: string | null;
   /** Of the newest signing secret; counts from 1. */
   secretVersion: number;
@@ -1551,6 +1567,27 @@ export interface Operations {
     body: RotateSecret;
     result: RotatedSecret;
   };
+  /** Send one signed envelope of no Session (`ses_test`) now, and read how the receiver answered. `POST /api/v1/webhook_subscriptions/{env}/test`, permission `write`. */
+  testWebhookSubscription: {
+    params: {
+      /** The name of an Environment, such as `production`. */
+      env: string;
+    };
+    result: {
+      attempt: WebhookAttempt;
+    };
+  };
+  /** Send again from the journal: all Sessions since a time, or one after a cursor; a few at a time. `POST /api/v1/webhook_subscriptions/{env}/recover`, permission `write`. */
+  recoverDeliveries: {
+    params: {
+      /** The name of an Environment, such as `production`. */
+      env: string;
+    };
+    body: RecoverDeliveries;
+    result: {
+      webhookSubscription: WebhookSubscription;
+    };
+  };
   /** List deliveries, newest first. `GET /api/v1/webhook_subscriptions/{env}/deliveries`, permission `read`. */
   listDeliveries: {
     params: {
@@ -1579,6 +1616,17 @@ export interface Operations {
     };
     result: {
       webhookDelivery: WebhookDeliveryWithAttempts;
+    };
+  };
+  /** Send a delivery once more: the same id and bytes; one that waits for a retry is tried now. `POST /api/v1/webhook_subscriptions/{env}/deliveries/{deliveryId}/resend`, permission `write`. */
+  resendDelivery: {
+    params: {
+      /** The name of an Environment, such as `production`. */
+      env: string;
+      deliveryId: string;
+    };
+    result: {
+      webhookDelivery: WebhookDelivery;
     };
   };
   /** Read what the organization used, in whole days of UTC. `GET /api/v1/usage`, permission `read`. */
@@ -1705,8 +1753,11 @@ export const operations = {
   updateWebhookSubscription: { method: 'PATCH', path: '/webhook_subscriptions/{env}' },
   deleteWebhookSubscription: { method: 'DELETE', path: '/webhook_subscriptions/{env}' },
   rotateWebhookSecret: { method: 'POST', path: '/webhook_subscriptions/{env}/rotate_secret' },
+  testWebhookSubscription: { method: 'POST', path: '/webhook_subscriptions/{env}/test' },
+  recoverDeliveries: { method: 'POST', path: '/webhook_subscriptions/{env}/recover' },
   listDeliveries: { method: 'GET', path: '/webhook_subscriptions/{env}/deliveries' },
   getDelivery: { method: 'GET', path: '/webhook_subscriptions/{env}/deliveries/{deliveryId}' },
+  resendDelivery: { method: 'POST', path: '/webhook_subscriptions/{env}/deliveries/{deliveryId}/resend' },
   getUsage: { method: 'GET', path: '/usage' },
   listEvents: { method: 'GET', path: '/events' },
   exportEvents: { method: 'GET', path: '/events/export' },

@@ -59,10 +59,13 @@ import {
   DeliveryParams,
   ListDeliveries,
   ListWebhookSubscriptions,
+  RecoverDeliveries,
   RotatedSecret,
   RotateSecret,
   SubscriptionParams,
   UpdateWebhookSubscription,
+  WebhookAttempt,
+  WebhookDelivery,
   WebhookDeliveryPage,
   WebhookDeliveryWithAttempts,
   WebhookSubscription,
@@ -106,6 +109,11 @@ export interface Route {
    * would stay open, or what is called many times a second.
    */
   readonly repeatable?: true;
+  /**
+   * It acts outside of the database: where the service stopped in the middle, nobody knows whether it has, and the same
+   * `Idempotency-Key` is refused until it expires.
+   */
+  readonly actsOutside?: true;
   /** Where in the result a plaintext secret stands: sealed in stored responses, absent from logs. */
   readonly reveals?: 'apiKey.secret' | 'signingSecret';
   /** Also answered at the path without `/api/v1`, as the source writes it (section 4.3). */
@@ -711,6 +719,31 @@ export const routes = table({
     reveals: 'signingSecret',
     alsoAtRoot: true,
   },
+  testWebhookSubscription: {
+    method: 'POST',
+    path: '/webhook_subscriptions/{env}/test',
+    permission: 'write',
+    tag: 'Webhook subscriptions',
+    summary: 'Send one signed envelope of no Session (`ses_test`) now, and read how the receiver answered',
+    params: SubscriptionParams,
+    status: 200,
+    result: one('attempt', WebhookAttempt),
+    actsOutside: true,
+    alsoAtRoot: true,
+  },
+  recoverDeliveries: {
+    method: 'POST',
+    path: '/webhook_subscriptions/{env}/recover',
+    permission: 'write',
+    tag: 'Webhook subscriptions',
+    summary: 'Send again from the journal: all Sessions since a time, or one after a cursor; a few at a time',
+    params: SubscriptionParams,
+    body: RecoverDeliveries,
+    status: 202,
+    result: one('webhookSubscription', WebhookSubscription),
+    errors: ['invalid_cursor', 'conflict'],
+    alsoAtRoot: true,
+  },
   listDeliveries: {
     method: 'GET',
     path: '/webhook_subscriptions/{env}/deliveries',
@@ -732,6 +765,17 @@ export const routes = table({
     params: DeliveryParams,
     status: 200,
     result: one('webhookDelivery', WebhookDeliveryWithAttempts),
+    alsoAtRoot: true,
+  },
+  resendDelivery: {
+    method: 'POST',
+    path: '/webhook_subscriptions/{env}/deliveries/{deliveryId}/resend',
+    permission: 'write',
+    tag: 'Webhook subscriptions',
+    summary: 'Send a delivery once more: the same id and bytes; one that waits for a retry is tried now',
+    params: DeliveryParams,
+    status: 202,
+    result: one('webhookDelivery', WebhookDelivery),
     alsoAtRoot: true,
   },
 

@@ -18,7 +18,8 @@ import {
  *
  * - `enabled`: it sends. → paused (by a caller), disabled (by the service; `disabledReason` says why)
  * - `paused`: a caller stopped it; chunks are kept and sent later. → enabled
- * - `disabled`: the destination answered 410; chunks are kept and sent later. → enabled
+ * - `disabled`: the destination answered 410 (`gone`) or has failed for 5 days (`failing`); chunks are kept and sent later.
+ *   → enabled
  */
 export const subscriptionStatuses = ['enabled', 'paused', 'disabled'] as const;
 
@@ -41,7 +42,9 @@ export const WebhookSubscription = Type.Object(
     url: Type.String(),
     chunkTypes: ChunkTypes,
     status: OneOf(subscriptionStatuses, { title: 'WebhookSubscriptionStatus' }),
-    disabledReason: Nullable(Type.String()),
+    disabledReason: Nullable(
+      Type.String({ description: '`gone`: the destination answered 410; `failing`: it has failed for 5 days.' }),
+    ),
     secretVersion: Type.Integer({ description: 'Of the newest signing secret; counts from 1.' }),
     previousSecretExpiresAt: Nullable(Timestamp, {
       description: 'Until then the secret before signs too; null: there is none.',
@@ -105,7 +108,7 @@ export const RotateSecret = Strict(
  * - `succeeded`: the receiver answered 2xx.
  * - `exhausted`: the last retry failed too; the Session's next delivery names in `X-Service-Previous-Cursor` what was
  *   acknowledged last, so that the receiver sees the hole.
- * - `cancelled`: the subscription was deleted before.
+ * - `cancelled`: the subscription was deleted before, or its chunks are in later deliveries that `recover` asked for.
  */
 export const deliveryStatuses = ['pending', 'succeeded', 'exhausted', 'cancelled'] as const;
 
@@ -119,7 +122,10 @@ const deliveryFields = {
   cursor: ChunkCursor,
   attemptCount: Type.Integer({ description: 'How many were made.' }),
   createdAt: Timestamp,
-  nextAttemptAt: Nullable(Timestamp),
+  nextAttemptAt: Nullable(Timestamp, {
+    description:
+      'When it is sent again, unless the destination fails and is probed: then with a probe, or when one was accepted.',
+  }),
   finishedAt: Nullable(Timestamp),
 };
 
@@ -141,9 +147,18 @@ export type WebhookAttempt = Static<typeof WebhookAttempt>;
 export const WebhookDelivery = Type.Object(deliveryFields, { title: 'WebhookDelivery' });
 export type WebhookDelivery = Static<typeof WebhookDelivery>;
 export const WebhookDeliveryWithAttempts = Type.Object(
-  { ...deliveryFields, attempts: Type.Array(WebhookAttempt) },
+  { ...deliveryFields, attempts: Type.Array(WebhookAttempt, { description: 'The last 50, oldest first.' }) },
   { title: 'WebhookDeliveryWithAttempts' },
 );
+
+/** What is to be sent again from the journal: what all Sessions have shown since a time, or one after a cursor. */
+export const RecoverDeliveries = Type.Unsafe<{ since: string } | { sessionId: string; cursor: string }>({
+  anyOf: [
+    Strict({ since: Timestamp }, { title: 'RecoverSince' }),
+    Strict({ sessionId: Id('ses'), cursor: ChunkCursor }, { title: 'RecoverSession' }),
+  ],
+  title: 'RecoverDeliveries',
+});
 
 export const ListWebhookSubscriptions = ListQuery({ environment: Type.Optional(EnvironmentName) });
 export const ListDeliveries = ListQuery({

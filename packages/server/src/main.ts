@@ -1,5 +1,4 @@
 // The service: configuration → platform → the roles of this node. Everything that was started is stopped in reverse.
-import manifest from '../package.json' with { type: 'json' };
 import type { Config } from './config.ts';
 import { createDb, type Db } from './db/db.ts';
 import { startEmbeddedPostgres } from './db/embedded.ts';
@@ -13,6 +12,7 @@ import { writeAdminKeyFile } from './keys/admin-key-file.ts';
 import { type Clock, systemClock } from './lib/clock.ts';
 import { newUuid } from './lib/ids.ts';
 import { createLog, type Log } from './lib/log.ts';
+import { version } from './lib/version.ts';
 import { ensureFirstOrganization } from './organizations/organizations.ts';
 import type { Platform } from './platform.ts';
 import { createNodeLease, forgetOtherNodes } from './runtime/lease.ts';
@@ -31,10 +31,9 @@ import { createOffers } from './workers/offers.ts';
 
 export { type Config, ConfigError, readConfig, settings } from './config.ts';
 export { createLog, type Log } from './lib/log.ts';
+export { version } from './lib/version.ts';
 export { createKeyOnHost, type KeyOnHost, OperatorError } from './operator.ts';
 export { StartError } from './start-error.ts';
-
-export const version: string = manifest.version;
 
 export interface Service {
   /** Where the HTTP interface answers, without `/api/v1`; undefined on a node without the role `api`. */

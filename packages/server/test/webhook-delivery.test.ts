@@ -1,4 +1,6 @@
 import { createHmac } from 'node:crypto';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { defaultChunkTypes } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -374,6 +376,67 @@ describe('retries', () => {
     expect(attempts).toMatchObject([{ status: 429, error: 'status', responseBody: 'slow down' }, { status: 200 }]);
     expect(new Date(attempts[1]!.at).getTime()).toBeGreaterThanOrEqual(Date.parse('2026-01-01T00:10:00.000Z'));
   });
+
+  test('any 2xx is success, and an endless answer costs 16 KiB', async () => {
+    let bytes = 0;
+    const cut = Promise.withResolvers<void>();
+    const server = createServer((request, response) => {
+      request.resume();
+      response.writeHead(202).once('close', () => cut.resolve());
+      const write = () => {
+        while (!response.destroyed) {
+          bytes += 4096;
+          if (!response.write('x'.repeat(4096))) break;
+        }
+      };
+      response.on('drain', write);
+      write();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await world.subscribe(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    const session = await world.session();
+    await world.node();
+    await append(world, session, [status()]);
+    await settled(session);
+    await cut.promise;
+    const [{ deliveryId } = { deliveryId: '' }] = await listed();
+    const { attempts } = await shown(deliveryId);
+    expect(attempts).toMatchObject([{ status: 202, error: null }]);
+    expect(attempts[0]!.responseBody).toHaveLength(4096);
+    // What the sockets of both ends hold, at most.
+    expect(bytes).toBeLessThan(16 * 1024 * 1024);
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  for (const [what, answer] of [
+    ['whose body does not end in time', (response: ServerResponse) => void response.writeHead(200).write('almost')],
+    ['that does not begin in time', () => {}],
+  ] as const) {
+    test(`an answer ${what} is a failure, and the delivery comes again`, async () => {
+      let count = 0;
+      const server = createServer((request, response) => {
+        request.resume();
+        count += 1;
+        if (count === 1) answer(response);
+        else response.end();
+      });
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      await world.subscribe(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+      const session = await world.session();
+      await world.node({ timeoutMs: 200 });
+      await append(world, session, [status()]);
+      await world.advanceUntil(async () => (await listed())[0]?.attemptCount === 1, 0);
+      await world.advanceUntil(() => everything([session]));
+      const { attempts } = await shown((await listed())[0]!.deliveryId);
+      expect(attempts).toMatchObject([
+        { status: null, error: 'timeout' },
+        { status: 200, error: null },
+      ]);
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    });
+  }
 
   test('a redirect is not followed', async () => {
     const target = await receiverOf();

@@ -3,9 +3,11 @@ import type { Query, RequestOptions, Result, Transport } from '../transport.ts';
 import type {
   CreatedWebhookSubscription,
   CreateWebhookSubscription,
+  RecoverDeliveries,
   RotatedSecret,
   RotateSecret,
   UpdateWebhookSubscription,
+  WebhookAttempt,
   WebhookDelivery,
   WebhookDeliveryWithAttempts,
   WebhookSubscription,
@@ -72,9 +74,30 @@ export class WebhookSubscriptions {
   rotateSecret(env: string, params: RotateSecret = {}, options?: RequestOptions): Promise<RotatedSecret> {
     return this.#transport.call('rotateWebhookSecret', { params: { env }, body: params }, options);
   }
+
+  /**
+   * Sends one signed envelope of no Session (`ses_test`) now, and resolves with how the receiver answered, also where it did
+   * not: at most 15 seconds, twice that in the grace period of a rotation.
+   */
+  async test(env: string, options?: RequestOptions): Promise<WebhookAttempt> {
+    return (await this.#transport.call('testWebhookSubscription', { params: { env } }, options)).attempt;
+  }
+
+  /**
+   * Sends again from the journal: what all Sessions have shown since a time, or one Session after a cursor. Resolves when that
+   * is kept; Sessions are then taken back a few at a time, beside what is live, and go on in order from there.
+   *
+   * @throws BadRequestError `invalid_cursor`
+   * @throws NotFoundError where the Environment has no such Session
+   * @throws ConflictError `conflict` where too many requests wait
+   */
+  async recover(env: string, params: RecoverDeliveries, options?: RequestOptions): Promise<WebhookSubscription> {
+    return (await this.#transport.call('recoverDeliveries', { params: { env }, body: params }, options))
+      .webhookSubscription;
+  }
 }
 
-/** Deliveries of a subscription; permission `read` (api.md section 7). */
+/** Deliveries of a subscription; read `read`, send again `write` (api.md section 7). */
 export class WebhookDeliveries {
   readonly #transport: Transport;
 
@@ -93,5 +116,14 @@ export class WebhookDeliveries {
   /** One delivery with all of its attempts. */
   async get(env: string, deliveryId: string, options?: RequestOptions): Promise<WebhookDeliveryWithAttempts> {
     return (await this.#transport.call('getDelivery', { params: { env, deliveryId } }, options)).webhookDelivery;
+  }
+  /**
+   * Sends one once more: the same id and bytes, so that a receiver that has it can tell. One that waits for a retry is tried
+   * now. Resolves when that is kept; `get` shows the attempt.
+   *
+   * @throws NotFoundError
+   */
+  async resend(env: string, deliveryId: string, options?: RequestOptions): Promise<WebhookDelivery> {
+    return (await this.#transport.call('resendDelivery', { params: { env, deliveryId } }, options)).webhookDelivery;
   }
 }

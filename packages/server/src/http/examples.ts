@@ -68,4 +68,5 @@ export const bodyExamples: Partial<Record<RouteName, unknown>> = {
   createWebhookSubscription: { environment: 'production', url: 'https://example.com/hooks/signalbox' },
   updateWebhookSubscription: { status: 'paused' },
   rotateWebhookSecret: { gracePeriodSeconds: 3600 },
+  recoverDeliveries: { since: '2026-01-31T09:30:00.000Z' },
 };

@@ -17,7 +17,9 @@ import * as sessions from '../sessions/sessions.ts';
 import * as toolResults from '../sessions/tool-results.ts';
 import { getUsage } from '../usage/usage.ts';
 import * as deliveries from '../webhooks/deliveries.ts';
+import { recoverDeliveries } from '../webhooks/recovery.ts';
 import * as webhooks from '../webhooks/subscriptions.ts';
+import { testWebhookSubscription } from '../webhooks/test-envelope.ts';
 import * as workerTurns from '../workers/worker-turns.ts';
 
 /** A stream is answered by what there is to read, or undefined where nothing can follow. */
@@ -88,8 +90,11 @@ export const handlers: Handlers = {
   updateWebhookSubscription: webhooks.updateWebhookSubscription,
   deleteWebhookSubscription: webhooks.deleteWebhookSubscription,
   rotateWebhookSecret: webhooks.rotateWebhookSecret,
+  testWebhookSubscription,
+  recoverDeliveries,
   listDeliveries: deliveries.listDeliveries,
   getDelivery: deliveries.getDelivery,
+  resendDelivery: deliveries.resendDelivery,
 
   getUsage,
 

@@ -38,7 +38,8 @@ const KEPT_REFUSALS = new Set([404, 409, 422]);
 
 interface StoredAnswer {
   fingerprint: Buffer;
-  status: number;
+  /** Null of a call that acts outside: it is under way, or the service stopped in the middle. */
+  status: number | null;
   body: string;
   sealedBody: Buffer | null;
 }
@@ -64,6 +65,7 @@ export async function actOnce(
     .update(JSON.stringify([request.method, request.path]))
     .update(canonicalize(request.body) ?? '')
     .digest();
+  if (route.actsOutside) return await actOutsideOnce(ctx, route, request, fingerprint, act);
   try {
     return await ctx.db.transaction(async (tx) => {
       if (!(await insertRecord(tx, ctx, request.key, fingerprint))) {
@@ -79,17 +81,46 @@ export async function actOnce(
       return { status, body: whole, replayed: false };
     });
   } catch (error) {
-    if ((error as { code?: string }).code === LOCK_NOT_AVAILABLE) {
-      throw new ApiError(
-        'idempotency_in_progress',
-        'The first request with this Idempotency-Key has not ended. Ask again soon.',
-        {
-          retryAfterSeconds: 1,
-        },
-      );
-    }
+    if ((error as { code?: string }).code === LOCK_NOT_AVAILABLE) throw inProgress();
     throw error;
   }
+}
+
+function inProgress(): ApiError {
+  return new ApiError(
+    'idempotency_in_progress',
+    'The first request with this Idempotency-Key has not ended. Ask again soon.',
+    { retryAfterSeconds: 1 },
+  );
+}
+
+/** The record is committed before the effect, so that nothing makes it happen twice. */
+async function actOutsideOnce(
+  ctx: Context,
+  route: Route,
+  request: IdempotentRequest,
+  fingerprint: Buffer,
+  act: (ctx: Context) => Promise<unknown>,
+): Promise<Answer> {
+  const place = [ctx.organizationId, ctx.keyId!, request.key];
+  const first = await ctx.db
+    .transaction(async (tx) =>
+      (await insertRecord(tx, ctx, request.key, fingerprint))
+        ? undefined
+        : await replay(tx, ctx, request, place, fingerprint),
+    )
+    .catch((error: unknown) => {
+      throw (error as { code?: string }).code === LOCK_NOT_AVAILABLE ? inProgress() : error;
+    });
+  if (first) return first;
+  const record = sql`organization_id = ${ctx.organizationId} and key_id = ${ctx.keyId} and idempotency_key = ${request.key}`;
+  const { status, value } = await answerOf(ctx, route, () => act(ctx)).catch(async (error: unknown) => {
+    await ctx.db.query(sql`delete from idempotency_records where ${record}`);
+    throw error;
+  });
+  const body = JSON.stringify(value);
+  await ctx.db.query(sql`update idempotency_records set status = ${status}, body = ${body} where ${record}`);
+  return { status, body, replayed: false };
 }
 
 async function insertRecord(tx: Tx, ctx: Context, key: string, fingerprint: Buffer): Promise<boolean> {
@@ -118,13 +149,14 @@ async function replay(
   const [record] = await tx.query<StoredAnswer>(sql`
     select fingerprint, status, body, sealed_body as "sealedBody" from idempotency_records
     where organization_id = ${ctx.organizationId} and key_id = ${ctx.keyId} and idempotency_key = ${request.key}`);
-  if (!record) throw new ApiError('idempotency_in_progress', 'Ask again.', { retryAfterSeconds: 1 });
+  if (!record) throw inProgress();
   if (!record.fingerprint.equals(fingerprint)) {
     throw new ApiError(
       'idempotency_conflict',
       'This Idempotency-Key was used for a request with another path or body.',
     );
   }
+  if (record.status === null) throw inProgress();
   let { body } = record;
   if (record.sealedBody) {
     try {
@@ -137,14 +169,17 @@ async function replay(
 }
 
 /** What `act` did, or which refusal it ended in; its own changes are undone then, and only those. */
-async function outcome(
+function outcome(ctx: Context, route: Route, tx: Tx, act: (ctx: Context) => Promise<unknown>) {
+  return answerOf(ctx, route, () => tx.savepoint(() => act({ ...ctx, tx })));
+}
+
+async function answerOf(
   ctx: Context,
   route: Route,
-  tx: Tx,
-  act: (ctx: Context) => Promise<unknown>,
+  act: () => Promise<unknown>,
 ): Promise<{ status: number; value: unknown }> {
   try {
-    return { status: route.status, value: await tx.savepoint(() => act({ ...ctx, tx })) };
+    return { status: route.status, value: await act() };
   } catch (error) {
     if (error instanceof ApiError && KEPT_REFUSALS.has(error.status)) {
       return { status: error.status, value: problemOf(error, ctx.requestId!) };

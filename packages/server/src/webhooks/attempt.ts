@@ -30,6 +30,8 @@ export interface AttemptOptions {
   preferredVersion: number | undefined;
   /** Aborted when the service stops. */
   signal: AbortSignal;
+  /** 15 s unless said. */
+  timeoutMs?: number;
 }
 
 /** The whole exchange, the answer's body included. */
@@ -37,18 +39,24 @@ const TIMEOUT_MS = 15_000;
 const MAX_ANSWER_BYTES = 16 * 1024;
 const KEPT_ANSWER_BYTES = 4 * 1024;
 
+/** What of a delivery an attempt says of itself. */
+export interface Sent extends Pick<Delivery, 'deliveryId' | 'to' | 'previousCursor' | 'attemptCount'> {
+  /** Null of a test. */
+  sessionId: string | null;
+}
+
 /** `log` names the subscription already. Resolves however the attempt ends. */
 export async function attemptDelivery(
   { clock, egress, log }: Pick<Platform, 'clock' | 'egress' | 'log'>,
   held: Held,
-  delivery: Delivery,
+  delivery: Sent,
   body: Buffer,
-  { version, preferredVersion, signal }: AttemptOptions,
+  { version, preferredVersion, signal, timeoutMs = TIMEOUT_MS }: AttemptOptions,
 ): Promise<Outcome> {
   const secrets = secretsAt(held, clock.now());
   const preferred = secrets.find((secret) => secret.version === preferredVersion) ?? secrets[0];
   const signers = [preferred, ...secrets.filter((secret) => secret !== preferred)];
-  const sessionId = formatId('ses', delivery.sessionId);
+  const sessionId = delivery.sessionId === null ? null : formatId('ses', delivery.sessionId);
   const deliveryId = formatId('whd', delivery.deliveryId);
   const attempts: WebhookAttempt[] = [];
 
@@ -74,7 +82,7 @@ export async function attemptDelivery(
           version,
         }),
         body,
-        timeoutMs: TIMEOUT_MS,
+        timeoutMs,
         maxResponseBytes: MAX_ANSWER_BYTES,
         signal,
       });

@@ -1,9 +1,10 @@
 // Deliveries as people look at them (api.md section 7). The dispatcher makes them.
 import type { Input, Result, WebhookAttempt, WebhookDelivery } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
+import { recordEvent } from '../events/record.ts';
 import { formatCursor } from '../journal/cursor.ts';
 import { notFound } from '../lib/api-error.ts';
-import type { Context } from '../lib/context.ts';
+import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
 
@@ -45,6 +46,38 @@ export async function getDelivery(ctx: Context, input: Input<'getDelivery'>): Pr
       and webhook_subscription_id = ${webhookSubscriptionId}`);
   if (!row) throw notFound('delivery');
   return { webhookDelivery: { ...view(row), attempts: row.attempts } };
+}
+
+/**
+ * One that is over is sent once more, once: its id, its bytes. One that waits for a retry is tried now, at no cost to its
+ * retries; one that is on its way is left alone.
+ */
+export async function resendDelivery(ctx: Context, input: Input<'resendDelivery'>): Promise<Result<'resendDelivery'>> {
+  const { organizationId } = ctx;
+  return inTransaction(ctx, async (tx) => {
+    const webhookSubscriptionId = await subscriptionOf(ctx, input.env);
+    const now = ctx.clock.now();
+    const deliveryId = uuidOf('whd', input.deliveryId);
+    await tx.query(sql`
+      update webhook_deliveries set next_attempt_at = ${now}, not_before = null, retries = greatest(retries - 1, 0)
+      where organization_id = ${organizationId} and delivery_id = ${deliveryId}
+        and webhook_subscription_id = ${webhookSubscriptionId} and (status <> 'pending' or next_attempt_at is not null)`);
+    const [row] = await tx.query<Row>(sql`
+      select ${columns()} from webhook_deliveries
+      where organization_id = ${organizationId} and webhook_subscription_id = ${webhookSubscriptionId}
+        and delivery_id = ${deliveryId}`);
+    if (!row) throw notFound('delivery');
+    await tx.query(
+      recordEvent(ctx, now, {
+        type: 'webhook_delivery.resent',
+        resource: { type: 'webhook_delivery', id: input.deliveryId },
+        environment: row.environment,
+        sessionId: formatId('ses', row.sessionId),
+      }),
+    );
+    tx.afterCommit(() => ctx.wake.publish('subscription', organizationId));
+    return { webhookDelivery: view(row) };
+  });
 }
 
 async function subscriptionOf(ctx: Context, environment: string): Promise<string> {

@@ -29,6 +29,8 @@ export interface DispatcherOptions {
   version: string;
   /** 0 up to 1, for the jitter of retries. */
   random?: () => number;
+  /** For an attempt; 15 s unless said. */
+  timeoutMs?: number;
   /** How long deliveries on their way may take when the dispatcher stops. */
   graceMs?: number;
 }
@@ -42,7 +44,7 @@ const MAX_REMEMBERED_SESSIONS = 100_000;
 
 export function createDispatcher(platform: DispatcherPlatform, options: DispatcherOptions): Dispatcher {
   const { db, clock, log, wake } = platform;
-  const { workerId, version, random = Math.random, graceMs = DEFAULT_GRACE_MS } = options;
+  const { workerId, random = Math.random, graceMs = DEFAULT_GRACE_MS } = options;
   const stopping = new AbortController();
   const cutting = new AbortController();
   const senders = new Map<string, Sender>();
@@ -109,7 +111,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
       const sender =
         known ??
         new Sender(platform, held, {
-          version,
+          ...options,
           random,
           signal: cutting.signal,
           onStale: () => run('subscriptions were not read again', refresh),

@@ -1,5 +1,5 @@
 // Finding what is due without a wake-up: retries whose time has come, and Sessions with chunks that wait.
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 
 /** Where to look: a subscription that may be sent to, and the Session behind which its last page ended. */
@@ -18,6 +18,10 @@ export interface Page {
   retries: string[];
   /** Whose retry may not be due yet. */
   waiting: string[];
+  /** Deliveries that are over and were asked for once more. */
+  resends: { sessionId: string; deliveryId: string }[];
+  /** Whether something is to be recovered. */
+  hasRecovery: boolean;
   /** Undefined where this was the last page of the round. */
   lastSessionId: string | undefined;
 }
@@ -27,47 +31,97 @@ export const beforeAllSessions = '00000000-0000-0000-0000-000000000000';
 
 export const PAGE_SIZE = 250;
 
-interface Row {
+interface WaitingRow {
   n: number;
   sessionIds: string[];
-  hasRetry: boolean[] | null;
+  hasRetry: boolean[];
 }
 
-/** A page for each place. Reads across organizations, without locks: what is found is taken by its own subscription. */
+interface RetryRow {
+  n: number;
+  sessionIds: string[];
+  /** Null where it is the Session's own that waits. */
+  resends: (string | null)[];
+}
+
+// Organizations in one statement; on a sharded database this would be what lies on one shard.
+const GROUP_ORGANIZATIONS = 32;
+
+/** A page for each place, without locks: what is found is taken by its own subscription. */
 export async function findDue(db: Db, places: readonly Place[], now: Date): Promise<Page[]> {
-  if (places.length === 0) return [];
-  const organizations = places.map(({ organizationId }) => organizationId);
-  const [waiting, retrying] = await Promise.all([
-    db.query<Row>(sql`
-      select h.n, array_agg(s.session_id order by s.session_id) as "sessionIds",
-        array_agg(d.next_attempt_at is not null order by s.session_id) as "hasRetry"
-      from unnest(${organizations}::uuid[], ${places.map(({ environment }) => environment)}::text[],
-        ${places.map(({ webhookSubscriptionId }) => webhookSubscriptionId)}::uuid[],
-        ${places.map(({ afterSessionId }) => afterSessionId)}::uuid[]) with ordinality as h(org, environment, id, after, n)
-      cross join lateral (
-        select x.session_id, x.delivery_id from sessions x
-        where x.organization_id = h.org and x.environment = h.environment and x.delivery_due and x.session_id > h.after
-        order by x.session_id limit ${PAGE_SIZE}) s
-      left join webhook_deliveries d
-        on d.organization_id = h.org and d.webhook_subscription_id = h.id and d.delivery_id = s.delivery_id
-      group by h.n`),
-    db.query<Row>(sql`
-      select h.n, array_agg(d.session_id) as "sessionIds", null as "hasRetry"
-      from unnest(${organizations}::uuid[],
-        ${places.map(({ webhookSubscriptionId }) => webhookSubscriptionId)}::uuid[]) with ordinality as h(org, id, n)
-      cross join lateral (
-        select x.session_id from webhook_deliveries x
-        where x.organization_id = h.org and x.webhook_subscription_id = h.id and x.next_attempt_at <= ${now}
-        order by x.next_attempt_at limit ${PAGE_SIZE}) d
-      group by h.n`),
-  ]);
-  const pages = places.map((): Page => ({ ready: [], retries: [], waiting: [], lastSessionId: undefined }));
-  for (const { n, sessionIds, hasRetry } of waiting) {
-    const page = pages[n - 1]!;
-    page.ready = sessionIds.filter((_, index) => !hasRetry?.[index]);
-    page.waiting = sessionIds.filter((_, index) => hasRetry?.[index]);
-    if (sessionIds.length === PAGE_SIZE) page.lastSessionId = sessionIds.at(-1);
+  const pages = new Map<Place, Page>();
+  for (const group of groupsOf(places)) {
+    const organizationIds = [...new Set(group.map(({ organizationId }) => organizationId))];
+    const [waiting, retrying, recovering] = await Promise.all([
+      db.query<WaitingRow>(waitingIn(group, organizationIds)),
+      db.query<RetryRow>(retryingIn(group, organizationIds, now)),
+      db.query<{ id: string }>(sql`
+        select distinct r.webhook_subscription_id as id from webhook_recoveries r
+        where r.organization_id = any(${organizationIds}::uuid[])`),
+    ]);
+    const recoveries = new Set(recovering.map(({ id }) => id));
+    const found = group.map((place): Page => {
+      const hasRecovery = recoveries.has(place.webhookSubscriptionId);
+      return { ready: [], retries: [], waiting: [], resends: [], hasRecovery, lastSessionId: undefined };
+    });
+    for (const { n, sessionIds, hasRetry } of waiting) {
+      const page = found[n - 1]!;
+      page.ready = sessionIds.filter((_, index) => !hasRetry[index]);
+      page.waiting = sessionIds.filter((_, index) => hasRetry[index]);
+      if (sessionIds.length === PAGE_SIZE) page.lastSessionId = sessionIds.at(-1);
+    }
+    for (const { n, sessionIds, resends } of retrying) {
+      const page = found[n - 1]!;
+      for (const [index, sessionId] of sessionIds.entries()) {
+        const deliveryId = resends[index];
+        if (deliveryId) page.resends.push({ sessionId, deliveryId });
+        else page.retries.push(sessionId);
+      }
+    }
+    for (const [index, place] of group.entries()) pages.set(place, found[index]!);
   }
-  for (const { n, sessionIds } of retrying) pages[n - 1]!.retries = sessionIds;
-  return pages;
+  return places.map((place) => pages.get(place)!);
+}
+
+function groupsOf(places: readonly Place[]): Place[][] {
+  const groups = new Map<string, Place[]>();
+  for (const place of places) groups.set(place.organizationId, [...(groups.get(place.organizationId) ?? []), place]);
+  const together: Place[][] = [];
+  for (const [index, group] of [...groups.values()].entries()) {
+    if (index % GROUP_ORGANIZATIONS === 0) together.push([]);
+    together.at(-1)!.push(...group);
+  }
+  return together;
+}
+
+function waitingIn(group: readonly Place[], organizationIds: readonly string[]): Sql {
+  return sql`
+    select h.n, array_agg(s.session_id order by s.session_id) as "sessionIds",
+      array_agg(d.next_attempt_at is not null order by s.session_id) as "hasRetry"
+    from unnest(${group.map(({ organizationId }) => organizationId)}::uuid[],
+      ${group.map(({ environment }) => environment)}::text[],
+      ${group.map(({ webhookSubscriptionId }) => webhookSubscriptionId)}::uuid[],
+      ${group.map(({ afterSessionId }) => afterSessionId)}::uuid[]) with ordinality as h(org, environment, id, after, n)
+    cross join lateral (
+      select x.session_id, x.delivery_id from sessions x
+      where x.organization_id = any(${[...organizationIds]}::uuid[]) and x.organization_id = h.org
+        and x.environment = h.environment and x.delivery_due and x.session_id > h.after
+      order by x.session_id limit ${PAGE_SIZE}) s
+    left join webhook_deliveries d
+      on d.organization_id = any(${[...organizationIds]}::uuid[]) and d.organization_id = h.org
+        and d.webhook_subscription_id = h.id and d.delivery_id = s.delivery_id
+    group by h.n`;
+}
+
+function retryingIn(group: readonly Place[], organizationIds: readonly string[], now: Date): Sql {
+  return sql`
+    select h.n, array_agg(d.session_id) as "sessionIds", array_agg(d.resend) as resends
+    from unnest(${group.map(({ organizationId }) => organizationId)}::uuid[],
+      ${group.map(({ webhookSubscriptionId }) => webhookSubscriptionId)}::uuid[]) with ordinality as h(org, id, n)
+    cross join lateral (
+      select x.session_id, case when x.status <> 'pending' then x.delivery_id end as resend from webhook_deliveries x
+      where x.organization_id = any(${[...organizationIds]}::uuid[]) and x.organization_id = h.org
+        and x.webhook_subscription_id = h.id and x.next_attempt_at <= ${now}
+      order by x.next_attempt_at limit ${PAGE_SIZE}) d
+    group by h.n`;
 }

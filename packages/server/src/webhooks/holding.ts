@@ -105,6 +105,18 @@ export async function hold(
   });
 }
 
+/** A subscription as it is now, whoever sends for it; undefined where there is none. */
+export async function findHeld(
+  { db, vault }: Pick<Platform, 'db' | 'vault'>,
+  organizationId: string,
+  environment: string,
+): Promise<Held | undefined> {
+  const [row] = await db.query<Row>(sql`
+    select ${columns()} from webhook_subscriptions w
+    where w.organization_id = ${organizationId} and w.environment = ${environment}`);
+  return row && heldOf(vault, row);
+}
+
 /** Gives up every subscription that this node holds, so that another need not wait for its lease to end. */
 export async function release(db: Db, workerId: string, organizationIds: readonly string[]): Promise<void> {
   await db.query(sql`

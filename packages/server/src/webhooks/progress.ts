@@ -63,15 +63,8 @@ export interface View extends Reading {
   delivery: Delivery | undefined;
 }
 
-interface ViewRow {
-  epoch: number;
-  sessionId: string;
-  agentId: string;
-  headTurn: number;
-  headSeq: number;
-  afterTurn: number;
-  afterSeq: number;
-  acknowledgedCursor: string | null;
+/** The columns of a delivery; all null where there is none. */
+export interface DeliveryRow {
   deliveryId: string | null;
   previousCursor: string;
   fromTurn: number;
@@ -84,6 +77,17 @@ interface ViewRow {
   retries: number;
   nextAttemptAt: Date | null;
   body: string | null;
+}
+
+interface ViewRow extends DeliveryRow {
+  epoch: number;
+  sessionId: string;
+  agentId: string;
+  headTurn: number;
+  headSeq: number;
+  afterTurn: number;
+  afterSeq: number;
+  acknowledgedCursor: string | null;
   turn: number | null;
   seqFrom: number;
   seqTo: number;
@@ -100,10 +104,7 @@ export async function readMany(db: Db, held: Held, inputs: readonly ReadInput[])
       coalesce(b.seq, s.delivered_seq) as "afterSeq",
       case when s.acknowledged_subscription_id = w.webhook_subscription_id then s.acknowledged_cursor end
         as "acknowledgedCursor",
-      d.delivery_id as "deliveryId", d.previous_cursor as "previousCursor", d.from_turn as "fromTurn",
-      d.from_seq as "fromSeq", d.to_turn as "toTurn", d.to_seq as "toSeq", d.chunk_types as "chunkTypes",
-      d.occurred_at as "occurredAt", d.attempt_count as "attemptCount", d.retries, d.next_attempt_at as "nextAttemptAt",
-      d.body, g.turn, g.seq_from as "seqFrom", g.seq_to as "seqTo", g.body as "segment", g.created_at as "createdAt"
+      ${deliveryColumns()}, g.turn, g.seq_from as "seqFrom", g.seq_to as "seqTo", g.body as "segment", g.created_at as "createdAt"
     from webhook_subscriptions w
     cross join unnest(${inputs.map(({ sessionId }) => sessionId)}::uuid[],
       ${inputs.map(({ after }) => after?.turn)}::int[], ${inputs.map(({ after }) => after?.seq)}::bigint[])
@@ -151,22 +152,30 @@ function viewOf(row: ViewRow, environment: string): View & { segments: Segment[]
     head: { turn: row.headTurn, seq: row.headSeq },
     acknowledgedCursor: row.acknowledgedCursor ?? '',
     segments: [],
-    delivery:
-      row.deliveryId === null
-        ? undefined
-        : {
-            deliveryId: row.deliveryId,
-            sessionId: row.sessionId,
-            previousCursor: row.previousCursor,
-            from: { turn: row.fromTurn, seq: row.fromSeq },
-            to: { turn: row.toTurn, seq: row.toSeq },
-            chunkTypes: row.chunkTypes,
-            occurredAt: row.occurredAt,
-            attemptCount: row.attemptCount,
-            retries: row.retries,
-            nextAttemptAt: row.nextAttemptAt,
-            body: row.body,
-          },
+    delivery: row.deliveryId === null ? undefined : deliveryOf(row.sessionId, row),
+  };
+}
+
+export function deliveryColumns(): Sql {
+  return sql`d.delivery_id as "deliveryId", d.previous_cursor as "previousCursor", d.from_turn as "fromTurn",
+    d.from_seq as "fromSeq", d.to_turn as "toTurn", d.to_seq as "toSeq", d.chunk_types as "chunkTypes",
+    d.occurred_at as "occurredAt", d.attempt_count as "attemptCount", d.retries, d.next_attempt_at as "nextAttemptAt",
+    d.body`;
+}
+
+export function deliveryOf(sessionId: string, row: DeliveryRow): Delivery {
+  return {
+    deliveryId: row.deliveryId!,
+    sessionId,
+    previousCursor: row.previousCursor,
+    from: { turn: row.fromTurn, seq: row.fromSeq },
+    to: { turn: row.toTurn, seq: row.toSeq },
+    chunkTypes: row.chunkTypes,
+    occurredAt: row.occurredAt,
+    attemptCount: row.attemptCount,
+    retries: row.retries,
+    nextAttemptAt: row.nextAttemptAt,
+    body: row.body,
   };
 }
 
@@ -378,7 +387,7 @@ function finish(
 }
 
 // Probes may go on for days; what is kept to look at is bounded.
-function withAttempts(): Sql {
+export function withAttempts(): Sql {
   return sql`case when d.attempt_count < ${maxKeptAttempts} then d.attempts || b.attempts::jsonb
     else jsonb_path_query_array(d.attempts || b.attempts::jsonb, ${`$[last - ${maxKeptAttempts - 1} to last]`}::jsonpath) end`;
 }

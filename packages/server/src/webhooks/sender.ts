@@ -8,6 +8,7 @@
 import { formatId } from '../lib/ids.ts';
 import { beforeAllSessions, PAGE_SIZE, type Page, type Place } from './due.ts';
 import type { Held } from './holding.ts';
+import { MAX_RECOVERING, takeBack } from './recovery.ts';
 import { type Hand, type Host, type LoopOptions, type SenderPlatform, SessionLoop } from './session-loop.ts';
 import { Slots } from './slots.ts';
 import { Standing } from './standing.ts';
@@ -38,6 +39,9 @@ export class Sender implements Host {
   readonly #retryAt = new Map<string, Date>();
   /** The Session that is the probe now. */
   #probe: string | undefined;
+  /** Sessions that were taken back and have not caught up. */
+  readonly #recovering = new Set<string>();
+  #isRecovering = false;
   readonly standing: Standing;
   #reported: unknown;
   #drained: (() => void) | undefined;
@@ -68,7 +72,7 @@ export class Sender implements Host {
   }
 
   get isIdle(): boolean {
-    return this.#hands.size === 0;
+    return this.#hands.size === 0 && !this.#isRecovering;
   }
 
   /** Goes on with the subscription as it is now. */
@@ -95,22 +99,23 @@ export class Sender implements Host {
     });
   }
 
-  /** Something may wait in this Session. */
-  take(sessionId: string): void {
+  /** Something may wait in this Session, or `resend` was asked for once more. */
+  take(sessionId: string, resend?: string): void {
     const hand = this.#hands.get(sessionId);
     if (hand) {
       hand.isWoken = true;
       hand.since ??= this.#platform.clock.now();
+      if (resend !== undefined && !hand.resends.includes(resend)) hand.resends.push(resend);
     } else if (!this.#isActive) {
       // It is found again when the subscription is resumed.
     } else if (this.#hands.size >= MAX_IN_HAND) {
       this.#mayHaveMore = true;
     } else if (this.standing.holdsBack(sessionId)) {
-      if (this.#mayProbe) this.#takeInHand(sessionId, true);
+      if (this.#mayProbe) this.#takeInHand(sessionId, true, resend);
     } else {
       const retryAt = this.#retryAt.get(sessionId);
-      if (retryAt && retryAt > this.#platform.clock.now()) return;
-      this.#takeInHand(sessionId, false);
+      if (retryAt && retryAt > this.#platform.clock.now() && resend === undefined) return;
+      this.#takeInHand(sessionId, false, resend);
     }
   }
 
@@ -125,26 +130,55 @@ export class Sender implements Host {
   }
 
   /** Takes what was found there. */
-  found({ ready, retries, waiting, lastSessionId }: Page): void {
+  found({ ready, retries, waiting, resends, hasRecovery, lastSessionId }: Page): void {
     this.#scanAfter = lastSessionId ?? beforeAllSessions;
     this.#mayHaveMore = lastSessionId !== undefined && ready.length > 0;
-    for (const sessionId of retries) this.#retryAt.delete(sessionId);
+    for (const sessionId of [...retries, ...ready]) this.#retryAt.delete(sessionId);
     if (this.standing.holdsBack()) {
       const [sessionId] = [...ready, ...retries, ...waiting];
       if (sessionId !== undefined) this.take(sessionId);
-    } else {
-      for (const sessionId of [...retries, ...ready]) this.take(sessionId);
+      else if (resends[0]) this.take(resends[0].sessionId, resends[0].deliveryId);
+      return;
     }
+    for (const sessionId of [...retries, ...ready]) this.take(sessionId);
+    for (const { sessionId, deliveryId } of resends) this.take(sessionId, deliveryId);
+    if (hasRecovery) void this.#recover();
+  }
+
+  /** Takes Sessions back, as many as may be recovered at once; the end of each of them calls for the next. */
+  async #recover(): Promise<void> {
+    if (this.#isRecovering) return;
+    this.#isRecovering = true;
+    try {
+      for (let isOver = false; !isOver && this.#isActive && !this.standing.holdsBack(); ) {
+        const room = MAX_RECOVERING - this.#recovering.size;
+        if (room === 0) break;
+        const { clock, db } = this.#platform;
+        const taken = await takeBack(db, this.#held, room, clock.now());
+        isOver = taken.isOver;
+        for (const sessionId of taken.sessionIds) {
+          this.#retryAt.delete(sessionId);
+          this.take(sessionId);
+          if (this.#hands.has(sessionId)) this.#recovering.add(sessionId);
+        }
+      }
+    } catch (error) {
+      this.#platform.log.warn({ err: error }, 'a recovery was interrupted; it goes on with the next poll');
+    } finally {
+      this.#isRecovering = false;
+    }
+    if (this.isIdle) this.#drained?.();
   }
 
   get #mayProbe(): boolean {
     return this.#probe === undefined && this.standing.isProbeDue;
   }
 
-  #takeInHand(sessionId: string, isProbe: boolean): void {
+  #takeInHand(sessionId: string, isProbe: boolean, resend?: string): void {
     if (isProbe) this.#probe = sessionId;
     this.#retryAt.delete(sessionId);
-    const hand: Hand = { isWoken: false, since: this.#platform.clock.now(), isProbe };
+    const hand: Hand = { isWoken: false, since: this.#platform.clock.now(), isProbe, resends: [] };
+    if (resend !== undefined) hand.resends.push(resend);
     this.#hands.set(sessionId, hand);
     void this.#carry(sessionId, hand);
   }
@@ -166,6 +200,10 @@ export class Sender implements Host {
       if (this.#probe === sessionId) this.#probe = undefined;
     }
     if (hand.isWoken) this.take(sessionId);
+    if (this.#recovering.has(sessionId) && !this.#hands.has(sessionId)) {
+      this.#recovering.delete(sessionId);
+      void this.#recover();
+    }
     if (this.isIdle) this.#drained?.();
     if (this.#mayHaveMore && this.#hands.size < MAX_SENDING) this.#options.onRoom(this);
   }

@@ -8,6 +8,7 @@
 // anew.
 import { comparePositions, formatCursor, type Position } from '../journal/cursor.ts';
 import { readSegments } from '../journal/read.ts';
+import type { Owner, Segment } from '../journal/segment.ts';
 import { gather } from '../lib/gather.ts';
 import { newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
@@ -28,6 +29,7 @@ import {
   settleMany,
   type View,
 } from './progress.ts';
+import { finishAgain, readFinished } from './resending.ts';
 import { retryDelayMs } from './schedule.ts';
 import type { Slots } from './slots.ts';
 import type { Standing } from './standing.ts';
@@ -39,6 +41,8 @@ export interface LoopOptions {
   version: string;
   /** 0 up to 1, for the jitter of retries. */
   random: () => number;
+  /** For an attempt; 15 s unless said. */
+  timeoutMs?: number;
   /** The subscription is no longer as it was held. */
   onStale: () => void;
   /** Aborts the attempts under way. */
@@ -53,6 +57,8 @@ export interface Hand {
   since: Date | undefined;
   /** Taken to see whether the destination is back. */
   isProbe: boolean;
+  /** Deliveries that are over and go out once more between two of the Session's own. */
+  readonly resends: string[];
 }
 
 /** Who runs the loops: what they may do, and what they have found out. */
@@ -128,11 +134,7 @@ export class SessionLoop {
         return;
       }
       const held = this.#sender.held;
-      const outcome = await attemptDelivery(this.#platform, held, delivery, body, {
-        version: this.#options.version,
-        preferredVersion: this.#sender.standing.preferredVersion(),
-        signal: this.#options.signal,
-      });
+      const outcome = await this.#attempt(held, delivery, body);
       if (more) hand.isWoken = true;
       if (outcome.verdict === 'accepted') {
         await this.#sender.accepted(hand, held, outcome.secretVersion);
@@ -147,11 +149,57 @@ export class SessionLoop {
     }
   }
 
+  #attempt(held: Held, delivery: Delivery, body: Buffer): Promise<Outcome> {
+    return attemptDelivery(this.#platform, held, delivery, body, {
+      ...this.#options,
+      preferredVersion: this.#sender.standing.preferredVersion(),
+    });
+  }
+
+  /** Sends once more what was asked for; it stays asked for where the service stops. */
+  async #resend(sessionId: string, hand: Hand): Promise<void> {
+    const { clock, db } = this.#platform;
+    for (const deliveryId of hand.resends.splice(0)) {
+      const held = this.#sender.held;
+      const found = await readFinished(db, held, deliveryId);
+      if (!found || !this.#sender.maySend(sessionId, hand)) continue;
+      const { delivery, owner } = found;
+      const outcome = await this.#attempt(held, delivery, await this.#rebuild(owner, delivery, []));
+      if (this.#options.signal.aborted) return;
+      const isAccepted = outcome.verdict === 'accepted';
+      if (isAccepted) await this.#sender.accepted(hand, held, outcome.secretVersion);
+      else await this.#judge(held, delivery, outcome, hand);
+      await finishAgain(db, held, { delivery, attempts: outcome.attempts }, isAccepted, clock.now());
+    }
+  }
+
+  /** What a failure says of the destination; whether the subscription was disabled for it. */
+  async #judge(held: Held, { sessionId }: Delivery, outcome: Outcome, hand: Hand): Promise<boolean> {
+    const { clock, db } = this.#platform;
+    const at = clock.now();
+    const { isProbe } = hand;
+    hand.isProbe = false;
+    const { verdict, retryAfterMs } = outcome;
+    const isDisabled =
+      (await this.#sender.standing.failed(held, { sessionId, at, isProbe, retryAfterMs })) ||
+      (verdict === 'gone' && (await disable(db, held, 'gone', at)));
+    if (isDisabled) {
+      this.#sender.halt();
+      this.#options.onStale();
+    }
+    return isDisabled;
+  }
+
   /** The next delivery, durable, and with it the one before acknowledged; undefined where there is none to send now. */
   async #next(sessionId: string, hand: Hand, before: Done | undefined): Promise<Parcel | undefined> {
     const { clock } = this.#platform;
     let done = before;
     for (;;) {
+      if (hand.resends.length > 0) {
+        if (done) await this.#settle({ done });
+        done = undefined;
+        await this.#resend(sessionId, hand);
+      }
       if (done) {
         // Under load there is a moment before the statement goes out, and with what comes in it one statement does for two.
         const isDue = await this.#settleUnlessWoken({ done, hand });
@@ -244,14 +292,14 @@ export class SessionLoop {
     const { body } = delivery;
     return {
       delivery,
-      body: body === null ? await this.#rebuild(view, delivery) : Buffer.from(body),
+      body: body === null ? await this.#rebuild(view.owner, delivery, view.segments) : Buffer.from(body),
       through: delivery.to,
       more: true,
       isEarly,
     };
   }
 
-  async #rebuild({ owner, segments: read }: View, delivery: Delivery): Promise<Buffer> {
+  async #rebuild(owner: Owner, delivery: Delivery, read: readonly Segment[]): Promise<Buffer> {
     const segments = [...read];
     for (;;) {
       const last = segments.at(-1);
@@ -271,19 +319,12 @@ export class SessionLoop {
   }
 
   /** Whether the Session goes on: after the last retry it does, without this delivery. */
-  async #failed(held: Held, parcel: Parcel, outcome: Outcome, { isProbe }: Hand): Promise<boolean> {
+  async #failed(held: Held, parcel: Parcel, outcome: Outcome, hand: Hand): Promise<boolean> {
     const { clock, db } = this.#platform;
     const { delivery, body, through, isEarly } = parcel;
-    const { verdict, attempts, retryAfterMs } = outcome;
+    const { attempts, retryAfterMs } = outcome;
+    const isDisabled = await this.#judge(held, delivery, outcome, hand);
     const now = clock.now();
-    const failure = { sessionId: delivery.sessionId, at: now, isProbe, retryAfterMs };
-    const isDisabled =
-      (await this.#sender.standing.failed(held, failure)) ||
-      (verdict === 'gone' && (await disable(db, held, 'gone', now)));
-    if (isDisabled) {
-      this.#sender.halt();
-      this.#options.onStale();
-    }
     const delayMs = retryDelayMs(delivery.retries, this.#options.random(), retryAfterMs);
     // A disabled subscription's delivery costs no retry and goes out as soon as it is enabled again; one that was sent before
     // its time keeps it.

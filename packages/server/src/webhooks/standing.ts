@@ -112,6 +112,8 @@ export class Standing {
   /** Whether the subscription was disabled for it. */
   async failed(held: Held, failure: Failure): Promise<boolean> {
     const { db, log } = this.#platform;
+    // What was on its way to another url says nothing of this one.
+    if (held.url !== this.#held.url) return false;
     this.#health = afterFailure(this.#health, failure);
     this.#isChanged = true;
     const severity = severityOf(this.#health, failure.at);

@@ -189,6 +189,9 @@ export async function deleteWebhookSubscription(
           and d.delivery_id = s.delivery_id and d.status = 'pending' and ${underWay}`),
       tx.query(sql`update sessions s set delivery_id = null where ${underWay}`),
       tx.query(sql`
+        delete from webhook_recoveries where organization_id = ${organizationId}
+          and webhook_subscription_id = ${row.webhookSubscriptionId}`),
+      tx.query(sql`
         delete from webhook_subscriptions where organization_id = ${organizationId} and environment = ${row.environment}`),
       tx.query(recordEvent(ctx, now, draft(row, 'deleted'))),
     ]);

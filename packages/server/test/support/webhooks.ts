@@ -31,7 +31,7 @@ export interface World {
   context(organizationId?: string): Context;
   subscribe(url: string, more?: Partial<Input<'createWebhookSubscription'>>, organizationId?: string): Promise<string>;
   /** A dispatcher of a node of its own; `jitter` 0 makes retries exact. */
-  node(): Promise<{ dispatcher: Dispatcher; workerId: string }>;
+  node(more?: { timeoutMs?: number }): Promise<{ dispatcher: Dispatcher; workerId: string }>;
   session(more?: { organizationId?: string; environment?: string }): Promise<TestSession>;
   /** Counts the statements that are like this from now on. */
   statementsLike(pattern: RegExp): { count(): number };
@@ -110,11 +110,17 @@ export async function createWorld(options: { lookup?: Lookup } = {}): Promise<Wo
       const input = { environment: 'production', url, ...more };
       return (await createWebhookSubscription(world.context(organizationId), input)).signingSecret!;
     },
-    async node() {
+    async node(more = {}) {
       const workerId = newUuid();
       await db.query(sql`
         insert into workers (worker_id, lease_expires_at) values (${workerId}, now() + interval '1 day')`);
-      const dispatcher = createDispatcher(platform, { workerId, version: '0.0.0', random: () => 0, graceMs: 0 });
+      const dispatcher = createDispatcher(platform, {
+        workerId,
+        version: '0.0.0',
+        random: () => 0,
+        graceMs: 0,
+        ...more,
+      });
       started.push(dispatcher);
       dispatcher.start();
       return { dispatcher, workerId };

@@ -1,0 +1,47 @@
+// Deliveries that are over and were asked for once more: `next_attempt_at` is set again until they were sent.
+import sql from 'sql-template-tag';
+import type { Db } from '../db/db.ts';
+import type { Owner } from '../journal/segment.ts';
+import type { Held } from './holding.ts';
+import {
+  type Answered,
+  type Delivery,
+  type DeliveryRow,
+  deliveryColumns,
+  deliveryOf,
+  withAttempts,
+} from './progress.ts';
+
+/** One that is still asked for. */
+export async function readFinished(
+  db: Db,
+  { organizationId, environment, webhookSubscriptionId }: Held,
+  deliveryId: string,
+): Promise<{ delivery: Delivery; owner: Owner } | undefined> {
+  const [row] = await db.query<DeliveryRow & { sessionId: string; agentId: string }>(sql`
+    select d.session_id as "sessionId", d.agent_id as "agentId", ${deliveryColumns()} from webhook_deliveries d
+    where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
+      and d.delivery_id = ${deliveryId} and d.status <> 'pending' and d.next_attempt_at is not null`);
+  if (!row) return undefined;
+  const { sessionId, agentId } = row;
+  return { delivery: deliveryOf(sessionId, row), owner: { sessionId, agentId, environment } };
+}
+
+/** What came of it. One that had failed has succeeded now; one that had succeeded has, whatever came. */
+export async function finishAgain(
+  db: Db,
+  { organizationId, webhookSubscriptionId }: Held,
+  { delivery, attempts }: Answered,
+  isAccepted: boolean,
+  now: Date,
+): Promise<void> {
+  await db.query(sql`
+    update webhook_deliveries d set attempts = ${withAttempts()}, attempt_count = b.attempt_count, next_attempt_at = null,
+      status = case when ${isAccepted} then 'succeeded' else d.status end,
+      finished_at = case when ${isAccepted} then ${now}::timestamptz else d.finished_at end
+    from (
+      select ${JSON.stringify(attempts)}::text as attempts,
+        ${delivery.attemptCount + attempts.length}::int as attempt_count) b
+    where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
+      and d.delivery_id = ${delivery.deliveryId} and d.attempt_count = ${delivery.attemptCount} and d.status <> 'pending'`);
+}
