@@ -28,6 +28,8 @@ export const eventTypes = [
   'environment_secret.deleted',
   'session.created',
   'session.updated',
+  'session.interrupted',
+  'session.closing',
   'session.deleted',
   'session.waiting',
   'session.idle',

@@ -1,6 +1,7 @@
 // The organization event log: P6, and every kind that these parts cause (api.md section 8).
 import { createHash } from 'node:crypto';
 import type { Event } from '@signalbox/client';
+import { type EventType, eventTypes, type Route, routes } from '@signalbox/contract';
 import canonicalize from 'canonicalize';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { listEvents } from '../src/events/events.ts';
@@ -80,6 +81,101 @@ test('every change is recorded with who did it, in a chain without gaps, and at 
     expect(context).toMatchObject({ requestId: expect.stringMatching(/^req_/), ipAddress: '127.0.0.1' });
   const text = JSON.stringify(events);
   for (const secret of [key.secret!, created.signingSecret!, 'very-secret-value']) expect(text).not.toContain(secret);
+});
+
+test('who stops a Session at work is recorded, and what became of it', async () => {
+  const { client } = service;
+  const script = [{ toolCalls: [{ name: 'ask', input: {} }] }];
+  const tools = [{ type: 'client' as const, name: 'ask', description: 'Asks', inputSchema: { type: 'object' } }];
+  const model = { provider: 'scripted' as const, model: 'x', settings: { script } };
+  const { agentId } = await client.agents.create({ name: 'B', model, tools });
+  const open = async () => {
+    const { sessionId } = await client.sessions.open({ agentId, environment: 'production', input: 'go' });
+    await untilStatus(sessionId, 'waiting');
+    return sessionId;
+  };
+  const [interrupted, closed, steered] = [await open(), await open(), await open()];
+  await client.sessions.interrupt(interrupted);
+  await untilStatus(interrupted, 'idle');
+  await client.sessions.close(closed);
+  await client.sessions.close(closed);
+  await client.sessions.cancel(closed);
+  await client.sessions.sendMessage(steered, { content: 'rather this', onBusy: 'steer' });
+  const typesOf = async (sessionId: string) => (await all({ sessionId })).map(({ type, actor }) => [type, actor.type]);
+  const begun = [
+    ['session.created', 'api_key'],
+    ['session.waiting', 'agent'],
+  ];
+  expect(await typesOf(interrupted)).toEqual([...begun, ['session.interrupted', 'api_key'], ['session.idle', 'agent']]);
+  expect(await typesOf(closed)).toEqual([...begun, ['session.closing', 'api_key'], ['session.cancelled', 'api_key']]);
+  expect((await typesOf(steered)).slice(0, 3)).toEqual([...begun, ['session.interrupted', 'api_key']]);
+});
+
+async function untilStatus(sessionId: string, wanted: string): Promise<void> {
+  for await (const { chunks } of service.client.sessions.stream(sessionId)) {
+    if (chunks.some((chunk) => chunk.type === 'session.status' && chunk.status === wanted)) return;
+  }
+}
+
+/** What each call that changes something leaves in the log; where nothing, why. */
+const recorded: Record<string, EventType[] | string> = {
+  createKey: ['api_key.created'],
+  updateKey: ['api_key.updated'],
+  rotateKey: ['api_key.rotated'],
+  deleteKey: ['api_key.deleted'],
+  createAgent: ['agent.created'],
+  updateAgent: ['agent.updated'],
+  archiveAgent: ['agent.archived'],
+  createEnvironment: ['environment.created'],
+  deleteEnvironment: ['environment.deleted'],
+  setSecret: ['environment_secret.set'],
+  deleteSecret: ['environment_secret.deleted'],
+  openSession: ['session.created'],
+  updateSession: ['session.updated'],
+  deleteSession: ['session.deleted'],
+  interruptSession: ['session.interrupted', 'session.idle'],
+  closeSession: ['session.closing', 'session.completed'],
+  cancelSession: ['session.cancelled'],
+  sendMessage: 'stands in the transcript; one that steers is session.interrupted',
+  sendToolResult: 'stands in the transcript',
+  resolveApproval: ['approval.resolved'],
+  claimWorkerTurn: 'part of a turn, as is what follows',
+  heartbeatWorkerTurn: 'part of a turn',
+  appendToWorkerTurn: 'part of a turn',
+  completeWorkerTurn: 'part of a turn, whose end is recorded',
+  releaseWorkerTurn: 'part of a turn',
+  createSchedule: ['schedule.created'],
+  updateSchedule: ['schedule.updated'],
+  deleteSchedule: ['schedule.deleted'],
+  createWebhookSubscription: ['webhook_subscription.created'],
+  updateWebhookSubscription: ['webhook_subscription.updated', 'webhook_subscription.enabled'],
+  deleteWebhookSubscription: ['webhook_subscription.deleted'],
+  rotateWebhookSecret: ['webhook_subscription.secret_rotated'],
+  testWebhookSubscription: 'changes nothing here',
+  recoverDeliveries: ['webhook_delivery.recovered'],
+  resendDelivery: ['webhook_delivery.resent'],
+};
+/** What happens by itself. */
+const unasked: EventType[] = [
+  'session.waiting',
+  'session.failed',
+  'tool_call.outcome_unknown',
+  'approval.requested',
+  'schedule.opened',
+  'schedule.missed',
+  'schedule.failed',
+  'webhook_subscription.secret_confirmed',
+  'webhook_subscription.degraded',
+  'webhook_subscription.disabled',
+  'webhook_delivery.exhausted',
+  'access.denied',
+];
+
+test('every call that changes something says what it leaves in the log, and every kind comes from somewhere', () => {
+  const changing = Object.entries<Route>(routes).filter(([, { method }]) => method !== 'GET');
+  expect(changing.map(([name]) => name).filter((name) => !(name in recorded))).toEqual([]);
+  const kinds = [...unasked, ...Object.values(recorded).flatMap((what) => (typeof what === 'string' ? [] : what))];
+  expect(kinds.toSorted()).toEqual([...eventTypes].toSorted());
 });
 
 test('a record is found by its id and by what it is about', async () => {

@@ -172,7 +172,12 @@ describe('an interrupt', () => {
     ]);
     const told = `${INTERRUPTED} It may or may not have had its effect.`;
     expect(chunks.find(({ type }) => type === 'tool.result')).toMatchObject({ error: told, outcomeUnknown: true });
-    expect(await eventTypesOf(sessionId)).toEqual(['session.created', 'tool_call.outcome_unknown', 'session.idle']);
+    expect(await eventTypesOf(sessionId)).toEqual([
+      'session.created',
+      'session.interrupted',
+      'tool_call.outcome_unknown',
+      'session.idle',
+    ]);
 
     await sendMessage(world.ctx, { sessionId, content: 'again' });
     await world.until(sessionId, (chunk) => chunk.turn === 2 && is('idle')(chunk));
@@ -296,6 +301,7 @@ describe('an interrupt', () => {
       'session.created',
       'approval.requested',
       'session.waiting',
+      'session.interrupted',
       'approval.resolved',
       'session.idle',
     ]);

@@ -24,7 +24,13 @@ export async function interruptSession(
   return inTransaction(ctx, async (tx) => {
     const row = await lockSession(tx, ctx.organizationId, uuidOf('ses', input.sessionId));
     requireOpen(row);
-    if (row.status !== 'idle') await interruptTurn(tx, row, { wake: ctx.wake, now: ctx.clock.now() });
+    if (row.status !== 'idle') {
+      const now = ctx.clock.now();
+      await Promise.all([
+        interruptTurn(tx, row, { wake: ctx.wake, now }),
+        tx.query(recordEvent(ctx, now, { type: 'session.interrupted', ...sessionEvent(row) })),
+      ]);
+    }
     return { session: viewSession(row) };
   });
 }
@@ -39,9 +45,12 @@ export async function closeSession(ctx: Context, input: Input<'closeSession'>): 
       return { session: viewSession(await endSession(tx, ctx, row, 'completed', [])) };
     }
     if (!row.closing) {
-      await tx.query(sql`
-        update sessions set closing = true
-        where organization_id = ${row.organizationId} and session_id = ${row.sessionId}`);
+      await Promise.all([
+        tx.query(sql`
+          update sessions set closing = true
+          where organization_id = ${row.organizationId} and session_id = ${row.sessionId}`),
+        tx.query(recordEvent(ctx, ctx.clock.now(), { type: 'session.closing', ...sessionEvent(row) })),
+      ]);
     }
     return { session: viewSession(row) };
   });

@@ -2,6 +2,7 @@
 import type { Input, Result } from '@signalbox/contract';
 import sql, { empty } from 'sql-template-tag';
 import { currentVersion } from '../agents/agents.ts';
+import { recordEvent } from '../events/record.ts';
 import { writeTransition } from '../journal/append.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
@@ -9,7 +10,7 @@ import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { type IsKey, pageOf, pageRequest } from '../lib/page.ts';
 import { requirePrice } from './budget.ts';
 import { leaveInInbox } from './inbox.ts';
-import { lockSession, readSession, requireOpen, viewSession } from './session.ts';
+import { lockSession, readSession, requireOpen, sessionEvent, viewSession } from './session.ts';
 import { interruptTurn } from './stop.ts';
 import { partsOf, type TranscriptEntry, viewEntry } from './transcript.ts';
 import { beginTurn } from './turns.ts';
@@ -38,7 +39,10 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
       const steer = input.onBusy === 'steer';
       const message = { kind: 'message' as const, content, ...(steer && { steer }) };
       const messageId = await leaveInInbox(tx, row, message, { wake: ctx.wake, now });
-      if (steer) await interruptTurn(tx, row, { wake: ctx.wake, now });
+      if (steer) {
+        await interruptTurn(tx, row, { wake: ctx.wake, now });
+        await tx.query(recordEvent(ctx, now, { type: 'session.interrupted', ...sessionEvent(row) }));
+      }
       return { session: viewSession(row), messageId: formatId('msg', messageId) };
     }
 
