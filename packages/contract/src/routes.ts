@@ -823,6 +823,7 @@ export const routes = table({
     params: EventParams,
     status: 200,
     result: one('event', Event),
+    errors: ['insufficient_permission'],
   },
 });
 

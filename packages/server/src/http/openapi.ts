@@ -14,6 +14,7 @@ import {
   type SchemaObject,
   standardHeaders,
 } from '@signalbox/contract';
+import { reachOf } from './environment-gate.ts';
 import { bodyExamples } from './examples.ts';
 
 export interface OpenApiDocument {
@@ -265,14 +266,18 @@ function codesOf(route: Route): ErrorCode[] {
     'token_expired',
     'token_rotated',
     'token_revoked',
+    'ip_not_allowed',
+    'request_timeout',
+    'uri_too_long',
+    'headers_too_large',
     'rate_limited',
     'internal_error',
     'unavailable',
     ...(route.errors ?? []),
   ]);
   if (query.properties && 'cursor' in query.properties) can.add('invalid_cursor');
-  // Every key holds `read` at least.
-  if (route.permission !== 'read') can.add('insufficient_permission');
+  // Every key holds `read` at least; one that is limited to Environments lacks what is of another.
+  if (route.permission !== 'read' || reachOf(route) !== 'open') can.add('insufficient_permission');
   if (route.params) can.add('not_found');
   if (route.body) can.add('payload_too_large').add('unsupported_media_type');
   if (route.method === 'POST') can.add('idempotency_conflict').add('idempotency_in_progress');
