@@ -1,7 +1,10 @@
 // The event log as one file: complete, bounded, and a chain in which every tampering is found (api.md section 8).
 import { type Event, type Signalbox, verifyEvents } from '@signalbox/client';
+import canonicalize from 'canonicalize';
+import fc from 'fast-check';
 import sql, { type Sql } from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { canonicalJson } from '../../client/src/canonical.ts';
 import { exportEvents } from '../src/events/export.ts';
 import { recordEvent, systemActor } from '../src/events/record.ts';
 import { dropEvents } from '../src/events/retention.ts';
@@ -167,6 +170,12 @@ describe('a verification', () => {
       await service.db.query(sql`drop table kept`);
     },
   );
+
+  test('writes every value as the service did when it hashed it', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => canonicalJson(value) === canonicalize(value)),
+    );
+  });
 
   test('follows from one to the next by its checkpoint', async () => {
     const first = await client.events.verify();

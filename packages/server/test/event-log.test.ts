@@ -1,11 +1,15 @@
 // The organization event log: P6, and every kind that these parts cause (api.md section 8).
 import { createHash } from 'node:crypto';
-import type { Event } from '@signalbox/client';
+import { type Event, verifyEvents } from '@signalbox/client';
 import { type EventType, eventTypes, type Route, routes } from '@signalbox/contract';
 import canonicalize from 'canonicalize';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Sql } from 'sql-template-tag';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Db, Queryable } from '../src/db/db.ts';
 import { listEvents } from '../src/events/events.ts';
 import { recordEvent, systemActor } from '../src/events/record.ts';
+import { sequenceEvents } from '../src/events/sequencer.ts';
+import type { Context } from '../src/lib/context.ts';
 import { createTestPlatform, type TestPlatform } from './support/platform.ts';
 import { send } from './support/raw.ts';
 import { startTestService, type TestService } from './support/service.ts';
@@ -196,48 +200,97 @@ test('a refused key is recorded once a minute for a code', async () => {
   expect(denied).toMatchObject([{ outcome: 'denied', changes: { code: [null, 'insufficient_permission'] } }]);
 });
 
-test('against writers that stall and roll back, no reader sees a gap or anything appear behind its cursor', async () => {
-  const node: TestPlatform = await createTestPlatform();
-  const { db } = node.platform;
-  const source = {
-    organizationId: node.organizationId,
-    actor: systemActor,
-    requestId: null,
-    ipAddress: null,
-    userAgent: null,
-  };
-  let writing = 8;
-  const writers = Array.from({ length: 8 }, async (_, writer) => {
-    for (let n = 0; n < 30; n += 1) {
-      await db
-        .transaction(async (tx) => {
-          const draft = { type: 'agent.created' as const, resource: { type: 'agent', id: `${writer}.${n}` } };
-          await tx.query(recordEvent(source, new Date(), draft));
-          for (let turn = 0; turn < (writer * n) % 9; turn += 1)
-            await new Promise<void>((resolve) => setImmediate(resolve));
-          if ((writer + n) % 5 === 0) throw new Error('rolled back');
-        })
-        .catch(() => {});
-    }
-    writing -= 1;
+describe('readers against writers that stall and roll back (P6)', () => {
+  let node: TestPlatform;
+  let here: Context;
+  let there: Context;
+  beforeEach(async () => {
+    node = await createTestPlatform();
+    here = node.ctx;
+    there = { ...node.ctx, ...(await node.anotherNode()) };
   });
-  const read = async () => {
-    const seen: Event[] = [];
-    let cursor: string | undefined;
-    for (let last = false; ; last = writing === 0) {
-      const { data, page } = await listEvents(node.ctx, { order: 'asc', limit: 7, ...(cursor && { cursor }) });
-      seen.push(...data);
-      cursor = page.nextCursor;
-      if (last && data.length === 0) return seen;
-    }
+  afterEach(() => node.close());
+
+  const write = (tx: Queryable, id: string) => {
+    const draft = { type: 'agent.created' as const, resource: { type: 'agent', id } };
+    return tx.query(recordEvent({ ...here, actor: systemActor }, new Date(), draft));
   };
-  const readings = await Promise.all([read(), read(), read(), ...writers]);
-  const [first, second, third] = readings;
-  expectChain(first!);
-  expect(second).toEqual(first);
-  expect(third).toEqual(first);
-  expect(first).toHaveLength(
-    8 * 30 - Array.from({ length: 240 }, (_, i) => (Math.floor(i / 30) + (i % 30)) % 5).filter((r) => r === 0).length,
-  );
-  await node.close();
+
+  test('on two nodes, all see the same chain: no gap, nothing behind a cursor, nothing that was rolled back', async () => {
+    let writing = 8;
+    const kept: string[] = [];
+    const writers = Array.from({ length: 8 }, async (_, writer) => {
+      const { db } = writer % 2 === 0 ? here : there;
+      for (let n = 0; n < 30; n += 1) {
+        const id = `${writer}.${n}`;
+        const isKept = (writer + n) % 5 !== 0;
+        if (isKept) kept.push(id);
+        await db
+          .transaction(async (tx) => {
+            await write(tx, id);
+            for (let turn = 0; turn < (writer * n) % 9; turn += 1)
+              await new Promise<void>((resolve) => setImmediate(resolve));
+            if (!isKept) throw new Error('rolled back');
+          })
+          .catch(() => {});
+      }
+      writing -= 1;
+    });
+    const read = async (ctx: Context, query: { limit: number; wait?: number }) => {
+      const seen: Event[] = [];
+      let cursor: string | undefined;
+      for (let last = false; ; last = writing === 0) {
+        const { data, page } = await listEvents(ctx, { order: 'asc', ...query, ...(cursor && { cursor }) });
+        seen.push(...data);
+        cursor = page.nextCursor;
+        if (last && data.length === 0) return seen;
+      }
+    };
+    const readers = [read(here, { limit: 7 }), read(there, { limit: 1000 }), read(there, { limit: 3, wait: 1 })];
+    const [first, ...others] = await Promise.all([...readers, ...writers]);
+    expectChain(first!);
+    expect(await verifyEvents(first!)).toMatchObject({ ok: true, count: kept.length });
+    expect(first!.map(({ resource }) => resource.id).toSorted()).toEqual(kept.toSorted());
+    for (const seen of others.slice(0, 2)) expect(seen).toEqual(first);
+  });
+
+  test('what is written first and committed last comes last, and moves nothing that was read', async () => {
+    const stalled = Promise.withResolvers<void>();
+    const written = Promise.withResolvers<void>();
+    const late = here.db.transaction(async (tx) => {
+      await write(tx, 'late');
+      written.resolve();
+      await stalled.promise;
+    });
+    await written.promise;
+    for (let n = 0; n < 20; n += 1) await write(there.db, `${n}`);
+    const before = await listEvents(there, { order: 'asc' });
+    expect(before.data.map(({ resource }) => resource.id)).toEqual(Array.from({ length: 20 }, (_, n) => `${n}`));
+    stalled.resolve();
+    await late;
+    const after = await listEvents(here, { order: 'asc', cursor: before.page.nextCursor });
+    expect(after.data).toMatchObject([{ sequence: 21, resource: { id: 'late' }, previousHash: before.data[19]!.hash }]);
+    const { data } = await listEvents(there, { order: 'asc' });
+    expect(data).toEqual([...before.data, ...after.data]);
+  });
+
+  test('what is written between two statements of a reader comes once, on the next page', async () => {
+    await write(here.db, 'first');
+    let between = 0;
+    const db: Db = {
+      ...here.db,
+      async query<Row>(statement: Sql) {
+        const rows = await here.db.query<Row>(statement);
+        if (/^\s*select sequence, anchor_sequence/.test(statement.text) && between++ === 0) {
+          await write(there.db, 'between');
+          await sequenceEvents(there.db, there.organizationId);
+        }
+        return rows;
+      },
+    };
+    const first = await listEvents({ ...here, db }, { order: 'asc' });
+    const next = await listEvents(here, { order: 'asc', cursor: first.page.nextCursor });
+    expect(between).toBe(1);
+    expect([...first.data, ...next.data].map(({ resource }) => resource.id)).toEqual(['first', 'between']);
+  });
 });
