@@ -113,13 +113,16 @@ async function actOutsideOnce(
       throw (error as { code?: string }).code === LOCK_NOT_AVAILABLE ? inProgress() : error;
     });
   if (first) return first;
-  const record = sql`organization_id = ${ctx.organizationId} and key_id = ${ctx.keyId} and idempotency_key = ${request.key}`;
   const { status, value } = await answerOf(ctx, route, () => act(ctx)).catch(async (error: unknown) => {
-    await ctx.db.query(sql`delete from idempotency_records where ${record}`);
+    await ctx.db.query(sql`
+      delete from idempotency_records
+      where organization_id = ${ctx.organizationId} and key_id = ${ctx.keyId} and idempotency_key = ${request.key}`);
     throw error;
   });
   const body = JSON.stringify(value);
-  await ctx.db.query(sql`update idempotency_records set status = ${status}, body = ${body} where ${record}`);
+  await ctx.db.query(sql`
+    update idempotency_records set status = ${status}, body = ${body}
+    where organization_id = ${ctx.organizationId} and key_id = ${ctx.keyId} and idempotency_key = ${request.key}`);
   return { status, body, replayed: false };
 }
 
