@@ -12,6 +12,8 @@ ${columns([
   ['--name NAME', 'what the key is for'],
   ['--permission read|write|admin', 'what it may do; each includes the ones before it'],
   ['--expires-at TIME', 'from this instant on it is refused, such as 2027-01-31T00:00:00Z; without it, never'],
+  ['--environment NAME', 'the only Environment that it reaches; may be given several times'],
+  ['--allowed-ip ADDRESS', 'an address or CIDR from which alone it may be used; may be given several times'],
   ['--organization ID', 'whose key it is, where there are several organizations'],
   ['--json', 'prints the whole key as JSON'],
   ['--data-dir DIRECTORY', 'the data directory of the service (./data)'],
@@ -22,6 +24,8 @@ export async function createKey(args: string[]): Promise<void> {
     name: { type: 'string' },
     permission: { type: 'string' },
     'expires-at': { type: 'string' },
+    environment: { type: 'string', multiple: true },
+    'allowed-ip': { type: 'string', multiple: true },
     organization: { type: 'string' },
     json: { type: 'boolean' },
     'data-dir': { type: 'string' },
@@ -34,6 +38,8 @@ export async function createKey(args: string[]): Promise<void> {
     name: values.name,
     permission: values.permission,
     expiresAt: values['expires-at'],
+    environments: values.environment,
+    allowedIps: values['allowed-ip'],
     organization: values.organization,
   });
   process.stdout.write(`${values.json ? JSON.stringify(apiKey) : apiKey.secret}\n`);

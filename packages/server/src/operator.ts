@@ -27,6 +27,8 @@ export interface NewKeyOnHost {
   name?: string | undefined;
   permission?: string | undefined;
   expiresAt?: string | undefined;
+  environments?: string[] | undefined;
+  allowedIps?: string[] | undefined;
   organization?: string | undefined;
 }
 
@@ -47,13 +49,15 @@ export async function createKeyOnHost(config: Config, input: NewKeyOnHost): Prom
       return { apiKey: { ...apiKey, secret: secret! }, organizationId: formatId('org', organizationId) };
     });
   } catch (error) {
+    if (error instanceof ApiError) throw new OperatorError(linesOf(error));
     throw explainStart(error, config.databaseUrl);
   }
 }
 
 /** By the same rules as `POST /api_keys`. */
-function validate({ name, permission, expiresAt }: NewKeyOnHost, now: Date): Input<'createKey'> {
-  const body = { name, permission, expiresAt };
+function validate(given: NewKeyOnHost, now: Date): Input<'createKey'> {
+  const { name, permission, expiresAt, environments, allowedIps } = given;
+  const body = { name, permission, expiresAt, environments, allowedIps };
   for (const [field, value] of Object.entries(body)) if (value === undefined) delete body[field as keyof typeof body];
   try {
     const input = validatorOf(routes.createKey)({ params: {}, query: {}, body }) as Input<'createKey'>;
@@ -62,9 +66,23 @@ function validate({ name, permission, expiresAt }: NewKeyOnHost, now: Date): Inp
     return input;
   } catch (error) {
     if (!(error instanceof ApiError) || !error.errors) throw error;
-    const lines = error.errors.map(({ path, message }) => `--${path.replace('expiresAt', 'expires-at')} ${message}`);
-    throw new OperatorError(lines.join('\n'));
+    throw new OperatorError(linesOf(error));
   }
+}
+
+/** Of the interface's fields, those that have another name as an option. */
+const optionOf: Readonly<Record<string, string>> = {
+  expiresAt: 'expires-at',
+  environments: 'environment',
+  allowedIps: 'allowed-ip',
+};
+
+function linesOf({ errors, message }: ApiError): string {
+  const lines = errors?.map(({ path, message: problem }) => {
+    const [field = ''] = path.split('[');
+    return `--${optionOf[field] ?? path} ${problem}`;
+  });
+  return lines?.join('\n') ?? message;
 }
 
 function choose(organizations: readonly Organization[], wanted: string | undefined): Organization {

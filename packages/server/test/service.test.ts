@@ -156,6 +156,17 @@ test('keys create names every option that is wrong, by the rules of the interfac
   expect(await refused({ name: 'a', permission: 'read', expiresAt: '2001-01-01T00:00:00Z' })).toEqual(['--expires-at']);
 });
 
+test('keys create limits a key to Environments and addresses that there are', async () => {
+  const { database } = await startTestService();
+  const config = readConfig({}, { DATABASE_URL: database.url });
+  const create = (more: object) => createKeyOnHost(config, { name: 'a', permission: 'read', ...more });
+  const { apiKey } = await create({ environments: ['staging'], allowedIps: ['10.0.0.0/8'] });
+  expect(apiKey).toMatchObject({ environments: ['staging'], allowedIps: ['10.0.0.0/8'] });
+  await expect(create({ allowedIps: ['10.0.0.1/8'] })).rejects.toThrow(/^--allowed-ip "10.0.0.1\/8" does not start/);
+  await expect(create({ environments: ['Staging'] })).rejects.toThrow(/^--environment /);
+  await expect(create({ environments: ['stagign'] })).rejects.toThrow('There is no such environment "stagign"');
+});
+
 test('keys create asks which organization where there are several, and never guesses', async () => {
   const { db, database, organizationId } = await startTestService();
   const { name } = await db.transaction((tx) => createOrganization(tx, 'Second', new Date()));

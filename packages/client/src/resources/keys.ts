@@ -13,7 +13,8 @@ export class Keys {
   /**
    * Creates a key. Its `secret` is in this answer alone: keep it now.
    *
-   * @throws BadRequestError `invalid_request` where `expiresAt` is past
+   * @throws BadRequestError `invalid_request` where `expiresAt` is past, or `allowedIps` are no addresses
+   * @throws NotFoundError where one of `environments` is not there
    */
   async create(params: CreateKey, options?: RequestOptions): Promise<ApiKeyWithSecret> {
     return (await this.#transport.call('createKey', { body: params }, options)).apiKey;
@@ -33,7 +34,7 @@ export class Keys {
   }
 
   /**
-   * Changes name, permission or metadata; the secret stays. Not tried again after a lost connection.
+   * Changes name, permission, limits or metadata; the secret stays. Not tried again after a lost connection.
    *
    * @throws NotFoundError
    */

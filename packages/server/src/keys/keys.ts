@@ -41,17 +41,15 @@ export async function createKey(ctx: Context, input: Input<'createKey'>): Promis
   const now = ctx.clock.now();
   if (input.expiresAt && instantOf(input.expiresAt, 'expiresAt') <= now)
     throw invalidField('expiresAt', 'must be in the future');
-  refuseWrongIps(input.allowedIps);
-  const apiKey = await inTransaction(ctx, async (tx) => {
-    await holdEnvironments(tx, ctx.organizationId, input.environments);
-    return insertKey(tx, ctx, now, input);
-  });
+  const apiKey = await inTransaction(ctx, (tx) => insertKey(tx, ctx, now, input));
   return { apiKey };
 }
 
-/** Inserts a key and its event: for a request, or for the operator on the host. */
+/** Inserts a key and its event: for a request, or for the operator on the host. Throws as `createKey` does, but for `expiresAt`. */
 export async function insertKey(tx: Tx, source: EventSource, now: Date, input: NewKey): Promise<ApiKeyWithSecret> {
   const { organizationId } = source;
+  refuseWrongIps(input.allowedIps);
+  await holdEnvironments(tx, organizationId, input.environments);
   const keyId = newUuid();
   const secret = newSecret(organizationId, keyId);
   const row: Row = {
