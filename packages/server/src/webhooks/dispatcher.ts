@@ -10,7 +10,7 @@
 // from subscriptions that this node holds and that may be sent to, so the backlog of any other is never walked.
 import sql from 'sql-template-tag';
 import type { Platform } from '../platform.ts';
-import { findDue } from './due.ts';
+import { findDue, type Place } from './due.ts';
 import { type Candidate, findCandidates, hold, release } from './holding.ts';
 import { Sender } from './sender.ts';
 
@@ -51,6 +51,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
   const senderAt = new Map<string, Sender>();
   const organizations = new Set<string>();
   const scanning = new Set<Sender>();
+  const scanAgain = new Set<Sender>();
   const background = new Set<Promise<void>>();
   /** `organization environment` of a Session; null: of no subscription that this node holds. */
   let placeOf = new Map<string, string | null>();
@@ -133,10 +134,15 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
   }
 
   async function scan(wanted: Iterable<Sender>): Promise<void> {
-    const found = [...wanted].flatMap((sender) => {
-      const place = scanning.has(sender) ? undefined : sender.place();
-      return place ? [{ sender, place }] : [];
-    });
+    const found: { sender: Sender; place: Place }[] = [];
+    for (const sender of wanted) {
+      if (scanning.has(sender)) {
+        scanAgain.add(sender);
+        continue;
+      }
+      const place = sender.place();
+      if (place) found.push({ sender, place });
+    }
     for (const { sender } of found) scanning.add(sender);
     try {
       const pages = await findDue(
@@ -151,6 +157,9 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
     } finally {
       for (const { sender } of found) scanning.delete(sender);
     }
+    // What was read may have been too early for who asked meanwhile.
+    const asked = found.flatMap(({ sender }) => (scanAgain.delete(sender) ? sender : []));
+    if (asked.length > 0) await scan(asked);
   }
 
   function hear(sessionId: string | undefined): void {
