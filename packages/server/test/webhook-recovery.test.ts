@@ -295,11 +295,11 @@ describe('recover after a cursor', () => {
     await receiver.first(2);
     // Ahead of what was delivered: nothing to do.
     await recoverDeliveries(world.context(), { ...production, sessionId: idOf(session), cursor: 'turn_1:seq_2' });
+    const nothingWaits = async () => (await world.db.query(sql`select 1 from webhook_recoveries`)).length === 0;
+    await world.advanceUntil(nothingWaits, 250);
+    expect((await deliveries()).map(({ status: outcome }) => outcome)).toEqual(['pending', 'succeeded']);
     await recoverDeliveries(world.context(), { ...production, sessionId: idOf(session), cursor: 'turn_0:seq_0' });
-    await world.advanceUntil(
-      async () => (await world.db.query(sql`select 1 from webhook_recoveries`)).length === 0,
-      250,
-    );
+    await world.advanceUntil(nothingWaits, 250);
     expect(receiver.received).toHaveLength(2);
     receiver.answer = () => 200;
     gate.resolve(200);
