@@ -465,6 +465,26 @@ describe('an interrupt', () => {
     expect(asked).toBe(0);
   });
 
+  test.each(['approved', 'denied'] as const)(
+    'is not undone by one of two calls being %s before any worker has come',
+    async (decision) => {
+      const parking = await world.work({ ask: answering([calls('pay', 'pay')]) });
+      const sessionId = await world.open(await world.agent([payTool]));
+      await world.until(sessionId, is('waiting'));
+      await parking.stop();
+      const [operationId = ''] = await pendingIn(sessionId);
+      await interruptSession(world.ctx, { sessionId });
+      await resolveApproval(world.ctx, { operationId, decision });
+      await world.work({});
+      const words = outline(await world.until(sessionId, is('idle')));
+      expect(words.filter((word) => /^(approval\.resolved|tool|turn)/.test(word))).toEqual([
+        `approval.resolved ${decision}`,
+        'approval.resolved cancelled',
+        'turn.completed interrupted',
+      ]);
+    },
+  );
+
   test('twice in a row is one; of an idle session it is nothing; of an ended one it is refused', async () => {
     await world.work({ ask: stuckAfter('Once') });
     const sessionId = await world.open(await world.agent());
@@ -781,6 +801,35 @@ describe('a turn that takes too long', () => {
     await tick();
     expect(await statusOf(sessionId)).toBe('running');
     clock.advance(1);
+    expect(outline(await world.until(sessionId, is('idle')))).toContain('turn.completed timedOut');
+  });
+
+  test('keeps its time over the death of its worker', async () => {
+    const second = Promise.withResolvers<void>();
+    const dying = await world.work({
+      ask: async function* (call, signal) {
+        if (call.transcript.length === 1) {
+          clock.advance(60_000);
+          return yield* answering([calls('quick')])(call, signal);
+        }
+        second.resolve();
+        await never(signal);
+      },
+    });
+    const sessionId = await world.open(await world.agent([httpTool('quick')], { limits }));
+    await second.promise;
+    await world.expireLease(dying.workerId);
+    const again = Promise.withResolvers<void>();
+    await world.work({
+      platform: await world.anotherNode(),
+      ask: async function* (_call, signal) {
+        again.resolve();
+        await never(signal);
+        yield { type: 'finish', reason: 'endTurn', usage };
+      },
+    });
+    await again.promise;
+    clock.advance(40_000);
     expect(outline(await world.until(sessionId, is('idle')))).toContain('turn.completed timedOut');
   });
 
