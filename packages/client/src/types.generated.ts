@@ -710,7 +710,7 @@ export interface ToolResultChunk {
   toolCallId: string;
   output?: unknown;
   error?: string;
-  /** true: the service stopped while the call ran; it may or may not have had its effect. */
+  /** true: the call was cut off while it ran; it may or may not have had its effect. */
   outcomeUnknown?: boolean;
   /** Counts from 1; 0 before the first turn. */
   turn: number;

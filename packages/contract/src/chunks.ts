@@ -97,7 +97,7 @@ export const ToolResultChunk = Type.Object(
     error: Type.Optional(Type.String()),
     outcomeUnknown: Type.Optional(
       Type.Boolean({
-        description: 'true: the service stopped while the call ran; it may or may not have had its effect.',
+        description: 'true: the call was cut off while it ran; it may or may not have had its effect.',
       }),
     ),
     ...position,
