@@ -1,5 +1,6 @@
 // The programs of this folder do what they say, run as people run them.
 import { afterEach, beforeAll, expect, test } from 'vitest';
+import { answer, startOpenAiServer } from '../packages/server/test/support/openai-server.ts';
 import { startTestService, type TestService } from '../packages/server/test/support/service.ts';
 import { type Running, runProgram } from './run-program.ts';
 
@@ -22,6 +23,17 @@ test('client-tool answers the call that the Session waits for', async () => {
   running = runProgram('client-tool.ts', [], access());
   expect(await running.ended).toBe(0);
   expect(running.printed).toBe('I will look.\nIn stock: 12\n');
+});
+
+test('model asks a server of its own, with a key that goes there alone', async () => {
+  const server = await startOpenAiServer(
+    answer({ text: ['It scatters ', 'blue light.'], usage: { prompt: 12, completion: 5 } }),
+  );
+  running = runProgram('model.ts', [], { ...access(), MODEL_BASE_URL: server.url, MODEL_API_KEY: 'sk-of-the-example' });
+  expect(await running.ended).toBe(0);
+  expect(running.printed).toBe('It scatters blue light.\n12 tokens in, 5 out\n');
+  expect(server.requests[0]?.headers.authorization).toBe('Bearer sk-of-the-example');
+  await server.close();
 });
 
 test('approve works through the inbox, and agrees to less than the Agent asked for', async () => {
