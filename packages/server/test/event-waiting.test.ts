@@ -90,10 +90,12 @@ test('it is over after its time, when the caller goes and when the node stops', 
   const left = await waitingFor(() => listEvents({ ...node.ctx, signal: gone.signal }, query));
   gone.abort();
   expect((await left.answer).data).toEqual([]);
-  // The look for those who wait ends by itself.
-  clock.advance(500);
-
-  await expect.poll(() => clock.sleepers).toBe(sleepers);
+  // The look for those who wait ends by itself, at its next time.
+  const sleepersLater = () => {
+    clock.advance(500);
+    return clock.sleepers;
+  };
+  await expect.poll(sleepersLater).toBe(sleepers);
   const stopped = await waitingFor(() => listEvents(node.ctx, { ...query, wait: 20 }));
   await node.platform.eventWatch.stop();
   expect((await stopped.answer).data).toEqual([]);
