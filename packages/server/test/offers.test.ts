@@ -34,8 +34,11 @@ function claim(queue: string, more: Partial<Want> = {}, waitMs = 20_000) {
   return world.platform.offers.claim(want, waitMs, new AbortController().signal);
 }
 
-/** Resolves when those that wait have been looked for once. */
-const looked = () => claim('nothing', {}, 0);
+/** Resolves when those that wait have been looked for once, all of them: the second look begins after the end of the first. */
+async function looked(): Promise<void> {
+  await claim('nothing', {}, 0);
+  await claim('nothing', {}, 0);
+}
 
 test('who waits for that very Session is first, then who waits longest', async () => {
   const [one, other] = [await open('order'), await open('order')];
