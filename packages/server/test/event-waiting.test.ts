@@ -39,11 +39,16 @@ async function passUntil<T>(answer: Promise<T>, stepMs = 500): Promise<T> {
   return answer;
 }
 
-/** The answer of `listEvents` once it waits: itself and the look for all who wait are asleep, beside what sleeps always. */
-async function waitingFor<T>(begin: () => Promise<T>): Promise<{ answer: Promise<T> }> {
-  const before = clock.sleepers;
-  const answer = begin();
-  await expect.poll(() => clock.sleepers).toBe(before + 2);
+/** The answer of `listEvents` once it waits: it has asked the watch, which counts it among those who wait from that call on. */
+async function waitingFor<T>(begin: (ctx: Context) => Promise<T>): Promise<{ answer: Promise<T> }> {
+  const asked = Promise.withResolvers<void>();
+  const after: Context['eventWatch']['after'] = (...args) => {
+    const told = node.ctx.eventWatch.after(...args);
+    asked.resolve();
+    return told;
+  };
+  const answer = begin({ ...node.ctx, eventWatch: { ...node.ctx.eventWatch, after } });
+  await asked.promise;
   return { answer };
 }
 
@@ -53,7 +58,7 @@ test('a reader that waits is answered when a record comes, in its own organizati
   const first = await listEvents(node.ctx, { order: 'asc', wait: 20 });
   expect(first.data.map(({ resource }) => resource.id)).toEqual(['a']);
   const query = { order: 'asc' as const, wait: 20, cursor: first.page.nextCursor };
-  const { answer } = await waitingFor(() => listEvents(node.ctx, query));
+  const { answer } = await waitingFor((ctx) => listEvents(ctx, query));
   await write('b', other);
   clock.advance(500);
   const { data, page } = await answer;
@@ -71,7 +76,7 @@ test('with filters it waits for a record that matches, and reads what does not m
   const all = await listEvents(node.ctx, { order: 'asc' });
   // Behind the record that did not match.
   expect(past.page.nextCursor).toBe(all.page.nextCursor);
-  const { answer } = await waitingFor(() => listEvents(node.ctx, { ...query, cursor: past.page.nextCursor }));
+  const { answer } = await waitingFor((ctx) => listEvents(ctx, { ...query, cursor: past.page.nextCursor }));
   await write('other');
   await write('wanted');
   expect((await passUntil(answer)).data).toMatchObject([{ sequence: 3, resource: { id: 'wanted' } }]);
@@ -87,7 +92,7 @@ test('it is over after its time, when the caller goes and when the node stops', 
   expect(clock.now().getTime() - started).toBeGreaterThanOrEqual(3_000);
 
   const gone = new AbortController();
-  const left = await waitingFor(() => listEvents({ ...node.ctx, signal: gone.signal }, query));
+  const left = await waitingFor((ctx) => listEvents({ ...ctx, signal: gone.signal }, query));
   gone.abort();
   expect((await left.answer).data).toEqual([]);
   // The look for those who wait ends by itself, at its next time.
@@ -96,7 +101,7 @@ test('it is over after its time, when the caller goes and when the node stops', 
     return clock.sleepers;
   };
   await expect.poll(sleepersLater).toBeLessThanOrEqual(sleepers);
-  const stopped = await waitingFor(() => listEvents(node.ctx, { ...query, wait: 20 }));
+  const stopped = await waitingFor((ctx) => listEvents(ctx, { ...query, wait: 20 }));
   await node.platform.eventWatch.stop();
   expect((await stopped.answer).data).toEqual([]);
 });
