@@ -1,6 +1,9 @@
 // API keys: source sections 2.1, 4.2 and 5; api.md section 2.
 import { NotFoundError } from '@signalbox/client';
+import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { newSecret } from '../src/keys/secret.ts';
+import { newUuid, uuidOf } from '../src/lib/ids.ts';
 import { createManualClock } from './support/manual-clock.ts';
 import { asProblem, send } from './support/raw.ts';
 import { startTestService, type TestService } from './support/service.ts';
@@ -14,6 +17,8 @@ afterAll(() => service.stop());
 
 const me = async (key: string | undefined, headers: Record<string, string> = {}) =>
   send(service.url, 'GET', '/me', { ...(key !== undefined && { key }), headers });
+// Of the real clock: that of the database.
+const inOneHour = () => new Date(Date.now() + 3600_000).toISOString();
 const codeOf = async (key: string | undefined, headers?: Record<string, string>) =>
   asProblem(await me(key, headers)).code;
 
@@ -37,18 +42,16 @@ test('a secret is shown on creation and rotation alone', async () => {
 
 test('each way in which a key may fail has its code, and says which header is wanted', async () => {
   const { client } = service;
-  const expiring = await client.keys.create({
-    name: 'expiring',
-    permission: 'read',
-    expiresAt: new Date(clock.now().getTime() + 60_000).toISOString(),
-  });
+  const expiring = await client.keys.create({ name: 'expiring', permission: 'read', expiresAt: inOneHour() });
   const rotated = await client.keys.create({ name: 'rotated', permission: 'read' });
   const deleted = await client.keys.create({ name: 'deleted', permission: 'read' });
   const fresh = await client.keys.rotate(rotated.keyId);
   await client.keys.delete(deleted.keyId);
 
   expect((await me(expiring.secret)).status).toBe(200);
-  clock.advance(60_000);
+  await service.db.execute(sql`
+    update api_keys set expires_at = now() where organization_id = ${uuidOf('org', service.organizationId)}
+      and key_id = ${uuidOf('key', expiring.keyId)}`);
   expect(await codeOf(expiring.secret)).toBe('token_expired');
   expect(await codeOf(rotated.secret)).toBe('token_rotated');
   expect((await me(fresh.secret)).status).toBe(200);
@@ -61,9 +64,23 @@ test('each way in which a key may fail has its code, and says which header is wa
   expect((await me(undefined)).headers.get('www-authenticate')).toBe('Bearer');
 });
 
+test('a key expires by the clock of the database, on a node whose own is an hour slow or fast', async () => {
+  const HOUR_MS = 3600_000;
+  const nodeOff = (ms: number) =>
+    startTestService({ clock: createManualClock(new Date(Date.now() + ms)), database: service.database });
+  const [slow, fast] = await Promise.all([nodeOff(-HOUR_MS), nodeOff(HOUR_MS)]);
+  const made = (expiresAt: number) =>
+    slow.client.keys.create({ name: 'x', permission: 'read', expiresAt: new Date(expiresAt).toISOString() });
+  // Half an hour ago: to the slow node that is in half an hour. And in half an hour: to the fast one that has been.
+  const [over, good] = [await made(Date.now() - HOUR_MS / 2), await made(Date.now() + HOUR_MS / 2)];
+  for (const { url } of [slow, fast]) {
+    expect(asProblem(await send(url, 'GET', '/me', { key: over.secret! })).code).toBe('token_expired');
+    expect((await send(url, 'GET', '/me', { key: good.secret! })).status).toBe(200);
+  }
+  for (const node of [slow, fast]) await node.stop();
+});
+
 test('an unknown secret of a known key, and a known form of an unknown key, are the same refusal', async () => {
-  const { newSecret } = await import('../src/keys/secret.ts');
-  const { newUuid, uuidOf } = await import('../src/lib/ids.ts');
   const { organization, apiKey } = await service.client.me();
   const organizationId = uuidOf('org', organization.organizationId);
   const otherSecret = newSecret(organizationId, uuidOf('key', apiKey!.keyId));

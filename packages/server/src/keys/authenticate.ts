@@ -1,5 +1,6 @@
 // Who sent this secret? Asked of the database on every request, never of a cache, so that a rotated or deleted key is refused
-// at once on every node. Look-ups that arrive in the same tick go as one query.
+// at once on every node. Whether it has expired is asked of the database too: a node whose own clock is slow lets nobody in for
+// longer. Look-ups that arrive in the same tick go as one query.
 import type { Permission } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
@@ -47,7 +48,8 @@ export interface Authenticator {
 
 interface Row extends AuthenticatedKey {
   secretHash: Buffer;
-  expiresAt: Date | null;
+  /** By the clock of the database. */
+  expired: boolean;
   lastUsedAt: Date | null;
   deletedAt: Date | null;
 }
@@ -72,7 +74,7 @@ export function createAuthenticator({ db, clock }: { db: Db; clock: Clock }): Au
       const rows = await db.query<Row>(sql`
         select organization_id as "organizationId", key_id as "keyId", name, permission, allowed_ips as "allowedIps",
           environments, secret_hash as "secretHash",
-          expires_at as "expiresAt", last_used_at as "lastUsedAt", deleted_at as "deletedAt"
+          coalesce(expires_at <= now(), false) as expired, last_used_at as "lastUsedAt", deleted_at as "deletedAt"
         from api_keys where organization_id = any(${organizations}::uuid[]) and key_id = any(${keys}::uuid[])`);
       const byId = new Map(rows.map((row) => [`${row.organizationId}${row.keyId}`, row]));
       for (const { secret, resolve } of batch) resolve(byId.get(`${secret.organizationId}${secret.keyId}`));
@@ -130,12 +132,12 @@ export function createAuthenticator({ db, clock }: { db: Db; clock: Clock }): Au
       }
       // Nothing has the hash of NO_HASH, so the row is there.
       const key = keyOf(row!);
-      const { deletedAt, expiresAt } = row!;
+      const { deletedAt, expired } = row!;
       if (deletedAt) {
         if (now.getTime() - deletedAt.getTime() > RETIRED_KEPT_MS) throw unknown();
         throw new KnownKeyRefused('token_revoked', 'This key was deleted. Use another key.', key);
       }
-      if (expiresAt && expiresAt <= now) {
+      if (expired) {
         throw new KnownKeyRefused('token_expired', 'This key has expired. Use another key.', key);
       }
       if (key.allowedIps && !isWithin(key.allowedIps.map(parseNetwork), ipAddress)) {
