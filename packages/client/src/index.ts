@@ -31,7 +31,7 @@ export type { EventFilters } from './resources/events.ts';
 export type { ChunksParams } from './resources/sessions.ts';
 export { SessionStream, type StreamParams } from './stream.ts';
 export type { Sleep } from './time.ts';
-export type { ClientOptions, RequestOptions } from './transport.ts';
+export type { BrowserSession, ClientOptions, RequestOptions } from './transport.ts';
 export type * from './types.generated.ts';
 export { version } from './version.ts';
 export {

@@ -40,6 +40,29 @@ describe('a call', () => {
     });
   });
 
+  test('of a person in a browser sends organization and CSRF token, no bearer and no name, and lets the cookie go along', async () => {
+    const inits: RequestInit[] = [];
+    const client = new Signalbox({
+      session: { organizationId: 'org_1', csrfToken: 'token' },
+      baseUrl: 'http://localhost:4500',
+      fetch: async (_, init) => {
+        inits.push(init!);
+        return Response.json({ apiKey: key });
+      },
+    });
+    await client.keys.get('key_1');
+    const [init] = inits;
+    expect(init).toMatchObject({ credentials: 'same-origin' });
+    expect(init!.headers).toEqual({
+      accept: 'application/json',
+      'x-signalbox-organization': 'org_1',
+      'x-signalbox-csrf': 'token',
+    });
+    expect(inspect(client, { depth: 9, showHidden: true })).not.toContain('token');
+    const both = { apiKey, session: { organizationId: 'org_1', csrfToken: 'token' } };
+    expect(() => new Signalbox(both as never)).toThrow('not both');
+  });
+
   test('without a body sends no content type, and a GET no idempotency key', async () => {
     const { client, seen } = await clientOf((response) => json(response, 200, { apiKey: key }));
     await client.keys.rotate('key_1');

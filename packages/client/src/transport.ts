@@ -10,10 +10,30 @@ import { now, type Sleep, sleep } from './time.ts';
 import { type Operations, operations } from './types.generated.ts';
 import { version } from './version.ts';
 
-export interface ClientOptions {
-  /** `sbk_…`. Keep it on servers: it belongs neither in a browser nor in an app. */
-  apiKey: string;
-  /** Where the service answers, without `/api/v1`. Default: `http://127.0.0.1:4500`. */
+export type ClientOptions = CommonOptions &
+  (
+    | {
+        /** `sbk_…`. Keep it on servers: it belongs neither in a browser nor in an app. */
+        apiKey: string;
+        session?: undefined;
+      }
+    | {
+        /** Of a person who is signed in to the console, for the page that the service itself serves. */
+        session: BrowserSession;
+        apiKey?: undefined;
+      }
+  );
+
+/** What goes beside the cookie, which the browser sends by itself. */
+export interface BrowserSession {
+  /** `org_…`: the organization that calls are made for. */
+  organizationId: string;
+  /** As `GET /console/api/account` gives it; bound to the sign-in. */
+  csrfToken: string;
+}
+
+interface CommonOptions {
+  /** Where the service answers, without `/api/v1`. Default: `http://127.0.0.1:4500`; of a page, where it came from. */
   baseUrl?: string | undefined;
   /** How often a failed call is tried again where that is safe. Default: 2. */
   maxRetries?: number | undefined;
@@ -69,7 +89,8 @@ const defaultTimeoutMs = 60_000;
 const defaultMaxRetries = 2;
 
 export class Transport {
-  readonly #authorization: string;
+  readonly #credentials: Record<string, string>;
+  readonly #fetchOptions: RequestInit;
   readonly #baseUrl: string;
   readonly #fetch: typeof globalThis.fetch;
   readonly #maxRetries: number;
@@ -78,17 +99,16 @@ export class Transport {
   readonly sleep: Sleep;
 
   constructor(options: ClientOptions) {
-    // Checked here because fetch would put a bad header value, the key, into its own error message.
-    if (typeof options.apiKey !== 'string' || !/^[\x21-\x7e]+$/.test(options.apiKey)) {
-      throw new TypeError('apiKey must be an API key: printable ASCII without spaces or line ends');
-    }
-    this.#authorization = `Bearer ${options.apiKey}`;
-    this.#baseUrl = checkedBaseUrl(options.baseUrl ?? 'http://127.0.0.1:4500');
+    const { session } = options;
+    this.#credentials = credentialsOf(options);
+    this.#fetchOptions = session ? { credentials: 'same-origin', cache: 'no-store' } : {};
+    this.#baseUrl = checkedBaseUrl(options.baseUrl || (session && ownOrigin()) || 'http://127.0.0.1:4500');
     // Bound: browsers and workers refuse to call fetch as a method of another object.
     this.#fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
     this.#maxRetries = options.maxRetries ?? defaultMaxRetries;
     this.#timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
-    this.#userAgent = `${options.userAgent ? `${options.userAgent} ` : ''}signalbox-client/${version}`;
+    // A browser names itself.
+    this.#userAgent = session ? '' : `${options.userAgent ? `${options.userAgent} ` : ''}signalbox-client/${version}`;
     this.sleep = options.sleep ?? sleep;
   }
 
@@ -122,9 +142,9 @@ export class Transport {
     const url = this.#baseUrl + fillPath(path, params ?? {}) + queryString(query ?? {});
     const headers: Record<string, string> = {
       accept: 'application/json',
-      'user-agent': this.#userAgent,
+      ...(this.#userAgent && { 'user-agent': this.#userAgent }),
       ...extraHeaders,
-      authorization: this.#authorization,
+      ...this.#credentials,
     };
     if (body !== undefined) headers['content-type'] = 'application/json';
     if (method === 'POST') headers['idempotency-key'] = options.idempotencyKey ?? crypto.randomUUID();
@@ -132,6 +152,7 @@ export class Transport {
       method,
       headers,
       redirect: 'manual' as const,
+      ...this.#fetchOptions,
       ...(body !== undefined && { body: JSON.stringify(body) }),
     };
     const maxRetries = options.maxRetries ?? this.#maxRetries;
@@ -198,6 +219,30 @@ export class Transport {
       if (!open) finish();
     }
   }
+}
+
+/** Of the page that this runs in. */
+function ownOrigin(): string | undefined {
+  return (globalThis as { location?: { origin: string } }).location?.origin;
+}
+
+/** Checked here because fetch would put a bad header value, a secret, into its own error message. */
+function credentialsOf({ apiKey, session }: ClientOptions): Record<string, string> {
+  const visible = /^[\x21-\x7e]+$/;
+  if (session !== undefined) {
+    if (apiKey !== undefined) throw new TypeError('give apiKey or session, not both');
+    const { organizationId, csrfToken } = session;
+    if (![organizationId, csrfToken].every((value) => typeof value === 'string' && visible.test(value))) {
+      throw new TypeError(
+        'session must hold organizationId and csrfToken: printable ASCII without spaces or line ends',
+      );
+    }
+    return { 'x-signalbox-organization': organizationId, 'x-signalbox-csrf': csrfToken };
+  }
+  if (typeof apiKey !== 'string' || !visible.test(apiKey)) {
+    throw new TypeError('apiKey must be an API key: printable ASCII without spaces or line ends');
+  }
+  return { authorization: `Bearer ${apiKey}` };
 }
 
 interface Exchange {

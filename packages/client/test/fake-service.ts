@@ -82,7 +82,7 @@ function quickTime(): { sleep: Sleep; pauses: number[] } {
 }
 
 /** A service, a client of it, what it was asked, and the pauses that were made. */
-export async function clientOf(answer: Answer, options: Partial<ClientOptions> = {}) {
+export async function clientOf(answer: Answer, options: Partial<Extract<ClientOptions, { apiKey: string }>> = {}) {
   const { url, seen } = await serve(answer);
   const { sleep, pauses } = quickTime();
   const client = new Signalbox({ apiKey, baseUrl: url, timeoutMs, sleep, ...options });
