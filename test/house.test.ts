@@ -14,7 +14,7 @@ interface Source {
   lines: string[];
 }
 
-const everything = globSync(['{packages,examples,bench,scripts,test}/**/*.{ts,mjs}', '*.ts'], {
+const everything = globSync(['{packages,examples,bench,scripts,test}/**/*.{ts,tsx,mjs}', '*.ts'], {
   cwd: root,
   exclude: (path) => /(^|\/)(node_modules|dist)$/.test(String(path)),
 })
@@ -29,6 +29,8 @@ const isTest = ({ file }: Source) => /\.test\.ts$|\/test\/|^test\//.test(file);
 /** What runs in production. */
 const sources = everything.filter((source) => /^packages\/\w+\/src\//.test(source.file) && !isTest(source));
 const server = sources.filter(({ file }) => file.startsWith('packages/server/src/'));
+/** All but what runs in a browser, whose time is the person's own. */
+const programs = sources.filter(({ file }) => !file.startsWith('packages/console/'));
 
 /** Lines of code that match, as `file:line`; comments and text in templates of documentation are left out. */
 function uses(of: readonly Source[], pattern: RegExp, allowed: Readonly<Record<string, string>> = {}): string[] {
@@ -58,9 +60,10 @@ test('the sources were found', () => {
   expect(everything.map(({ file }) => file)).toContain('test/house.test.ts');
 });
 
-test('packages import only downward: cli > server and client > contract', () => {
+test('packages import only downward: cli > console and server > client > contract', () => {
   const allowed: Record<string, string[]> = {
-    cli: ['server', 'client'],
+    cli: ['console', 'server', 'client'],
+    console: ['client', 'contract'],
     server: ['contract'],
     client: [],
     contract: [],
@@ -78,9 +81,12 @@ test('packages import only downward: cli > server and client > contract', () => 
 test('a package imports what it declares', () => {
   const wrong = sources.flatMap((source) => {
     const [, own = ''] = source.file.split('/');
-    const { dependencies = {} } = JSON.parse(readFileSync(join(root, 'packages', own, 'package.json'), 'utf8')) as {
+    const manifest = JSON.parse(readFileSync(join(root, 'packages', own, 'package.json'), 'utf8')) as {
       dependencies?: Record<string, string>;
+      devDependencies?: Record<string, string>;
     };
+    // The console is published as it was built, with everything in it.
+    const { dependencies = {} } = own === 'console' ? { dependencies: manifest.devDependencies } : manifest;
     return importsOf(source)
       .filter((specifier) => !/^(node:|packages\/)/.test(specifier))
       .map((specifier) => /^(@[^/]+\/)?[^/]+/.exec(specifier)![0])
@@ -172,6 +178,7 @@ test('only the clocks read the time', () => {
   const allowed = {
     'packages/server/src/lib/clock.ts': 'the clock of the service',
     'packages/client/src/time.ts': 'the clock of the client',
+    'packages/console/src/ui/time.tsx': 'the clock of the console',
     'packages/cli/src/start.ts': 'tells a second Ctrl-C from the first one passed on; no state depends on it',
   };
   expect(uses(sources, /Date\.now\(|new Date\(\)|performance\.now\(|Temporal\.Now/, allowed)).toEqual([]);
@@ -188,7 +195,7 @@ test('waiting is for the clock; a bare timer only bounds what happens on this ma
     'packages/server/src/db/embedded.ts': 'looks again at a server that starts or stops',
     'packages/server/src/db/embedded-server.ts': 'looks again at a server that starts or stops',
   };
-  expect(uses(sources, /setTimeout|setInterval|AbortSignal\.timeout/, allowed)).toEqual([]);
+  expect(uses(programs, /setTimeout|setInterval|AbortSignal\.timeout/, allowed)).toEqual([]);
 });
 
 test('conflicts are read from row counts, never from the name of a constraint', () => {

@@ -1,7 +1,10 @@
 // `signalbox start`: runs the service until a signal.
+import { fileURLToPath } from 'node:url';
 import { type Config, createLog, readConfig, type Service, settings, startService, version } from '@signalbox/server';
 import { columns, parseOptions } from './usage.ts';
 
+// Built from the package of the console, which stands beside this one.
+const consoleDir = fileURLToPath(new URL('dist/', import.meta.resolve('@signalbox/console/package.json')));
 // Ctrl-C reaches every process of the terminal, and npm passes it on to its child once more.
 const SAME_SIGNAL_MS = 500;
 
@@ -25,7 +28,7 @@ export async function start(args: string[]): Promise<void> {
   });
   const asked = untilSignal();
   try {
-    const service = await startService(config, { log });
+    const service = await startService(config, { log, consoleDir });
     process.stderr.write(announcement(config, service));
     lines.release();
     await asked;

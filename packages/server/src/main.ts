@@ -48,6 +48,8 @@ export interface Overrides {
   log?: Log;
   /** Checks every answer against the contract and fails the request where it differs. */
   checkAnswers?: boolean;
+  /** Where the built console stands; without it there is none. */
+  consoleDir?: string;
 }
 
 /** Resolves when everything runs. Rejects with `StartError` where the operator can mend it; then nothing runs any more. */
@@ -133,7 +135,7 @@ async function openDatabase(
 async function startRoles(
   config: Config,
   platform: Platform,
-  { checkAnswers = false }: Overrides,
+  { checkAnswers = false, consoleDir }: Overrides,
   stops: (() => Promise<unknown>)[],
 ): Promise<string | undefined> {
   const { roles, host, port, leaseSeconds, graceSeconds, providerKeys, eventsKeptDays, trustProxy } = config;
@@ -167,7 +169,7 @@ async function startRoles(
     log.info({ version, workerId, roles: [...roles] }, 'started');
     return undefined;
   }
-  const app = await createApp(platform, { version, checkAnswers, limits: config, trustProxy });
+  const app = await createApp(platform, { version, checkAnswers, limits: config, trustProxy, consoleDir });
   stops.push(() => app.close());
   const bound = await app.listen({ host, port }).catch((error: NodeJS.ErrnoException) => {
     throw error.syscall ? new CannotListen(host, port, error) : error;

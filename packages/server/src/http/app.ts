@@ -20,6 +20,7 @@ import type { Context } from '../lib/context.ts';
 import { formatId, newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import { type Caller, createAuthorizer } from './auth.ts';
+import { addConsole } from './console.ts';
 import { docsPage } from './docs-page.ts';
 import { environmentGateOf } from './environment-gate.ts';
 import { handleError, sendProblem } from './errors.ts';
@@ -46,6 +47,8 @@ export interface AppOptions {
   limits: LimitSettings & ServerSettings;
   /** Whose `X-Forwarded-For` is believed: addresses and CIDRs. */
   trustProxy?: readonly string[];
+  /** Where the built console stands; without it there is none. */
+  consoleDir?: string | undefined;
 }
 
 export interface App {
@@ -110,6 +113,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     if (route.alsoAtRoot) addRoute(name, route, route.path);
   }
   addPages(app, platform, options.version);
+  await addConsole(app, options.consoleDir);
 
   function addRoute(name: RouteName, route: Route, path: string): void {
     const validate = validatorOf(route);
@@ -322,7 +326,7 @@ function addPages(app: FastifyInstance, platform: Platform, version: string): vo
       .header('X-Content-Type-Options', 'nosniff')
       .send(page),
   );
-  app.get('/', async (_, reply) => reply.redirect('/docs'));
+  app.get('/', async (_, reply) => reply.redirect('/console'));
   app.get('/healthz', async () => ({ status: 'alive' }));
   app.get('/readyz', async () => {
     await platform.db.query(sql`select 1`);

@@ -40,6 +40,8 @@ export interface TestServiceOptions {
   config?: Partial<Config>;
   /** Another service's: this one is a second node. */
   database?: TestDatabase;
+  /** Where the built console stands. */
+  consoleDir?: string;
 }
 
 /** All nodes of a test file seal with the same key, as nodes of one installation must. */
@@ -78,6 +80,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     log: createLog({ level: config.logLevel, destination: { write } }),
     checkAnswers: true,
     ...(options.clock && { clock: options.clock }),
+    ...(options.consoleDir && { consoleDir: options.consoleDir }),
   });
   const url = service.url ?? '';
   const { apiKey, organizationId } = await createKeyOnHost(config, { name: 'Test', permission: 'admin' });

@@ -1,0 +1,74 @@
+// Who is signed in, and the calls beside /api/v1: signing in and out, links. Below /console/api, with the session cookie.
+import { type ErrorCode, SignalboxError } from '@signalbox/client';
+import { QueryClient, queryOptions } from '@tanstack/react-query';
+
+export type Role = 'viewer' | 'member' | 'admin' | 'owner';
+export type Permission = 'read' | 'write' | 'admin';
+
+export interface Membership {
+  organizationId: string;
+  name: string;
+  role: Role;
+  permission: Permission;
+}
+
+export interface Account {
+  user: { userId: string; name: string; email: string } | null;
+  /** Goes with every change; null where nobody is signed in. */
+  csrfToken: string | null;
+  organizations: Membership[];
+  signIn: { password: boolean; passkey: boolean; providers: { id: string; name: string }[] };
+  version: string;
+}
+
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      // The event log tells what has changed (live.ts); this is the net under it.
+      staleTime: 30_000,
+      // The client has tried again already where that makes sense.
+      retry: false,
+      refetchOnWindowFocus: true,
+    },
+  },
+});
+
+export const accountQuery = queryOptions({
+  queryKey: ['account'],
+  queryFn: () => consoleCall<Account>('GET', 'account'),
+  staleTime: 60_000,
+});
+
+/** Makes one of these calls; what it refuses is a `SignalboxError` like the client's. */
+export async function consoleCall<T>(method: 'GET' | 'POST', path: string, body?: unknown): Promise<T> {
+  const csrfToken = queryClient.getQueryData<Account>(['account'])?.csrfToken;
+  let response: Response;
+  try {
+    response = await fetch(`/console/api/${path}`, {
+      method,
+      headers: {
+        accept: 'application/json',
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(csrfToken && { 'x-signalbox-csrf': csrfToken }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+  } catch (error) {
+    throw new SignalboxError({ status: 0, code: 'connection_error', detail: String(error) });
+  }
+  const answer = await response.json().catch(() => ({}));
+  if (response.ok) return answer as T;
+  throw new SignalboxError({
+    status: response.status,
+    code: (answer.code ?? 'unexpected_response') as ErrorCode,
+    detail: answer.detail ?? 'The service did not answer as it should.',
+    requestId: answer.requestId ?? response.headers.get('x-request-id'),
+    errors: answer.errors ?? [],
+  });
+}
+
+/** Takes an account that a call answered with as the present one; what was loaded for another person is forgotten. */
+export function becomeAccount(account: Account): void {
+  queryClient.clear();
+  queryClient.setQueryData(['account'], account);
+}

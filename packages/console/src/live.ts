@@ -1,0 +1,68 @@
+// The page stays true by the event log: one long poll follows it, and each record makes stale what it is about.
+import type { Signalbox } from '@signalbox/client';
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect } from 'react';
+import { useOrganization } from './organization.tsx';
+
+/** What is asked anew after a record whose type begins so. */
+const stale: Record<string, readonly string[]> = {
+  api_key: ['keys', 'overview'],
+  agent: ['agents'],
+  environment: ['environments'],
+  environment_secret: ['secrets'],
+  session: ['sessions', 'overview', 'usage'],
+  tool_call: ['sessions'],
+  approval: ['approvals', 'sessions', 'overview'],
+  schedule: ['schedules'],
+  webhook_subscription: ['webhooks', 'overview'],
+  webhook_delivery: ['webhooks', 'overview'],
+  user: ['people'],
+  organization: ['people'],
+};
+// Many records of one moment are one look.
+const GATHER_MS = 300;
+const AGAIN_MS = 3000;
+
+/** Follows the organization's log while the component is there. */
+export function useLive(): void {
+  const { client, organizationId } = useOrganization();
+  const queries = useQueryClient();
+  useEffect(() => {
+    const over = new AbortController();
+    const nouns = new Set<string>();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const refresh = () => {
+      timer = undefined;
+      for (const noun of nouns) void queries.invalidateQueries({ queryKey: [organizationId, noun] });
+      nouns.clear();
+    };
+    const note = (names: readonly string[]) => {
+      for (const noun of names) nouns.add(noun);
+      timer ??= setTimeout(refresh, GATHER_MS);
+    };
+    void follow(client, over.signal, note);
+    return () => {
+      over.abort();
+      clearTimeout(timer);
+    };
+  }, [client, organizationId, queries]);
+}
+
+async function follow(client: Signalbox, signal: AbortSignal, note: (nouns: readonly string[]) => void): Promise<void> {
+  let afterSequence: number | undefined;
+  while (!signal.aborted) {
+    try {
+      if (afterSequence === undefined) {
+        const { data } = await client.events.list({ limit: 1 }, { signal });
+        afterSequence = data[0]?.sequence ?? 0;
+      }
+      for await (const event of client.events.follow({ afterSequence }, { signal })) {
+        afterSequence = event.sequence;
+        note(['events', ...(stale[event.type.split('.')[0]!] ?? [])]);
+      }
+    } catch {
+      // Signed out, or the service is away: whatever the page asks next says so.
+      if (!signal.aborted) await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    }
+  }
+}

@@ -1,0 +1,93 @@
+// The organization that the page is about: its client, what the person may do, and the shapes of queries.
+import { type Page, Signalbox } from '@signalbox/client';
+import {
+  type QueryKey,
+  type UseInfiniteQueryResult,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query';
+import { createContext, type ReactNode, useContext, useMemo } from 'react';
+import type { Account, Membership, Permission } from './account.ts';
+
+export interface Organization extends Membership {
+  client: Signalbox;
+  user: NonNullable<Account['user']>;
+  /** Whether the person's role includes this permission. */
+  may(permission: Permission): boolean;
+}
+
+const OrganizationContext = createContext<Organization | undefined>(undefined);
+const order: readonly Permission[] = ['read', 'write', 'admin'];
+
+export function OrganizationProvider({
+  account,
+  membership,
+  children,
+}: {
+  account: Account;
+  membership: Membership;
+  children: ReactNode;
+}) {
+  const { user, csrfToken } = account;
+  const organization = useMemo(
+    (): Organization => ({
+      ...membership,
+      user: user!,
+      may: (permission) => order.indexOf(membership.permission) >= order.indexOf(permission),
+      client: new Signalbox({
+        baseUrl: location.origin,
+        session: { organizationId: membership.organizationId, csrfToken: csrfToken! },
+      }),
+    }),
+    [membership, user, csrfToken],
+  );
+  return <OrganizationContext value={organization}>{children}</OrganizationContext>;
+}
+
+export function useOrganization(): Organization {
+  return useContext(OrganizationContext)!;
+}
+
+/** What is asked of the service. The key's first part is the noun of the event log that makes it stale (live.ts). */
+export function useAsk<T>(
+  key: QueryKey,
+  ask: (client: Signalbox) => PromiseLike<T>,
+  options: { enabled?: boolean } = {},
+) {
+  const { organizationId, client } = useOrganization();
+  return useQuery({ queryKey: [organizationId, ...key], queryFn: async () => await ask(client), ...options });
+}
+
+export type ListQuery<T> = UseInfiniteQueryResult<T[]>;
+
+const PAGE_ROWS = 50;
+
+/** A list, page by page. */
+export function useList<T>(
+  key: QueryKey,
+  ask: (client: Signalbox, page: { limit: number; cursor?: string }) => PromiseLike<Page<T>>,
+): ListQuery<T> {
+  const { organizationId, client } = useOrganization();
+  return useInfiniteQuery({
+    queryKey: [organizationId, ...key, 'list'],
+    initialPageParam: '',
+    queryFn: async ({ pageParam }) => await ask(client, { limit: PAGE_ROWS, ...(pageParam && { cursor: pageParam }) }),
+    getNextPageParam: (page) => (page.hasMore ? page.nextCursor : undefined),
+    select: ({ pages }) => pages.flatMap(({ data }) => data),
+  });
+}
+
+/** A change. When it is done, what was asked under these nouns is asked again; `mutateAsync` rejects where it is refused. */
+export function useChange<Input, Output>(
+  change: (client: Signalbox, input: Input) => PromiseLike<Output>,
+  nouns: readonly string[],
+) {
+  const { organizationId, client } = useOrganization();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: async (input: Input) => await change(client, input),
+    onSuccess: () => Promise.all(nouns.map((noun) => queries.invalidateQueries({ queryKey: [organizationId, noun] }))),
+  });
+}

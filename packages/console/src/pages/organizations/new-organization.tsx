@@ -1,0 +1,45 @@
+import { useQuery } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { type Account, accountQuery, becomeAccount, consoleCall } from '../../account.ts';
+import { Alone } from '../../ui/alone.tsx';
+import { Button } from '../../ui/button.tsx';
+import { TextField } from '../../ui/field.tsx';
+import { ErrorNotice, fieldError } from '../../ui/notice.tsx';
+import { enter } from '../sign-in/enter.ts';
+
+export function NewOrganizationPage() {
+  const { data: account } = useQuery(accountQuery);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  async function submit(event: FormEvent<HTMLFormElement>) {
+    event.preventDefault();
+    const name = new FormData(event.currentTarget).get('name');
+    setBusy(true);
+    setError(undefined);
+    try {
+      const before = new Set(account?.organizations.map(({ organizationId }) => organizationId));
+      const next = await consoleCall<Account>('POST', 'organizations', { name });
+      becomeAccount(next);
+      const made = next.organizations.find(({ organizationId }) => !before.has(organizationId));
+      enter(made && `/${made.organizationId}`);
+    } catch (problem) {
+      setError(problem);
+    } finally {
+      setBusy(false);
+    }
+  }
+  return (
+    <Alone title="A new organization">
+      {account?.organizations.length === 0 && (
+        <p className="quiet">You are in no organization. Ask an admin of one for an invitation, or make one.</p>
+      )}
+      <form className="stack" onSubmit={submit} noValidate>
+        <TextField label="Name" name="name" autoComplete="organization" required error={fieldError(error, 'name')} />
+        {error !== undefined && <ErrorNotice error={error} />}
+        <Button type="submit" look="primary" busy={busy}>
+          Make the organization
+        </Button>
+      </form>
+    </Alone>
+  );
+}

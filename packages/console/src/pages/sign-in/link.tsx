@@ -1,0 +1,149 @@
+// A link with a one-time token: the first person of an installation, an invitation, a new password.
+import { useQuery } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { type Account, accountQuery, becomeAccount, consoleCall, type Role } from '../../account.ts';
+import { Alone } from '../../ui/alone.tsx';
+import { Button } from '../../ui/button.tsx';
+import { TextField } from '../../ui/field.tsx';
+import { ErrorNotice, fieldError, Notice } from '../../ui/notice.tsx';
+import { Await } from '../../ui/page.tsx';
+import { Time } from '../../ui/time.tsx';
+import { enter } from './enter.ts';
+
+interface LinkInfo {
+  type: 'setup' | 'invitation' | 'passwordReset';
+  organizationName: string;
+  role: Role | null;
+  email: string | null;
+  name: string | null;
+  expiresAt: string;
+}
+
+// Kept here, and taken out of the address bar and the history.
+const token = location.hash.slice(1);
+if (token) history.replaceState(history.state, '', location.pathname);
+
+export function LinkPage() {
+  const { data: account } = useQuery(accountQuery);
+  const query = useQuery({
+    queryKey: ['link'],
+    queryFn: async () => (await consoleCall<{ link: LinkInfo }>('POST', 'links/look', { token })).link,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  if (!token) {
+    return (
+      <Alone title="This link is not whole">
+        <p>Open it as it was given to you: it ends with a long code behind a #.</p>
+      </Alone>
+    );
+  }
+  return (
+    <Alone title={query.data ? titles[query.data.type](query.data.organizationName) : 'Your link'}>
+      <Await query={query}>{(link) => <LinkForm link={link} account={account} />}</Await>
+    </Alone>
+  );
+}
+
+const titles: Record<LinkInfo['type'], (organization: string) => string> = {
+  setup: () => 'Welcome to Signalbox',
+  invitation: (organization) => `Join ${organization}`,
+  passwordReset: () => 'Choose a new password',
+};
+
+function LinkForm({ link, account }: { link: LinkInfo; account: Account | undefined }) {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const isReset = link.type === 'passwordReset';
+  const person = link.type === 'invitation' ? account?.user : null;
+  async function submit(event: FormEvent<HTMLFormElement>) {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    setBusy(true);
+    setError(undefined);
+    try {
+      const body = { token, ...Object.fromEntries(form) };
+      becomeAccount(await consoleCall<Account>('POST', 'links/accept', body));
+      enter(undefined);
+    } catch (problem) {
+      setError(problem);
+    } finally {
+      setBusy(false);
+    }
+  }
+  const said = (path: string) => fieldError(error, path);
+  return (
+    <form className="stack" onSubmit={submit} noValidate>
+      {link.type === 'setup' && (
+        <p>You are the first here. Make yourself an account; you become the owner of the organization.</p>
+      )}
+      {link.type === 'invitation' && (
+        <p>
+          You are invited to <strong>{link.organizationName}</strong> as <strong>{link.role}</strong>.
+        </p>
+      )}
+      {person ? (
+        <Notice>
+          <p>
+            You are signed in as {person.name} ({person.email}) and join with this account.
+          </p>
+        </Notice>
+      ) : (
+        <>
+          {link.type === 'setup' && (
+            <TextField
+              label="Name of the organization"
+              name="organizationName"
+              autoComplete="organization"
+              required
+              error={said('organizationName')}
+            />
+          )}
+          {!isReset && (
+            <>
+              <TextField
+                label="Your name"
+                name="name"
+                autoComplete="name"
+                required
+                defaultValue={link.name ?? ''}
+                error={said('name')}
+              />
+              <TextField
+                label="E-mail"
+                name="email"
+                type="email"
+                autoComplete="username"
+                required
+                defaultValue={link.email ?? ''}
+                hint="What you sign in with. Nothing is sent to it."
+                error={said('email')}
+              />
+            </>
+          )}
+          {isReset && link.email && (
+            <p className="quiet">
+              For {link.email}
+              <input type="hidden" autoComplete="username" value={link.email} readOnly />
+            </p>
+          )}
+          <TextField
+            label={isReset ? 'New password' : 'Password'}
+            name="password"
+            type="password"
+            autoComplete="new-password"
+            required
+            hint="At least 12 characters; a sentence is fine."
+            error={said('password')}
+          />
+        </>
+      )}
+      {error !== undefined && <ErrorNotice error={error} />}
+      <Button type="submit" look="primary" busy={busy}>
+        {isReset ? 'Set the password' : person ? `Join ${link.organizationName}` : 'Make the account'}
+      </Button>
+      <p className="quiet small">
+        The link works once, until it ends <Time at={link.expiresAt} />.
+      </p>
+    </form>
+  );
+}

@@ -1,0 +1,48 @@
+import { useQuery } from '@tanstack/react-query';
+import { useSearch } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import { type Account, accountQuery, becomeAccount, consoleCall } from '../../account.ts';
+import { Alone } from '../../ui/alone.tsx';
+import { Button } from '../../ui/button.tsx';
+import { TextField } from '../../ui/field.tsx';
+import { ErrorNotice } from '../../ui/notice.tsx';
+import { enter } from './enter.ts';
+
+export function SignInPage() {
+  const { from } = useSearch({ from: '/sign-in' });
+  const { data: account } = useQuery(accountQuery);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  async function submit(event: FormEvent<HTMLFormElement>) {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    setBusy(true);
+    setError(undefined);
+    try {
+      const body = { email: form.get('email'), password: form.get('password') };
+      becomeAccount(await consoleCall<Account>('POST', 'sign_in', body));
+      enter(from);
+    } catch (problem) {
+      setError(problem);
+    } finally {
+      setBusy(false);
+    }
+  }
+  return (
+    <Alone title="Sign in">
+      {account?.user && <p className="quiet">You are signed in as {account.user.email}.</p>}
+      <form className="stack" onSubmit={submit}>
+        <TextField label="E-mail" name="email" type="email" autoComplete="username webauthn" required autoFocus />
+        <TextField label="Password" name="password" type="password" autoComplete="current-password" required />
+        {error !== undefined && <ErrorNotice error={error} />}
+        <Button type="submit" look="primary" busy={busy}>
+          Sign in
+        </Button>
+      </form>
+      <p className="quiet small">
+        No account, or no password any more? An admin of your organization makes you a link; so does{' '}
+        <code>signalbox users</code> on the host.
+      </p>
+    </Alone>
+  );
+}

@@ -1,0 +1,108 @@
+// Every page and its address. A page is loaded when somebody goes there. What a list shows stands in the URL, so that it can be
+// sent to a colleague.
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  redirect,
+} from '@tanstack/react-router';
+import { type Account, accountQuery, queryClient } from './account.ts';
+import { Shell } from './shell.tsx';
+import { Alone } from './ui/alone.tsx';
+import { Loading } from './ui/list.tsx';
+import { ErrorNotice } from './ui/notice.tsx';
+
+const root = createRootRoute({ component: Outlet });
+
+const loadAccount = () => queryClient.ensureQueryData(accountQuery);
+
+/** The organization that the person was in last, else the first; to sign in where nobody is. */
+function home(account: Account, from?: string) {
+  if (!account.user) return redirect({ to: '/sign-in', search: from ? { from } : {} });
+  const last = localStorage.getItem('signalbox.organization');
+  const organization = account.organizations.find((one) => one.organizationId === last) ?? account.organizations[0];
+  if (!organization) return redirect({ to: '/organizations/new' });
+  return redirect({ to: '/$organizationId', params: { organizationId: organization.organizationId } });
+}
+
+const index = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  beforeLoad: async () => {
+    throw home(await loadAccount());
+  },
+});
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: '/sign-in',
+  validateSearch: (search: Record<string, unknown>): { from?: string } =>
+    typeof search.from === 'string' ? { from: search.from } : {},
+  beforeLoad: loadAccount,
+  component: lazyRouteComponent(() => import('./pages/sign-in/sign-in.tsx'), 'SignInPage'),
+});
+
+/** Where links of invitation, first sign-up and new passwords lead; the token is in the fragment, which no server sees. */
+const link = createRoute({
+  getParentRoute: () => root,
+  path: '/link',
+  beforeLoad: loadAccount,
+  component: lazyRouteComponent(() => import('./pages/sign-in/link.tsx'), 'LinkPage'),
+});
+
+const newOrganization = createRoute({
+  getParentRoute: () => root,
+  path: '/organizations/new',
+  beforeLoad: async () => {
+    if (!(await loadAccount()).user) throw redirect({ to: '/sign-in' });
+  },
+  component: lazyRouteComponent(() => import('./pages/organizations/new-organization.tsx'), 'NewOrganizationPage'),
+});
+
+const organization = createRoute({
+  getParentRoute: () => root,
+  path: '/$organizationId',
+  beforeLoad: async ({ params, location }) => {
+    const account = await loadAccount();
+    const membership = account.organizations.find((one) => one.organizationId === params.organizationId);
+    if (!account.user || !membership) throw home(account, location.href);
+    localStorage.setItem('signalbox.organization', membership.organizationId);
+  },
+  component: Shell,
+});
+
+const inOrganization = { getParentRoute: () => organization };
+
+const overview = createRoute({
+  ...inOrganization,
+  path: '/',
+  component: lazyRouteComponent(() => import('./pages/overview/overview.tsx'), 'OverviewPage'),
+});
+
+export const router = createRouter({
+  routeTree: root.addChildren([index, signIn, link, newOrganization, organization.addChildren([overview])]),
+  basepath: '/console',
+  defaultPreload: 'intent',
+  defaultPendingComponent: Loading,
+  scrollRestoration: true,
+  defaultErrorComponent: ({ error }) => (
+    <Alone title="This page cannot be shown">
+      <ErrorNotice error={error} retry={() => location.reload()} />
+    </Alone>
+  ),
+  defaultNotFoundComponent: () => (
+    <Alone title="There is no such page">
+      <p>
+        <a href="/console/">To the console</a>
+      </p>
+    </Alone>
+  ),
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}

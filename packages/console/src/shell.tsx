@@ -1,0 +1,145 @@
+// The frame around every page of an organization.
+import { useQuery } from '@tanstack/react-query';
+import { Link, Outlet, useNavigate, useParams, useRouterState } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
+import { type Account, accountQuery, becomeAccount, consoleCall } from './account.ts';
+import icon from './icon.svg';
+import { useLive } from './live.ts';
+import { OrganizationProvider, useOrganization } from './organization.tsx';
+import { applyTheme, chosenTheme, type Theme } from './theme.ts';
+import { Button } from './ui/button.tsx';
+import { Select } from './ui/field.tsx';
+import { Menu } from './ui/menu.tsx';
+
+/** The pages in the order of their use; `needs` hides what the role may not read. */
+const places = [{ to: '/$organizationId', label: 'Overview' }] as const satisfies readonly {
+  to: string;
+  label: string;
+  needs?: 'write' | 'admin';
+}[];
+
+export function Shell() {
+  const { organizationId } = useParams({ from: '/$organizationId' });
+  const { data: account } = useQuery(accountQuery);
+  const membership = account?.organizations.find((one) => one.organizationId === organizationId);
+  if (!account?.user || !membership) return null;
+  return (
+    // Another organization is another page: nothing of the one before it stays.
+    <OrganizationProvider account={account} membership={membership} key={organizationId}>
+      <Frame account={account} />
+    </OrganizationProvider>
+  );
+}
+
+function Frame({ account }: { account: Account }) {
+  useLive();
+  const [open, setOpen] = useState(false);
+  const path = useRouterState({ select: (state) => state.location.pathname });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: whoever went somewhere wants to see it
+  useEffect(() => setOpen(false), [path]);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => event.key === 'Escape' && setOpen(false);
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
+  return (
+    <div className="shell">
+      <a className="skip" href="#main">
+        To the content
+      </a>
+      <div className="topbar">
+        <Button look="bare" aria-expanded={open} onClick={() => setOpen(!open)}>
+          Menu
+        </Button>
+        <Brand />
+      </div>
+      {open && <button type="button" className="scrim" aria-label="Close the menu" onClick={() => setOpen(false)} />}
+      <div className="side" data-open={open}>
+        <Brand />
+        <OrganizationSwitch account={account} />
+        <Navigation />
+        <div className="foot">
+          <PersonMenu />
+        </div>
+      </div>
+      <Outlet />
+    </div>
+  );
+}
+
+function Brand() {
+  const { organizationId } = useOrganization();
+  return (
+    <Link className="brand" to="/$organizationId" params={{ organizationId }}>
+      <img src={icon} alt="" /> Signalbox
+    </Link>
+  );
+}
+
+function Navigation() {
+  const { organizationId, may } = useOrganization();
+  return (
+    <nav aria-label="Pages">
+      <ul>
+        {places
+          .filter((place) => !('needs' in place) || may(place.needs as 'write' | 'admin'))
+          .map(({ to, label }) => (
+            <li key={to}>
+              <Link to={to} params={{ organizationId }} activeOptions={{ exact: to === '/$organizationId' }}>
+                {label}
+              </Link>
+            </li>
+          ))}
+      </ul>
+    </nav>
+  );
+}
+
+function OrganizationSwitch({ account }: { account: Account }) {
+  const { organizationId, name } = useOrganization();
+  const navigate = useNavigate();
+  if (account.organizations.length < 2) return <div className="quiet small organization">{name}</div>;
+  return (
+    <Select
+      label="Organization"
+      quiet
+      value={organizationId}
+      onChange={(event) =>
+        void navigate({ to: '/$organizationId', params: { organizationId: event.currentTarget.value } })
+      }
+      options={account.organizations.map((one) => ({ value: one.organizationId, label: one.name }))}
+    />
+  );
+}
+
+const themes: Record<Theme, string> = { system: 'Theme: as the system', light: 'Theme: light', dark: 'Theme: dark' };
+
+function PersonMenu() {
+  const { user, role } = useOrganization();
+  const navigate = useNavigate();
+  const [theme, setTheme] = useState(chosenTheme);
+  async function signOut() {
+    becomeAccount(await consoleCall<Account>('POST', 'sign_out', {}));
+    await navigate({ to: '/sign-in' });
+  }
+  const others = (Object.keys(themes) as Theme[]).filter((one) => one !== theme);
+  return (
+    <Menu
+      label={`${user.name}, ${role}`}
+      items={[
+        ...others.map((one) => ({
+          label: themes[one],
+          onSelect: () => {
+            applyTheme(one);
+            setTheme(one);
+          },
+        })),
+        { label: 'Sign out', onSelect: () => void signOut() },
+      ]}
+    >
+      <span className="person">
+        {user.name} <span className="quiet small">{role}</span>
+      </span>
+    </Menu>
+  );
+}

@@ -1,0 +1,19 @@
+// Light or dark: as the person's system has it, unless they chose.
+export type Theme = 'system' | 'light' | 'dark';
+
+const KEY = 'signalbox.theme';
+
+export function chosenTheme(): Theme {
+  const stored = localStorage.getItem(KEY);
+  return stored === 'light' || stored === 'dark' ? stored : 'system';
+}
+
+export function applyTheme(theme: Theme = chosenTheme()): void {
+  if (theme === 'system') {
+    localStorage.removeItem(KEY);
+    delete document.documentElement.dataset.theme;
+  } else {
+    localStorage.setItem(KEY, theme);
+    document.documentElement.dataset.theme = theme;
+  }
+}

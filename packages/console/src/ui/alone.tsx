@@ -1,0 +1,18 @@
+import { type ReactNode, useEffect } from 'react';
+import icon from '../icon.svg';
+
+/** A page outside of the frame: signing in, a link, an error. */
+export function Alone({ title, children }: { title: string; children: ReactNode }) {
+  useEffect(() => {
+    document.title = `${title} · Signalbox`;
+  }, [title]);
+  return (
+    <main className="alone">
+      <div className="brand">
+        <img src={icon} alt="" /> Signalbox
+      </div>
+      <h1>{title}</h1>
+      {children}
+    </main>
+  );
+}

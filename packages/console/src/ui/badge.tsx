@@ -1,0 +1,35 @@
+import type { ReactNode } from 'react';
+
+export type Tone = 'good' | 'warn' | 'bad' | 'live';
+
+/** A state in a word. The word says it; colour and shape only help. */
+export function Badge({ tone, children }: { tone?: Tone | undefined; children: ReactNode }) {
+  return <span className={tone ? `badge ${tone}` : 'badge'}>{children}</span>;
+}
+
+const tones: Record<string, Tone> = {
+  running: 'live',
+  waiting: 'warn',
+  completed: 'good',
+  failed: 'bad',
+  pending: 'warn',
+  approved: 'good',
+  denied: 'bad',
+  expired: 'bad',
+  enabled: 'good',
+  paused: 'warn',
+  disabled: 'bad',
+  success: 'good',
+  failure: 'bad',
+  acknowledged: 'good',
+  delivered: 'good',
+  failing: 'warn',
+  degraded: 'bad',
+  healthy: 'good',
+  exhausted: 'bad',
+};
+
+/** A state that the interface names: of a Session, approval, subscription, delivery or record. */
+export function Status({ value }: { value: string }) {
+  return <Badge tone={tones[value]}>{value}</Badge>;
+}

@@ -1,0 +1,100 @@
+import { type ReactNode, useState } from 'react';
+import { Button } from './button.tsx';
+import { useToast } from './toast.tsx';
+
+export function CopyButton({ text, label = 'Copy', look }: { text: string; label?: string; look?: 'primary' }) {
+  const [copied, setCopied] = useState(false);
+  const toast = useToast();
+  async function copy() {
+    if (!(await writeClipboard(text)))
+      return toast('The browser does not let this page copy. Select the text instead.');
+    setCopied(true);
+    toast('Copied');
+    setTimeout(() => setCopied(false), 2000);
+  }
+  return (
+    <Button small onClick={copy} {...(look && { look })}>
+      {copied ? 'Copied' : label}
+    </Button>
+  );
+}
+
+/** Text of programs and machines, with a button to copy it. */
+export function Code({ text, wide, label = 'Copy' }: { text: string; wide?: boolean; label?: string }) {
+  return (
+    <div className={wide ? 'code wide' : 'code'}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <pre tabIndex={0}>{text}</pre>
+      <div className="copy">
+        <CopyButton text={text} label={label} />
+      </div>
+    </div>
+  );
+}
+
+/** A value as JSON, with its keys and values told apart. */
+export function Json({ value }: { value: unknown }) {
+  const text = JSON.stringify(value, null, 2) ?? 'null';
+  return (
+    <div className="code">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <pre tabIndex={0}>{coloured(text)}</pre>
+      <div className="copy">
+        <CopyButton text={text} />
+      </div>
+    </div>
+  );
+}
+
+/** An id: the end of it, which tells it from others; the whole is copied by a click. */
+export function Id({ value }: { value: string }) {
+  const toast = useToast();
+  const [prefix = '', body = value] = value.split('_');
+  const short = body.length > 10 ? `${prefix}_…${body.slice(-6)}` : value;
+  const copy = async () => void ((await writeClipboard(value)) && toast('Copied'));
+  return (
+    <button type="button" className="id mono" title={`${value}: copy`} onClick={copy} aria-label={`Copy ${value}`}>
+      {short}
+    </button>
+  );
+}
+
+// Longer texts are shown without colours: each is a node of the page.
+const MAX_COLOURED = 20_000;
+const token = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+
+function coloured(text: string): ReactNode {
+  if (text.length > MAX_COLOURED) return text;
+  const parts: ReactNode[] = [];
+  let end = 0;
+  for (const match of text.matchAll(token)) {
+    parts.push(text.slice(end, match.index));
+    const kind = match[2] ? 'json-key' : match[1] ? 'json-string' : 'json-literal';
+    parts.push(
+      <span className={kind} key={match.index}>
+        {match[1] ?? match[0]}
+      </span>,
+      match[2] ?? '',
+    );
+    end = match.index + match[0].length;
+  }
+  parts.push(text.slice(end));
+  return parts;
+}
+
+/** Without https the browser has no clipboard for pages; what is selected can still be copied in the old way. */
+async function writeClipboard(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = document.createElement('textarea');
+    area.value = text;
+    area.className = 'visually-hidden';
+    (document.querySelector('dialog[open]') ?? document.body).append(area);
+    area.select();
+    const done = document.execCommand('copy');
+    area.remove();
+    return done;
+  }
+}

@@ -1,0 +1,160 @@
+// Labelled inputs. Hint and error are tied to the input, so that they are read out with it.
+import {
+  type InputHTMLAttributes,
+  type ReactElement,
+  type ReactNode,
+  type SelectHTMLAttributes,
+  type TextareaHTMLAttributes,
+  useId,
+} from 'react';
+
+interface Labelled {
+  label: string;
+  hint?: ReactNode;
+  error?: string | undefined;
+  /** The label is for screen readers alone: where the place says what it is. */
+  quiet?: boolean;
+}
+
+interface Ties {
+  id: string;
+  'aria-describedby'?: string;
+  'aria-invalid'?: true;
+}
+
+/** For an input of one's own: `children` is given what ties it to its label, hint and error. */
+export function Field({ label, hint, error, quiet, children }: Labelled & { children: (ties: Ties) => ReactElement }) {
+  const id = useId();
+  const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ');
+  return (
+    <div className="field">
+      <label htmlFor={id} className={quiet ? 'visually-hidden' : undefined}>
+        {label}
+      </label>
+      {children({
+        id,
+        ...(described && { 'aria-describedby': described }),
+        ...(error && { 'aria-invalid': true as const }),
+      })}
+      {hint && (
+        <div className="hint" id={`${id}-hint`}>
+          {hint}
+        </div>
+      )}
+      {error && (
+        <div className="error" id={`${id}-error`} role="alert">
+          {error}
+        </div>
+      )}
+    </div>
+  );
+}
+
+export function TextField({
+  label,
+  hint,
+  error,
+  quiet,
+  mono,
+  ...input
+}: Labelled & { mono?: boolean } & InputHTMLAttributes<HTMLInputElement>) {
+  return (
+    <Field {...{ label, hint, error }} {...(quiet && { quiet })}>
+      {(ties) => <input autoComplete="off" {...input} {...ties} className={mono ? 'input mono' : 'input'} />}
+    </Field>
+  );
+}
+
+export function TextArea({
+  label,
+  hint,
+  error,
+  quiet,
+  mono,
+  ...input
+}: Labelled & { mono?: boolean } & TextareaHTMLAttributes<HTMLTextAreaElement>) {
+  return (
+    <Field {...{ label, hint, error }} {...(quiet && { quiet })}>
+      {(ties) => (
+        <textarea
+          spellCheck={mono ? false : undefined}
+          {...input}
+          {...ties}
+          className={mono ? 'input mono' : 'input'}
+        />
+      )}
+    </Field>
+  );
+}
+
+export interface Option {
+  value: string;
+  label: string;
+}
+
+export function Select({
+  label,
+  hint,
+  error,
+  quiet,
+  options,
+  ...input
+}: Labelled & { options: readonly Option[] } & SelectHTMLAttributes<HTMLSelectElement>) {
+  return (
+    <Field {...{ label, hint, error }} {...(quiet && { quiet })}>
+      {(ties) => (
+        <select {...input} {...ties} className="input">
+          {options.map(({ value, label: text }) => (
+            <option key={value} value={value}>
+              {text}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}
+
+/** One of a few, each with an explanation. */
+export function Choices<T extends string>({
+  label,
+  value,
+  onChange,
+  options,
+}: {
+  label: string;
+  value: T;
+  onChange: (value: T) => void;
+  options: readonly { value: T; label: string; about?: ReactNode }[];
+}) {
+  const id = useId();
+  return (
+    <fieldset>
+      <legend>{label}</legend>
+      {options.map((option) => (
+        <label className="choice" key={option.value}>
+          <input
+            type="radio"
+            name={id}
+            value={option.value}
+            checked={option.value === value}
+            onChange={() => onChange(option.value)}
+          />
+          <span>
+            {option.label}
+            {option.about && <span className="quiet small"> {option.about}</span>}
+          </span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+export function Checkbox({ label, ...input }: { label: ReactNode } & InputHTMLAttributes<HTMLInputElement>) {
+  return (
+    <label className="choice">
+      <input type="checkbox" {...input} />
+      <span>{label}</span>
+    </label>
+  );
+}

@@ -1,0 +1,97 @@
+import { SignalboxError } from '@signalbox/client';
+import type { ReactNode } from 'react';
+import { Button } from './button.tsx';
+
+export function Notice({
+  kind,
+  title,
+  children,
+  live,
+}: {
+  kind?: 'good' | 'warn' | 'bad';
+  title?: string;
+  children?: ReactNode;
+  /** Read out when it appears. */
+  live?: boolean;
+}) {
+  return (
+    <div className={kind ? `notice ${kind}` : 'notice'} role={live ? 'status' : undefined}>
+      {title && <strong>{title}</strong>}
+      {children}
+    </div>
+  );
+}
+
+/** What went wrong, what to do about it, and the request's id, by which the operator finds it in the log. */
+export function ErrorNotice({ error, retry }: { error: unknown; retry?: () => void }) {
+  const { title, detail, fields, requestId } = describe(error);
+  return (
+    <div className="notice bad" role="alert">
+      <strong>{title}</strong>
+      {detail && <p>{detail}</p>}
+      {fields.length > 0 && (
+        <ul>
+          {fields.map(({ path, message }) => (
+            <li key={path + message}>
+              {path && <code>{path}</code>} {message}
+            </li>
+          ))}
+        </ul>
+      )}
+      {requestId && (
+        <p className="small quiet">
+          Request <code>{requestId}</code>
+        </p>
+      )}
+      {retry && (
+        <div>
+          <Button small onClick={retry}>
+            Try again
+          </Button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+interface Described {
+  title: string;
+  detail: string;
+  fields: readonly { path: string; message: string }[];
+  requestId: string | null;
+}
+
+function describe(error: unknown): Described {
+  if (!(error instanceof SignalboxError)) {
+    return { title: 'Something went wrong in this page', detail: String(error), fields: [], requestId: null };
+  }
+  const { status, detail, requestId = null } = error;
+  const fields = error.errors ?? [];
+  return { title: titleOf(status, error.code), detail: fields.length > 0 ? '' : detail, fields, requestId };
+}
+
+function titleOf(status: number, code: string): string {
+  if (status === 0) return 'The service cannot be reached. Check the connection; nothing was lost.';
+  switch (code) {
+    case 'insufficient_permission':
+      return 'Your role does not allow this. Ask an admin of the organization.';
+    case 'not_found':
+      return 'This is not there (any more).';
+    case 'rate_limited':
+      return 'Too many requests. Wait a moment and try again.';
+    case 'unavailable':
+      return 'The service is busy or restarting. Try again in a moment.';
+    case 'internal_error':
+      return 'The service failed. The operator finds the cause in the log by the request id below.';
+    case 'invalid_request':
+      return 'Please correct what you entered.';
+    default:
+      return status === 409 ? 'This has changed meanwhile, or does not fit.' : 'This was refused.';
+  }
+}
+
+/** Of a form: what the service said of one field (`errors[].path`). */
+export function fieldError(error: unknown, path: string): string | undefined {
+  if (!(error instanceof SignalboxError)) return undefined;
+  return error.errors?.find((one) => one.path === path)?.message;
+}

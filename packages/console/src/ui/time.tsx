@@ -1,0 +1,70 @@
+import { useSyncExternalStore } from 'react';
+
+// One timer for every time on the page.
+const TICK_MS = 10_000;
+const listeners = new Set<() => void>();
+let now = Date.now();
+let timer: ReturnType<typeof setInterval> | undefined;
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  timer ??= setInterval(tick, TICK_MS);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
+}
+function tick(): void {
+  now = Date.now();
+  for (const listener of listeners) listener();
+}
+
+/** The time, to some seconds; the component is drawn again as it passes. */
+export function useNow(): number {
+  return useSyncExternalStore(subscribe, () => now);
+}
+
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' });
+const units: [Intl.RelativeTimeFormatUnit, number][] = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+];
+
+/** An instant: how long ago or in how long, and exactly on hovering. Far ones as a date. */
+export function Time({ at, absent = 'never' }: { at: string | null; absent?: string }) {
+  const present = useNow();
+  if (at === null) return <span className="quiet">{absent}</span>;
+  const instant = new Date(at);
+  return (
+    <time dateTime={at} title={exact.format(instant)}>
+      {spoken(instant.getTime() - present, instant)}
+    </time>
+  );
+}
+
+/** An instant in full. */
+export function ExactTime({ at }: { at: string }) {
+  return <time dateTime={at}>{exact.format(new Date(at))}</time>;
+}
+
+function spoken(ms: number, instant: Date): string {
+  if (Math.abs(ms) > 30 * 86_400_000) return instant.toLocaleDateString(undefined, { dateStyle: 'medium' });
+  const [unit, length] = units.find(([, size]) => Math.abs(ms) >= size) ?? [undefined, 0];
+  if (!unit) return ms > 0 ? 'in a moment' : 'just now';
+  return relative.format(Math.trunc(ms / length), unit);
+}
+
+/** A length of time in two units at most: `1 m 12 s`, `340 ms`. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const seconds = ms / 1000;
+  if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} m ${Math.round(seconds % 60)} s`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${minutes % 60} m` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}

@@ -1,0 +1,16 @@
+import react from '@vitejs/plugin-react';
+import { defineConfig } from 'vite';
+
+export default defineConfig({
+  base: '/console/',
+  plugins: [react()],
+  build: {
+    // What has `light-dark()` and `<dialog>`: browsers of 2024.
+    target: ['chrome123', 'safari17.5', 'firefox120'],
+    // The Content-Security-Policy allows no data: URLs.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    // Read by the test of the first load's size.
+    manifest: true,
+  },
+});

@@ -1,0 +1,34 @@
+// Builds the console where its sources have changed since it was built last, and writes each file compressed beside itself.
+import { createHash } from 'node:crypto';
+import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { build } from 'vite';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const directory = `${root}packages/console/`;
+const stampFile = `${directory}dist/.stamp`;
+const sources = [
+  'package-lock.json',
+  'scripts/build-console.mjs',
+  'packages/console/{index.html,vite.config.ts,package.json}',
+  'packages/{console,client,contract}/src/**/*',
+];
+
+const hash = createHash('sha256');
+for (const file of globSync(sources, { cwd: root, withFileTypes: false }).sort()) {
+  if (/\.[a-z]+$/.test(file)) hash.update(file).update(readFileSync(root + file));
+}
+const stamp = hash.digest('hex');
+
+if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== stamp) {
+  console.log('Building the console …');
+  await build({ root: directory, configFile: `${directory}vite.config.ts`, logLevel: 'warn' });
+  for (const file of globSync(`${directory}dist/assets/*.{js,css,svg}`)) {
+    const bytes = readFileSync(file);
+    writeFileSync(`${file}.gz`, gzipSync(bytes, { level: 9 }));
+    const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };
+    writeFileSync(`${file}.br`, brotliCompressSync(bytes, { params }));
+  }
+  writeFileSync(stampFile, stamp);
+}
