@@ -202,6 +202,7 @@ create table operations (
   from_seq bigint,
   expires_at timestamp with time zone,
   child_session_id uuid,
+  agent_version integer,
   created_at timestamp with time zone not null,
   started_at timestamp with time zone,
   finished_at timestamp with time zone,

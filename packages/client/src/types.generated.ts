@@ -461,6 +461,13 @@ export interface Model {
   settings?: ModelSettings | undefined;
 }
 
+export interface ModelCallUsage {
+  inputTokens: number;
+  outputTokens: number;
+  cachedTokens: number;
+  costUsd: number | null;
+}
+
 export interface ModelSettings {
   /** For `scripted`: one step a model call, the last one repeated. */
   script?: ScriptStep[] | undefined;
@@ -666,6 +673,21 @@ export interface SessionStatusChunk {
   seq: number;
 }
 
+export interface SessionTurn {
+  /** Counts from 1. */
+  turn: number;
+  /** The version of the Agent that it runs. */
+  agentVersion: number;
+  status: TurnStatus;
+  /** null while it is under way, and of one that was cancelled. */
+  stopReason: StopReason | null;
+  startedAt: string;
+  endedAt: string | null;
+  usage: Usage;
+  /** In order: step by step its model call, then the tool calls, each after its approval. */
+  operations: TurnOperation[];
+}
+
 export interface SetSecret {
   value: string;
   allowedHosts: string[];
@@ -738,6 +760,30 @@ export interface TurnCompletedChunk {
   /** Counts from 1 in each turn, without gaps. */
   seq: number;
 }
+
+export interface TurnOperation {
+  /** An approval has that of the tool call that it is for. */
+  operationId: string;
+  kind: 'model' | 'tool' | 'approval';
+  /** `provider/model` (`worker/queue` where a program of yours is the model), or the name of the tool. */
+  name: string;
+  /** Counts from 1 in the turn: a model call and the tool calls that it asked for. */
+  step: number;
+  status: TurnOperationStatus;
+  /** null: it has not begun, or never did. */
+  startedAt: string | null;
+  endedAt: string | null;
+  /** As in chunks and in the transcript; null of a model call. */
+  toolCallId: string | null;
+  /** Of a call of an `agent` tool: the Session that it opened. */
+  childSessionId: string | null;
+  /** Of a model call that was answered. */
+  usage: ModelCallUsage | null;
+}
+
+export type TurnOperationStatus = 'running' | 'waiting' | 'succeeded' | 'failed' | 'unknown' | 'pending' | 'approved' | 'denied' | 'expired' | 'cancelled';
+
+export type TurnStatus = 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled';
 
 export interface UpdateAgent {
   name?: string | undefined;
@@ -1284,6 +1330,22 @@ export interface Operations {
       page: PageInfo;
     };
   };
+  /** Read the timeline, newest turn first: what each turn did, when, and what it used. `GET /api/v1/sessions/{sessionId}/turns`, permission `read`. */
+  listTurns: {
+    params: {
+      sessionId: string;
+    };
+    query: {
+      /** Default: `20`. */
+      limit?: number | undefined;
+      /** The `page.nextCursor` of the page before. */
+      cursor?: string | undefined;
+    };
+    result: {
+      data: SessionTurn[];
+      page: PageInfo;
+    };
+  };
   /** Give the result of a client tool; the same again is 200, another is 409. `POST /api/v1/sessions/{sessionId}/tool_results`, permission `write`. */
   sendToolResult: {
     params: {
@@ -1727,6 +1789,7 @@ export const operations = {
   deleteSession: { method: 'DELETE', path: '/sessions/{sessionId}' },
   sendMessage: { method: 'POST', path: '/sessions/{sessionId}/messages' },
   listMessages: { method: 'GET', path: '/sessions/{sessionId}/messages' },
+  listTurns: { method: 'GET', path: '/sessions/{sessionId}/turns' },
   sendToolResult: { method: 'POST', path: '/sessions/{sessionId}/tool_results' },
   interruptSession: { method: 'POST', path: '/sessions/{sessionId}/interrupt' },
   closeSession: { method: 'POST', path: '/sessions/{sessionId}/close' },

@@ -52,6 +52,7 @@ import {
   ToolResult,
   UpdateSession,
 } from './sessions.ts';
+import { ListTurns, TurnPage } from './turns.ts';
 import { GetUsage, UsageReport } from './usage.ts';
 import {
   CreatedWebhookSubscription,
@@ -413,6 +414,17 @@ export const routes = table({
     query: ListMessages,
     status: 200,
     result: MessagePage,
+  },
+  listTurns: {
+    method: 'GET',
+    path: '/sessions/{sessionId}/turns',
+    permission: 'read',
+    tag: 'Sessions',
+    summary: 'Read the timeline, newest turn first: what each turn did, when, and what it used',
+    params: SessionParams,
+    query: ListTurns,
+    status: 200,
+    result: TurnPage,
   },
   sendToolResult: {
     method: 'POST',

@@ -8,6 +8,7 @@ import type {
   OpenSession,
   SendMessage,
   Session,
+  SessionTurn,
   ToolResult,
   UpdateSession,
 } from '../types.generated.ts';
@@ -80,6 +81,14 @@ export class Sessions {
     return new PageRequest(
       (cursor) =>
         this.#transport.call('listMessages', { params: { sessionId }, query: { ...params, cursor } }, options),
+      params.cursor,
+    );
+  }
+
+  /** The timeline, newest turn first: the model calls, tool calls and approvals of each turn, with their times. */
+  turns(sessionId: string, params: Query<'listTurns'> = {}, options?: RequestOptions): PageRequest<SessionTurn> {
+    return new PageRequest(
+      (cursor) => this.#transport.call('listTurns', { params: { sessionId }, query: { ...params, cursor } }, options),
       params.cursor,
     );
   }

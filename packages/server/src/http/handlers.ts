@@ -14,6 +14,7 @@ import * as schedules from '../schedules/schedules.ts';
 import * as ending from '../sessions/ending.ts';
 import * as messages from '../sessions/messages.ts';
 import * as sessions from '../sessions/sessions.ts';
+import { listTurns } from '../sessions/timeline.ts';
 import * as toolResults from '../sessions/tool-results.ts';
 import { getUsage } from '../usage/usage.ts';
 import * as deliveries from '../webhooks/deliveries.ts';
@@ -63,6 +64,7 @@ export const handlers: Handlers = {
   cancelSession: ending.cancelSession,
   sendMessage: messages.sendMessage,
   listMessages: messages.listMessages,
+  listTurns,
   sendToolResult: toolResults.sendToolResult,
   listChunks,
   streamSession,

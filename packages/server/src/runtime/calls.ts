@@ -35,6 +35,7 @@ export function newCall(rules: CallRules, step: number, index: number, name: str
     fromSeq: null,
     expiresAt: null,
     childSessionId: null,
+    agentVersion: null,
   };
   const tool = toolOf(rules.tools, call);
   if (!tool) return { ...call, status: 'failed', error: noSuchTool(call.tool!, rules.unavailable) };

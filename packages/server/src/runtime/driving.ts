@@ -4,10 +4,9 @@ import type { Sql } from 'sql-template-tag';
 import { type EventDraft, type EventSource, recordEvent } from '../events/record.ts';
 import { formatId, newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
-import type { Operation } from '../sessions/operations.ts';
+import { type Operation, usageOf } from '../sessions/operations.ts';
 import { sessionEvent } from '../sessions/session.ts';
 import type { TranscriptEntry } from '../sessions/transcript.ts';
-import { roundUsd } from '../usage/prices.ts';
 import type { Hold } from './hold.ts';
 import type { TurnState } from './turn.ts';
 
@@ -56,17 +55,7 @@ export function nextEntry(
 
 /** What the turn used so far. */
 export function turnUsage({ state }: Driving): Usage {
-  const models = state.operations.filter(({ kind, usage }) => kind === 'model' && usage !== null);
-  const sum = (of: (operation: Operation) => number) => models.reduce((total, operation) => total + of(operation), 0);
-  const isPriced = models.some(({ usage }) => usage!.costUsd !== null);
-  return {
-    inputTokens: sum(({ usage }) => usage!.inputTokens),
-    outputTokens: sum(({ usage }) => usage!.outputTokens),
-    cachedTokens: sum(({ usage }) => usage!.cachedTokens),
-    steps: models.length,
-    toolCalls: state.operations.filter(({ kind }) => kind === 'tool').length,
-    costUsd: isPriced ? roundUsd(sum(({ usage }) => usage!.costUsd ?? 0)) : null,
-  };
+  return usageOf(state.operations);
 }
 
 export function idsOf({ hold: { row } }: Driving) {

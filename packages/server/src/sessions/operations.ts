@@ -4,6 +4,7 @@ import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable } from '../db/db.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import { formatId, newUuid } from '../lib/ids.ts';
+import { roundUsd } from '../usage/prices.ts';
 
 /**
  * Where an operation is.
@@ -48,12 +49,15 @@ export interface Operation {
   expiresAt: Date | null;
   /** Of a call of an agent tool: the child. */
   childSessionId: string | null;
+  /** Of a turn's first model call: the version of the Agent that the turn runs. */
+  agentVersion: number | null;
 }
 
 /** The columns of an Operation. */
 export const operationColumns: Sql = sql`
   turn, step, index, operation_id as "operationId", kind, status, tool, input, output, error, usage,
-  from_seq as "fromSeq", expires_at as "expiresAt", child_session_id as "childSessionId"`;
+  from_seq as "fromSeq", expires_at as "expiresAt", child_session_id as "childSessionId",
+  agent_version as "agentVersion"`;
 
 /** What a model call used; of the input tokens, `cachedTokens` came out of the provider's cache. */
 export type TokenUsage = Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedTokens'>;
@@ -83,6 +87,7 @@ export function newModelCall(turn: number, step: number, fromSeq: number): Opera
     fromSeq,
     expiresAt: null,
     childSessionId: null,
+    agentVersion: null,
   };
 }
 
@@ -93,11 +98,11 @@ export function insertOperation(
 ): Sql {
   return sql`
     insert into operations (organization_id, session_id, turn, step, index, operation_id, kind, status, tool, input,
-      error, from_seq, expires_at, created_at, finished_at)
+      error, from_seq, expires_at, agent_version, created_at, finished_at)
     values (${owner.organizationId}, ${owner.sessionId}, ${operation.turn}, ${operation.step}, ${operation.index},
       ${operation.operationId}, ${operation.kind}, ${operation.status}, ${operation.tool},
       ${operation.input === null ? null : JSON.stringify(operation.input)}, ${operation.error}, ${operation.fromSeq}, ${operation.expiresAt},
-      ${now}, ${isFinished(operation) ? now : null})`;
+      ${operation.agentVersion}, ${now}, ${isFinished(operation) ? now : null})`;
 }
 
 /** Writes where the operation is now; its instants follow from its status. */
@@ -138,6 +143,21 @@ export function resultChunk(call: Operation): NewChunk {
 
 export function isFinished({ status }: Pick<Operation, 'status'>): boolean {
   return ['succeeded', 'failed', 'denied', 'cancelled', 'unknown'].includes(status);
+}
+
+/** What a turn with these operations used. */
+export function usageOf(operations: readonly Pick<Operation, 'kind' | 'usage'>[]): Usage {
+  const models = operations.filter(({ kind, usage }) => kind === 'model' && usage !== null);
+  const sum = (of: (usage: PricedUsage) => number) => models.reduce((total, { usage }) => total + of(usage!), 0);
+  const isPriced = models.some(({ usage }) => usage!.costUsd !== null);
+  return {
+    inputTokens: sum(({ inputTokens }) => inputTokens),
+    outputTokens: sum(({ outputTokens }) => outputTokens),
+    cachedTokens: sum(({ cachedTokens }) => cachedTokens),
+    steps: models.length,
+    toolCalls: operations.filter(({ kind }) => kind === 'tool').length,
+    costUsd: isPriced ? roundUsd(sum(({ costUsd }) => costUsd ?? 0)) : null,
+  };
 }
 
 /** What the Session waits for when nothing else of the step can proceed; null where nothing is awaited. */

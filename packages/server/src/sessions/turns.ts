@@ -35,7 +35,7 @@ export function beginTurn(
 ): Beginning {
   const entry: TranscriptEntry = { turn, position: 0, role: 'user', createdAt: now, ...input };
   const items = [running];
-  const modelCall = newModelCall(turn, 1, items.length + 1);
+  const modelCall = { ...newModelCall(turn, 1, items.length + 1), agentVersion };
   return {
     turn,
     run: { turn, items },

@@ -256,6 +256,8 @@ create table operations (
   expires_at timestamptz,
   -- For a call of an agent tool: the child.
   child_session_id uuid,
+  -- For a turn's first model call: the version of the Agent that the turn runs.
+  agent_version integer,
   created_at timestamptz not null,
   started_at timestamptz,
   finished_at timestamptz,

@@ -1,0 +1,165 @@
+// The timeline of a Session: what each turn did, and when.
+//
+// Nothing is kept for it beside what a Session is run with: the operations of a turn and their approvals, the version that its
+// first model call names, and the `turn.completed` that ends its journal.
+import type { Input, Result, SessionTurn, TurnOperation } from '@signalbox/contract';
+import sql from 'sql-template-tag';
+import type { Definition } from '../agents/agents.ts';
+import { beginning } from '../journal/cursor.ts';
+import { chunksOf, type Segment } from '../journal/segment.ts';
+import type { Context } from '../lib/context.ts';
+import { formatId, uuidOf } from '../lib/ids.ts';
+import { integerKey, pageOf, pageRequest } from '../lib/page.ts';
+import { modelName } from '../usage/prices.ts';
+import { isFinished, type Operation, type OperationStatus, usageOf } from './operations.ts';
+import { readSession, type SessionRow } from './session.ts';
+
+interface Row
+  extends Pick<
+    Operation,
+    'turn' | 'step' | 'operationId' | 'kind' | 'status' | 'tool' | 'usage' | 'childSessionId' | 'agentVersion'
+  > {
+  createdAt: Date;
+  startedAt: Date | null;
+  finishedAt: Date | null;
+  /** Of a call that somebody was asked about. */
+  approval: { status: TurnOperation['status']; requestedAt: string; resolvedAt: string | null } | null;
+}
+
+/** How a turn ended. */
+type Ending = Pick<SessionTurn, 'status' | 'stopReason' | 'endedAt'>;
+
+// What the service calls a step of its machine, its readers need not tell apart.
+const shownStatus: Readonly<Record<OperationStatus, TurnOperation['status']>> = {
+  pending: 'running',
+  awaiting_approval: 'pending',
+  ready: 'pending',
+  running: 'running',
+  awaiting_result: 'waiting',
+  awaiting_session: 'waiting',
+  succeeded: 'succeeded',
+  failed: 'failed',
+  denied: 'denied',
+  cancelled: 'cancelled',
+  unknown: 'unknown',
+};
+
+/** Newest turn first. */
+export async function listTurns(ctx: Context, input: Input<'listTurns'>): Promise<Result<'listTurns'>> {
+  const { db, organizationId } = ctx;
+  const request = pageRequest(`turns:${organizationId}:${input.sessionId}`, input, { isKey: integerKey });
+  const session = await readSession(db, organizationId, uuidOf('ses', input.sessionId));
+  // Turns count from 1 without gaps, so which of them are on the page is known before anything is read.
+  const newest = Math.min(session.turn, Number(request.after ?? session.turn + 1) - 1);
+  const numbers = Array.from({ length: Math.min(newest, request.limit + 1) }, (_, index) => newest - index);
+  const shown = numbers.slice(0, request.limit);
+  const [operations, endings] = await Promise.all([readTurns(ctx, session, shown), readEndings(ctx, session, shown)]);
+  const versions = [...operations.values()].map(([first]) => first!.agentVersion!);
+  const models = await readModels(ctx, session.agentId, [...new Set(versions)]);
+  return pageOf(request, numbers, String, (turn) => {
+    const rows = operations.get(turn)!;
+    const [{ agentVersion, createdAt }] = rows as [Row];
+    return {
+      turn,
+      agentVersion: agentVersion!,
+      ...endings.get(turn)!,
+      startedAt: createdAt.toISOString(),
+      usage: usageOf(rows),
+      operations: rows.flatMap((row) => view(row, models.get(agentVersion!)!)),
+    };
+  });
+}
+
+/** By turn, in the order in which they came. */
+async function readTurns(
+  { db }: Context,
+  { organizationId, sessionId }: SessionRow,
+  turns: readonly number[],
+): Promise<Map<number, Row[]>> {
+  const rows = await db.query<Row>(sql`
+    select o.turn, o.step, o.operation_id as "operationId", o.kind, o.status, o.tool, o.usage,
+      o.child_session_id as "childSessionId", o.agent_version as "agentVersion", o.created_at as "createdAt",
+      o.started_at as "startedAt", o.finished_at as "finishedAt",
+      case when a.operation_id is not null then json_build_object('status', a.status, 'requestedAt', a.requested_at,
+        'resolvedAt', a.resolved_at) end as approval
+    from operations o
+    left join approvals a on a.organization_id = o.organization_id and a.operation_id = o.operation_id
+    where o.organization_id = ${organizationId} and o.session_id = ${sessionId} and o.turn = any(${[...turns]}::int[])
+    order by o.turn, o.step, o.index`);
+  return Map.groupBy(rows, ({ turn }) => turn);
+}
+
+/** Behind `turn.completed` there is the status that came with it and at most one commit more, which ended the Session. */
+async function readEndings(
+  { db }: Context,
+  session: SessionRow,
+  turns: readonly number[],
+): Promise<Map<number, Ending>> {
+  const { organizationId, sessionId, status } = session;
+  const isUnderWay = (turn: number) => turn === session.turn && (status === 'running' || status === 'waiting');
+  const segments = await db.query<Segment>(sql`
+    select g.turn, g.seq_from as "seqFrom", g.seq_to as "seqTo", g.body, g.created_at as "createdAt"
+    from unnest(${turns.filter((turn) => !isUnderWay(turn))}::int[]) as t(turn)
+    cross join lateral (
+      select x.turn, x.seq_from, x.seq_to, x.body, x.created_at from segments x
+      where x.organization_id = ${organizationId} and x.session_id = ${sessionId} and x.turn = t.turn
+      order by x.seq_to desc limit 2) g`);
+  const endings = new Map<number, Ending>();
+  for (const turn of turns) {
+    endings.set(
+      turn,
+      isUnderWay(turn)
+        ? { status: status as 'running' | 'waiting', stopReason: null, endedAt: null }
+        : { status: 'cancelled', stopReason: null, endedAt: session.endedAt?.toISOString() ?? null },
+    );
+  }
+  for (const segment of segments) {
+    const completed = chunksOf(segment, beginning).find(({ type }) => type === 'turn.completed');
+    if (completed?.type !== 'turn.completed') continue;
+    const { stopReason } = completed;
+    const endedAt = segment.createdAt.toISOString();
+    endings.set(segment.turn, { status: stopReason === 'error' ? 'failed' : 'completed', stopReason, endedAt });
+  }
+  return endings;
+}
+
+/** What each version of the Agent calls its model. */
+async function readModels(
+  { db, organizationId }: Context,
+  agentId: string,
+  versions: readonly number[],
+): Promise<Map<number, string>> {
+  const rows = await db.query<{ version: number; model: Definition['model'] }>(sql`
+    select version, definition->'model' as model from agent_versions
+    where organization_id = ${organizationId} and agent_id = ${agentId} and version = any(${[...versions]}::int[])`);
+  return new Map(rows.map(({ version, model }) => [version, modelName(model)]));
+}
+
+function view(row: Row, model: string): TurnOperation[] {
+  const { kind, status, step, createdAt, finishedAt, usage, approval } = row;
+  const isModel = kind === 'model';
+  // A model call is stored the moment before it is made.
+  const startedAt = isModel ? createdAt : row.startedAt;
+  const operation: TurnOperation = {
+    operationId: formatId('op', row.operationId),
+    kind,
+    name: isModel ? model : row.tool!,
+    step,
+    status: shownStatus[status],
+    startedAt: startedAt?.toISOString() ?? null,
+    endedAt: isFinished(row) ? (finishedAt?.toISOString() ?? null) : null,
+    toolCallId: isModel ? null : formatId('call', row.operationId),
+    childSessionId: row.childSessionId && formatId('ses', row.childSessionId),
+    usage,
+  };
+  if (!approval) return [operation];
+  const asked: TurnOperation = {
+    ...operation,
+    kind: 'approval',
+    status: approval.status,
+    startedAt: new Date(approval.requestedAt).toISOString(),
+    endedAt: approval.resolvedAt && new Date(approval.resolvedAt).toISOString(),
+    childSessionId: null,
+  };
+  return [asked, operation];
+}
