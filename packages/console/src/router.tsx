@@ -81,8 +81,28 @@ const overview = createRoute({
   component: lazyRouteComponent(() => import('./pages/overview/overview.tsx'), 'OverviewPage'),
 });
 
+const keys = createRoute({
+  ...inOrganization,
+  path: '/keys',
+  component: lazyRouteComponent(() => import('./pages/keys/keys.tsx'), 'KeysPage'),
+});
+
+const environments = createRoute({
+  ...inOrganization,
+  path: '/environments',
+  validateSearch: (search: Record<string, unknown>): { environment?: string } =>
+    typeof search.environment === 'string' ? { environment: search.environment } : {},
+  component: lazyRouteComponent(() => import('./pages/environments/environments.tsx'), 'EnvironmentsPage'),
+});
+
 export const router = createRouter({
-  routeTree: root.addChildren([index, signIn, link, newOrganization, organization.addChildren([overview])]),
+  routeTree: root.addChildren([
+    index,
+    signIn,
+    link,
+    newOrganization,
+    organization.addChildren([overview, environments, keys]),
+  ]),
   basepath: '/console',
   defaultPreload: 'intent',
   defaultPendingComponent: Loading,

@@ -12,7 +12,11 @@ import { Select } from './ui/field.tsx';
 import { Menu } from './ui/menu.tsx';
 
 /** The pages in the order of their use; `needs` hides what the role may not read. */
-const places = [{ to: '/$organizationId', label: 'Overview' }] as const satisfies readonly {
+const places = [
+  { to: '/$organizationId', label: 'Overview' },
+  { to: '/$organizationId/environments', label: 'Environments' },
+  { to: '/$organizationId/keys', label: 'API keys', needs: 'admin' },
+] as const satisfies readonly {
   to: string;
   label: string;
   needs?: 'write' | 'admin';

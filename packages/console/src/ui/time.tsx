@@ -58,6 +58,11 @@ function spoken(ms: number, instant: Date): string {
   return relative.format(Math.trunc(ms / length), unit);
 }
 
+/** The instant so many days from now, as the interface writes it. */
+export function inDays(days: number): string {
+  return new Date(Date.now() + days * 86_400_000).toISOString();
+}
+
 /** A length of time in two units at most: `1 m 12 s`, `340 ms`. */
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;

@@ -1,0 +1,252 @@
+import type { Environment, EnvironmentSecret } from '@signalbox/client';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useChange, useList, useOrganization } from '../../organization.tsx';
+import { Button } from '../../ui/button.tsx';
+import { FormDialog } from '../../ui/dialog.tsx';
+import { TextArea, TextField } from '../../ui/field.tsx';
+import { type Column, List } from '../../ui/list.tsx';
+import { Menu } from '../../ui/menu.tsx';
+import { fieldError } from '../../ui/notice.tsx';
+import { Page } from '../../ui/page.tsx';
+import { Time } from '../../ui/time.tsx';
+
+export function EnvironmentsPage() {
+  const { may, organizationId } = useOrganization();
+  const { environment } = useSearch({ from: '/$organizationId/environments' });
+  const environments = useList(['environments'], (client, page) => client.environments.list(page));
+  const [doing, setDoing] = useState<{ what: 'create' } | { what: 'delete'; name: string }>();
+  const close = () => setDoing(undefined);
+  const columns: Column<Environment>[] = [
+    { label: 'Name', cell: ({ name }) => <strong>{name}</strong> },
+    { label: 'Made', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    {
+      label: 'Go to',
+      cell: ({ name }) => (
+        <div className="row">
+          {may('admin') && (
+            <Link to="/$organizationId/environments" params={{ organizationId }} search={{ environment: name }}>
+              Secrets
+            </Link>
+          )}
+        </div>
+      ),
+    },
+    {
+      label: '',
+      end: true,
+      cell: ({ name }) =>
+        may('write') && (
+          <Menu
+            label={`Actions for ${name}`}
+            items={[{ label: 'Delete', danger: true, onSelect: () => setDoing({ what: 'delete', name }) }]}
+          />
+        ),
+    },
+  ];
+  return (
+    <Page
+      title="Environments"
+      about="Places that are kept apart: each has its own Sessions, secrets and webhook subscription."
+      actions={may('write') && <Button onClick={() => setDoing({ what: 'create' })}>New Environment</Button>}
+    >
+      <List
+        caption="Environments"
+        query={environments}
+        columns={columns}
+        rowKey={({ environmentId }) => environmentId}
+        empty={<p>No Environments.</p>}
+      />
+      {environment && may('admin') && <Secrets environment={environment} key={environment} />}
+      {doing?.what === 'create' && <Create onClose={close} />}
+      {doing?.what === 'delete' && <Delete name={doing.name} onClose={close} />}
+    </Page>
+  );
+}
+
+function Create({ onClose }: { onClose: () => void }) {
+  const [name, setName] = useState('');
+  const create = useChange((client, _: undefined) => client.environments.create({ name }), ['environments']);
+  return (
+    <FormDialog
+      title="A new Environment"
+      action="Make it"
+      onClose={onClose}
+      submit={() => create.mutateAsync(undefined)}
+    >
+      <TextField
+        label="Name"
+        hint="Lower-case letters, digits, - and _, such as: testing"
+        mono
+        value={name}
+        error={fieldError(create.error, 'name')}
+        onChange={(event) => setName(event.currentTarget.value)}
+      />
+    </FormDialog>
+  );
+}
+
+function Delete({ name, onClose }: { name: string; onClose: () => void }) {
+  const remove = useChange((client, _: undefined) => client.environments.delete(name), ['environments']);
+  return (
+    <FormDialog
+      title={`Delete ${name}?`}
+      action="Delete the Environment"
+      danger
+      onClose={onClose}
+      submit={() => remove.mutateAsync(undefined)}
+    >
+      <p>
+        Its secrets go with it. It is refused while the Environment has open Sessions or a webhook subscription. This
+        cannot be undone.
+      </p>
+    </FormDialog>
+  );
+}
+
+function Secrets({ environment }: { environment: string }) {
+  const navigate = useNavigate();
+  const secrets = useList(['secrets', environment], (client, page) =>
+    client.environments.secrets.list(environment, page),
+  );
+  const [doing, setDoing] = useState<{ what: 'set'; secret?: EnvironmentSecret } | { what: 'delete'; name: string }>();
+  const close = () => setDoing(undefined);
+  const columns: Column<EnvironmentSecret>[] = [
+    { label: 'Name', cell: ({ name }) => <code>{name}</code> },
+    { label: 'Sent to', cell: ({ allowedHosts }) => allowedHosts.join(', ') },
+    { label: 'Version', cell: ({ version }) => version },
+    { label: 'Set', cell: ({ updatedAt }) => <Time at={updatedAt} /> },
+    {
+      label: '',
+      end: true,
+      cell: (secret) => (
+        <Menu
+          label={`Actions for ${secret.name}`}
+          items={[
+            { label: 'Set anew', onSelect: () => setDoing({ what: 'set', secret }) },
+            { label: 'Delete', danger: true, onSelect: () => setDoing({ what: 'delete', name: secret.name }) },
+          ]}
+        />
+      ),
+    },
+  ];
+  return (
+    <section className="stack" aria-labelledby="secrets">
+      <div className="row apart">
+        <h2 id="secrets">Secrets of {environment}</h2>
+        <div className="row">
+          <Button onClick={() => setDoing({ what: 'set' })}>Set a secret</Button>
+          <Button look="bare" onClick={() => void navigate({ to: '.', search: {} })}>
+            Close
+          </Button>
+        </div>
+      </div>
+      <p className="quiet">
+        Keys of model providers and of the services that tools call. A value is never shown again, and is sent to the
+        hosts that you name alone, whatever a tool says.
+      </p>
+      <List
+        caption={`Secrets of ${environment}`}
+        query={secrets}
+        columns={columns}
+        rowKey={({ name }) => name}
+        empty={
+          <p>
+            No secrets yet. A model needs its provider's key, such as <code>ANTHROPIC_API_KEY</code>.
+          </p>
+        }
+      />
+      {doing?.what === 'set' && (
+        <SetSecret environment={environment} onClose={close} {...(doing.secret && { secret: doing.secret })} />
+      )}
+      {doing?.what === 'delete' && <DeleteSecret environment={environment} name={doing.name} onClose={close} />}
+    </section>
+  );
+}
+
+/** The hosts of providers, so that nobody has to look them up. */
+const providerHosts: Record<string, string> = {
+  ANTHROPIC_API_KEY: 'api.anthropic.com',
+  OPENAI_API_KEY: 'api.openai.com',
+  GOOGLE_GENERATIVE_AI_API_KEY: 'generativelanguage.googleapis.com',
+};
+
+function SetSecret({
+  environment,
+  secret,
+  onClose,
+}: {
+  environment: string;
+  secret?: EnvironmentSecret;
+  onClose: () => void;
+}) {
+  const [name, setName] = useState(secret?.name ?? '');
+  const [value, setValue] = useState('');
+  const [hosts, setHosts] = useState((secret?.allowedHosts ?? []).join('\n'));
+  const set = useChange(
+    (client, _: undefined) =>
+      client.environments.secrets.set(environment, name, {
+        value,
+        allowedHosts: hosts.split(/[\s,]+/).filter(Boolean),
+      }),
+    ['secrets'],
+  );
+  const said = (path: string) => fieldError(set.error, path);
+  return (
+    <FormDialog
+      title={secret ? `Set ${secret.name} anew` : `Set a secret of ${environment}`}
+      action="Set it"
+      onClose={onClose}
+      submit={() => set.mutateAsync(undefined)}
+    >
+      <TextField
+        label="Name"
+        hint="Capital letters, digits and _; a tool writes {{secrets.NAME}}"
+        mono
+        value={name}
+        readOnly={secret !== undefined}
+        error={said('name')}
+        onChange={(event) => {
+          const next = event.currentTarget.value;
+          setName(next);
+          if (hosts === '' && providerHosts[next]) setHosts(providerHosts[next]);
+        }}
+      />
+      <TextField
+        label="Value"
+        type="password"
+        autoComplete="off"
+        value={value}
+        error={said('value')}
+        onChange={(event) => setValue(event.currentTarget.value)}
+      />
+      <TextArea
+        label="May be sent to these hosts"
+        hint="One a line: api.example.com, or *.example.com; with a port where it is not the usual one"
+        mono
+        rows={3}
+        value={hosts}
+        error={said('allowedHosts') ?? said('allowedHosts.0')}
+        onChange={(event) => setHosts(event.currentTarget.value)}
+      />
+    </FormDialog>
+  );
+}
+
+function DeleteSecret({ environment, name, onClose }: { environment: string; name: string; onClose: () => void }) {
+  const remove = useChange(
+    (client, _: undefined) => client.environments.secrets.delete(environment, name),
+    ['secrets'],
+  );
+  return (
+    <FormDialog
+      title={`Delete ${name}?`}
+      action="Delete the secret"
+      danger
+      onClose={onClose}
+      submit={() => remove.mutateAsync(undefined)}
+    >
+      <p>Agents in {environment} that use it fail with an error that names it, from their next call on.</p>
+    </FormDialog>
+  );
+}

@@ -1,0 +1,132 @@
+// Making a key, and changing one.
+import type { ApiKey, ApiKeyWithSecret, Permission } from '@signalbox/client';
+import { useState } from 'react';
+import { useAsk, useChange } from '../../organization.tsx';
+import { FormDialog } from '../../ui/dialog.tsx';
+import { Checkbox, Choices, Select, TextArea, TextField } from '../../ui/field.tsx';
+import { MetadataField, metadataText, parseMetadata } from '../../ui/metadata.tsx';
+import { fieldError } from '../../ui/notice.tsx';
+import { inDays } from '../../ui/time.tsx';
+
+const permissions: { value: Permission; label: string; about: string }[] = [
+  { value: 'read', label: 'read', about: 'lists and reads: dashboards, exports, receivers that fill holes' },
+  { value: 'write', label: 'write', about: 'also opens Sessions, decides approvals, changes Agents and webhooks' },
+  { value: 'admin', label: 'admin', about: 'also manages keys and secrets; for few programs' },
+];
+
+const lifetimes = [
+  { value: '', label: 'Never' },
+  { value: '30', label: 'In 30 days' },
+  { value: '90', label: 'In 90 days' },
+  { value: '365', label: 'In a year' },
+];
+
+export function KeyForm({
+  apiKey,
+  onClose,
+  onMade,
+}: {
+  /** The key to change; a new one without it. */
+  apiKey?: ApiKey;
+  onClose: () => void;
+  onMade?: (key: ApiKeyWithSecret) => void;
+}) {
+  const [name, setName] = useState(apiKey?.name ?? '');
+  const [permission, setPermission] = useState<Permission>(apiKey?.permission ?? 'write');
+  const [days, setDays] = useState('');
+  const [environments, setEnvironments] = useState<string[] | null>(apiKey?.environments ?? null);
+  const [addresses, setAddresses] = useState((apiKey?.allowedIps ?? []).join('\n'));
+  const [metadata, setMetadata] = useState(metadataText(apiKey?.metadata ?? {}));
+  const [metadataError, setMetadataError] = useState<string>();
+  const all = useAsk(['environments', 'names'], (client) => client.environments.list({ limit: 100 }));
+  const save = useChange(
+    async (client, _: undefined) => {
+      const allowedIps = addresses.split(/[\s,]+/).filter(Boolean);
+      const body = {
+        name,
+        permission,
+        environments: environments && environments.length > 0 ? environments : null,
+        allowedIps: allowedIps.length > 0 ? allowedIps : null,
+        metadata: parseMetadata(metadata),
+      };
+      if (apiKey) return void (await client.keys.update(apiKey.keyId, body));
+      onMade?.(await client.keys.create({ ...body, expiresAt: days ? inDays(Number(days)) : null }));
+    },
+    ['keys'],
+  );
+  const said = (path: string) => fieldError(save.error, path);
+  async function submit() {
+    setMetadataError(undefined);
+    try {
+      parseMetadata(metadata);
+    } catch (error) {
+      setMetadataError((error as Error).message);
+      throw error;
+    }
+    await save.mutateAsync(undefined);
+  }
+  return (
+    <FormDialog
+      title={apiKey ? `Change ${apiKey.name}` : 'Make an API key'}
+      action={apiKey ? 'Save' : 'Make the key'}
+      onClose={onClose}
+      submit={submit}
+    >
+      <TextField
+        label="Name"
+        hint="Of the program that uses it, such as: billing service"
+        value={name}
+        error={said('name')}
+        onChange={(event) => setName(event.currentTarget.value)}
+      />
+      <Choices label="Permission" value={permission} onChange={setPermission} options={permissions} />
+      {!apiKey && (
+        <Select
+          label="Expires"
+          value={days}
+          options={lifetimes}
+          error={said('expiresAt')}
+          onChange={(event) => setDays(event.currentTarget.value)}
+        />
+      )}
+      <fieldset>
+        <legend>Environments</legend>
+        <Checkbox
+          label="Every Environment"
+          checked={environments === null}
+          onChange={(event) => setEnvironments(event.currentTarget.checked ? null : [])}
+        />
+        {environments !== null &&
+          all.data?.data.map((environment) => (
+            <Checkbox
+              key={environment.name}
+              label={environment.name}
+              checked={environments.includes(environment.name)}
+              onChange={(event) =>
+                setEnvironments(
+                  event.currentTarget.checked
+                    ? [...environments, environment.name]
+                    : environments.filter((one) => one !== environment.name),
+                )
+              }
+            />
+          ))}
+      </fieldset>
+      <details>
+        <summary>More: addresses and metadata</summary>
+        <div className="stack">
+          <TextArea
+            label="Only from these addresses"
+            hint="Addresses or CIDRs, one a line; empty: from anywhere"
+            mono
+            rows={2}
+            value={addresses}
+            error={said('allowedIps') ?? said('allowedIps.0')}
+            onChange={(event) => setAddresses(event.currentTarget.value)}
+          />
+          <MetadataField value={metadata} onChange={setMetadata} error={metadataError ?? said('metadata')} />
+        </div>
+      </details>
+    </FormDialog>
+  );
+}

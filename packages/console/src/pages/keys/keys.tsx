@@ -1,0 +1,167 @@
+import type { ApiKey, ApiKeyWithSecret } from '@signalbox/client';
+import { useState } from 'react';
+import { useChange, useList, useOrganization } from '../../organization.tsx';
+import { Badge, type Tone } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
+import { FormDialog } from '../../ui/dialog.tsx';
+import { type Column, List } from '../../ui/list.tsx';
+import { Menu } from '../../ui/menu.tsx';
+import { Notice } from '../../ui/notice.tsx';
+import { Page } from '../../ui/page.tsx';
+import { Time, useNow } from '../../ui/time.tsx';
+import { KeyForm } from './key-form.tsx';
+import { NewSecret } from './new-secret.tsx';
+
+type Doing = { what: 'create' } | { what: 'edit' | 'rotate' | 'delete'; key: ApiKey };
+
+export function KeysPage() {
+  const { may } = useOrganization();
+  if (!may('admin')) {
+    return (
+      <Page title="API keys">
+        <Notice title="Keys are for admins.">
+          <p>Ask an admin of the organization for a key, or for the role.</p>
+        </Notice>
+      </Page>
+    );
+  }
+  return <Keys />;
+}
+
+function Keys() {
+  const keys = useList(['keys'], (client, page) => client.keys.list(page));
+  const [doing, setDoing] = useState<Doing>();
+  const [made, setMade] = useState<ApiKeyWithSecret>();
+  const close = () => setDoing(undefined);
+  const create = (
+    <Button look="primary" onClick={() => setDoing({ what: 'create' })}>
+      Make a key
+    </Button>
+  );
+  const columns: Column<ApiKey>[] = [
+    {
+      label: 'Name',
+      cell: (key) => (
+        <div className="stack tight">
+          <strong>{key.name}</strong>
+          <span className="mono quiet">{key.secretPreview}</span>
+        </div>
+      ),
+    },
+    { label: 'Permission', cell: (key) => <Badge tone={tones[key.permission]}>{key.permission}</Badge> },
+    { label: 'Reaches', cell: (key) => <Reach apiKey={key} /> },
+    { label: 'Last used', cell: (key) => <Time at={key.lastUsedAt} /> },
+    { label: 'Expires', cell: (key) => <Expiry at={key.expiresAt} /> },
+    {
+      label: '',
+      end: true,
+      cell: (key) => (
+        <Menu
+          label={`Actions for ${key.name}`}
+          items={[
+            { label: 'Edit', onSelect: () => setDoing({ what: 'edit', key }) },
+            { label: 'Rotate the secret', onSelect: () => setDoing({ what: 'rotate', key }) },
+            { label: 'Delete', danger: true, onSelect: () => setDoing({ what: 'delete', key }) },
+          ]}
+        />
+      ),
+    },
+  ];
+  return (
+    <Page
+      title="API keys"
+      about="With a key your programs call Signalbox. Keep keys on servers: they belong in no browser and no app."
+      actions={create}
+    >
+      <List
+        caption="API keys"
+        query={keys}
+        columns={columns}
+        rowKey={({ keyId }) => keyId}
+        empty={
+          <>
+            <h2>No keys yet</h2>
+            <p>Your programs need one to open Sessions and receive what happens.</p>
+            {create}
+          </>
+        }
+      />
+      {doing?.what === 'create' && <KeyForm onClose={close} onMade={setMade} />}
+      {doing?.what === 'edit' && <KeyForm apiKey={doing.key} onClose={close} />}
+      {doing?.what === 'rotate' && <Rotate apiKey={doing.key} onClose={close} onMade={setMade} />}
+      {doing?.what === 'delete' && <Delete apiKey={doing.key} onClose={close} />}
+      {made && <NewSecret apiKey={made} onClose={() => setMade(undefined)} />}
+    </Page>
+  );
+}
+
+const tones: Record<ApiKey['permission'], Tone | undefined> = { read: undefined, write: 'live', admin: 'warn' };
+
+const SOON_MS = 14 * 86_400_000;
+
+function Expiry({ at }: { at: string | null }) {
+  const left = at === null ? Number.POSITIVE_INFINITY : Date.parse(at) - useNow();
+  if (left <= 0) return <Badge tone="bad">expired</Badge>;
+  return (
+    <span className="row">
+      <Time at={at} />
+      {left < SOON_MS && <Badge tone="warn">soon</Badge>}
+    </span>
+  );
+}
+
+function Reach({ apiKey: { environments, allowedIps } }: { apiKey: ApiKey }) {
+  return (
+    <div className="stack tight">
+      <span>{environments ? environments.join(', ') : <span className="quiet">every Environment</span>}</span>
+      {allowedIps && <span className="small quiet">from {allowedIps.join(', ')}</span>}
+    </div>
+  );
+}
+
+function Rotate({
+  apiKey,
+  onClose,
+  onMade,
+}: {
+  apiKey: ApiKey;
+  onClose: () => void;
+  onMade: (key: ApiKeyWithSecret) => void;
+}) {
+  const rotate = useChange((client, _: undefined) => client.keys.rotate(apiKey.keyId), ['keys']);
+  return (
+    <FormDialog
+      title={`Rotate the secret of ${apiKey.name}?`}
+      action="Rotate now"
+      danger
+      onClose={onClose}
+      submit={async () => onMade(await rotate.mutateAsync(undefined))}
+    >
+      <p>
+        You get a new secret. The old one is refused from that moment on, everywhere: programs that still use it stop
+        working until they have the new one.
+      </p>
+      <p className="quiet">
+        To change over without a gap, make a second key, give it to your programs, and delete this one then.
+      </p>
+    </FormDialog>
+  );
+}
+
+function Delete({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void }) {
+  const remove = useChange((client, _: undefined) => client.keys.delete(apiKey.keyId), ['keys']);
+  return (
+    <FormDialog
+      title={`Delete ${apiKey.name}?`}
+      action="Delete the key"
+      danger
+      onClose={onClose}
+      submit={() => remove.mutateAsync(undefined)}
+    >
+      <p>
+        Programs that use it are refused at once, also in streams that are open. This cannot be undone. Last used:{' '}
+        <Time at={apiKey.lastUsedAt} />.
+      </p>
+    </FormDialog>
+  );
+}

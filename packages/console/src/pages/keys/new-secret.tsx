@@ -1,0 +1,37 @@
+import type { ApiKeyWithSecret } from '@signalbox/client';
+import { useState } from 'react';
+import { Code } from '../../ui/copy.tsx';
+import { SecretOnce } from '../../ui/secret-once.tsx';
+import { Tabs } from '../../ui/tabs.tsx';
+
+/** The secret of a key that was just made or rotated, and the first call with it. */
+export function NewSecret({ apiKey, onClose }: { apiKey: ApiKeyWithSecret; onClose: () => void }) {
+  return (
+    <SecretOnce title={`The secret of ${apiKey.name}`} secret={apiKey.secret} onClose={onClose}>
+      {apiKey.secret && <FirstCall secret={apiKey.secret} />}
+    </SecretOnce>
+  );
+}
+
+/** A call and a program to copy, with the key in them. */
+export function FirstCall({ secret }: { secret: string }) {
+  const [tab, setTab] = useState<'curl' | 'client'>('curl');
+  const { origin } = location;
+  const curl = `curl ${origin}/api/v1/me -H 'Authorization: Bearer ${secret}'`;
+  const program = `import { Signalbox } from '@signalbox/client';
+
+// Better from the environment than in the source.
+const client = new Signalbox({ apiKey: '${secret}', baseUrl: '${origin}' });
+console.log(await client.me());`;
+  return (
+    <Tabs
+      label="Try it"
+      value={tab}
+      onChange={setTab}
+      tabs={[
+        { value: 'curl', label: 'curl', content: <Code text={curl} /> },
+        { value: 'client', label: 'TypeScript', content: <Code text={program} /> },
+      ]}
+    />
+  );
+}
