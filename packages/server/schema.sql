@@ -353,9 +353,10 @@ CREATE INDEX sessions_by_agent ON public.sessions USING btree (organization_id, 
 CREATE INDEX sessions_by_parent ON public.sessions USING btree (organization_id, parent_session_id, session_id) WHERE (parent_session_id IS NOT NULL);
 CREATE INDEX sessions_by_root ON public.sessions USING btree (organization_id, root_session_id, session_id) WHERE (root_session_id IS NOT NULL);
 CREATE INDEX sessions_due ON public.sessions USING btree (organization_id, environment, session_id) WHERE delivery_due;
+CREATE INDEX sessions_ended ON public.sessions USING btree (organization_id, environment, status, ended_at) WHERE (ended_at IS NOT NULL);
 CREATE INDEX sessions_held ON public.sessions USING btree (worker_id) WHERE (worker_id IS NOT NULL);
 CREATE INDEX sessions_offered ON public.sessions USING btree (organization_id, queue, session_id) WHERE ((worker_id IS NULL) AND (queue IS NOT NULL));
-CREATE INDEX sessions_open ON public.sessions USING btree (organization_id, environment) WHERE (ended_at IS NULL);
+CREATE INDEX sessions_open ON public.sessions USING btree (organization_id, environment, status) WHERE (ended_at IS NULL);
 CREATE INDEX sessions_parent_due ON public.sessions USING btree (organization_id, session_id) WHERE parent_due;
 CREATE INDEX sessions_runnable ON public.sessions USING btree (runnable_at) WHERE ((worker_id IS NULL) AND (runnable_at IS NOT NULL));
 

@@ -9,8 +9,8 @@ import { Sessions } from './resources/sessions.ts';
 import { OrganizationUsage } from './resources/usage.ts';
 import { WebhookSubscriptions } from './resources/webhook-subscriptions.ts';
 import { Workers } from './resources/workers.ts';
-import { type ClientOptions, type RequestOptions, Transport } from './transport.ts';
-import type { Me } from './types.generated.ts';
+import { type ClientOptions, type Query, type RequestOptions, Transport } from './transport.ts';
+import type { Me, Overview } from './types.generated.ts';
 
 /**
  * A client of one Signalbox service, with one API key.
@@ -57,5 +57,13 @@ export class Signalbox {
   /** Who is calling: the organization, the key and its permission. Any permission (api.md section 2). */
   me(options?: RequestOptions): Promise<Me> {
     return this.#transport.call('getMe', {}, options);
+  }
+
+  /**
+   * What goes on now, in a few numbers: of the organization, or of one Environment; permission `read`. None is counted beyond
+   * 10,000, which stands for that or more.
+   */
+  async overview(params: Query<'getOverview'> = {}, options?: RequestOptions): Promise<Overview> {
+    return (await this.#transport.call('getOverview', { query: params }, options)).overview;
   }
 }

@@ -492,6 +492,34 @@ export interface OpenSession {
   closeOnIdle?: boolean | undefined;
 }
 
+/** As it is now. Counting stops at 10000, which stands for that or more. */
+export interface Overview {
+  sessions: {
+    idle: number;
+    running: number;
+    waiting: number;
+    /** In the last 24 hours. */
+    completed: number;
+    /** In the last 24 hours. */
+    failed: number;
+    /** In the last 24 hours. */
+    cancelled: number;
+  };
+  pendingApprovals: number;
+  webhooks: {
+    /** Enabled subscriptions whose destination fails, for less than a day. */
+    failing: number;
+    /** Those that fail for longer. */
+    degraded: number;
+    /** Those that the service has disabled. */
+    disabled: number;
+    /** Deliveries that wait for a retry. */
+    waitingDeliveries: number;
+  };
+  /** API keys that expire within 14 days. */
+  keysExpiringSoon: number;
+}
+
 export interface PageInfo {
   /** Whether more can be read after `nextCursor` now. */
   hasMore: boolean;
@@ -1691,6 +1719,16 @@ export interface Operations {
       webhookDelivery: WebhookDelivery;
     };
   };
+  /** Read what goes on now, in a few numbers: of the organization, or of one Environment. `GET /api/v1/overview`, permission `read`. */
+  getOverview: {
+    query: {
+      /** The name of an Environment, such as `production`. */
+      environment?: string | undefined;
+    };
+    result: {
+      overview: Overview;
+    };
+  };
   /** Read what the organization used, in whole days of UTC. `GET /api/v1/usage`, permission `read`. */
   getUsage: {
     query: {
@@ -1821,6 +1859,7 @@ export const operations = {
   listDeliveries: { method: 'GET', path: '/webhook_subscriptions/{env}/deliveries' },
   getDelivery: { method: 'GET', path: '/webhook_subscriptions/{env}/deliveries/{deliveryId}' },
   resendDelivery: { method: 'POST', path: '/webhook_subscriptions/{env}/deliveries/{deliveryId}/resend' },
+  getOverview: { method: 'GET', path: '/overview' },
   getUsage: { method: 'GET', path: '/usage' },
   listEvents: { method: 'GET', path: '/events' },
   exportEvents: { method: 'GET', path: '/events/export' },

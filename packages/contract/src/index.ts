@@ -10,6 +10,7 @@ export * from './environments.ts';
 export * from './errors.ts';
 export * from './events.ts';
 export * from './keys.ts';
+export * from './overview.ts';
 export * from './routes.ts';
 export * from './schedules.ts';
 export * from './schema.ts';

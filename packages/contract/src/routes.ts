@@ -29,6 +29,7 @@ import {
   type Permission,
   UpdateKey,
 } from './keys.ts';
+import { GetOverview, Overview } from './overview.ts';
 import {
   CreateSchedule,
   ListScheduleRuns,
@@ -789,6 +790,18 @@ export const routes = table({
     status: 202,
     result: one('webhookDelivery', WebhookDelivery),
     alsoAtRoot: true,
+  },
+
+  // ── Overview ──────────────────────────────────────────────────────────────────────────────────────────────────────
+  getOverview: {
+    method: 'GET',
+    path: '/overview',
+    permission: 'read',
+    tag: 'Overview',
+    summary: 'Read what goes on now, in a few numbers: of the organization, or of one Environment',
+    query: GetOverview,
+    status: 200,
+    result: one('overview', Overview),
   },
 
   // ── Usage ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -10,6 +10,7 @@ import { type JournalStream, streamSession } from '../journal/live.ts';
 import { listChunks } from '../journal/read.ts';
 import * as keys from '../keys/keys.ts';
 import type { Context } from '../lib/context.ts';
+import { getOverview } from '../organizations/overview.ts';
 import * as schedules from '../schedules/schedules.ts';
 import * as ending from '../sessions/ending.ts';
 import * as messages from '../sessions/messages.ts';
@@ -97,6 +98,8 @@ export const handlers: Handlers = {
   listDeliveries: deliveries.listDeliveries,
   getDelivery: deliveries.getDelivery,
   resendDelivery: deliveries.resendDelivery,
+
+  getOverview,
 
   getUsage,
 

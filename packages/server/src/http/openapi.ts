@@ -86,6 +86,7 @@ const tags: Record<string, string> = {
   'Worker turns':
     "Steps of Agents whose model is `worker`, run by a program of the integrator's own. The client's `workers.run` does all of it.",
   'Webhook subscriptions': 'Session activity pushed to an address of yours, signed; one subscription an Environment.',
+  Overview: 'What goes on now, in a few numbers.',
   Usage: 'Tokens, model calls and what they cost, over all Sessions.',
   'Event log': 'Who changed what in the organization, in one chain without gaps.',
 };

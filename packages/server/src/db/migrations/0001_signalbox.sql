@@ -187,7 +187,8 @@ create index sessions_by_parent on sessions (organization_id, parent_session_id,
 create index sessions_parent_due on sessions (organization_id, session_id) where parent_due;
 create index sessions_held on sessions (worker_id) where worker_id is not null;
 create index sessions_due on sessions (organization_id, environment, session_id) where delivery_due;
-create index sessions_open on sessions (organization_id, environment) where ended_at is null;
+create index sessions_open on sessions (organization_id, environment, status) where ended_at is null;
+create index sessions_ended on sessions (organization_id, environment, status, ended_at) where ended_at is not null;
 create index sessions_by_agent on sessions (organization_id, agent_id, session_id);
 
 -- The journal. A segment is the run of chunks that one commit added; body is a JSON array in which a string is the delta

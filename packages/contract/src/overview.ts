@@ -1,0 +1,33 @@
+/** What goes on in the organization now, in a few numbers. */
+import { EnvironmentName, type Static, Strict, Type } from './schema.ts';
+
+/** No number is counted any further: a large one costs no more to read than this. */
+export const maxCount = 10_000;
+
+const Count = (description?: string) =>
+  Type.Integer({ maximum: maxCount, ...(description !== undefined && { description }) });
+
+export const Overview = Type.Object(
+  {
+    sessions: Type.Object({
+      idle: Count(),
+      running: Count(),
+      waiting: Count(),
+      completed: Count('In the last 24 hours.'),
+      failed: Count('In the last 24 hours.'),
+      cancelled: Count('In the last 24 hours.'),
+    }),
+    pendingApprovals: Count(),
+    webhooks: Type.Object({
+      failing: Count('Enabled subscriptions whose destination fails, for less than a day.'),
+      degraded: Count('Those that fail for longer.'),
+      disabled: Count('Those that the service has disabled.'),
+      waitingDeliveries: Count('Deliveries that wait for a retry.'),
+    }),
+    keysExpiringSoon: Count('API keys that expire within 14 days.'),
+  },
+  { title: 'Overview', description: `As it is now. Counting stops at ${maxCount}, which stands for that or more.` },
+);
+export type Overview = Static<typeof Overview>;
+
+export const GetOverview = Strict({ environment: Type.Optional(EnvironmentName) });

@@ -1,0 +1,77 @@
+// What goes on in an organization now: a few counts, each of what an index holds and none counted further than `maxCount`.
+import { type Input, maxCount, type Overview, type Result } from '@signalbox/contract';
+import sql, { empty, type Sql } from 'sql-template-tag';
+import type { Context } from '../lib/context.ts';
+
+const HOUR_MS = 3_600_000;
+const ENDED_WITHIN_MS = 24 * HOUR_MS;
+// Time enough to give a key's users another one, also where nobody looks at weekends.
+const SOON_MS = 14 * 24 * HOUR_MS;
+
+interface Row {
+  name: string;
+  count: number;
+}
+
+/** Of the organization, or of one Environment: then of the keys those that reach it. */
+export async function getOverview(ctx: Context, { environment }: Input<'getOverview'>): Promise<Result<'getOverview'>> {
+  const { db, clock, organizationId } = ctx;
+  const now = clock.now().getTime();
+  const inIt = (column: Sql) => (environment === undefined ? empty : sql`and ${column} = ${environment}`);
+
+  /** Environment by Environment, as the indexes are made; no more than is counted is read of all of them together. */
+  const sessions = (statuses: string[], when: Sql) => sql`
+    select k.name, c.count
+    from unnest(${statuses}::text[]) as k(name)
+    cross join lateral (
+      select count(*)::int as count from (
+        select 1 from environments e
+        cross join lateral (
+          select 1 from sessions s
+          where s.organization_id = ${organizationId} and s.environment = e.name and s.status = k.name and ${when}
+          limit ${maxCount}) x
+        where e.organization_id = ${organizationId} ${inIt(sql`e.name`)}
+        limit ${maxCount}) y) c`;
+
+  const groups = await db.batch<Row>([
+    sessions(['idle', 'running', 'waiting'], sql`s.ended_at is null`),
+    sessions(['completed', 'failed', 'cancelled'], sql`s.ended_at >= ${new Date(now - ENDED_WITHIN_MS)}`),
+    sql`
+      select 'pendingApprovals' as name, count(*)::int as count from (
+        select 1 from approvals a
+        where a.organization_id = ${organizationId} and a.status = 'pending' ${inIt(sql`a.environment`)}
+        limit ${maxCount}) x`,
+    sql`
+      select case when w.status = 'disabled' then 'disabled' when w.degraded then 'degraded' else 'failing' end as name,
+        count(*)::int as count
+      from webhook_subscriptions w
+      where w.organization_id = ${organizationId} ${inIt(sql`w.environment`)}
+        and (w.status = 'disabled' or (w.status = 'enabled' and w.failing_since is not null))
+      group by 1`,
+    sql`
+      select 'waitingDeliveries' as name, count(*)::int as count from (
+        select 1 from webhook_subscriptions w
+        cross join lateral (
+          select 1 from webhook_deliveries d
+          where d.organization_id = ${organizationId} and d.webhook_subscription_id = w.webhook_subscription_id
+            and d.next_attempt_at is not null
+          limit ${maxCount}) x
+        where w.organization_id = ${organizationId} ${inIt(sql`w.environment`)}
+        limit ${maxCount}) y`,
+    sql`
+      select 'keysExpiringSoon' as name, count(*)::int as count from api_keys k
+      where k.organization_id = ${organizationId} and k.deleted_at is null
+        and k.expires_at > ${new Date(now)} and k.expires_at <= ${new Date(now + SOON_MS)}
+        ${environment === undefined ? empty : sql`and (k.environments is null or ${environment} = any(k.environments))`}`,
+  ]);
+  const counts = new Map(groups.flat().map(({ name, count }) => [name, count]));
+  const count = (name: string) => Math.min(counts.get(name) ?? 0, maxCount);
+  const counted = <N extends string>(...names: N[]) =>
+    Object.fromEntries(names.map((name) => [name, count(name)])) as Record<N, number>;
+  const overview: Overview = {
+    sessions: counted('idle', 'running', 'waiting', 'completed', 'failed', 'cancelled'),
+    webhooks: counted('failing', 'degraded', 'disabled', 'waitingDeliveries'),
+    ...counted('pendingApprovals', 'keysExpiringSoon'),
+  };
+  return { overview };
+}
