@@ -100,7 +100,8 @@ const tones: Record<ApiKey['permission'], Tone | undefined> = { read: undefined,
 const SOON_MS = 14 * 86_400_000;
 
 function Expiry({ at }: { at: string | null }) {
-  const left = at === null ? Number.POSITIVE_INFINITY : Date.parse(at) - useNow();
+  const now = useNow();
+  const left = at === null ? Number.POSITIVE_INFINITY : Date.parse(at) - now;
   if (left <= 0) return <Badge tone="bad">expired</Badge>;
   return (
     <span className="row">
