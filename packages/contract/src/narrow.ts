@@ -1,6 +1,6 @@
 // A schema without the alternatives that a value does not mean: what is wrong with it is then wrong with the shape that its
 // `type` names, or that has its JSON type, and no other shape has a word to say.
-import type { SchemaObject } from '@signalbox/contract';
+import type { SchemaObject } from './components.ts';
 
 export function narrow(schema: SchemaObject, value: unknown): SchemaObject {
   const { oneOf, anyOf, discriminator } = schema;

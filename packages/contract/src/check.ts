@@ -1,0 +1,96 @@
+// What is wrong with a value, in the words in which the service refuses it. A subpath of its own, for who shows the same before
+// anything is sent. The schema is read as it is and not compiled: that also works where a page may evaluate no code.
+import { Errors } from 'typebox/schema';
+import type { SchemaObject } from './components.ts';
+import type { FieldError } from './errors.ts';
+import { narrow } from './narrow.ts';
+
+/**
+ * Every field that is wrong, once, with what would be right; empty where the value is as the schema says.
+ *
+ * Of alternatives only the one that the value means has a word to say.
+ */
+export function fieldErrors(schema: SchemaObject, value: unknown): FieldError[] {
+  const narrowed = narrow(schema, value);
+  const [, found] = Errors(narrowed, value);
+  const errors = new Map<string, FieldError>();
+  // The same once more, said of each field that is not known, or of all names that are not allowed together.
+  for (const error of found.filter(({ keyword }) => keyword !== 'boolean' && keyword !== 'propertyNames')) {
+    for (const field of wordsOf(error, narrowed)) if (!errors.has(field.path)) errors.set(field.path, field);
+  }
+  return [...errors.values()];
+}
+
+interface SchemaError {
+  keyword: string;
+  instancePath: string;
+  schemaPath: string;
+  message: string;
+  params: object;
+}
+
+function wordsOf(error: SchemaError, schema: SchemaObject): FieldError[] {
+  const path = dotted(error.instancePath);
+  const at = (name: string) => (path ? `${path}.${name}` : name);
+  const params = error.params as Record<string, unknown>;
+  switch (error.keyword) {
+    case 'required':
+      return (params.requiredProperties as string[]).map((name) => ({ path: at(name), message: 'is required' }));
+    case 'additionalProperties':
+      return (params.additionalProperties as string[]).map((name) => ({
+        path: at(name),
+        message: 'is not a known field',
+      }));
+    case 'enum':
+      return [
+        {
+          path,
+          message: `must be one of ${(params.allowedValues as unknown[]).map((v) => JSON.stringify(v)).join(', ')}`,
+        },
+      ];
+    case 'const':
+      return [{ path, message: `must be ${JSON.stringify(params.allowedValue)}` }];
+    case 'pattern':
+      return [{ path, message: patternMessage(String(params.pattern), schemaAt(schema, error.schemaPath)) }];
+    case 'minLength':
+      return [{ path, message: `must have at least ${params.limit} character${params.limit === 1 ? '' : 's'}` }];
+    case 'maxLength':
+      return [{ path, message: `must have at most ${params.limit} characters` }];
+    case 'format':
+      return [{ path, message: 'must be an ISO 8601 instant such as 2026-01-31T09:30:00.000Z' }];
+    default:
+      return [{ path, message: error.message }];
+  }
+}
+
+// Beyond it a pattern explains nothing that the example does not.
+const LONGEST_SHOWN_PATTERN = 100;
+
+/** With the example that the contract has for the field: that is quicker to read than a pattern. */
+function patternMessage(pattern: string, { examples }: SchemaObject): string {
+  const match = `must match pattern "${pattern}"`;
+  const [example] = examples ?? [];
+  if (typeof example !== 'string') return match;
+  const such = `such as ${JSON.stringify(example)}`;
+  return pattern.length > LONGEST_SHOWN_PATTERN ? `must be ${such}` : `${match}, ${such}`;
+}
+
+/** The part of a schema that a path such as `#/properties/name` leads to. */
+function schemaAt(schema: SchemaObject, path: string): SchemaObject {
+  return partsOf(path).reduce((part, key) => (part[key] ?? {}) as SchemaObject, schema);
+}
+
+function partsOf(pointer: string): string[] {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+/** `/tools/0/name` → `tools[0].name`. */
+function dotted(pointer: string): string {
+  return partsOf(pointer).reduce(
+    (path, part) => (/^\d+$/.test(part) ? `${path}[${part}]` : path ? `${path}.${part}` : part),
+    '',
+  );
+}
