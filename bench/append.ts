@@ -13,6 +13,7 @@ import type { Segment } from '../packages/server/src/journal/segment.ts';
 import { systemClock } from '../packages/server/src/lib/clock.ts';
 import { newUuid, parseId } from '../packages/server/src/lib/ids.ts';
 import { createLog } from '../packages/server/src/lib/log.ts';
+import { createMetrics } from '../packages/server/src/observe/metrics.ts';
 import { type Benchmark, growthPerSecond, measurePairs, startBench } from './harness.ts';
 import { createScriptedAgent } from './session-client.ts';
 import { quantile, rowOf } from './table.ts';
@@ -136,6 +137,7 @@ function createFeed(db: Db, ids: readonly string[]): Feed {
       db,
       clock: systemClock,
       log: createLog({ level: 'warn' }),
+      metrics: createMetrics(),
       live: { committed } as unknown as Live,
       wake: { publish: () => {}, subscribe: () => () => {}, close: async () => {} },
     }),

@@ -12,6 +12,7 @@ import { encodeItems } from '../packages/server/src/journal/segment.ts';
 import { systemClock } from '../packages/server/src/lib/clock.ts';
 import { newUuid, parseId } from '../packages/server/src/lib/ids.ts';
 import { createLog } from '../packages/server/src/lib/log.ts';
+import { createMetrics } from '../packages/server/src/observe/metrics.ts';
 import { createNodeLease } from '../packages/server/src/runtime/lease.ts';
 import { parseMasterKeys } from '../packages/server/src/vault/master-key.ts';
 import { createVault } from '../packages/server/src/vault/vault.ts';
@@ -44,7 +45,8 @@ export const webhooks: Benchmark = {
     const sessionIds = await openSessions(bench);
 
     const db = createDb({ url: bench.databaseUrl });
-    const wake = createWake({ db, log, clock: systemClock, acrossNodes: false });
+    const metrics = createMetrics();
+    const wake = createWake({ db, log, clock: systemClock, metrics, acrossNodes: false });
     const writer = createWriter(db, wake, parseId('org', bench.organizationId)!);
     const egress = createEgress({ policy: parseEgressAllow('127.0.0.1/32') });
     let delivered = 0;
@@ -60,7 +62,7 @@ export const webhooks: Benchmark = {
       },
     };
     const vault = createVault(parseMasterKeys(bench.masterKey));
-    const platform = { db, clock: systemClock, log, wake, vault, egress: watched };
+    const platform = { db, clock: systemClock, log, wake, vault, egress: watched, metrics, tracing: undefined };
     const workerId = newUuid();
     const lease = createNodeLease(platform, { workerId });
     await lease.start();

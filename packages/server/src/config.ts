@@ -5,8 +5,21 @@
 import { resolve } from 'node:path';
 import { type EgressPolicy, parseEgressAllow } from './egress/policy.ts';
 import { parseEgressProxy } from './egress/proxy.ts';
-import { parseNetwork } from './lib/network.ts';
-import { type RateClass, type RateLimits, rateClasses } from './lib/rate-limits.ts';
+import {
+  parseCollector,
+  parseCount,
+  parseDatabaseUrl,
+  parseDays,
+  parseHeaders,
+  parseHost,
+  parseIssuer,
+  parseNetworks,
+  parsePort,
+  parsePublicUrl,
+  parseRateLimits,
+  parseSeconds,
+  parseToken,
+} from './lib/setting-values.ts';
 import { parsePrices } from './usage/prices.ts';
 import { parseMasterKeys } from './vault/master-key.ts';
 import { parseProviderKeys } from './vault/provider-keys.ts';
@@ -55,6 +68,40 @@ export const settings = {
     default: './data',
     about: 'where the embedded PostgreSQL and the master key file are kept',
     parse: (text) => resolve(text),
+  }),
+  publicUrl: setting({
+    option: 'public-url',
+    variable: 'SIGNALBOX_PUBLIC_URL',
+    about:
+      'where people open the console, such as https://signalbox.example.com; http://localhost and the port unless set',
+    parse: parsePublicUrl,
+  }),
+  signInDays: required({
+    variable: 'SIGNALBOX_SIGN_IN_DAYS',
+    default: '7',
+    about: 'after how many days without use a sign-in to the console ends',
+    parse: (text) => parseDays(text, { minimum: 1, maximum: 90 }),
+  }),
+  oidcIssuer: setting({
+    variable: 'SIGNALBOX_OIDC_ISSUER',
+    about: 'an OpenID Connect provider by which people may sign in: its issuer',
+    parse: parseIssuer,
+  }),
+  oidcClientId: setting({
+    variable: 'SIGNALBOX_OIDC_CLIENT_ID',
+    about: 'what the provider calls this service',
+    parse: (text) => text,
+  }),
+  oidcClientSecret: setting({
+    variable: 'SIGNALBOX_OIDC_CLIENT_SECRET',
+    about: 'the secret that goes with it',
+    parse: (text) => text,
+  }),
+  oidcName: required({
+    variable: 'SIGNALBOX_OIDC_NAME',
+    default: 'Single sign-on',
+    about: 'what the console calls the provider',
+    parse: (text) => text,
   }),
   adminKeyFile: setting({
     option: 'admin-key-file',
@@ -178,6 +225,27 @@ export const settings = {
     about: 'how long a statement of the database may take; 0 is no limit',
     parse: (text) => parseSeconds(text, { minimum: 0, maximum: 3600 }),
   }),
+  metricsToken: setting({
+    variable: 'SIGNALBOX_METRICS_TOKEN',
+    about: 'the bearer token by which other hosts may read /metrics',
+    parse: parseToken,
+  }),
+  metricsPort: setting({
+    variable: 'SIGNALBOX_METRICS_PORT',
+    about: 'a port of its own for /metrics, /healthz and /readyz, also of a node without the role api',
+    parse: parsePort,
+  }),
+  otlpEndpoint: setting({
+    variable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    about: 'the collector that takes traces, by OTLP over HTTP: its base URL',
+    parse: parseCollector,
+  }),
+  otlpHeaders: required({
+    variable: 'OTEL_EXPORTER_OTLP_HEADERS',
+    default: '',
+    about: 'headers for the collector, as name=value separated by commas',
+    parse: parseHeaders,
+  }),
   logLevel: required({
     variable: 'SIGNALBOX_LOG_LEVEL',
     default: 'info',
@@ -193,6 +261,20 @@ type Value<S> = S extends { default: string; parse(text: string, env: Env): infe
     ? T | undefined
     : never;
 export type Config = { readonly [K in keyof Settings]: Value<Settings[K]> };
+
+/** An OpenID Connect provider by which people may sign in. */
+export interface OidcProvider {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly name: string;
+}
+
+/** The provider of a configuration, where it has one. */
+export function oidcOf({ oidcIssuer, oidcClientId, oidcClientSecret, oidcName }: Config): OidcProvider | undefined {
+  if (oidcIssuer === undefined || oidcClientId === undefined || oidcClientSecret === undefined) return undefined;
+  return { issuer: oidcIssuer, clientId: oidcClientId, clientSecret: oidcClientSecret, name: oidcName };
+}
 
 /** One line a problem; each names the option or variable and says what would be right. */
 export class ConfigError extends Error {
@@ -223,82 +305,14 @@ export function readConfig(options: Readonly<Record<string, string | undefined>>
       'SIGNALBOX_LISTEN_URL: is of use only beside DATABASE_URL; set both, or none for the embedded database',
     );
   }
+  const oidc = [config.oidcIssuer, config.oidcClientId, config.oidcClientSecret];
+  if (oidc.some((part) => part === undefined) && oidc.some((part) => part !== undefined)) {
+    problems.push(
+      'SIGNALBOX_OIDC_ISSUER: goes with SIGNALBOX_OIDC_CLIENT_ID and SIGNALBOX_OIDC_CLIENT_SECRET; set all or none of them',
+    );
+  }
   if (problems.length > 0) throw new ConfigError(problems);
   return config as Config;
-}
-
-function parsePort(text: string): number {
-  const port = Number(text);
-  if (!/^\d{1,5}$/.test(text) || port > 65_535)
-    throw new Error(`"${text}" is not a port; give a number from 0 to 65535`);
-  return port;
-}
-
-function parseSeconds(text: string, { minimum, maximum }: { minimum: number; maximum: number }): number {
-  const seconds = Number(text);
-  if (!/^\d{1,6}$/.test(text) || seconds < minimum || seconds > maximum)
-    throw new Error(`"${text}" is not a number of seconds; give a whole one from ${minimum} to ${maximum}`);
-  return seconds;
-}
-
-function parseDays(text: string, { minimum, maximum }: { minimum: number; maximum: number }): number {
-  const days = Number(text);
-  if (!/^\d{1,6}$/.test(text) || days < minimum || days > maximum)
-    throw new Error(`"${text}" is not a number of days; give a whole one from ${minimum} to ${maximum}`);
-  return days;
-}
-
-function parseCount(text: string, { minimum, maximum }: { minimum: number; maximum: number }): number {
-  const count = Number(text);
-  if (!/^\d{1,7}$/.test(text) || count < minimum || count > maximum)
-    throw new Error(`"${text}" is not a number that will do; give a whole one from ${minimum} to ${maximum}`);
-  return count;
-}
-
-function parseNetworks(text: string): readonly string[] {
-  const entries = splitList(text);
-  for (const entry of entries) {
-    try {
-      parseNetwork(entry);
-    } catch (error) {
-      throw new Error(`"${entry}" ${(error as Error).message}`);
-    }
-  }
-  return entries;
-}
-
-function parseRateLimits(text: string): RateLimits {
-  const limits: Partial<Record<RateClass, number>> = {};
-  for (const entry of splitList(text)) {
-    const [, name, count] = /^(\w+)=(\d{1,7})$/.exec(entry) ?? [];
-    if (!rateClasses.includes(name as RateClass) || Number(count) < 1) {
-      throw new Error(`"${entry}" is no limit; give some of ${rateClasses.map((one) => `${one}=600`).join(', ')}`);
-    }
-    limits[name as RateClass] = Number(count);
-  }
-  return limits;
-}
-
-function splitList(text: string): string[] {
-  return text
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '');
-}
-
-function parseHost(text: string): string {
-  if (!/^[A-Za-z0-9.:_-]+$/.test(text)) {
-    throw new Error(`"${text}" is not an address; give one such as 127.0.0.1, 0.0.0.0, :: or localhost`);
-  }
-  return text;
-}
-
-/** The value holds a password, so the message doesn't show it. */
-function parseDatabaseUrl(text: string): string {
-  if (!URL.canParse(text) || !/^postgres(ql)?:\/\//i.test(text)) {
-    throw new Error('is not the URL of a database; give one such as postgres://user:password@host:5432/database');
-  }
-  return text;
 }
 
 function parseEgress(text: string): EgressPolicy {

@@ -7,12 +7,16 @@ import { requireDurableCommits, requireSupportedServer } from './db/requirements
 import { createEgress } from './egress/egress.ts';
 import { createEventWatch } from './events/watch.ts';
 import { createApp } from './http/app.ts';
+import { createObservationServer, type ObservationServer } from './http/observation.ts';
 import { createLive } from './journal/live.ts';
 import { writeAdminKeyFile } from './keys/admin-key-file.ts';
 import { type Clock, systemClock } from './lib/clock.ts';
 import { newUuid } from './lib/ids.ts';
 import { createLog, type Log } from './lib/log.ts';
 import { version } from './lib/version.ts';
+import { createMetrics } from './observe/metrics.ts';
+import { createScrape } from './observe/scrape.ts';
+import { createTracing } from './observe/tracing.ts';
 import { ensureFirstOrganization } from './organizations/organizations.ts';
 import type { Platform } from './platform.ts';
 import { createNodeLease, forgetOtherNodes } from './runtime/lease.ts';
@@ -86,7 +90,12 @@ async function startPlatform(
   if (config.databaseUrl === undefined) await forgetOtherNodes(db);
   if (config.adminKeyFile) await writeAdminKeyFile({ db, clock, log }, organizationId, config.adminKeyFile);
 
-  const wake = createWake({ db: direct, log, clock, acrossNodes: config.databaseUrl !== undefined });
+  const tracing = config.otlpEndpoint
+    ? createTracing({ clock, log }, { endpoint: config.otlpEndpoint, headers: config.otlpHeaders })
+    : undefined;
+  stops.push(async () => tracing?.stop());
+  const metrics = createMetrics();
+  const wake = createWake({ db: direct, log, clock, metrics, acrossNodes: config.databaseUrl !== undefined });
   stops.push(() => wake.close());
   const egress = createEgress({
     policy: config.egress,
@@ -101,7 +110,7 @@ async function startPlatform(
   stops.push(() => offers.stop());
   const eventWatch = createEventWatch({ db, clock, log });
   stops.push(() => eventWatch.stop());
-  return { db, clock, log, vault, wake, live, egress, prices: config.prices, offers, eventWatch };
+  return { db, clock, log, vault, wake, live, egress, prices: config.prices, offers, eventWatch, metrics, tracing };
 }
 
 /** `direct` is the same as `db` unless that leads through a pooler. */
@@ -141,6 +150,15 @@ async function startRoles(
   const { roles, host, port, leaseSeconds, graceSeconds, providerKeys, eventsKeptDays, trustProxy } = config;
   const { log } = platform;
   const workerId = newUuid();
+  const scrape = createScrape(platform);
+  stops.push(() => scrape.stop());
+  const observation = { scrape, token: config.metricsToken };
+  if (config.metricsPort !== undefined) {
+    const server = createObservationServer(platform, observation, config);
+    stops.push(() => server.close());
+    const port = await listen(server, host, config.metricsPort);
+    log.info({ host, port }, 'metrics are served');
+  }
   if (roles.has('runtime')) {
     const upkeep = createUpkeep(platform, { eventsKeptDays });
     upkeep.start();
@@ -169,13 +187,18 @@ async function startRoles(
     log.info({ version, workerId, roles: [...roles] }, 'started');
     return undefined;
   }
-  const app = await createApp(platform, { version, checkAnswers, limits: config, trustProxy, consoleDir });
+  const app = await createApp(platform, { version, checkAnswers, limits: config, trustProxy, observation, consoleDir });
   stops.push(() => app.close());
-  const bound = await app.listen({ host, port }).catch((error: NodeJS.ErrnoException) => {
-    throw error.syscall ? new CannotListen(host, port, error) : error;
-  });
+  const bound = await listen(app, host, port);
   log.info({ version, workerId, roles: [...roles], host, port: bound }, 'started');
   return `http://${reachable(host)}:${bound}`;
+}
+
+/** Returns the port. */
+function listen(server: Pick<ObservationServer, 'listen'>, host: string, port: number): Promise<number> {
+  return server.listen({ host, port }).catch((error: NodeJS.ErrnoException) => {
+    throw error.syscall ? new CannotListen(host, port, error) : error;
+  });
 }
 
 /** An address that a client on this machine can use for one that was listened on. */

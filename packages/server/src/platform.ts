@@ -5,6 +5,8 @@ import type { EventWatch } from './events/watch.ts';
 import type { Live } from './journal/live.ts';
 import type { Clock } from './lib/clock.ts';
 import type { Log } from './lib/log.ts';
+import type { Metrics } from './observe/metrics.ts';
+import type { Tracing } from './observe/tracing.ts';
 import type { Prices } from './usage/prices.ts';
 import type { Vault } from './vault/vault.ts';
 import type { Wake } from './wake/wake.ts';
@@ -21,4 +23,9 @@ export interface Platform {
   readonly prices: Prices;
   readonly offers: Offers;
   readonly eventWatch: EventWatch;
+  /** Where people open the console; known once the interface listens. */
+  readonly publicUrl: () => URL;
+  readonly metrics: Metrics;
+  /** Undefined where nothing is traced, so that nothing is spent on it: `tracing?.span(…)`. */
+  readonly tracing: Tracing | undefined;
 }

@@ -61,7 +61,12 @@ beforeEach(async () => {
       },
     },
   };
-  app = await createApp(gated, { version: 'test', limits: readConfig({}, {}) });
+  const scrape = { text: async () => '', stop: async () => {} };
+  app = await createApp(gated, {
+    version: 'test',
+    limits: readConfig({}, {}),
+    observation: { scrape, token: undefined },
+  });
   port = await app.listen({ port: 0, host: '127.0.0.1' });
   key = (await createKey(world.ctx, { name: 'k', permission: 'admin' })).apiKey.secret!;
   sessionId = await world.open(await world.agent());

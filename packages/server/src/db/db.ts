@@ -40,6 +40,8 @@ export interface Db extends Queryable {
   batch<Row>(statements: readonly Sql[]): Promise<Row[][]>;
   /** A connection outside the pool, for LISTEN. The caller handles its 'error' and 'end' and ends it. */
   connect(): Promise<Client>;
+  /** Connections now, those of them that are idle, and how many callers wait for one. */
+  pool(): { total: number; idle: number; awaited: number };
   /** Waits for what is running, then closes every connection. */
   close(): Promise<void>;
 }
@@ -165,6 +167,8 @@ export function createDb(options: DbOptions): Db {
       }
       return client;
     },
+
+    pool: () => ({ total: pool.totalCount, idle: pool.idleCount, awaited: pool.waitingCount }),
 
     close: () => pool.end(),
   };

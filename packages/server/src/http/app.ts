@@ -1,7 +1,7 @@
 // The HTTP server: every route of the contract, in three hops: who calls (auth.ts), what they sent (validate.ts), and the
 // domain function (handlers.ts). Checks come in the order of api.md section 1: 404 of a route, 401, 403, then 415, 413, 400,
 // then what the domain function refuses.
-import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Route, type RouteName, routes } from '@signalbox/contract';
 import Fastify, {
   type FastifyBaseLogger,
@@ -10,7 +10,6 @@ import Fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify';
-import sql from 'sql-template-tag';
 import { Compile } from 'typebox/compile';
 import type { FileStream } from '../events/export.ts';
 import type { JournalStream } from '../journal/live.ts';
@@ -28,6 +27,8 @@ import { writeFile } from './file.ts';
 import { handlers } from './handlers.ts';
 import { actOnce, idempotencyKeyOf } from './idempotency.ts';
 import { createLimits, type LimitSettings, mayWait, requireRoom } from './limits.ts';
+import { addObservation, type Observation } from './observation.ts';
+import { beginSpan, countedAuthorizer, requestEnded } from './observed.ts';
 import { openApiDocument } from './openapi.ts';
 import { parseQuery } from './query.ts';
 import { recheck } from './recheck.ts';
@@ -47,6 +48,7 @@ export interface AppOptions {
   limits: LimitSettings & ServerSettings;
   /** Whose `X-Forwarded-For` is believed: addresses and CIDRs. */
   trustProxy?: readonly string[];
+  observation: Observation;
   /** Where the built console stands; without it there is none. */
   consoleDir?: string | undefined;
 }
@@ -68,7 +70,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   const authenticator = createAuthenticator(platform);
   const limits = createLimits(options.limits, platform.clock);
   const { maxOpenSessions } = options.limits;
-  const { authorize, heard } = createAuthorizer(platform, authenticator);
+  const { authorize, heard } = countedAuthorizer(platform.metrics, createAuthorizer(platform, authenticator));
   /** How to end each answer that would take long: streams, and what waits. */
   const endings = new Set<() => void>();
   let closing = false;
@@ -94,6 +96,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
 
   readJsonStrictly(app);
   app.decorateRequest('ctx', undefined);
+  app.decorateRequest('span', undefined);
   app.setErrorHandler(handleError);
   app.addHook('onRequest', async (request, reply) => {
     reply.header('X-Request-Id', request.id).header('Cache-Control', 'no-store');
@@ -104,7 +107,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   });
   // A connection kept alive would be waited for.
   app.addHook('onSend', async (_, reply) => void (closing && reply.header('Connection', 'close')));
-  app.addHook('onResponse', async (request, reply) => logRequest(platform, request, reply));
+  app.addHook('onResponse', async (request, reply) => requestEnded(platform, request, reply));
   // Reached only past the hook above, which has answered already.
   app.setNotFoundHandler((request, reply) => sendProblem(reply, new ApiError('not_found', 'Not found.'), request.id));
 
@@ -112,7 +115,8 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     addRoute(name, route, `${PREFIX}${route.path}`);
     if (route.alsoAtRoot) addRoute(name, route, route.path);
   }
-  addPages(app, platform, options.version);
+  addPages(app, options.version);
+  addObservation(app, platform, options.observation);
   await addConsole(app, options.consoleDir);
 
   function addRoute(name: RouteName, route: Route, path: string): void {
@@ -136,10 +140,11 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
       method: route.method,
       url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
       onRequest: async (request, reply) => {
+        request.span = beginSpan(platform, request, route);
         const entered = limits.enter(reply.raw);
         const caller = callerOf(request);
         const ctx = await limits.throttled(caller, () => authorize(route, caller));
-        request.ctx = ctx;
+        request.ctx = request.span ? { ...ctx, traceParent: request.span.traceParent } : ctx;
         limits.rate(ctx, route, reply);
         if (!waits) return;
         limits.open(ctx, reply.raw);
@@ -223,7 +228,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     } finally {
       over.abort();
       endings.delete(end);
-      logRequest(platform, request, reply);
+      requestEnded(platform, request, reply, { isStream: true });
     }
   }
 
@@ -294,24 +299,8 @@ function pathOf(request: IncomingMessage): string {
   return request.url?.split('?', 1)[0] ?? '';
 }
 
-/** One line a request; the route rather than the path, and nothing of the query, headers or body. */
-function logRequest(platform: Platform, request: FastifyRequest, reply: FastifyReply): void {
-  platform.log.info(
-    {
-      requestId: request.id,
-      method: METHODS.includes(request.method) ? request.method : 'other',
-      route: request.routeOptions.url ?? null,
-      status: reply.raw.statusCode,
-      durationMs: Math.round(reply.elapsedTime),
-      organizationId: request.ctx && formatId('org', request.ctx.organizationId),
-      actorId: request.ctx?.actor.id,
-    },
-    'request',
-  );
-}
-
 /** What stands beside the resources (api.md section 9). */
-function addPages(app: FastifyInstance, platform: Platform, version: string): void {
+function addPages(app: FastifyInstance, version: string): void {
   const document = openApiDocument(routes, version);
   const text = JSON.stringify(document);
   const page = docsPage(document);
@@ -327,9 +316,4 @@ function addPages(app: FastifyInstance, platform: Platform, version: string): vo
       .send(page),
   );
   app.get('/', async (_, reply) => reply.redirect('/console'));
-  app.get('/healthz', async () => ({ status: 'alive' }));
-  app.get('/readyz', async () => {
-    await platform.db.query(sql`select 1`);
-    return { status: 'ready' };
-  });
 }

@@ -53,7 +53,7 @@ export interface Transition {
  * `Fenced` where the row is not as the head says, or a condition fails: the transaction is then undone.
  */
 export async function writeTransition(
-  platform: Pick<Platform, 'live' | 'wake'>,
+  platform: Pick<Platform, 'live' | 'wake' | 'metrics'>,
   tx: Tx,
   head: JournalHead,
   transition: Transition,
@@ -65,17 +65,19 @@ export async function writeTransition(
 
 /** The same in a transaction of its own, which costs one round trip. */
 export async function commitTransition(
-  platform: Pick<Platform, 'db' | 'live' | 'wake'>,
+  platform: Pick<Platform, 'db' | 'live' | 'wake' | 'metrics'>,
   head: JournalHead,
   transition: Transition,
 ): Promise<void> {
   const { statements, done } = planTransition(platform, head, transition);
+  const took = platform.metrics.appendSeconds.startTimer({ path: 'transition' });
   await platform.db.batch(statements).catch(refuseFenced);
+  took();
   done();
 }
 
 function planTransition(
-  platform: Pick<Platform, 'live' | 'wake'>,
+  platform: Pick<Platform, 'live' | 'wake' | 'metrics'>,
   head: JournalHead,
   { runs, patch, conditions = [], statements = [], now }: Transition,
 ): { statements: Sql[]; done: () => void } {
@@ -108,6 +110,9 @@ function planTransition(
     done() {
       head.turn = turn;
       head.nextSeq = nextSeq;
+      for (const { seqFrom, seqTo } of segments) {
+        platform.metrics.appendChunks.inc({ path: 'transition' }, seqTo - seqFrom + 1);
+      }
       announce(platform, head.sessionId, previous, segments);
     },
   };
@@ -177,8 +182,10 @@ interface Batch {
   deltas: string[];
 }
 
-export function createAppender(platform: Pick<Platform, 'db' | 'live' | 'wake' | 'log' | 'clock'>): Appender {
-  const { db, clock, log } = platform;
+export function createAppender(
+  platform: Pick<Platform, 'db' | 'live' | 'wake' | 'log' | 'clock' | 'metrics'>,
+): Appender {
+  const { db, clock, log, metrics } = platform;
   const dirty = new Set<TextHead>();
   let timer: NodeJS.Timeout | undefined;
   let flushing: Promise<void> | undefined;
@@ -225,9 +232,12 @@ export function createAppender(platform: Pick<Platform, 'db' | 'live' | 'wake' |
     const now = clock.now();
     const written = new Set<string>();
     let failed = false;
+    const took = metrics.appendSeconds.startTimer({ path: 'text' });
     try {
       const statements = groupByOrganization(batches).map((group) => appendStatement(group, now));
       for (const { sessionId } of (await db.batch<{ sessionId: string }>(statements)).flat()) written.add(sessionId);
+      took();
+      metrics.appendSessions.observe(written.size);
     } catch (error) {
       failed = true;
       log.warn({ err: error, sessions: batches.length }, 'append failed; what was not written is written again');
@@ -249,6 +259,7 @@ export function createAppender(platform: Pick<Platform, 'db' | 'live' | 'wake' |
       createdAt: now,
     };
     head.nextSeq = segment.seqTo + 1;
+    metrics.appendChunks.inc({ path: 'text' }, deltas.length);
     announce(platform, head.sessionId, previous, [segment]);
   }
 

@@ -28,6 +28,8 @@ export interface Live {
   /** Called after each commit on this node; `previous` is where the journal ended before. */
   committed(sessionId: string, previous: Position, segments: readonly Segment[]): void;
   follow(head: Head, after: Position, types: ReadonlySet<ChunkType> | undefined): JournalStream;
+  /** How many streams are open on this node. */
+  readers(): number;
   start(): void;
   stop(): Promise<void>;
 }
@@ -188,6 +190,7 @@ export function createLive({ db, wake, clock, log }: Pick<Platform, 'db' | 'wake
   return {
     committed,
     follow: (head, after, types) => ({ read: (signal) => read(head, after, types, signal) }),
+    readers: () => [...readersOf.values()].reduce((sum, { size }) => sum + size, 0),
     start() {
       unsubscribe = wake.subscribe('journal', (sessionId, here) => {
         if (here) return;

@@ -28,3 +28,5 @@ export interface Context extends Platform {
 export function inTransaction<T>(ctx: Context, fn: (tx: Tx) => Promise<T>): Promise<T> {
   return ctx.tx ? fn(ctx.tx) : ctx.db.transaction(fn);
 }
+  /** Of the request's span, where it is traced. */
+  readonly traceParent?: string;

@@ -2,7 +2,7 @@
 // How turns end stands in ending.ts.
 import sql from 'sql-template-tag';
 import type { createDefinitions } from '../agents/agents.ts';
-import { type Appender, Fenced, type Patch, type TextHead } from '../journal/append.ts';
+import type { Appender, Patch, TextHead } from '../journal/append.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import type { Platform } from '../platform.ts';
 import { openChild } from '../sessions/children.ts';
@@ -24,13 +24,14 @@ import { isAnswered } from '../workers/answer.ts';
 import { shownText } from '../workers/shown-text.ts';
 import { answerChange } from './answer.ts';
 import { type Driving, eventOf, idsOf, nextEntry, sourceOf, unknownEvent } from './driving.ts';
-import { cancelForLate, endTurn, type Followed, type LastChange, stopTurn } from './ending.ts';
+import { cancelForLate, Ended, endTurn, type Followed, type LastChange, stopTurn } from './ending.ts';
 import { createHold, lateOf } from './hold.ts';
 import type { AskModel } from './models/model.ts';
+import { observedModel, observedTools, turnSpan } from './observing.ts';
 import { askerOf, offer } from './offering.ts';
 import { createSpending } from './spending.ts';
 import { TurnStopped } from './stopping.ts';
-import type { ToolRun, TurnTool } from './tools/tool.ts';
+import type { TurnTool } from './tools/tool.ts';
 import type { Tools } from './tools/tools.ts';
 import { runTurn, type TurnEnd, type TurnEvent, type TurnState } from './turn.ts';
 
@@ -206,8 +207,9 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
   }
 
   async function startCall(call: Operation, tool: TurnTool, now: Date): Promise<void> {
-    const isAgent = tool.source.type === 'agent';
-    const opened = isAgent ? await openChild(platform, row, tool.source, call, sourceOf(driving)) : undefined;
+    const { source } = tool;
+    const from = { ...sourceOf(driving), traceParent: driving.span?.traceParent };
+    const opened = source.type === 'agent' ? await openChild(platform, row, source, call, from) : undefined;
     const child = typeof opened === 'object' ? opened : undefined;
     if (typeof opened === 'string') Object.assign(call, { status: 'failed', error: opened });
     if (child) call.childSessionId = child.row.sessionId;
@@ -255,7 +257,7 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
       const late = lateOf(operations, clock.now());
       // A turn that is to stop has no use for its approvals any more.
       if (late.length === 0 || row.stop || definition.limits.onApprovalTimeout === 'deny') return;
-      if (await cancelForLate(driving, appender, late)) hold.abort(new Fenced());
+      if (await cancelForLate(driving, appender, late)) hold.abort(new Ended());
       hold.signal.throwIfAborted();
     }
   }
@@ -319,9 +321,10 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
   /** Drives the turn to where the Session is let go of, or the next begins. */
   async function driveTurn(): Promise<Followed> {
     followed = undefined;
+    driving.span = turnSpan(driving);
     const ports = {
-      ask: askerOf(driving, options.ask),
-      run: (call: ToolRun, signal: AbortSignal) => options.tools.run({ ...call, sessionId: row.sessionId }, signal),
+      ask: askerOf(driving, observedModel(driving, options.ask)),
+      run: observedTools(driving, options.tools.run),
       refusal: (modelCall: Operation) => spending.refusal(modelCall, modelName(driving.state.definition.model)),
       sleep: (ms: number, signal: AbortSignal) => clock.sleep(ms, signal),
       random: Math.random,
@@ -344,7 +347,9 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
       return followed;
     } catch (error) {
       if (hold.signal.aborted || error !== signal.reason) throw error;
-      return stopTurn(driving, appender, signal.reason as TurnStopped);
+      return await stopTurn(driving, appender, signal.reason as TurnStopped);
+    } finally {
+      driving.span?.end();
     }
   }
 

@@ -3,11 +3,13 @@ import type { SessionStatus, StopReason, Usage } from '@signalbox/contract';
 import type { Sql } from 'sql-template-tag';
 import { type EventDraft, type EventSource, recordEvent } from '../events/record.ts';
 import { formatId, newUuid } from '../lib/ids.ts';
+import type { Span } from '../observe/tracing.ts';
 import type { Platform } from '../platform.ts';
 import { type Operation, usageOf } from '../sessions/operations.ts';
 import { sessionEvent } from '../sessions/session.ts';
 import type { TranscriptEntry } from '../sessions/transcript.ts';
 import type { Hold } from './hold.ts';
+import { turnEnded } from './observing.ts';
 import type { TurnState } from './turn.ts';
 
 export interface Driving {
@@ -17,6 +19,8 @@ export interface Driving {
   /** Of the turn's next transcript entry. */
   position: number;
   startedAt: Date;
+  /** Of the turn, while this node drives it. */
+  span?: Span | undefined;
   /** When the turn has taken too long. */
   deadline: Date;
 }
@@ -75,4 +79,5 @@ export function logTurn(driving: Driving, stopReason: StopReason, status: Sessio
     { ...idsOf(driving), turn, stopReason, status, steps, toolCalls, inputTokens, outputTokens, durationMs },
     'turn',
   );
+  turnEnded(driving, stopReason);
 }

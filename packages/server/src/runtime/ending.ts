@@ -17,9 +17,13 @@ import { insertEntry, type TranscriptEntry } from '../sessions/transcript.ts';
 import { type Beginning, beginTurn } from '../sessions/turns.ts';
 import { type Driving, eventOf, logTurn, nextEntry, sourceOf, turnUsage, unknownEvent } from './driving.ts';
 import type { Change } from './hold.ts';
+import { turnEnded } from './observing.ts';
 import { stopChange, type TurnStopped } from './stopping.ts';
 import type { ToolOutcome } from './tools/tool.ts';
 import type { TurnEnd } from './turn.ts';
+
+/** This node has ended the Session: nothing of it is written any more, though nobody else took it. */
+export class Ended extends Fenced {}
 
 /** What a turn's last transition changes beside its end. `entries` are for the transcript. */
 export interface LastChange extends Change {
@@ -104,8 +108,8 @@ async function beginNext(driving: Driving, change: WholeChange, stopReason: Stop
   const { turn } = row;
   const next = hold.queued()[0]!;
   const agentVersion = row.pinnedVersion ?? (await newestVersion(driving));
-  const content = await readWaiting(platform.db, row, next.inboxId);
-  const beginning = beginTurn(row, turn + 1, { messageId: next.inboxId, content }, agentVersion, now);
+  const message = await readWaiting(platform.db, row, next.inboxId);
+  const beginning = beginTurn(row, turn + 1, message, agentVersion, now);
   const begun = {
     items: change.items,
     next: beginning.run,
@@ -113,6 +117,7 @@ async function beginNext(driving: Driving, change: WholeChange, stopReason: Stop
     statements: [...(change.statements ?? []), ...beginning.statements],
   };
   if (!(await hold.commitAndBegin(begun, state.operations))) return undefined;
+  row.traceParent = beginning.traceParent;
   logTurn(driving, stopReason, 'running', turn);
   return { beginning, agentVersion };
 }
@@ -180,6 +185,7 @@ async function cancelHeld(driving: Driving, appender: Appender, late: readonly O
     await cancelNow(tx, { ...platform, ...sourceOf(driving) }, current, expired.chunks);
     return true;
   });
-  if (!isDone) head.pending.unshift(...unseen);
+  if (isDone) turnEnded(driving, 'cancelled');
+  else head.pending.unshift(...unseen);
   return isDone;
 }

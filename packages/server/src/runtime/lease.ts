@@ -13,7 +13,7 @@ export interface NodeLease {
 
 /** `leaseSeconds`: how long a dead node's holdings wait at most before another takes them; renewed three times in it. */
 export function createNodeLease(
-  { db, clock, log }: Pick<Platform, 'db' | 'clock' | 'log'>,
+  { db, clock, log, metrics }: Pick<Platform, 'db' | 'clock' | 'log' | 'metrics'>,
   { workerId, leaseSeconds = 15 }: { workerId: string; leaseSeconds?: number | undefined },
 ): NodeLease {
   const stopping = new AbortController();
@@ -29,7 +29,10 @@ export function createNodeLease(
     while (!stopping.signal.aborted) {
       await clock.sleep((leaseSeconds * 1000) / 3, stopping.signal).catch(() => {});
       if (stopping.signal.aborted) return;
-      await renew().catch((error) => log.warn({ err: error }, 'renewing the lease failed; trying again'));
+      await renew().catch((error) => {
+        metrics.leaseFailures.inc();
+        log.warn({ err: error }, 'renewing the lease failed; trying again');
+      });
     }
   }
 

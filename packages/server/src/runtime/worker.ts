@@ -16,6 +16,7 @@ import { type Operation, operationColumns } from '../sessions/operations.ts';
 import { type SessionRow, sessionColumns } from '../sessions/session.ts';
 import type { TranscriptEntry } from '../sessions/transcript.ts';
 import { type Claimed, createDrive, type Drive } from './drive.ts';
+import { Ended } from './ending.ts';
 import { createNodeLease } from './lease.ts';
 import type { AskModel } from './models/model.ts';
 import type { Tools } from './tools/tools.ts';
@@ -70,7 +71,7 @@ class HandedOver extends Error {
 }
 
 export function createWorker(platform: Platform, options: WorkerOptions): Worker {
-  const { db, clock, log, wake } = platform;
+  const { db, clock, log, metrics, wake } = platform;
   const { workerId, leaseSeconds, graceMs = DEFAULT_GRACE_MS, maxHeld = MAX_HELD } = options;
   const share = Math.floor(maxHeld * SHARE_OF_ORGANIZATION);
   const lease = createNodeLease(platform, { workerId, leaseSeconds });
@@ -200,7 +201,10 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
    * breaks off each time it is taken up ends with it.
    */
   async function letGo({ head, deadline }: Drive, error: unknown): Promise<void> {
-    if (error instanceof Fenced) return;
+    if (error instanceof Fenced) {
+      if (!(error instanceof Ended)) metrics.leaseLosses.inc();
+      return;
+    }
     const handedOver = error instanceof HandedOver;
     if (!handedOver)
       log.error({ err: error, sessionId: formatId('ses', head.sessionId) }, 'turn broke off; it goes on soon');

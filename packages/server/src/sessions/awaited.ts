@@ -15,7 +15,7 @@ import { resumedPatch, waitingPatch } from './status.ts';
 /** The operation itself is already as it is to be; `shown` is the chunk that says so. */
 export async function awaitedCame(
   tx: Tx,
-  ctx: Pick<Platform, 'clock' | 'live' | 'wake'>,
+  ctx: Pick<Platform, 'clock' | 'live' | 'wake' | 'metrics'>,
   row: SessionRow,
   shown: NewChunk,
   forWorker: InboxBody,

@@ -28,7 +28,7 @@ export async function openChild(
   parent: SessionRow,
   tool: AgentTool,
   call: Operation,
-  source: EventSource,
+  source: EventSource & { traceParent: string | undefined },
 ): Promise<Opened | string> {
   if (parent.depth >= MAX_DEPTH) return `Agents may call one another ${MAX_DEPTH} deep, and this one is the last.`;
   const agentId = uuidOf('agt', tool.agentId);
@@ -53,6 +53,7 @@ export async function openChild(
       closeOnIdle: true,
       budget: parent.budget,
       metadata: {},
+      traceParent: source.traceParent,
       parent: {
         sessionId: parent.sessionId,
         operationId: call.operationId,

@@ -112,7 +112,7 @@ async function takeArrivals(tx: Tx, row: SessionRow): Promise<NewChunk[]> {
 }
 
 /** Who writes an end: a caller, or the service itself. */
-type SessionWriter = EventSource & Pick<Platform, 'clock' | 'wake' | 'live'>;
+type SessionWriter = EventSource & Pick<Platform, 'clock' | 'wake' | 'live' | 'metrics'>;
 
 async function endSession(
   tx: Tx,

@@ -9,10 +9,11 @@ import { Fenced } from '../journal/append.ts';
 import { newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import type { SessionRow } from './session.ts';
+import type { TurnInput } from './turns.ts';
 
 /** What waits: a message for a turn of its own, or a change of an operation that is to be shown. */
 export type InboxBody =
-  | { kind: 'message'; content: MessagePart[]; steer?: boolean }
+  | { kind: 'message'; content: MessagePart[]; steer?: boolean; traceParent?: string }
   | { kind: 'approval'; operationId: string; decision: 'approved' | 'denied'; reason?: string }
   | { kind: 'tool_result'; operationId: string };
 
@@ -51,17 +52,17 @@ export async function readInbox(db: Queryable, organizationId: string, sessionId
   return rows.map(({ inboxId, kind, body }) => ({ inboxId, kind, ...body }) as InboxEntry);
 }
 
-/** What a message says whose turn is to begin. Throws `Fenced` where the Session is gone. */
+/** The message whose turn is to begin. Throws `Fenced` where the Session is gone. */
 export async function readWaiting(
   db: Queryable,
   { organizationId, sessionId }: { organizationId: string; sessionId: string },
   messageId: string,
-): Promise<MessagePart[]> {
-  const [row] = await db.query<{ content: MessagePart[] }>(sql`
-    select body->'content' as content from session_inbox
+): Promise<TurnInput> {
+  const [row] = await db.query<{ content: MessagePart[]; traceParent: string | null }>(sql`
+    select body->'content' as content, body->>'traceParent' as "traceParent" from session_inbox
     where organization_id = ${organizationId} and session_id = ${sessionId} and inbox_id = ${messageId}`);
   if (!row) throw new Fenced();
-  return row.content;
+  return { messageId, ...row };
 }
 
 /** Takes entries out; the count of the row is the caller's to lower in the same transaction. */

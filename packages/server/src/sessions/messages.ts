@@ -37,7 +37,13 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
         throw new ApiError('session_busy', `The session is ${row.status}. ${otherwise}`);
       }
       const steer = input.onBusy === 'steer';
-      const message = { kind: 'message' as const, content, ...(steer && { steer }) };
+      const { traceParent } = ctx;
+      const message = {
+        kind: 'message' as const,
+        content,
+        ...(steer && { steer }),
+        ...(traceParent && { traceParent }),
+      };
       const messageId = await leaveInInbox(tx, row, message, { wake: ctx.wake, now });
       if (steer) {
         await interruptTurn(tx, row, { wake: ctx.wake, now });
@@ -50,7 +56,7 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
     const version = row.pinnedVersion ?? newest;
     const { organizationId, agentId } = row;
     await requirePrice(ctx, tx, { organizationId, agentId, version }, row.budget);
-    const begun = beginTurn(row, row.turn + 1, { messageId, content }, version, now);
+    const begun = beginTurn(row, row.turn + 1, { messageId, content, traceParent: ctx.traceParent }, version, now);
     await writeTransition(ctx, tx, { ...row }, { ...begun, runs: [begun.run], now });
     tx.afterCommit(() => ctx.wake.publish('runnable', row.sessionId));
     const session = viewSession({

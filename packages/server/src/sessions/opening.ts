@@ -22,6 +22,8 @@ export interface Opening {
   closeOnIdle: boolean;
   budget: Budget | null;
   metadata: Session['metadata'];
+  /** Of the trace that its first turn belongs to. */
+  traceParent?: string | undefined;
   /** The call that opens it. */
   parent?: { sessionId: string; operationId: string; rootSessionId: string; depth: number };
 }
@@ -31,13 +33,13 @@ export interface Opened {
   /** For one transaction. */
   statements: Sql[];
   /** After its commit. */
-  announce(platform: Pick<Platform, 'live' | 'wake'>): void;
+  announce(platform: Pick<Platform, 'live' | 'wake' | 'metrics'>): void;
 }
 
 export function openingOf(opening: Opening, now: Date): Opened {
-  const { organizationId, agentId, version, environment, content, parent } = opening;
+  const { organizationId, agentId, version, environment, content, parent, traceParent } = opening;
   const owner = { organizationId, sessionId: opening.sessionId ?? newUuid() };
-  const begun = content ? beginTurn(owner, 1, { messageId: newUuid(), content }, version, now) : undefined;
+  const begun = content ? beginTurn(owner, 1, { messageId: newUuid(), content, traceParent }, version, now) : undefined;
   const segment: Segment | undefined = begun && {
     turn: 1,
     seqFrom: 1,
@@ -62,6 +64,7 @@ export function openingOf(opening: Opening, now: Date): Opened {
     stop: null,
     turnDeadline: null,
     turnLeftMs: null,
+    traceParent: begun?.traceParent ?? null,
     grantedTools: [],
     parentSessionId: parent?.sessionId ?? null,
     parentOperationId: parent?.operationId ?? null,
@@ -89,18 +92,20 @@ export function openingOf(opening: Opening, now: Date): Opened {
     statements: [
       sql`
         insert into sessions (organization_id, session_id, agent_id, pinned_version, agent_version, environment, status,
-          turn, next_seq, runnable_at, parent_session_id, parent_operation_id, root_session_id, depth, close_on_idle,
+          turn, next_seq, runnable_at, trace_parent, parent_session_id, parent_operation_id, root_session_id, depth, close_on_idle,
           budget, metadata, delivery_due, created_at, updated_at)
         values (${organizationId}, ${row.sessionId}, ${agentId}, ${row.pinnedVersion}, ${row.agentVersion},
-          ${environment}, ${row.status}, ${row.turn}, ${row.nextSeq}, ${begun ? now : null}, ${row.parentSessionId},
+          ${environment}, ${row.status}, ${row.turn}, ${row.nextSeq}, ${begun ? now : null},
+          ${row.traceParent}, ${row.parentSessionId},
           ${row.parentOperationId}, ${row.rootSessionId}, ${row.depth}, ${row.closeOnIdle},
           ${row.budget && JSON.stringify(row.budget)}, ${JSON.stringify(row.metadata)}, ${segment !== undefined}, ${now},
           ${now})`,
       ...(begun?.statements ?? []),
       ...(segment ? [insertSegment(owner, segment)] : []),
     ],
-    announce({ live, wake }) {
+    announce({ live, wake, metrics }) {
       if (!segment) return;
+      metrics.appendChunks.inc({ path: 'transition' }, segment.seqTo);
       live.committed(row.sessionId, beginning, [segment]);
       wake.publish('journal', row.sessionId);
       wake.publish('runnable', row.sessionId);

@@ -26,6 +26,7 @@ export interface SessionRow {
   stop: 'interrupt' | 'cancel' | null;
   turnDeadline: Date | null;
   turnLeftMs: number | null;
+  traceParent: string | null;
   grantedTools: string[];
   parentSessionId: string | null;
   parentOperationId: string | null;
@@ -55,6 +56,7 @@ export const sessionColumns: Sql = sql`
   s.pinned_version as "pinnedVersion", s.agent_version as "agentVersion", s.environment, s.status,
   s.waiting_for as "waitingFor", s.stop_reason as "stopReason", s.turn, s.next_seq as "nextSeq", s.epoch,
   s.worker_id as "workerId", s.queue, s.stop, s.turn_deadline as "turnDeadline", s.turn_left_ms as "turnLeftMs",
+  s.trace_parent as "traceParent",
   s.granted_tools as "grantedTools", s.parent_session_id as "parentSessionId",
   s.parent_operation_id as "parentOperationId", s.root_session_id as "rootSessionId", s.depth, s.inbox, s.closing, s.close_on_idle as "closeOnIdle", s.budget, s.error, s.metadata,
   s.input_tokens as "inputTokens", s.output_tokens as "outputTokens", s.cached_tokens as "cachedTokens", s.steps,

@@ -42,6 +42,7 @@ export async function openSession(ctx: Context, input: Input<'openSession'>): Pr
         closeOnIdle: input.closeOnIdle ?? false,
         budget: input.budget ?? null,
         metadata: input.metadata ?? {},
+        traceParent: ctx.traceParent,
       },
       now,
     );

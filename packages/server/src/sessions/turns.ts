@@ -12,6 +12,8 @@ import { insertEntry, type TranscriptEntry } from './transcript.ts';
 export interface TurnInput {
   messageId: string;
   content: MessagePart[];
+  /** Of the trace that brought it; undefined or null where none did. */
+  traceParent?: string | null | undefined;
 }
 
 export interface Beginning {
@@ -21,6 +23,7 @@ export interface Beginning {
   statements: Sql[];
   entry: TranscriptEntry;
   modelCall: Operation;
+  traceParent: string | null;
 }
 
 const running: NewChunk = { type: 'session.status', status: 'running', waitingFor: null };
@@ -33,7 +36,8 @@ export function beginTurn(
   agentVersion: number,
   now: Date,
 ): Beginning {
-  const entry: TranscriptEntry = { turn, position: 0, role: 'user', createdAt: now, ...input };
+  const { messageId, content, traceParent = null } = input;
+  const entry: TranscriptEntry = { turn, position: 0, role: 'user', createdAt: now, messageId, content };
   const items = [running];
   const modelCall = { ...newModelCall(turn, 1, items.length + 1), agentVersion };
   return {
@@ -49,9 +53,11 @@ export function beginTurn(
       sql`stop = null`,
       // Its worker, who knows how long a turn may take, sets it.
       sql`turn_deadline = null`,
+      sql`trace_parent = ${traceParent}`,
     ],
     statements: [insertEntry(owner, entry), insertOperation(owner, modelCall, now)],
     entry,
     modelCall,
+    traceParent,
   };
 }

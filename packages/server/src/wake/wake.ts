@@ -8,6 +8,7 @@ import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
+import type { Metrics } from '../observe/metrics.ts';
 
 /**
  * - `runnable`: a Session may be claimed
@@ -41,11 +42,12 @@ export interface WakeOptions {
   db: Db;
   log: Log;
   clock: Clock;
+  metrics: Pick<Metrics, 'wakeUps'>;
   /** Whether other nodes use this database. */
   acrossNodes: boolean;
 }
 
-export function createWake({ db, log, clock, acrossNodes }: WakeOptions): Wake {
+export function createWake({ db, log, clock, metrics, acrossNodes }: WakeOptions): Wake {
   const local = new EventEmitter();
   local.setMaxListeners(0);
   const stop = new AbortController();
@@ -72,8 +74,11 @@ export function createWake({ db, log, clock, acrossNodes }: WakeOptions): Wake {
       if (hint === '*') {
         for (const topic of local.eventNames()) local.emit(topic, undefined, false);
       } else {
-        const [topic, id] = hint.split(':');
-        local.emit(topic!, id, false);
+        const [topic = '', id] = hint.split(':');
+        // A newer node may have topics that nobody here knows.
+        if (local.listenerCount(topic) === 0) continue;
+        metrics.wakeUps.inc({ topic, origin: 'elsewhere' });
+        local.emit(topic, id, false);
       }
     }
   }
@@ -102,6 +107,7 @@ export function createWake({ db, log, clock, acrossNodes }: WakeOptions): Wake {
   const listening = acrossNodes ? listen() : Promise.resolve();
   return {
     publish(topic, id) {
+      metrics.wakeUps.inc({ topic, origin: 'here' });
       local.emit(topic, id, true);
       if (!acrossNodes) return;
       gathered.add(`${topic}:${id}`);

@@ -32,6 +32,8 @@ export interface AttemptOptions {
   signal: AbortSignal;
   /** 15 s unless said. */
   timeoutMs?: number;
+  /** Of the trace that the Session's turn belongs to. */
+  traceParent?: string | null;
 }
 
 /** The whole exchange, the answer's body included. */
@@ -47,11 +49,11 @@ export interface Sent extends Pick<Delivery, 'deliveryId' | 'to' | 'previousCurs
 
 /** `log` names the subscription already. Resolves however the attempt ends. */
 export async function attemptDelivery(
-  { clock, egress, log }: Pick<Platform, 'clock' | 'egress' | 'log'>,
+  { clock, egress, log, metrics, tracing }: Pick<Platform, 'clock' | 'egress' | 'log' | 'metrics' | 'tracing'>,
   held: Held,
   delivery: Sent,
   body: Buffer,
-  { version, preferredVersion, signal, timeoutMs = TIMEOUT_MS }: AttemptOptions,
+  { version, preferredVersion, signal, timeoutMs = TIMEOUT_MS, traceParent }: AttemptOptions,
 ): Promise<Outcome> {
   const secrets = secretsAt(held, clock.now());
   const preferred = secrets.find((secret) => secret.version === preferredVersion) ?? secrets[0];
@@ -66,6 +68,21 @@ export async function attemptDelivery(
     let answer: Pick<WebhookAttempt, 'status' | 'error' | 'responseBody'>;
     let verdict: Verdict = 'failed';
     let wait = 0;
+    const took = metrics.attemptSeconds.startTimer();
+    const span = tracing?.span(
+      'deliver webhook',
+      'client',
+      {
+        'http.request.method': 'POST',
+        'http.request.resend_count': attempt - 1,
+        'gen_ai.conversation.id': sessionId ?? undefined,
+        'signalbox.organization.id': formatId('org', held.organizationId),
+        'signalbox.environment': held.environment,
+        'signalbox.webhook_subscription.id': formatId('whs', held.webhookSubscriptionId),
+        'signalbox.webhook_delivery.id': deliveryId,
+      },
+      traceParent,
+    );
     try {
       const response = await egress.request({
         url: held.url,
@@ -91,6 +108,7 @@ export async function attemptDelivery(
       wait = retryAfterMs(status, response.headers['retry-after'], at);
       answer = { status, error: errorOf(status), responseBody: keptOf(response.body) };
     } catch (error) {
+      if (!(error instanceof EgressError) || signal.aborted) span?.end();
       if (!(error instanceof EgressError)) throw error;
       if (signal.aborted) return undefined;
       answer = { status: null, error: error.kind satisfies EgressErrorKind, responseBody: null };
@@ -98,6 +116,9 @@ export async function attemptDelivery(
     const durationMs = clock.now().getTime() - at.getTime();
     attempts.push({ attempt, at: at.toISOString(), durationMs, ...answer, secretVersion: signer.version });
     const { status, error } = answer;
+    took();
+    metrics.attempts.inc({ outcome: verdict === 'failed' ? (error ?? verdict) : verdict });
+    span?.end({ 'http.response.status_code': status ?? undefined }, error ?? undefined);
     const secretVersion = signer.version;
     const cursor = formatCursor(delivery.to);
     log.info({ sessionId, deliveryId, cursor, attempt, status, error, durationMs, secretVersion }, 'delivery attempt');

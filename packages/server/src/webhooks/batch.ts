@@ -93,7 +93,12 @@ export function nextStep(reading: Reading, chunkTypes: readonly ChunkType[], wai
   };
 }
 
-/** The bytes of a delivery that was fixed before. `segments` must cover its range; throws where they do not. */
+/** The journal does not hold the whole of a delivery (any more). */
+export class JournalGone extends Error {
+  override readonly name = 'JournalGone';
+}
+
+/** The bytes of a delivery that was fixed before. `segments` must cover its range; throws `JournalGone` where they do not. */
 export function rebuildBody(owner: Owner, content: Content, segments: readonly Segment[]): Buffer {
   const types = typeSet(content.chunkTypes);
   const chunks = segments
@@ -101,7 +106,7 @@ export function rebuildBody(owner: Owner, content: Content, segments: readonly S
     .filter((chunk) => comparePositions(chunk, content.to) <= 0);
   const last = chunks.at(-1);
   if (!last || comparePositions(last, content.to) !== 0)
-    throw new Error('The journal does not hold the whole delivery');
+    throw new JournalGone('The journal does not hold the whole delivery');
   return bodyOf(
     owner,
     content,

@@ -7,6 +7,9 @@ import { notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
+import { JournalGone } from './batch.ts';
+import { readBody } from './delivery-body.ts';
+import { type DeliveryRow, deliveryColumns, deliveryOf } from './delivery-row.ts';
 
 interface Row {
   deliveryId: string;
@@ -37,15 +40,33 @@ export async function listDeliveries(ctx: Context, input: Input<'listDeliveries'
   return pageOf(request, rows, (row) => row.deliveryId, view);
 }
 
-/** One with its attempts. */
+interface WholeRow extends Row, DeliveryRow {
+  agentId: string;
+  attempts: WebhookAttempt[];
+}
+
+/** One with its attempts and its body. */
 export async function getDelivery(ctx: Context, input: Input<'getDelivery'>): Promise<Result<'getDelivery'>> {
   const webhookSubscriptionId = await subscriptionOf(ctx, input.env);
-  const [row] = await ctx.db.query<Row & { attempts: WebhookAttempt[] }>(sql`
-    select ${columns()}, attempts from webhook_deliveries
+  const [row] = await ctx.db.query<WholeRow>(sql`
+    select ${columns()}, ${deliveryColumns()}, agent_id as "agentId", attempts from webhook_deliveries d
     where organization_id = ${ctx.organizationId} and delivery_id = ${uuidOf('whd', input.deliveryId)}
       and webhook_subscription_id = ${webhookSubscriptionId}`);
   if (!row) throw notFound('delivery');
-  return { webhookDelivery: { ...view(row), attempts: row.attempts } };
+  return { webhookDelivery: { ...view(row), attempts: row.attempts, requestBody: await bodyOf(ctx, row) } };
+}
+
+/** Kept since its first failure until it is over, else built again as it was. */
+async function bodyOf({ db, organizationId }: Context, row: WholeRow): Promise<string | null> {
+  if (row.body !== null) return row.body;
+  const { sessionId, agentId, environment } = row;
+  try {
+    const owner = { sessionId, agentId, environment };
+    return (await readBody(db, organizationId, owner, deliveryOf(sessionId, row))).toString();
+  } catch (error) {
+    if (error instanceof JournalGone) return null;
+    throw error;
+  }
 }
 
 /**

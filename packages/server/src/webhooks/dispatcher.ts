@@ -20,7 +20,10 @@ export interface Dispatcher {
   stop(): Promise<void>;
 }
 
-export type DispatcherPlatform = Pick<Platform, 'db' | 'clock' | 'log' | 'vault' | 'wake' | 'egress'>;
+export type DispatcherPlatform = Pick<
+  Platform,
+  'db' | 'clock' | 'log' | 'vault' | 'wake' | 'egress' | 'metrics' | 'tracing'
+>;
 
 export interface DispatcherOptions {
   /** Its row in `workers` is registered and renewed elsewhere; while it has none, nothing is sent. */

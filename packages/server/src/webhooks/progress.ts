@@ -11,7 +11,7 @@
 // delivery there than its own has been overtaken and stops. What depends on the subscription as it is now (which delivery
 // comes next, and what is skipped) is conditional on its epoch too, under a lock that changes of it wait for.
 // Locks are taken in one order everywhere: subscription, Sessions by id, deliveries.
-import type { ChunkType, WebhookAttempt } from '@signalbox/contract';
+import type { WebhookAttempt } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import { recordEvent } from '../events/record.ts';
@@ -19,6 +19,7 @@ import { formatCursor, type Position } from '../journal/cursor.ts';
 import type { Segment } from '../journal/segment.ts';
 import { formatId } from '../lib/ids.ts';
 import { type Content, maxBodyBytes, maxChunks, type Reading } from './batch.ts';
+import { type DeliveryRow, deliveryColumns, deliveryOf } from './delivery-row.ts';
 import { type Held, isStill, systemSource } from './holding.ts';
 
 /** How many attempts a delivery shows: the last ones. */
@@ -59,24 +60,10 @@ export interface View extends Reading {
   epoch: number;
   /** Of what this subscription's receiver acknowledged last; empty: nothing. */
   acknowledgedCursor: string;
+  /** Of the trace that the Session's turn belongs to. */
+  traceParent: string | null;
   /** The one under way, where none was named to read behind. It has segments only if it has no body. */
   delivery: Delivery | undefined;
-}
-
-/** The columns of a delivery; all null where there is none. */
-export interface DeliveryRow {
-  deliveryId: string | null;
-  previousCursor: string;
-  fromTurn: number;
-  fromSeq: number;
-  toTurn: number;
-  toSeq: number;
-  chunkTypes: ChunkType[];
-  occurredAt: Date;
-  attemptCount: number;
-  retries: number;
-  nextAttemptAt: Date | null;
-  body: string | null;
 }
 
 interface ViewRow extends DeliveryRow {
@@ -88,6 +75,7 @@ interface ViewRow extends DeliveryRow {
   afterTurn: number;
   afterSeq: number;
   acknowledgedCursor: string | null;
+  traceParent: string | null;
   turn: number | null;
   seqFrom: number;
   seqTo: number;
@@ -103,7 +91,7 @@ export async function readMany(db: Db, held: Held, inputs: readonly ReadInput[])
       s.next_seq - 1 as "headSeq", coalesce(b.turn, s.delivered_turn) as "afterTurn",
       coalesce(b.seq, s.delivered_seq) as "afterSeq",
       case when s.acknowledged_subscription_id = w.webhook_subscription_id then s.acknowledged_cursor end
-        as "acknowledgedCursor",
+        as "acknowledgedCursor", s.trace_parent as "traceParent",
       ${deliveryColumns()}, g.turn, g.seq_from as "seqFrom", g.seq_to as "seqTo", g.body as "segment", g.created_at as "createdAt"
     from webhook_subscriptions w
     cross join unnest(${inputs.map(({ sessionId }) => sessionId)}::uuid[],
@@ -151,31 +139,9 @@ function viewOf(row: ViewRow, environment: string): View & { segments: Segment[]
     after: { turn: row.afterTurn, seq: row.afterSeq },
     head: { turn: row.headTurn, seq: row.headSeq },
     acknowledgedCursor: row.acknowledgedCursor ?? '',
+    traceParent: row.traceParent,
     segments: [],
     delivery: row.deliveryId === null ? undefined : deliveryOf(row.sessionId, row),
-  };
-}
-
-export function deliveryColumns(): Sql {
-  return sql`d.delivery_id as "deliveryId", d.previous_cursor as "previousCursor", d.from_turn as "fromTurn",
-    d.from_seq as "fromSeq", d.to_turn as "toTurn", d.to_seq as "toSeq", d.chunk_types as "chunkTypes",
-    d.occurred_at as "occurredAt", d.attempt_count as "attemptCount", d.retries, d.next_attempt_at as "nextAttemptAt",
-    d.body`;
-}
-
-export function deliveryOf(sessionId: string, row: DeliveryRow): Delivery {
-  return {
-    deliveryId: row.deliveryId!,
-    sessionId,
-    previousCursor: row.previousCursor,
-    from: { turn: row.fromTurn, seq: row.fromSeq },
-    to: { turn: row.toTurn, seq: row.toSeq },
-    chunkTypes: row.chunkTypes,
-    occurredAt: row.occurredAt,
-    attemptCount: row.attemptCount,
-    retries: row.retries,
-    nextAttemptAt: row.nextAttemptAt,
-    body: row.body,
   };
 }
 

@@ -2,15 +2,9 @@
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import type { Owner } from '../journal/segment.ts';
+import { type DeliveryRow, deliveryColumns, deliveryOf } from './delivery-row.ts';
 import type { Held } from './holding.ts';
-import {
-  type Answered,
-  type Delivery,
-  type DeliveryRow,
-  deliveryColumns,
-  deliveryOf,
-  withAttempts,
-} from './progress.ts';
+import { type Answered, type Delivery, withAttempts } from './progress.ts';
 
 /** One that is still asked for. */
 export async function readFinished(

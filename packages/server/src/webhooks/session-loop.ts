@@ -7,13 +7,13 @@
 // for one epoch; where a statement finds another, the loop stops, the subscription is read again and its Sessions are looked for
 // anew.
 import { comparePositions, formatCursor, type Position } from '../journal/cursor.ts';
-import { readSegments } from '../journal/read.ts';
 import type { Owner, Segment } from '../journal/segment.ts';
 import { gather } from '../lib/gather.ts';
 import { newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import { attemptDelivery, type Outcome } from './attempt.ts';
-import { maxChunks, maxTextWaitMs, nextStep, rebuildBody } from './batch.ts';
+import { maxTextWaitMs, nextStep } from './batch.ts';
+import { readBody } from './delivery-body.ts';
 import { disable, type Held } from './holding.ts';
 import {
   type Delivery,
@@ -34,7 +34,7 @@ import { retryDelayMs } from './schedule.ts';
 import type { Slots } from './slots.ts';
 import type { Standing } from './standing.ts';
 
-export type SenderPlatform = Pick<Platform, 'db' | 'clock' | 'egress' | 'log'>;
+export type SenderPlatform = Pick<Platform, 'db' | 'clock' | 'egress' | 'log' | 'metrics' | 'tracing'>;
 
 export interface LoopOptions {
   /** Of the service. */
@@ -91,6 +91,8 @@ interface Parcel {
   more: boolean;
   /** Sent before its time. */
   isEarly: boolean;
+  /** Of the trace that the Session's turn belongs to. */
+  traceParent: string | null;
 }
 
 export class SessionLoop {
@@ -128,15 +130,16 @@ export class SessionLoop {
   async run(sessionId: string, hand: Hand): Promise<void> {
     let parcel = await this.#next(sessionId, hand, undefined);
     while (parcel) {
-      const { delivery, body, through, more } = parcel;
+      const { delivery, body, through, more, traceParent } = parcel;
       if (!this.#sender.maySend(sessionId, hand)) {
         hand.isWoken = false;
         return;
       }
       const held = this.#sender.held;
-      const outcome = await this.#attempt(held, delivery, body);
+      const outcome = await this.#attempt(held, delivery, body, traceParent);
       if (more) hand.isWoken = true;
       if (outcome.verdict === 'accepted') {
+        this.#acknowledged(delivery);
         await this.#sender.accepted(hand, held, outcome.secretVersion);
         parcel = await this.#next(sessionId, hand, { delivery, attempts: outcome.attempts, through });
       } else if (this.#options.signal.aborted || !(await this.#failed(held, parcel, outcome, hand))) {
@@ -149,10 +152,17 @@ export class SessionLoop {
     }
   }
 
-  #attempt(held: Held, delivery: Delivery, body: Buffer): Promise<Outcome> {
+  #acknowledged({ occurredAt }: Delivery): void {
+    const { clock, metrics } = this.#platform;
+    // The commit may have been another node's, whose clock is ahead.
+    metrics.deliverySeconds.observe(Math.max(0, clock.now().getTime() - occurredAt.getTime()) / 1000);
+  }
+
+  #attempt(held: Held, delivery: Delivery, body: Buffer, traceParent: string | null): Promise<Outcome> {
     return attemptDelivery(this.#platform, held, delivery, body, {
       ...this.#options,
       preferredVersion: this.#sender.standing.preferredVersion(),
+      traceParent,
     });
   }
 
@@ -164,7 +174,7 @@ export class SessionLoop {
       const found = await readFinished(db, held, deliveryId);
       if (!found || !this.#sender.maySend(sessionId, hand)) continue;
       const { delivery, owner } = found;
-      const outcome = await this.#attempt(held, delivery, await this.#rebuild(owner, delivery, []));
+      const outcome = await this.#attempt(held, delivery, await this.#rebuild(owner, delivery, []), null);
       if (this.#options.signal.aborted) return;
       const isAccepted = outcome.verdict === 'accepted';
       if (isAccepted) await this.#sender.accepted(hand, held, outcome.secretVersion);
@@ -235,7 +245,7 @@ export class SessionLoop {
           body: null,
         };
         if (await this.#fix({ epoch, next: delivery, after: view.after, done })) {
-          return { ...step, delivery, isEarly: false };
+          return { ...step, delivery, isEarly: false, traceParent: view.traceParent };
         }
         if (done) await this.#settle({ done });
         done = undefined;
@@ -296,26 +306,12 @@ export class SessionLoop {
       through: delivery.to,
       more: true,
       isEarly,
+      traceParent: view.traceParent,
     };
   }
 
-  async #rebuild(owner: Owner, delivery: Delivery, read: readonly Segment[]): Promise<Buffer> {
-    const segments = [...read];
-    for (;;) {
-      const last = segments.at(-1);
-      const after = last ? { turn: last.turn, seq: last.seqTo } : delivery.from;
-      if (comparePositions(after, delivery.to) >= 0) break;
-      const more = await readSegments(
-        this.#platform.db,
-        this.#sender.held.organizationId,
-        owner.sessionId,
-        after,
-        maxChunks,
-      );
-      if (more.length === 0) break;
-      segments.push(...more);
-    }
-    return rebuildBody(owner, delivery, segments);
+  #rebuild(owner: Owner, delivery: Delivery, read: readonly Segment[]): Promise<Buffer> {
+    return readBody(this.#platform.db, this.#sender.held.organizationId, owner, delivery, read);
   }
 
   /** Whether the Session goes on: after the last retry it does, without this delivery. */

@@ -41,9 +41,15 @@ interface Row {
   updatedAt: Date;
   lastSuccessAt: Date | null;
   lastFailureAt: Date | null;
+  failingSince: Date | null;
+  probeAt: Date | null;
+  failingSessionId: string | null;
+  isDegraded: boolean;
 }
 
 const SECRET_BYTES = 32;
+/** Nothing is held against the destination. */
+const unharmed = { failingSince: null, probeAt: null, failingSessionId: null, isDegraded: false };
 
 /** Subscriptions of all Environments, newest first. */
 export async function listWebhookSubscriptions(
@@ -89,6 +95,7 @@ export async function createWebhookSubscription(
       updatedAt: now,
       lastSuccessAt: null,
       lastFailureAt: null,
+      ...unharmed,
     };
     const signingSecret = newSigningSecret();
     const sealed = sealSecret(ctx.vault, { organizationId, ...row }, signingSecret);
@@ -149,6 +156,7 @@ export async function updateWebhookSubscription(
     if (!changed && !isEnabled) return { webhookSubscription: view(before, now) };
     // Who says so has reason to think that it will do: what failed there before is set aside.
     const isFresh = isEnabled || after.url !== before.url;
+    if (isFresh) Object.assign(after, unharmed);
     await tx.query(sql`
       update webhook_subscriptions set url = ${after.url}, chunk_types = ${after.chunkTypes}, status = ${after.status},
         disabled_reason = ${after.disabledReason}, epoch = epoch + 1, updated_at = ${now}
@@ -280,7 +288,8 @@ function columns(): Sql {
     disabled_reason as "disabledReason", secret_version as "secretVersion",
     previous_secret_expires_at as "previousSecretExpiresAt", confirmed_secret_version as "confirmedSecretVersion",
     created_at as "createdAt", updated_at as "updatedAt", last_success_at as "lastSuccessAt",
-    last_failure_at as "lastFailureAt"`;
+    last_failure_at as "lastFailureAt", failing_since as "failingSince", probe_at as "probeAt",
+    failing_session_id as "failingSessionId", degraded as "isDegraded"`;
 }
 
 type What = 'created' | 'updated' | 'deleted' | 'secret_rotated' | 'enabled';
@@ -295,14 +304,21 @@ function draft(row: Row, what: What, changes: EventDraft['changes'] = null): Eve
 }
 
 function view(row: Row, now: Date): WebhookSubscription {
-  const { previousSecretExpiresAt: expiresAt } = row;
+  const { failingSince, probeAt, failingSessionId, isDegraded, ...rest } = row;
+  const { previousSecretExpiresAt: expiresAt } = rest;
   return {
-    ...row,
+    ...rest,
     webhookSubscriptionId: formatId('whs', row.webhookSubscriptionId),
     previousSecretExpiresAt: expiresAt && expiresAt > now ? expiresAt.toISOString() : null,
     createdAt: row.createdAt.toISOString(),
     updatedAt: row.updatedAt.toISOString(),
     lastSuccessAt: row.lastSuccessAt?.toISOString() ?? null,
     lastFailureAt: row.lastFailureAt?.toISOString() ?? null,
+    health: {
+      state: isDegraded ? 'degraded' : failingSince ? 'failing' : 'healthy',
+      failingSince: failingSince?.toISOString() ?? null,
+      nextProbeAt: probeAt?.toISOString() ?? null,
+      failingSessionId: failingSince && failingSessionId ? formatId('ses', failingSessionId) : null,
+    },
   };
 }

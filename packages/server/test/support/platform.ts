@@ -8,6 +8,7 @@ import { createLive } from '../../src/journal/live.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import type { Context } from '../../src/lib/context.ts';
 import { createLog } from '../../src/lib/log.ts';
+import { createMetrics } from '../../src/observe/metrics.ts';
 import { createOrganization } from '../../src/organizations/organizations.ts';
 import type { Platform } from '../../src/platform.ts';
 import { createPrices, type Prices } from '../../src/usage/prices.ts';
@@ -34,7 +35,8 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
   async function node({ clock = options.clock ?? systemClock }: { clock?: Clock } = {}): Promise<Platform> {
     const log = createLog({ level: 'silent' });
     const db: Db = createDb({ url: database.url, log });
-    const wake: Wake = createWake({ db, log, clock, acrossNodes: false });
+    const metrics = createMetrics();
+    const wake: Wake = createWake({ db, log, clock, metrics, acrossNodes: false });
     const live = createLive({ db, wake, clock, log });
     const egress = createEgress({ policy: parseEgressAllow('127.0.0.1/32') });
     live.start();
@@ -42,7 +44,21 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
     const offers = createOffers({ db, wake, clock, log });
     offers.start();
     const eventWatch = createEventWatch({ db, clock, log });
-    const platform: Platform = { db, clock, log, vault, wake, live, egress, prices, offers, eventWatch };
+    const tracing = undefined;
+    const platform: Platform = {
+      db,
+      clock,
+      log,
+      vault,
+      wake,
+      live,
+      egress,
+      prices,
+      offers,
+      eventWatch,
+      metrics,
+      tracing,
+    };
     nodes.push({
       platform,
       async close() {

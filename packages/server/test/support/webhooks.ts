@@ -12,6 +12,7 @@ import { encodeItems, type Item } from '../../src/journal/segment.ts';
 import type { Context } from '../../src/lib/context.ts';
 import { newUuid } from '../../src/lib/ids.ts';
 import { createLog } from '../../src/lib/log.ts';
+import { createMetrics } from '../../src/observe/metrics.ts';
 import { createVault } from '../../src/vault/vault.ts';
 import { createWake } from '../../src/wake/wake.ts';
 import { createDispatcher, type Dispatcher, type DispatcherPlatform } from '../../src/webhooks/dispatcher.ts';
@@ -67,9 +68,10 @@ export async function createWorld(options: { lookup?: Lookup } = {}): Promise<Wo
   const clock = createManualClock(new Date('2026-01-01T00:00:00.000Z'));
   const lines: Record<string, unknown>[] = [];
   const log = createLog({ level: 'info', destination: { write: (line) => lines.push(JSON.parse(line)) } });
-  const wake = createWake({ db, log, clock, acrossNodes: false });
+  const metrics = createMetrics();
+  const wake = createWake({ db, log, clock, metrics, acrossNodes: false });
   const egress = createEgress({ policy: parseEgressAllow('127.0.0.1/32'), ...options });
-  const platform = { db, clock, log, wake, egress, vault: createVault([randomBytes(32)]) };
+  const platform = { db, clock, log, wake, egress, metrics, tracing: undefined, vault: createVault([randomBytes(32)]) };
   const started: Dispatcher[] = [];
   const endings: (() => void)[] = [];
 

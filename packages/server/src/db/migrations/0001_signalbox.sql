@@ -141,6 +141,8 @@ create table sessions (
   -- Tools whose calls run unasked in this Session since a person said so.
   granted_tools text[] not null default '{}',
   -- A child is opened by a call of its parent's; the root shares its budget with all below it.
+  -- The trace of what brought the turn's message (W3C Trace Context), where it is traced.
+  trace_parent text,
   parent_session_id uuid,
   parent_operation_id uuid,
   root_session_id uuid,
@@ -190,6 +192,7 @@ create index sessions_due on sessions (organization_id, environment, session_id)
 create index sessions_open on sessions (organization_id, environment, status) where ended_at is null;
 create index sessions_ended on sessions (organization_id, environment, status, ended_at) where ended_at is not null;
 create index sessions_by_agent on sessions (organization_id, agent_id, session_id);
+-- With the status, so that counting by it reads the index alone.
 
 -- The journal. A segment is the run of chunks that one commit added; body is a JSON array in which a string is the delta
 -- of a message.chunk and an object is any other chunk without turn and seq.

@@ -1,0 +1,168 @@
+// What Prometheus reads: the counts of this node, and the gauges that are asked for when somebody looks.
+//
+// Those that need the database are asked across organizations by cheap statements, without locks, in a transaction of their own
+// with a time-out, and their answers are kept for some seconds: any number of scrapers cost one look. The longer it took, the
+// longer it is kept. A database that does not answer fails no scrape: `signalbox_database_up` is 0, and its gauges are left out.
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import sql from 'sql-template-tag';
+import type { Db } from '../db/db.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import { version } from '../lib/version.ts';
+import type { Metrics } from './metrics.ts';
+
+export interface Scrape {
+  /** In the text format of Prometheus; never rejects because of the database. */
+  text(): Promise<string>;
+  stop(): Promise<void>;
+}
+
+export interface ScrapePlatform {
+  readonly db: Db;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly live: { readers(): number };
+}
+
+const KEPT_MS = 5_000;
+// Looking takes at most a tenth of one connection's time.
+const KEPT_TIMES = 10;
+// Before the 10 s after which Prometheus gives up by itself.
+const TIMEOUT_MS = 2_000;
+const MOST_COUNTED = 10_000;
+const LOOP_RESOLUTION_MS = 20;
+
+interface Counts {
+  sessions: { status: string; count: number }[];
+  runnable: Waiting;
+  backlog: { status: string; count: number }[];
+  events: Waiting;
+}
+
+interface Waiting {
+  count: number;
+  oldest: Date | null;
+}
+
+export function createScrape({ db, clock, log, metrics, live }: ScrapePlatform): Scrape {
+  const loop = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS });
+  loop.enable();
+  const stopping = new AbortController();
+  let cpuMicros = 0;
+  let looked: { until: number } = { until: 0 };
+  let looking: Promise<void> | undefined;
+  let isUp = true;
+
+  metrics.build.set({ version }, 1);
+  metrics.startedAt.set(Math.round(clock.now().getTime() / 1000 - process.uptime()));
+
+  function showProcess(): void {
+    const { user, system } = process.cpuUsage();
+    metrics.cpuSeconds.inc((user + system - cpuMicros) / 1e6);
+    cpuMicros = user + system;
+    const { rss, heapUsed } = process.memoryUsage();
+    metrics.residentBytes.set(rss);
+    metrics.heapBytes.set(heapUsed);
+    // The monitor measures from timer to timer.
+    const lag = (ns: number) => Math.max(0, ns / 1e9 - LOOP_RESOLUTION_MS / 1000);
+    metrics.loopLag.set(lag(loop.percentile(99)));
+    metrics.loopLagMax.set(lag(loop.max));
+    loop.reset();
+    const { total, idle, awaited } = db.pool();
+    metrics.connections.set(total);
+    metrics.connectionsIdle.set(idle);
+    metrics.connectionsAwaited.set(awaited);
+    metrics.liveReaders.set(live.readers());
+  }
+
+  async function look(): Promise<void> {
+    const startedAt = clock.now().getTime();
+    const counts = await countAll(db, clock.now()).catch((error) => {
+      if (isUp) log.warn({ err: error }, 'the database did not answer for metrics');
+      return undefined;
+    });
+    isUp = counts !== undefined;
+    show(counts);
+    const endedAt = clock.now().getTime();
+    looked = { until: endedAt + Math.max(KEPT_MS, (endedAt - startedAt) * KEPT_TIMES) };
+  }
+
+  function show(counts: Counts | undefined): void {
+    metrics.databaseUp.set(counts ? 1 : 0);
+    for (const gauge of [metrics.sessions, metrics.backlog]) gauge.reset();
+    for (const gauge of [metrics.runnable, metrics.runnableOldest, metrics.eventsPending, metrics.eventsOldest]) {
+      // Reset, a gauge without labels would say 0, which is not what is known.
+      gauge.remove();
+    }
+    if (!counts) return;
+    const now = clock.now().getTime();
+    const ageSeconds = ({ oldest }: Waiting) => (oldest ? Math.max(0, now - oldest.getTime()) / 1000 : 0);
+    for (const status of ['idle', 'running', 'waiting']) metrics.sessions.set({ status }, 0);
+    for (const { status, count } of counts.sessions) metrics.sessions.set({ status }, count);
+    for (const subscription of ['enabled', 'paused', 'disabled']) metrics.backlog.set({ subscription }, 0);
+    for (const { status, count } of counts.backlog) metrics.backlog.set({ subscription: status }, count);
+    metrics.runnable.set(counts.runnable.count);
+    metrics.runnableOldest.set(ageSeconds(counts.runnable));
+    metrics.eventsPending.set(counts.events.count);
+    metrics.eventsOldest.set(ageSeconds(counts.events));
+  }
+
+  /** Waits for the look under way, but not for ever: a pool that is used up, or a network that is cut, answers nothing. */
+  async function showDatabase(): Promise<void> {
+    if (!looking && clock.now().getTime() >= looked.until) {
+      looking = look().finally(() => {
+        looking = undefined;
+      });
+    }
+    if (!looking) return;
+    const over = new AbortController();
+    const late = clock.sleep(TIMEOUT_MS, AbortSignal.any([over.signal, stopping.signal])).then(
+      () => show(undefined),
+      () => {},
+    );
+    await Promise.race([looking, late]);
+    over.abort();
+  }
+
+  return {
+    async text() {
+      await showDatabase();
+      showProcess();
+      return metrics.registry.metrics();
+    },
+    async stop() {
+      stopping.abort();
+      loop.disable();
+      await looking;
+    },
+  };
+}
+
+async function countAll(db: Db, now: Date): Promise<Counts> {
+  const [, sessions = [], runnable = [], backlog = [], events = []] = await db.batch<unknown>([
+    sql`select set_config('statement_timeout', ${String(TIMEOUT_MS)}, true)`,
+    sql`select status, count(*)::integer as count from sessions where ended_at is null group by status`,
+    sql`
+      select count(*)::integer as count, min(runnable_at) as oldest from (
+        select runnable_at from sessions where worker_id is null and runnable_at <= ${now}
+        order by runnable_at limit ${MOST_COUNTED}) counted`,
+    sql`
+      select w.status, sum(d.count)::integer as count from webhook_subscriptions w
+      cross join lateral (
+        select count(*) as count from (
+          select 1 from sessions s
+          where s.organization_id = w.organization_id and s.environment = w.environment and s.delivery_due
+          limit ${MOST_COUNTED}) counted) d
+      group by w.status`,
+    sql`
+      select count(*)::integer as count, min(occurred_at) as oldest from (
+        select occurred_at from events_pending limit ${MOST_COUNTED}) counted`,
+  ]);
+  return {
+    sessions: sessions as Counts['sessions'],
+    runnable: runnable[0] as Waiting,
+    backlog: backlog as Counts['backlog'],
+    events: events[0] as Waiting,
+  };
+}

@@ -1,0 +1,43 @@
+// A delivery as its row has it.
+import type { ChunkType } from '@signalbox/contract';
+import sql, { type Sql } from 'sql-template-tag';
+import type { Delivery } from './progress.ts';
+
+/** The columns of a delivery; all null where there is none. */
+export interface DeliveryRow {
+  deliveryId: string | null;
+  previousCursor: string;
+  fromTurn: number;
+  fromSeq: number;
+  toTurn: number;
+  toSeq: number;
+  chunkTypes: ChunkType[];
+  occurredAt: Date;
+  attemptCount: number;
+  retries: number;
+  nextAttemptAt: Date | null;
+  body: string | null;
+}
+
+export function deliveryColumns(): Sql {
+  return sql`d.delivery_id as "deliveryId", d.previous_cursor as "previousCursor", d.from_turn as "fromTurn",
+    d.from_seq as "fromSeq", d.to_turn as "toTurn", d.to_seq as "toSeq", d.chunk_types as "chunkTypes",
+    d.occurred_at as "occurredAt", d.attempt_count as "attemptCount", d.retries, d.next_attempt_at as "nextAttemptAt",
+    d.body`;
+}
+
+export function deliveryOf(sessionId: string, row: DeliveryRow): Delivery {
+  return {
+    deliveryId: row.deliveryId!,
+    sessionId,
+    previousCursor: row.previousCursor,
+    from: { turn: row.fromTurn, seq: row.fromSeq },
+    to: { turn: row.toTurn, seq: row.toSeq },
+    chunkTypes: row.chunkTypes,
+    occurredAt: row.occurredAt,
+    attemptCount: row.attemptCount,
+    retries: row.retries,
+    nextAttemptAt: row.nextAttemptAt,
+    body: row.body,
+  };
+}
