@@ -35,6 +35,30 @@ const ChunkTypes = Type.Array(ChunkType, {
   description: 'What is delivered. `message.reset` comes wherever `message.chunk` does.',
 });
 
+/**
+ * How the destination does, of its last answers.
+ *
+ * - `healthy`: the last attempt was accepted, or there was none.
+ * - `failing`: the last attempt was not. → the others
+ * - `degraded`: none was for a day; after 5 days the subscription is disabled.
+ */
+export const destinationStates = ['healthy', 'failing', 'degraded'] as const;
+
+export const WebhookHealth = Type.Object(
+  {
+    state: OneOf(destinationStates),
+    failingSince: Nullable(Timestamp, { description: 'When the first attempt failed since one was accepted.' }),
+    nextProbeAt: Nullable(Timestamp, {
+      description: 'After 5 failures in a row: when one attempt is made; until one is accepted the others wait.',
+    }),
+    failingSessionId: Nullable(Id('ses'), {
+      description:
+        'The one Session whose deliveries failed: while it is probed, the others go on. Null: none, or several.',
+    }),
+  },
+  { title: 'WebhookHealth', description: 'How the destination does, a second old at most.' },
+);
+
 export const WebhookSubscription = Type.Object(
   {
     webhookSubscriptionId: Id('whs'),
@@ -54,6 +78,7 @@ export const WebhookSubscription = Type.Object(
     updatedAt: Timestamp,
     lastSuccessAt: Nullable(Timestamp),
     lastFailureAt: Nullable(Timestamp),
+    health: WebhookHealth,
   },
   { title: 'WebhookSubscription' },
 );
@@ -147,7 +172,13 @@ export type WebhookAttempt = Static<typeof WebhookAttempt>;
 export const WebhookDelivery = Type.Object(deliveryFields, { title: 'WebhookDelivery' });
 export type WebhookDelivery = Static<typeof WebhookDelivery>;
 export const WebhookDeliveryWithAttempts = Type.Object(
-  { ...deliveryFields, attempts: Type.Array(WebhookAttempt, { description: 'The last 50, oldest first.' }) },
+  {
+    ...deliveryFields,
+    attempts: Type.Array(WebhookAttempt, { description: 'The last 50, oldest first.' }),
+    requestBody: Nullable(Type.String(), {
+      description: 'The body, the same in every attempt to the byte; null where the journal holds it no more.',
+    }),
+  },
   { title: 'WebhookDeliveryWithAttempts' },
 );
 

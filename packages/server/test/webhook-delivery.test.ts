@@ -135,7 +135,10 @@ test('a delivery carries the envelope, both signatures, and its place in the Ses
     attemptCount: 1,
     nextAttemptAt: null,
     attempts: [{ attempt: 1, status: 200, error: null, secretVersion: 1, responseBody: null }],
+    requestBody: body,
   });
+  await world.db.query(sql`delete from segments where session_id = ${session.sessionId}`);
+  expect(await shown(deliveryId)).toMatchObject({ status: 'succeeded', requestBody: null });
   expect(await listed({ sessionId: idOf(session), status: 'succeeded' })).toHaveLength(2);
   expect(await listed({ status: 'exhausted' })).toEqual([]);
   expect(await subscription()).toMatchObject({ confirmedSecretVersion: 1, lastSuccessAt: envelope.timestamp });

@@ -225,7 +225,14 @@ describe('where it is one Session that the receiver cannot take', () => {
       await world.advanceUntil(() => receiver.received.length === count, 10 * SECOND_MS);
       await attempted(count);
     }
-    expect((await health()).failures).toBeGreaterThanOrEqual(5);
+    const { failures, probeAt } = await health();
+    expect(failures).toBeGreaterThanOrEqual(5);
+    expect((await subscription()).health).toMatchObject({
+      state: 'failing',
+      failingSince: expect.any(String),
+      nextProbeAt: probeAt!.toISOString(),
+      failingSessionId: idOf(poison!),
+    });
     await append(world, other!, [status()]);
     await world.advanceUntil(() => isDelivered(other!), 0);
     const [delivery] = (await listed()).filter(({ sessionId }) => sessionId === idOf(poison!));
@@ -284,6 +291,7 @@ describe('failing for long', () => {
     expect(hoursOf.get('webhook_subscription.disabled')).toBeGreaterThanOrEqual(120);
     expect(hoursOf.get('webhook_subscription.disabled')).toBeLessThan(127);
     expect((await eventTypes()).filter((type) => type === 'webhook_subscription.degraded')).toHaveLength(1);
+    expect((await subscription()).health.state).toBe('degraded');
     expect(await subscription()).toMatchObject({ status: 'disabled', disabledReason: 'failing' });
 
     for (const session of some) await append(world, session, [status()]);

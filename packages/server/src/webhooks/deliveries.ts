@@ -40,7 +40,7 @@ export async function listDeliveries(ctx: Context, input: Input<'listDeliveries'
   return pageOf(request, rows, (row) => row.deliveryId, view);
 }
 
-interface WholeRow extends Row, DeliveryRow {
+interface WholeRow extends Omit<DeliveryRow, keyof Row>, Row {
   agentId: string;
   attempts: WebhookAttempt[];
 }

@@ -6,7 +6,7 @@
 // The reads and writes of all loops of a subscription travel together (`gather`). What a loop knows of the subscription is good
 // for one epoch; where a statement finds another, the loop stops, the subscription is read again and its Sessions are looked for
 // anew.
-import { comparePositions, formatCursor, type Position } from '../journal/cursor.ts';
+import { formatCursor, type Position } from '../journal/cursor.ts';
 import type { Owner, Segment } from '../journal/segment.ts';
 import { gather } from '../lib/gather.ts';
 import { newUuid } from '../lib/ids.ts';
