@@ -127,6 +127,26 @@ describe('a lost connection', () => {
     expect(pauses).toHaveLength(3);
   });
 
+  test('is told to whoever looks on, and so is the next that is there; an abort is neither', async () => {
+    const { client } = await clientOf((response, _, number) => {
+      if (number === 1) return void response.writeHead(503).end();
+      begin(response, envelope(delta(number + 1)));
+      if (number === 0) breakOff(response);
+    });
+    const told: string[] = [];
+    const over = new AbortController();
+    const stream = client.sessions.stream(
+      'ses_1',
+      { onConnection: (state) => void told.push(state) },
+      { signal: over.signal },
+    );
+    const reading = (async () => {
+      for await (const { cursor } of stream) if (cursor === 'turn_1:seq_3') over.abort(new Error('enough'));
+    })();
+    await expect(reading).rejects.toThrow('enough');
+    expect(told).toEqual(['open', 'lost', 'lost', 'open']);
+  });
+
   test('gives nothing twice, though the service repeats or regroups what was seen', async () => {
     const { client } = await clientOf((response, _, number) => {
       if (number === 0) {

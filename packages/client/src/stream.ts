@@ -18,6 +18,8 @@ export interface StreamParams {
   cursor?: string | null | undefined;
   /** Only chunks of these types. Default: all. */
   types?: readonly ChunkType[] | undefined;
+  /** Told when a connection is there, and when it was lost: for people who look on. */
+  onConnection?: ((state: 'open' | 'lost') => void) | undefined;
 }
 
 const ended: ReadonlySet<SessionStatus> = new Set(['completed', 'failed', 'cancelled']);
@@ -27,6 +29,7 @@ export class SessionStream implements AsyncIterable<Envelope> {
   readonly sessionId: string;
   readonly #transport: Transport;
   readonly #types: readonly ChunkType[] | undefined;
+  readonly #onConnection: StreamParams['onConnection'];
   readonly #options: RequestOptions;
   #cursor: string | null;
 
@@ -34,6 +37,7 @@ export class SessionStream implements AsyncIterable<Envelope> {
     this.sessionId = sessionId;
     this.#transport = transport;
     this.#types = params.types;
+    this.#onConnection = params.onConnection;
     this.#options = options;
     this.#cursor = params.cursor ?? null;
   }
@@ -53,6 +57,7 @@ export class SessionStream implements AsyncIterable<Envelope> {
           connection.close();
           return;
         }
+        this.#onConnection?.('open');
         const parser = new EventParser();
         for await (const piece of pieces(connection, this.#transport.sleep)) {
           patience.progress();
@@ -65,6 +70,7 @@ export class SessionStream implements AsyncIterable<Envelope> {
         }
         throw connectionError(new Error('the stream ended before the Session did'));
       } catch (error) {
+        if (!this.#options.signal?.aborted) this.#onConnection?.('lost');
         await patience.pauseAfter(error);
       }
     }
