@@ -1,5 +1,5 @@
 import { Link, type LinkComponentProps } from '@tanstack/react-router';
-import type { ButtonHTMLAttributes, ReactNode } from 'react';
+import type { ButtonHTMLAttributes, ReactNode, Ref } from 'react';
 
 type Look = 'primary' | 'danger' | 'bare' | undefined;
 
@@ -8,6 +8,7 @@ interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   small?: boolean;
   /** Something is under way: shown, and not pressed twice. */
   busy?: boolean;
+  ref?: Ref<HTMLButtonElement>;
   children: ReactNode;
 }
 

@@ -1,0 +1,123 @@
+// The second stroke: what goes with a decision, and the button that makes it.
+import type { Approval, ResolveApproval } from '@signalbox/client';
+import { type FormEvent, type KeyboardEvent, type MouseEvent, useEffect, useRef, useState } from 'react';
+import { Button } from '../../ui/button.tsx';
+import { Checkbox, TextField } from '../../ui/field.tsx';
+import { ErrorNotice, fieldError } from '../../ui/notice.tsx';
+import { toolWords } from '../../words.ts';
+import { draftOf, type Problem, problemsOf, readDraft } from './input-draft.ts';
+import { InputEditor } from './input-editor.tsx';
+import { same } from './input-view.tsx';
+
+export type Step = 'approve' | 'edit' | 'deny' | undefined;
+export type Answer = Pick<ResolveApproval, 'decision' | 'reason' | 'input' | 'scope'>;
+
+// A finger that taps twice without wanting to takes less.
+const DOUBLE_TAP_MS = 500;
+const MAX_REASON_CHARACTERS = 2000;
+
+export function Confirm({
+  approval,
+  step,
+  busy,
+  error,
+  onAnswer,
+  onCancel,
+}: {
+  approval: Approval;
+  step: NonNullable<Step>;
+  busy: boolean;
+  error: unknown;
+  onAnswer: (answer: Answer) => void;
+  onCancel: () => void;
+}) {
+  const [reason, setReason] = useState('');
+  const [forSession, setForSession] = useState(false);
+  const [draft, setDraft] = useState(() => draftOf(approval.input));
+  const [ownProblems, setOwnProblems] = useState<Problem[]>([]);
+  const form = useRef<HTMLFormElement>(null);
+  const confirm = useRef<HTMLButtonElement>(null);
+  const openedAt = useRef(Number.POSITIVE_INFINITY);
+  const denies = step === 'deny';
+  const words = toolWords(approval.name);
+
+  useEffect(() => {
+    openedAt.current = performance.now();
+    const first =
+      step === 'approve' ? confirm.current : form.current?.querySelector<HTMLElement>('input, textarea, select');
+    first?.focus();
+  }, [step]);
+
+  const refused = step === 'edit' ? fieldError(error, 'input') : undefined;
+  const fields = draft.as === 'form' ? Object.keys(draft.fields) : [];
+  const problems = ownProblems.length > 0 ? ownProblems : refused ? problemsOf(refused, fields) : [];
+  // Where something is wrong, that is where to go on.
+  useEffect(() => {
+    if (refused || ownProblems.length > 0) form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus();
+  }, [refused, ownProblems]);
+
+  function submit(event: FormEvent) {
+    event.preventDefault();
+    if (busy) return;
+    const why = reason.trim() ? { reason: reason.trim() } : {};
+    if (denies) return onAnswer({ decision: 'denied', ...why });
+    const scope = forSession ? { scope: 'session' as const } : {};
+    if (step === 'approve') return onAnswer({ decision: 'approved', ...why, ...scope });
+    const read = readDraft(draft, approval.input);
+    if ('problems' in read) return setOwnProblems(read.problems);
+    setOwnProblems([]);
+    const input = same(read.value, approval.input) ? {} : { input: read.value };
+    onAnswer({ decision: 'approved', ...why, ...scope, ...input });
+  }
+
+  function onKeyDown(event: KeyboardEvent) {
+    if (event.key === 'Escape') {
+      event.stopPropagation();
+      onCancel();
+    }
+    // A key that is held down is one stroke, and the first.
+    if (event.key === 'Enter' && event.repeat) event.preventDefault();
+  }
+
+  /** The second tap of two that were meant as one lands here. Keys have no `detail`. */
+  function guard(event: MouseEvent) {
+    if (event.detail > 0 && performance.now() - openedAt.current < DOUBLE_TAP_MS) event.preventDefault();
+  }
+
+  return (
+    <form className="confirm stack" ref={form} onSubmit={submit} onKeyDown={onKeyDown} noValidate>
+      <h3>{denies ? `Deny “${words}”?` : step === 'edit' ? `Another input for “${words}”` : `Approve “${words}”?`}</h3>
+      {step === 'edit' && (
+        <InputEditor
+          original={approval.input}
+          draft={draft}
+          onChange={setDraft}
+          problems={problems}
+          onDone={() => confirm.current?.focus()}
+        />
+      )}
+      <TextField
+        label={denies ? 'Reason' : 'Reason (not needed)'}
+        hint={denies ? 'Not needed. The Agent is told it.' : 'Is kept with the approval.'}
+        value={reason}
+        maxLength={MAX_REASON_CHARACTERS}
+        onChange={(event) => setReason(event.currentTarget.value)}
+        error={fieldError(error, 'reason')}
+      />
+      {!denies && (
+        <Checkbox
+          label={`And for the rest of this Session: later calls of ${approval.name} run unasked, whatever their input`}
+          checked={forSession}
+          onChange={(event) => setForSession(event.currentTarget.checked)}
+        />
+      )}
+      {error !== undefined && refused === undefined && <ErrorNotice error={error} />}
+      <div className="row">
+        <Button type="submit" look={denies ? 'danger' : 'primary'} busy={busy} ref={confirm} onClick={guard}>
+          {denies ? 'Deny now' : 'Approve now'}
+        </Button>
+        <Button onClick={onCancel}>Cancel</Button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,140 @@
+// Deciding on an approval: two strokes, so that no slip decides. `Approve` or `Deny` opens what goes with it and asks once
+// more; the same by key (`A`, then Enter). Whoever comes second is told who was first.
+import { type Approval, SignalboxError } from '@signalbox/client';
+import { useQueryClient } from '@tanstack/react-query';
+import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
+import { useChange, useOrganization } from '../../organization.tsx';
+import { Button } from '../../ui/button.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import { toolWords } from '../../words.ts';
+import { type Answer, Confirm, type Step } from './confirm.tsx';
+import { Resolution } from './resolution.tsx';
+import './approvals.css';
+
+/**
+ * For a container with a `Decision` in it: a single key presses the button that names it (`aria-keyshortcuts`), unless somebody
+ * is typing.
+ */
+export function pressShortcut(event: KeyboardEvent<HTMLElement>): void {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || isTyping(event.target)) return;
+  if (!/^[a-z]$/i.test(event.key)) return;
+  const button = event.currentTarget.querySelector<HTMLElement>(`[aria-keyshortcuts="${event.key.toUpperCase()}"]`);
+  if (!button) return;
+  event.preventDefault();
+  button.click();
+}
+
+export function isTyping(target: EventTarget): boolean {
+  return target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable]') !== null;
+}
+
+/**
+ * The buttons while the approval is pending, then what was decided and by whom. Where it stands in something focusable, give that
+ * `onKeyDown={pressShortcut}`. `onDecided` is called after this person's own decision, when the buttons are gone.
+ */
+export function Decision({ approval, onDecided }: { approval: Approval; onDecided?: () => void }) {
+  const { client, organizationId, user, may } = useOrganization();
+  const queries = useQueryClient();
+  const toast = useToast();
+  const [step, setStep] = useState<Step>();
+  // What the service answered, until what is listed says the same.
+  const [answered, setAnswered] = useState<Approval>();
+  // Somebody else was first while this person was at it.
+  const [late, setLate] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const [busy, setBusy] = useState(false);
+  const underWay = useRef(false);
+  const buttons = useRef<HTMLDivElement>(null);
+  const resolve = useChange(
+    (_, { decision, ...more }: Answer) => client.approvals.resolve(approval.operationId, { decision, ...more }),
+    ['approvals', 'sessions', 'overview'],
+  );
+
+  const shown = answered ?? approval;
+  const isDecided = shown.status !== 'pending';
+  const wasAtIt = step !== undefined && isDecided && answered === undefined;
+  // Whoever is in the middle of it hears that it is over.
+  useEffect(() => {
+    if (wasAtIt && !underWay.current) setLate(true);
+  }, [wasAtIt]);
+
+  function keep(one: Approval) {
+    queries.setQueryData([organizationId, 'approvals', one.operationId], one);
+    setAnswered(one);
+  }
+
+  async function answer(sent: Answer) {
+    if (underWay.current) return;
+    underWay.current = true;
+    setBusy(true);
+    setError(undefined);
+    try {
+      const one = await resolve.mutateAsync(sent);
+      const isOwn = one.resolvedBy?.id === user.userId && one.reason === (sent.reason ?? null) && takes(one, sent);
+      keep(one);
+      setLate(!isOwn);
+      if (isOwn) toast(`${one.status === 'approved' ? 'Approved' : 'Denied'}: ${toolWords(one.name)}`);
+      onDecided?.();
+    } catch (problem) {
+      if (problem instanceof SignalboxError && problem.code === 'approval_already_resolved') await hearWho();
+      else setError(problem);
+    } finally {
+      underWay.current = false;
+      setBusy(false);
+    }
+  }
+
+  async function hearWho() {
+    try {
+      const one = await client.approvals.get(approval.operationId);
+      // Over time, and not yet marked so by the service.
+      keep(one.status === 'pending' ? { ...one, status: 'expired' } : one);
+      setLate(true);
+      await queries.invalidateQueries({ queryKey: [organizationId, 'approvals'] });
+    } catch (problem) {
+      setError(problem);
+    }
+  }
+
+  function back() {
+    const from = step === 'deny' ? 'D' : step === 'edit' ? 'E' : 'A';
+    setStep(undefined);
+    setError(undefined);
+    requestAnimationFrame(() => buttons.current?.querySelector<HTMLElement>(`[aria-keyshortcuts="${from}"]`)?.focus());
+  }
+
+  if (isDecided && !busy) return <Resolution approval={shown} late={late} />;
+  if (!may('write')) {
+    return <p className="quiet small">Your role may read this, not decide it: a member, an admin or an owner can.</p>;
+  }
+  if (step) {
+    return (
+      <Confirm
+        approval={approval}
+        step={step}
+        busy={busy}
+        error={error}
+        onAnswer={(sent) => void answer(sent)}
+        onCancel={back}
+      />
+    );
+  }
+  return (
+    <div className="row decide" ref={buttons}>
+      <Button look="primary" aria-keyshortcuts="A" onClick={() => setStep('approve')}>
+        Approve
+      </Button>
+      <Button aria-keyshortcuts="D" onClick={() => setStep('deny')}>
+        Deny
+      </Button>
+      <Button look="bare" aria-keyshortcuts="E" onClick={() => setStep('edit')}>
+        Edit the input
+      </Button>
+    </div>
+  );
+}
+
+/** Whether the approval holds the input that was sent with the decision. */
+function takes(approval: Approval, { input }: Answer): boolean {
+  return JSON.stringify(approval.editedInput ?? null) === JSON.stringify(input ?? null);
+}

@@ -1,0 +1,68 @@
+import type { Approval } from '@signalbox/client';
+import { useEffect, useRef } from 'react';
+import { useOrganization } from '../../organization.tsx';
+import { Status } from '../../ui/badge.tsx';
+import { Time } from '../../ui/time.tsx';
+import { InputView, LongText } from './input-view.tsx';
+
+/** What was decided, by whom, when and why. `late`: this person wanted to decide it and was not the first. */
+export function Resolution({ approval, late }: { approval: Approval; late?: boolean }) {
+  const { user } = useOrganization();
+  const box = useRef<HTMLDivElement>(null);
+  const { status, reason, resolvedBy, resolvedAt, editedInput } = approval;
+  // The focus was on a button that is gone.
+  useEffect(() => {
+    if (late) box.current?.focus();
+  }, [late]);
+  return (
+    <div className={late ? 'notice warn' : 'stack tight'} ref={box} tabIndex={-1} role={late ? 'alert' : undefined}>
+      {late && <strong>{lateWords(approval, resolvedBy?.id === user.userId)}</strong>}
+      <p>
+        <Status value={status} />{' '}
+        {resolvedBy ? (
+          <>
+            by {nameOf(approval, user.userId)}
+            {resolvedBy.onBehalfOf && <> on behalf of {resolvedBy.onBehalfOf}</>}
+          </>
+        ) : (
+          undecided[status]
+        )}
+        {resolvedAt && (
+          <>
+            , <Time at={resolvedAt} />
+          </>
+        )}
+      </p>
+      {reason !== null && (
+        <p>
+          Reason: <LongText text={reason} />
+        </p>
+      )}
+      {editedInput !== null && editedInput !== undefined && (
+        <div className="stack tight">
+          <p>Approved with another input:</p>
+          <InputView value={editedInput} before={approval.input} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+const undecided: Partial<Record<Approval['status'], string>> = {
+  expired: 'Nobody decided in time.',
+  cancelled: 'Not needed any more: the Session ended or moved on.',
+};
+
+function nameOf({ resolvedBy }: Approval, userId: string): string {
+  if (!resolvedBy) return 'nobody';
+  if (resolvedBy.id === userId) return 'you';
+  return resolvedBy.type === 'api_key' ? `${resolvedBy.name} (API key)` : resolvedBy.name;
+}
+
+function lateWords(approval: Approval, isOwn: boolean): string {
+  if (approval.status === 'expired') return 'Too late: its time is over. Your decision was not used.';
+  if (approval.status === 'cancelled') return 'It is not needed any more. Your decision was not used.';
+  const what = approval.status === 'approved' ? 'approved' : 'denied';
+  if (isOwn) return `You ${what} this already, elsewhere. This decision was not used.`;
+  return `${nameOf(approval, '')} was first, and ${what} it. Your decision was not used.`;
+}

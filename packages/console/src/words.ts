@@ -1,0 +1,39 @@
+// Names that programs gave, in words for people.
+
+/** `refund_payment` → `Refund payment`; of an MCP tool, `shop__findOrder` → `Find order (shop)`. */
+export function toolWords(name: string): string {
+  const [server, tool] = name.includes('__') ? splitOnce(name, '__') : ['', name];
+  const words = tool
+    .replaceAll(/([\p{Ll}\d])(\p{Lu})/gu, '$1 $2')
+    .split(/[\s_.-]+/)
+    .filter(Boolean)
+    // What is all capitals stays so: `export_CSV`.
+    .map((word, index) => (index > 0 && !/^\p{Lu}+$/u.test(word) ? word.toLowerCase() : word))
+    .join(' ');
+  if (words === '') return name;
+  const sentence = words[0]!.toUpperCase() + words.slice(1);
+  return server ? `${sentence} (${server})` : sentence;
+}
+
+function splitOnce(text: string, at: string): [string, string] {
+  const index = text.indexOf(at);
+  return [text.slice(0, index), text.slice(index + at.length)];
+}
+
+/** `1 approval`, `12,000 approvals`. */
+export function counted(count: number, one: string, several = `${one}s`): string {
+  return `${count.toLocaleString('en')} ${count === 1 ? one : several}`;
+}
+
+// Characters that are not seen, or that turn the text around them: with them a text can look like another one.
+const unseen = /[[\p{Cc}\p{Cf}\u2028\u2029]--[\n\r\t\u200c\u200d]]/v;
+
+/** The text in parts: those at odd places are single characters that nobody would see. */
+export function unseenApart(text: string): string[] {
+  return unseen.test(text) ? text.split(new RegExp(`(${unseen.source})`, 'v')) : [text];
+}
+
+/** `U+202E` */
+export function codePoint(character: string): string {
+  return `U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`;
+}
