@@ -54,10 +54,20 @@ export function useOrganization(): Organization {
 export function useAsk<T>(
   key: QueryKey,
   ask: (client: Signalbox) => PromiseLike<T>,
-  options: { enabled?: boolean } = {},
+  { enabled = true, everyMs }: { enabled?: boolean } & Again = {},
 ) {
   const { organizationId, client } = useOrganization();
-  return useQuery({ queryKey: [organizationId, ...key], queryFn: async () => await ask(client), ...options });
+  return useQuery({
+    queryKey: [organizationId, ...key],
+    queryFn: async () => await ask(client),
+    enabled,
+    refetchInterval: everyMs ?? false,
+  });
+}
+
+interface Again {
+  /** Asked again so often while somebody looks: for what changes without a record in the event log. */
+  everyMs?: number | undefined;
 }
 
 export type ListQuery<T> = UseInfiniteQueryResult<T[]>;
@@ -72,6 +82,7 @@ export function useList<T>(
   const { organizationId, client } = useOrganization();
   return useInfiniteQuery({
     queryKey: [organizationId, ...key, 'list'],
+  { everyMs }: Again = {},
     initialPageParam: '',
     queryFn: async ({ pageParam }) => await ask(client, { limit: PAGE_ROWS, ...(pageParam && { cursor: pageParam }) }),
     getNextPageParam: (page) => (page.hasMore ? page.nextCursor : undefined),
@@ -79,6 +90,8 @@ export function useList<T>(
   });
 }
 
+    // Whoever has gone further down reads what stands there.
+    refetchInterval: ({ state }) => (state.data && state.data.pages.length > 1 ? false : (everyMs ?? false)),
 /** A change. When it is done, what was asked under these nouns is asked again; `mutateAsync` rejects where it is refused. */
 export function useChange<Input, Output>(
   change: (client: Signalbox, input: Input) => PromiseLike<Output>,
