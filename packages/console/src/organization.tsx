@@ -16,6 +16,8 @@ export interface Organization extends Membership {
   user: NonNullable<Account['user']>;
   /** Whether the person's role includes this permission. */
   may(permission: Permission): boolean;
+  /** Asks anew who the person is, and what in which organizations: after their own role or a name changed. */
+  refreshAccount(): Promise<void>;
 }
 
 const OrganizationContext = createContext<Organization | undefined>(undefined);
@@ -31,17 +33,19 @@ export function OrganizationProvider({
   children: ReactNode;
 }) {
   const { user, csrfToken } = account;
+  const queries = useQueryClient();
   const organization = useMemo(
     (): Organization => ({
       ...membership,
       user: user!,
+      refreshAccount: () => queries.invalidateQueries({ queryKey: ['account'] }),
       may: (permission) => order.indexOf(membership.permission) >= order.indexOf(permission),
       client: new Signalbox({
         baseUrl: location.origin,
         session: { organizationId: membership.organizationId, csrfToken: csrfToken! },
       }),
     }),
-    [membership, user, csrfToken],
+    [membership, user, csrfToken, queries],
   );
   return <OrganizationContext value={organization}>{children}</OrganizationContext>;
 }
@@ -78,20 +82,20 @@ const PAGE_ROWS = 50;
 export function useList<T>(
   key: QueryKey,
   ask: (client: Signalbox, page: { limit: number; cursor?: string }) => PromiseLike<Page<T>>,
+  { everyMs }: Again = {},
 ): ListQuery<T> {
   const { organizationId, client } = useOrganization();
   return useInfiniteQuery({
     queryKey: [organizationId, ...key, 'list'],
-  { everyMs }: Again = {},
     initialPageParam: '',
     queryFn: async ({ pageParam }) => await ask(client, { limit: PAGE_ROWS, ...(pageParam && { cursor: pageParam }) }),
     getNextPageParam: (page) => (page.hasMore ? page.nextCursor : undefined),
+    // Whoever has gone further down reads what stands there.
+    refetchInterval: ({ state }) => (state.data && state.data.pages.length > 1 ? false : (everyMs ?? false)),
     select: ({ pages }) => pages.flatMap(({ data }) => data),
   });
 }
 
-    // Whoever has gone further down reads what stands there.
-    refetchInterval: ({ state }) => (state.data && state.data.pages.length > 1 ? false : (everyMs ?? false)),
 /** A change. When it is done, what was asked under these nouns is asked again; `mutateAsync` rejects where it is refused. */
 export function useChange<Input, Output>(
   change: (client: Signalbox, input: Input) => PromiseLike<Output>,
