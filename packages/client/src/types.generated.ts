@@ -1520,13 +1520,15 @@ export interface Operations {
     };
     result: Envelope;
   };
-  /** List approvals over all Sessions, oldest first. `GET /api/v1/approvals`, permission `read`. */
+  /** List approvals over all Sessions. `GET /api/v1/approvals`, permission `read`. */
   listApprovals: {
     query: {
       /** Default: `20`. */
       limit?: number | undefined;
       /** The `page.nextCursor` of the page before. */
       cursor?: string | undefined;
+      /** By when they were requested: oldest or newest first. Default: `"asc"`. */
+      order?: 'asc' | 'desc' | undefined;
       status?: 'pending' | 'approved' | 'denied' | 'expired' | 'cancelled' | undefined;
       /** The name of an Environment, such as `production`. */
       environment?: string | undefined;

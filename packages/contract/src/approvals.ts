@@ -77,6 +77,9 @@ export const ResolveApproval = Strict(
 );
 export const ApprovalParams = Strict({ operationId: Id('op') });
 export const ListApprovals = ListQuery({
+  order: Type.Optional(
+    OneOf(['asc', 'desc'], { default: 'asc', description: 'By when they were requested: oldest or newest first.' }),
+  ),
   status: Type.Optional(OneOf(approvalStatuses)),
   environment: Type.Optional(EnvironmentName),
   sessionId: Type.Optional(Id('ses')),

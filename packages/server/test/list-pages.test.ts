@@ -87,6 +87,7 @@ const lists: Record<string, (client: Client) => Walk> = {
   'messages of a session': (client) => (query) => client.sessions.messages(ids.sessionId, query),
   'chunks of a session': (client) => (query) => client.sessions.chunks(ids.sessionId, query),
   approvals: (client) => (query) => client.approvals.list(query),
+  'approvals, newest first': (client) => (query) => client.approvals.list({ ...query, order: 'desc' }),
   schedules: (client) => (query) => client.schedules.list(query),
   'runs of a schedule': (client) => (query) => client.schedules.runs(ids.scheduleId, query),
   'webhook subscriptions': (client) => (query) => client.webhookSubscriptions.list(query),

@@ -91,6 +91,7 @@ const lists: Record<string, (client: TestService['client']) => List> = {
   'messages of a session': (client) => (query) => client.sessions.messages(sessionIds[0]!, query),
   'chunks of a session': (client) => (query) => client.sessions.chunks(sessionIds[0]!, query),
   approvals: (client) => (query) => client.approvals.list(query),
+  'approvals, newest first': (client) => (query) => client.approvals.list({ ...query, order: 'desc' }),
   'webhook subscriptions': (client) => (query) => client.webhookSubscriptions.list(query),
   deliveries: (client) => (query) => client.webhookSubscriptions.deliveries.list('production', query),
   schedules: (client) => (query) => client.schedules.list(query),

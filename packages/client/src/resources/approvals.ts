@@ -16,7 +16,7 @@ export class Approvals {
     this.#transport = transport;
   }
 
-  /** The inbox over all Sessions, oldest first; `status: 'pending'` for what is open. */
+  /** The inbox over all Sessions, oldest first; `status: 'pending'` for what is open, `order: 'desc'` for the newest. */
   list(params: Query<'listApprovals'> = {}, options?: RequestOptions): PageRequest<Approval> {
     return new PageRequest(
       (cursor) => this.#transport.call('listApprovals', { query: { ...params, cursor } }, options),

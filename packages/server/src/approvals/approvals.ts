@@ -36,16 +36,19 @@ interface Row {
 /** What a new approval is about. */
 export type ApprovalRequest = Pick<Row, 'operationId' | 'name' | 'input' | 'inputSchema' | 'once' | 'expiresAt'>;
 
-/** Over all Sessions, oldest first. */
+/** Over all Sessions, oldest first unless told otherwise. */
 export async function listApprovals(ctx: Context, input: Input<'listApprovals'>): Promise<Result<'listApprovals'>> {
-  const request = pageRequest(`approvals:${ctx.organizationId}`, input);
+  const order = input.order ?? 'asc';
+  const request = pageRequest(`approvals:${order}:${ctx.organizationId}`, input);
+  const after = (operationId: string) =>
+    order === 'desc' ? sql`and operation_id < ${operationId}` : sql`and operation_id > ${operationId}`;
   const rows = await ctx.db.query<Row>(sql`
     ${selectApprovals()} where organization_id = ${ctx.organizationId}
-      ${request.after === undefined ? empty : sql`and operation_id > ${request.after}`}
+      ${request.after === undefined ? empty : after(request.after)}
       ${input.status === undefined ? empty : sql`and status = ${input.status}`}
       ${input.environment === undefined ? empty : sql`and environment = ${input.environment}`}
       ${input.sessionId === undefined ? empty : sql`and session_id = ${uuidOf('ses', input.sessionId)}`}
-    order by operation_id limit ${request.limit + 1}`);
+    order by operation_id ${order === 'desc' ? sql`desc` : empty} limit ${request.limit + 1}`);
   return pageOf(request, rows, (row) => row.operationId, view);
 }
 
