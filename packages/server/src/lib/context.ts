@@ -16,6 +16,8 @@ export interface Context extends Platform {
   readonly requestId: string | null;
   readonly ipAddress: string | null;
   readonly userAgent: string | null;
+  /** Of the request's span, where it is traced. */
+  readonly traceParent?: string;
   /** Of a route that is `repeatable` by itself. */
   readonly idempotencyKey?: string;
   /** Aborted when nobody waits for the answer any more: the caller has gone, or the node stops. */
@@ -28,5 +30,3 @@ export interface Context extends Platform {
 export function inTransaction<T>(ctx: Context, fn: (tx: Tx) => Promise<T>): Promise<T> {
   return ctx.tx ? fn(ctx.tx) : ctx.db.transaction(fn);
 }
-  /** Of the request's span, where it is traced. */
-  readonly traceParent?: string;
