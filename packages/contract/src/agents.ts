@@ -69,8 +69,9 @@ export const ModelSettings = Strict(
   { title: 'ModelSettings' },
 );
 
+const queueName = '[A-Za-z0-9][A-Za-z0-9._-]{0,99}';
 /** The queue of a worker: what its program names to claim turns. */
-export const QueueName = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$', examples: ['support-agent'] });
+export const QueueName = Type.String({ pattern: `^${queueName}$`, examples: ['support-agent'] });
 
 export const Model = Strict(
   {
@@ -294,14 +295,14 @@ export const Agent = Type.Object(
 );
 export type Agent = Static<typeof Agent>;
 
+const named = providers.filter((provider) => provider !== 'worker');
 const ModelOrShort = Type.Unsafe<Model | string>({
   anyOf: [
     Model,
     {
       type: 'string',
-      pattern: `^(${providers.join('|')})/.+$`,
-      maxLength: 300,
-      description: '`provider/model`, in short.',
+      pattern: `^(worker/${queueName}|(${named.join('|')})/.{1,200})$`,
+      description: '`provider/model`, in short; `worker/queue` for a program of your own.',
       examples: ['anthropic/claude-sonnet-4-5'],
     },
   ],

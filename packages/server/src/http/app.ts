@@ -32,7 +32,7 @@ import { beginSpan, countedAuthorizer, requestEnded } from './observed.ts';
 import { openApiDocument } from './openapi.ts';
 import { parseQuery } from './query.ts';
 import { recheck } from './recheck.ts';
-import { refuseUnread, requireShortUrl, type ServerSettings, serverOptions } from './server.ts';
+import { passOverExpectations, refuseUnread, requireShortUrl, type ServerSettings, serverOptions } from './server.ts';
 import { writeEvents } from './sse.ts';
 import { validatorOf } from './validate.ts';
 
@@ -94,6 +94,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     },
   });
 
+  passOverExpectations(app.server);
   readJsonStrictly(app);
   app.decorateRequest('ctx', undefined);
   app.decorateRequest('span', undefined);

@@ -14,6 +14,7 @@ import {
   type SchemaObject,
   standardHeaders,
 } from '@signalbox/contract';
+import { Value } from 'typebox/value';
 import { reachOf } from './environment-gate.ts';
 import { bodyExamples } from './examples.ts';
 
@@ -131,7 +132,7 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
       ],
       ...(route.body && {
         requestBody: {
-          required: ((route.body as SchemaObject).required ?? []).length > 0,
+          required: !Value.Check(route.body, {}),
           content: {
             'application/json': { schema: refer(route.body), example: bodyExamples[operationId as RouteName] },
           },
@@ -280,7 +281,8 @@ function codesOf(route: Route): ErrorCode[] {
   // Every key holds `read` at least; one that is limited to Environments lacks what is of another.
   if (route.permission !== 'read' || reachOf(route) !== 'open') can.add('insufficient_permission');
   if (route.params) can.add('not_found');
-  if (route.body) can.add('payload_too_large').add('unsupported_media_type');
+  // Also where none is taken: what comes is read before it is refused.
+  if (route.method !== 'GET') can.add('payload_too_large').add('unsupported_media_type');
   if (route.method === 'POST') can.add('idempotency_conflict').add('idempotency_in_progress');
   return (Object.keys(errorCodes) as ErrorCode[]).filter((code) => can.has(code));
 }

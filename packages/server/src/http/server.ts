@@ -1,6 +1,6 @@
 // What the parser of HTTP refuses before there is a request: headers that are too long, requests that come too slowly, bytes
 // that are no HTTP. The answer is a problem like any other, and the connection ends with it.
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { ApiError } from '../lib/api-error.ts';
 import { formatId, newUuid } from '../lib/ids.ts';
@@ -29,6 +29,11 @@ export function serverOptions({ maxHeaderBytes, requestTimeoutSeconds }: ServerS
       connectionsCheckingInterval: CHECK_EVERY_MS,
     },
   };
+}
+
+/** An `Expect` that nobody knows is passed over, as its standard allows: node:http would answer 417 before there is a request id. */
+export function passOverExpectations(server: Server): void {
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 }
 
 /** Throws 414. */

@@ -22,7 +22,8 @@ export function validatorOf(route: Route): (raw: RawInput) => Record<string, unk
   const params = route.params && Compile(route.params);
   const query = Compile(route.query ?? emptySchema);
   const body = route.body && Compile(route.body);
-  const bodyRequired = route.body !== undefined && !acceptsNothing(route.body);
+  // No body is read as an empty one, where that is allowed.
+  const bodyRequired = body !== undefined && !body.Check({});
 
   return (raw) => {
     if (params && !(params.Check(raw.params) && isText(raw.params))) {
@@ -62,11 +63,6 @@ function convertQuery(schema: TSchema, raw: Record<string, unknown>): Record<str
 }
 
 const emptySchema = { type: 'object', additionalProperties: false } as TSchema;
-
-function acceptsNothing(schema: TSchema): boolean {
-  const { required } = schema as { required?: string[] };
-  return !required || required.length === 0;
-}
 
 function isEmptyObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
