@@ -220,6 +220,19 @@ create table organizations (
   constraint organizations_pkey PRIMARY KEY (organization_id)
 );
 
+create table received_webhooks (
+  organization_id uuid not null,
+  webhook_subscription_id uuid not null,
+  received_webhook_id uuid not null,
+  headers json not null,
+  body text not null,
+  truncated boolean not null,
+  verified boolean not null,
+  received_at timestamp with time zone not null,
+  constraint received_webhooks_pkey PRIMARY KEY (organization_id, webhook_subscription_id, received_webhook_id),
+  constraint received_webhooks_organization_id_webhook_subscription_id_fkey FOREIGN KEY (organization_id, webhook_subscription_id) REFERENCES webhook_subscriptions(organization_id, webhook_subscription_id) ON DELETE CASCADE
+);
+
 create table retired_key_secrets (
   organization_id uuid not null,
   key_id uuid not null,
@@ -317,6 +330,7 @@ create table sessions (
   turn_deadline timestamp with time zone,
   turn_left_ms bigint,
   granted_tools text[] default '{}'::text[] not null,
+  trace_parent text,
   parent_session_id uuid,
   parent_operation_id uuid,
   root_session_id uuid,
@@ -358,7 +372,6 @@ CREATE INDEX sessions_held ON public.sessions USING btree (worker_id) WHERE (wor
 CREATE INDEX sessions_offered ON public.sessions USING btree (organization_id, queue, session_id) WHERE ((worker_id IS NULL) AND (queue IS NOT NULL));
 CREATE INDEX sessions_open ON public.sessions USING btree (organization_id, environment, status) WHERE (ended_at IS NULL);
 CREATE INDEX sessions_parent_due ON public.sessions USING btree (organization_id, session_id) WHERE parent_due;
-  trace_parent text,
 CREATE INDEX sessions_runnable ON public.sessions USING btree (runnable_at) WHERE ((worker_id IS NULL) AND (runnable_at IS NOT NULL));
 
 create table webhook_deliveries (

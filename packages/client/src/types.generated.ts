@@ -258,7 +258,7 @@ export interface CreateSchedule {
 export interface CreateWebhookSubscription {
   /** The name of an Environment, such as `production`. */
   environment: string;
-  /** `https`, without user info, at a public address; `http` and private addresses where the operator allows them. */
+  /** `https`, without user info, at a public address; `http` and private addresses where the operator allows them. Or `signalbox:test-receiver`, which is built in. */
   url: string;
   /** What is delivered. `message.reset` comes wherever `message.chunk` does. */
   chunkTypes?: ChunkType[] | undefined;
@@ -548,6 +548,20 @@ export interface Problem {
   detail: string;
   requestId: string;
   errors?: FieldError[];
+}
+
+export interface ReceivedWebhook {
+  deliveryId: string;
+  attempt: number;
+  /** Its signature is that of a secret which was good when it came. */
+  verified: boolean;
+  receivedAt: string;
+  /** By their names in lower case. */
+  headers: Record<string, string>;
+  /** The exact bytes; of more than 64 KiB the first. */
+  body: string;
+  /** The body had more than 64 KiB. */
+  truncated: boolean;
 }
 
 export type RecoverDeliveries = RecoverSince | RecoverSession;
@@ -862,7 +876,7 @@ export interface UpdateSession {
 }
 
 export interface UpdateWebhookSubscription {
-  /** `https`, without user info, at a public address; `http` and private addresses where the operator allows them. */
+  /** `https`, without user info, at a public address; `http` and private addresses where the operator allows them. Or `signalbox:test-receiver`, which is built in. */
   url?: string | undefined;
   /** What is delivered. `message.reset` comes wherever `message.chunk` does. */
   chunkTypes?: ChunkType[] | undefined;
@@ -1683,6 +1697,23 @@ export interface Operations {
       attempt: WebhookAttempt;
     };
   };
+  /** List what came to the test receiver (`signalbox:test-receiver`), newest first; the last 100 are kept. `GET /api/v1/webhook_subscriptions/{env}/received`, permission `read`. */
+  listReceivedWebhooks: {
+    params: {
+      /** The name of an Environment, such as `production`. */
+      env: string;
+    };
+    query: {
+      /** Default: `20`. */
+      limit?: number | undefined;
+      /** The `page.nextCursor` of the page before. */
+      cursor?: string | undefined;
+    };
+    result: {
+      data: ReceivedWebhook[];
+      page: PageInfo;
+    };
+  };
   /** Send again from the journal: all Sessions since a time, or one after a cursor; a few at a time. `POST /api/v1/webhook_subscriptions/{env}/recover`, permission `write`. */
   recoverDeliveries: {
     params: {
@@ -1871,6 +1902,7 @@ export const operations = {
   deleteWebhookSubscription: { method: 'DELETE', path: '/webhook_subscriptions/{env}' },
   rotateWebhookSecret: { method: 'POST', path: '/webhook_subscriptions/{env}/rotate_secret' },
   testWebhookSubscription: { method: 'POST', path: '/webhook_subscriptions/{env}/test' },
+  listReceivedWebhooks: { method: 'GET', path: '/webhook_subscriptions/{env}/received' },
   recoverDeliveries: { method: 'POST', path: '/webhook_subscriptions/{env}/recover' },
   listDeliveries: { method: 'GET', path: '/webhook_subscriptions/{env}/deliveries' },
   getDelivery: { method: 'GET', path: '/webhook_subscriptions/{env}/deliveries/{deliveryId}' },

@@ -23,10 +23,13 @@ import {
  */
 export const subscriptionStatuses = ['enabled', 'paused', 'disabled'] as const;
 
+/** The url of the receiver that is built in: what is sent there stays in the service and can be read again. */
+export const testReceiverUrl = 'signalbox:test-receiver';
+
 const WebhookUrl = Type.String({
   maxLength: 2048,
   description:
-    '`https`, without user info, at a public address; `http` and private addresses where the operator allows them.',
+    '`https`, without user info, at a public address; `http` and private addresses where the operator allows them. Or `signalbox:test-receiver`, which is built in.',
   examples: ['https://example.com/hooks/signalbox'],
 });
 const ChunkTypes = Type.Array(ChunkType, {
@@ -154,6 +157,12 @@ const deliveryFields = {
   finishedAt: Nullable(Timestamp),
 };
 
+const Headers = Type.Unsafe<Record<string, string>>({
+  type: 'object',
+  description: 'By their names in lower case.',
+  additionalProperties: { type: 'string' },
+});
+
 /** One POST, or the try of it. */
 export const WebhookAttempt = Type.Object(
   {
@@ -168,6 +177,21 @@ export const WebhookAttempt = Type.Object(
   { title: 'WebhookAttempt' },
 );
 export type WebhookAttempt = Static<typeof WebhookAttempt>;
+
+/** What came to the built-in test receiver. */
+export const ReceivedWebhook = Type.Object(
+  {
+    deliveryId: Id('whd'),
+    attempt: Type.Integer(),
+    verified: Type.Boolean({ description: 'Its signature is that of a secret which was good when it came.' }),
+    receivedAt: Timestamp,
+    headers: Headers,
+    body: Type.String({ description: 'The exact bytes; of more than 64 KiB the first.' }),
+    truncated: Type.Boolean({ description: 'The body had more than 64 KiB.' }),
+  },
+  { title: 'ReceivedWebhook' },
+);
+export type ReceivedWebhook = Static<typeof ReceivedWebhook>;
 
 export const WebhookDelivery = Type.Object(deliveryFields, { title: 'WebhookDelivery' });
 export type WebhookDelivery = Static<typeof WebhookDelivery>;
@@ -196,7 +220,9 @@ export const ListDeliveries = ListQuery({
   status: Type.Optional(OneOf(deliveryStatuses)),
   sessionId: Type.Optional(Id('ses')),
 });
+export const ListReceivedWebhooks = ListQuery({});
 export const SubscriptionParams = Strict({ env: EnvironmentName });
 export const DeliveryParams = Strict({ env: EnvironmentName, deliveryId: Id('whd') });
 export const WebhookSubscriptionPage = Page(WebhookSubscription);
 export const WebhookDeliveryPage = Page(WebhookDelivery);
+export const ReceivedWebhookPage = Page(ReceivedWebhook);

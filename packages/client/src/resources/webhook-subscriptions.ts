@@ -3,6 +3,7 @@ import type { Query, RequestOptions, Result, Transport } from '../transport.ts';
 import type {
   CreatedWebhookSubscription,
   CreateWebhookSubscription,
+  ReceivedWebhook,
   RecoverDeliveries,
   RotatedSecret,
   RotateSecret,
@@ -81,6 +82,24 @@ export class WebhookSubscriptions {
    */
   async test(env: string, options?: RequestOptions): Promise<WebhookAttempt> {
     return (await this.#transport.call('testWebhookSubscription', { params: { env } }, options)).attempt;
+  }
+
+  /**
+   * What came to the built-in test receiver, newest first, where the subscription's url is `signalbox:test-receiver`: the last
+   * hundred, headers and body as they were sent.
+   *
+   * @throws NotFoundError where the Environment has no subscription
+   */
+  received(
+    env: string,
+    params: Query<'listReceivedWebhooks'> = {},
+    options?: RequestOptions,
+  ): PageRequest<ReceivedWebhook> {
+    return new PageRequest(
+      (cursor) =>
+        this.#transport.call('listReceivedWebhooks', { params: { env }, query: { ...params, cursor } }, options),
+      params.cursor,
+    );
   }
 
   /**

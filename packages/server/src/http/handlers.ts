@@ -22,6 +22,7 @@ import * as deliveries from '../webhooks/deliveries.ts';
 import { recoverDeliveries } from '../webhooks/recovery.ts';
 import * as webhooks from '../webhooks/subscriptions.ts';
 import { testWebhookSubscription } from '../webhooks/test-envelope.ts';
+import { listReceivedWebhooks } from '../webhooks/test-receiver.ts';
 import * as workerTurns from '../workers/worker-turns.ts';
 
 /** A stream is answered by what there is to read, or undefined where nothing can follow. */
@@ -94,6 +95,7 @@ export const handlers: Handlers = {
   deleteWebhookSubscription: webhooks.deleteWebhookSubscription,
   rotateWebhookSecret: webhooks.rotateWebhookSecret,
   testWebhookSubscription,
+  listReceivedWebhooks,
   recoverDeliveries,
   listDeliveries: deliveries.listDeliveries,
   getDelivery: deliveries.getDelivery,

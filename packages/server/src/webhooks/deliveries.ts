@@ -101,7 +101,8 @@ export async function resendDelivery(ctx: Context, input: Input<'resendDelivery'
   });
 }
 
-async function subscriptionOf(ctx: Context, environment: string): Promise<string> {
+/** The Environment's present subscription; 404 where it has none. */
+export async function subscriptionOf(ctx: Context, environment: string): Promise<string> {
   const [row] = await ctx.db.query<{ webhookSubscriptionId: string }>(sql`
     select webhook_subscription_id as "webhookSubscriptionId" from webhook_subscriptions
     where organization_id = ${ctx.organizationId} and environment = ${environment}`);

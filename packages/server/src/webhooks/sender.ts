@@ -6,12 +6,14 @@
 // While the destination is probed (health.ts), Sessions stay where they are: one at a time is taken in hand as the probe, one that
 // has not failed yet before others. An attempt before its delivery's own time costs no retry.
 import { formatId } from '../lib/ids.ts';
+import type { Platform } from '../platform.ts';
 import { beforeAllSessions, PAGE_SIZE, type Page, type Place } from './due.ts';
 import type { Held } from './holding.ts';
 import { MAX_RECOVERING, takeBack } from './recovery.ts';
 import { type Hand, type Host, type LoopOptions, type SenderPlatform, SessionLoop } from './session-loop.ts';
 import { Slots } from './slots.ts';
 import { Standing } from './standing.ts';
+import { wayTo } from './test-receiver.ts';
 
 export interface SenderOptions extends LoopOptions {
   /** There is room, and Sessions that were not looked at. */
@@ -46,12 +48,12 @@ export class Sender implements Host {
   #reported: unknown;
   #drained: (() => void) | undefined;
 
-  constructor(platform: SenderPlatform, held: Held, options: SenderOptions) {
+  constructor(platform: SenderPlatform & Pick<Platform, 'vault'>, held: Held, options: SenderOptions) {
     const log = platform.log.child({
       organizationId: formatId('org', held.organizationId),
       webhookSubscriptionId: formatId('whs', held.webhookSubscriptionId),
     });
-    this.#platform = { ...platform, log };
+    this.#platform = { ...platform, log, egress: wayTo(held, platform) };
     this.#held = held;
     this.#options = options;
     this.standing = new Standing(this.#platform, held);

@@ -8,6 +8,7 @@ import { newUuid } from '../lib/ids.ts';
 import { version } from '../lib/version.ts';
 import { attemptDelivery } from './attempt.ts';
 import { confirmSecret, findHeld } from './holding.ts';
+import { wayTo } from './test-receiver.ts';
 
 /** 404 where the Environment has no subscription. */
 export async function testWebhookSubscription(
@@ -27,7 +28,7 @@ export async function testWebhookSubscription(
     chunks: [{ type: 'session.status', status: 'idle', waitingFor: null, ...to }],
   };
   const { verdict, attempts, secretVersion } = await attemptDelivery(
-    ctx,
+    { ...ctx, egress: wayTo(held, ctx) },
     held,
     { deliveryId: newUuid(), sessionId: null, to, previousCursor: '', attemptCount: 0 },
     Buffer.from(JSON.stringify(envelope)),

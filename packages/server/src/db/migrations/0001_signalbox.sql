@@ -366,6 +366,21 @@ create index webhook_deliveries_retry on webhook_deliveries (organization_id, we
   where next_attempt_at is not null;
 create index webhook_deliveries_by_session on webhook_deliveries (organization_id, session_id, delivery_id);
 
+-- What came to the built-in test receiver (webhooks/test-receiver.ts): the last hundred of a subscription, gone with it.
+create table received_webhooks (
+  organization_id uuid not null,
+  webhook_subscription_id uuid not null,
+  received_webhook_id uuid not null,
+  headers json not null,
+  body text not null,
+  truncated boolean not null,
+  verified boolean not null,
+  received_at timestamptz not null,
+  primary key (organization_id, webhook_subscription_id, received_webhook_id),
+  foreign key (organization_id, webhook_subscription_id)
+    references webhook_subscriptions (organization_id, webhook_subscription_id) on delete cascade
+);
+
 -- What is to be sent once more (webhooks/recovery.ts): the Sessions are taken back to where it says, a few at a time.
 create table webhook_recoveries (
   organization_id uuid not null,
