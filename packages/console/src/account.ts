@@ -61,7 +61,7 @@ export async function consoleCall<T>(method: 'GET' | 'POST', path: string, body?
   throw new SignalboxError({
     status: response.status,
     code: (answer.code ?? 'unexpected_response') as ErrorCode,
-    detail: answer.detail ?? 'The service did not answer as it should.',
+    detail: answer.detail ?? answer.message ?? 'The service did not answer as it should.',
     requestId: answer.requestId ?? response.headers.get('x-request-id'),
     errors: answer.errors ?? [],
   });

@@ -95,13 +95,25 @@ const environments = createRoute({
   component: lazyRouteComponent(() => import('./pages/environments/environments.tsx'), 'EnvironmentsPage'),
 });
 
+const people = createRoute({
+  ...inOrganization,
+  path: '/people',
+  component: lazyRouteComponent(() => import('./pages/people/people.tsx'), 'PeoplePage'),
+});
+
+const ownAccount = createRoute({
+  ...inOrganization,
+  path: '/account',
+  component: lazyRouteComponent(() => import('./pages/account/account.tsx'), 'AccountPage'),
+});
+
 export const router = createRouter({
   routeTree: root.addChildren([
     index,
     signIn,
     link,
     newOrganization,
-    organization.addChildren([overview, environments, keys]),
+    organization.addChildren([overview, environments, keys, people, ownAccount]),
   ]),
   basepath: '/console',
   defaultPreload: 'intent',

@@ -16,6 +16,7 @@ const places = [
   { to: '/$organizationId', label: 'Overview' },
   { to: '/$organizationId/environments', label: 'Environments' },
   { to: '/$organizationId/keys', label: 'API keys', needs: 'admin' },
+  { to: '/$organizationId/people', label: 'People', needs: 'admin' },
 ] as const satisfies readonly {
   to: string;
   label: string;
@@ -119,7 +120,7 @@ function OrganizationSwitch({ account }: { account: Account }) {
 const themes: Record<Theme, string> = { system: 'Theme: as the system', light: 'Theme: light', dark: 'Theme: dark' };
 
 function PersonMenu() {
-  const { user, role } = useOrganization();
+  const { user, role, organizationId } = useOrganization();
   const navigate = useNavigate();
   const [theme, setTheme] = useState(chosenTheme);
   async function signOut() {
@@ -138,6 +139,11 @@ function PersonMenu() {
             setTheme(one);
           },
         })),
+        {
+          label: 'Your account',
+          onSelect: () => void navigate({ to: '/$organizationId/account', params: { organizationId } }),
+        },
+        { label: 'Another organization', onSelect: () => void navigate({ to: '/organizations/new' }) },
         { label: 'Sign out', onSelect: () => void signOut() },
       ]}
     >

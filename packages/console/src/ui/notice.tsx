@@ -90,8 +90,10 @@ function titleOf(status: number, code: string): string {
   }
 }
 
-/** Of a form: what the service said of one field (`errors[].path`). */
+/** Of a form: what the service said of one field (`errors[].path`), or of something in it. */
 export function fieldError(error: unknown, path: string): string | undefined {
   if (!(error instanceof SignalboxError)) return undefined;
-  return error.errors?.find((one) => one.path === path)?.message;
+  return error.errors.find(
+    (one) => one.path === path || (/^[.[]/.test(one.path.slice(path.length)) && one.path.startsWith(path)),
+  )?.message;
 }

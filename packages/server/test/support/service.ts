@@ -17,6 +17,8 @@ import { createTestDatabase, type TestDatabase } from './postgres.ts';
 export interface TestService {
   /** Without `/api/v1`; empty on a node without the role `api`. */
   readonly url: string;
+  /** As the start prints it. */
+  readonly setupLink: string | undefined;
   /** With the admin key. */
   readonly client: Signalbox;
   readonly adminKey: string;
@@ -102,6 +104,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
 
   const test: TestService = {
     url,
+    setupLink: service.setupLink,
     client: clientWith(adminKey),
     adminKey,
     organizationId,

@@ -226,7 +226,7 @@ function SetSecret({
         mono
         rows={3}
         value={hosts}
-        error={said('allowedHosts') ?? said('allowedHosts.0')}
+        error={said('allowedHosts')}
         onChange={(event) => setHosts(event.currentTarget.value)}
       />
     </FormDialog>

@@ -121,7 +121,7 @@ export function KeyForm({
             mono
             rows={2}
             value={addresses}
-            error={said('allowedIps') ?? said('allowedIps.0')}
+            error={said('allowedIps')}
             onChange={(event) => setAddresses(event.currentTarget.value)}
           />
           <MetadataField value={metadata} onChange={setMetadata} error={metadataError ?? said('metadata')} />

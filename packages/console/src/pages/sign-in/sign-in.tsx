@@ -39,6 +39,22 @@ export function SignInPage() {
           Sign in
         </Button>
       </form>
+      {account?.signIn.passkey && (
+        <Button
+          onClick={async () => {
+            setError(undefined);
+            try {
+              const { signInWithPasskey } = await import('../account/passkeys.ts');
+              await signInWithPasskey();
+              enter(from);
+            } catch (problem) {
+              setError(problem);
+            }
+          }}
+        >
+          Sign in with a passkey
+        </Button>
+      )}
       <p className="quiet small">
         No account, or no password any more? An admin of your organization makes you a link; so does{' '}
         <code>signalbox users</code> on the host.

@@ -1,0 +1,231 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { type Account, accountQuery, becomeAccount, consoleCall } from '../../account.ts';
+import { useOrganization } from '../../organization.tsx';
+import { Badge } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
+import { TextField } from '../../ui/field.tsx';
+import { type Column, Rows } from '../../ui/list.tsx';
+import { ErrorNotice, fieldError } from '../../ui/notice.tsx';
+import { Await, Page } from '../../ui/page.tsx';
+import { Time } from '../../ui/time.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import { addPasskey, listPasskeys, type Passkey, removePasskey } from './passkeys.ts';
+
+interface SignIn {
+  signInId: string;
+  createdAt: string;
+  lastUsedAt: string;
+  ipAddress: string | null;
+  userAgent: string | null;
+  isThis: boolean;
+}
+
+export function AccountPage() {
+  const { user } = useOrganization();
+  const { data: account } = useQuery(accountQuery);
+  return (
+    <Page title="Your account" about={`${user.name}, ${user.email}`}>
+      <SignIns />
+      {account?.signIn.passkey && <Passkeys />}
+      <Password />
+    </Page>
+  );
+}
+
+function SignIns() {
+  const queries = useQueryClient();
+  const toast = useToast();
+  const [error, setError] = useState<unknown>();
+  const query = useQuery({
+    queryKey: ['sign-ins'],
+    queryFn: async () => (await consoleCall<{ signIns: SignIn[] }>('GET', 'sign_ins')).signIns,
+  });
+  async function end(signInId: string) {
+    try {
+      await consoleCall('POST', 'sign_ins/end', { signInId });
+      await queries.invalidateQueries({ queryKey: ['sign-ins'] });
+      toast('Signed out there');
+    } catch (problem) {
+      setError(problem);
+    }
+  }
+  async function endAll() {
+    try {
+      becomeAccount(await consoleCall<Account>('POST', 'sign_out', { everywhere: true }));
+      location.assign('/console/sign-in');
+    } catch (problem) {
+      setError(problem);
+    }
+  }
+  const columns: Column<SignIn>[] = [
+    {
+      label: 'Browser',
+      cell: ({ userAgent, isThis }) => (
+        <span className="row">
+          {browserName(userAgent)} {isThis && <Badge tone="good">this one</Badge>}
+        </span>
+      ),
+    },
+    { label: 'Address', cell: ({ ipAddress }) => ipAddress ?? '' },
+    { label: 'Signed in', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { label: 'Last seen', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
+    {
+      label: '',
+      end: true,
+      cell: ({ signInId, isThis }) =>
+        !isThis && (
+          <Button small onClick={() => void end(signInId)}>
+            Sign out there
+          </Button>
+        ),
+    },
+  ];
+  return (
+    <section className="stack" aria-labelledby="sign-ins">
+      <div className="row apart">
+        <h2 id="sign-ins">Where you are signed in</h2>
+        <Button onClick={() => void endAll()}>Sign out everywhere</Button>
+      </div>
+      {error !== undefined && <ErrorNotice error={error} />}
+      <Await query={query}>
+        {(signIns) => (
+          <div className="data-frame">
+            <Rows caption="Sign-ins" items={signIns} columns={columns} rowKey={({ signInId }) => signInId} />
+          </div>
+        )}
+      </Await>
+    </section>
+  );
+}
+
+/** As a person would say it; the whole is in the event log. */
+function browserName(userAgent: string | null): string {
+  if (!userAgent) return 'unknown';
+  const browser = [
+    ['Edg/', 'Edge'],
+    ['Firefox/', 'Firefox'],
+    ['Chrome/', 'Chrome'],
+    ['Safari/', 'Safari'],
+  ].find(([mark]) => userAgent.includes(mark!))?.[1];
+  const system = ['iPhone', 'iPad', 'Android', 'Windows', 'Mac OS', 'Linux'].find((mark) => userAgent.includes(mark));
+  return browser ? `${browser}${system ? ` on ${system}` : ''}` : userAgent.slice(0, 60);
+}
+
+function Passkeys() {
+  const queries = useQueryClient();
+  const [name, setName] = useState('');
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const query = useQuery({ queryKey: ['passkeys'], queryFn: listPasskeys });
+  async function change(act: () => Promise<unknown>) {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await act();
+      setName('');
+      await queries.invalidateQueries({ queryKey: ['passkeys'] });
+    } catch (problem) {
+      setError(problem);
+    } finally {
+      setBusy(false);
+    }
+  }
+  const columns: Column<Passkey>[] = [
+    { label: 'Name', cell: (passkey) => passkey.name || 'Passkey' },
+    { label: 'Added', cell: ({ createdAt }) => <Time at={createdAt} absent="" /> },
+    {
+      label: '',
+      end: true,
+      cell: ({ id, name: called }) => (
+        <Button small onClick={() => void change(() => removePasskey(id))} aria-label={`Remove ${called || 'passkey'}`}>
+          Remove
+        </Button>
+      ),
+    },
+  ];
+  return (
+    <section className="stack" aria-labelledby="passkeys">
+      <h2 id="passkeys">Passkeys</h2>
+      <p className="quiet">
+        Sign in with your fingerprint, face or security key, without a password that could be stolen.
+      </p>
+      <Await query={query}>
+        {(passkeys) =>
+          passkeys.length > 0 && (
+            <div className="data-frame">
+              <Rows caption="Passkeys" items={passkeys} columns={columns} rowKey={({ id }) => id} />
+            </div>
+          )
+        }
+      </Await>
+      <form
+        className="filters"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void change(() => addPasskey(name || 'Passkey'));
+        }}
+      >
+        <TextField
+          label="Name of the device"
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+          placeholder="My phone"
+        />
+        <Button type="submit" busy={busy}>
+          Add a passkey
+        </Button>
+      </form>
+      {error !== undefined && <ErrorNotice error={error} />}
+    </section>
+  );
+}
+
+function Password() {
+  const toast = useToast();
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  async function submit(event: FormEvent<HTMLFormElement>) {
+    event.preventDefault();
+    const form = event.currentTarget;
+    setBusy(true);
+    setError(undefined);
+    try {
+      becomeAccount(await consoleCall<Account>('POST', 'password', Object.fromEntries(new FormData(form))));
+      form.reset();
+      toast('The password is changed; other browsers are signed out');
+    } catch (problem) {
+      setError(problem);
+    } finally {
+      setBusy(false);
+    }
+  }
+  return (
+    <section className="stack" aria-labelledby="password">
+      <h2 id="password">Password</h2>
+      <form className="card" onSubmit={submit} noValidate>
+        <TextField
+          label="Present password"
+          name="currentPassword"
+          type="password"
+          autoComplete="current-password"
+          error={fieldError(error, 'currentPassword')}
+        />
+        <TextField
+          label="New password"
+          name="newPassword"
+          type="password"
+          autoComplete="new-password"
+          hint="At least 12 characters; a sentence is fine. Every other browser is signed out."
+          error={fieldError(error, 'newPassword')}
+        />
+        {error !== undefined && <ErrorNotice error={error} />}
+        <div>
+          <Button type="submit" busy={busy}>
+            Change the password
+          </Button>
+        </div>
+      </form>
+    </section>
+  );
+}

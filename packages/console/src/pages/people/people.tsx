@@ -1,0 +1,294 @@
+import type { Invitation, Member, Role } from '@signalbox/client';
+import { useState } from 'react';
+import { useChange, useList, useOrganization } from '../../organization.tsx';
+import { Badge } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
+import { FormDialog } from '../../ui/dialog.tsx';
+import { Choices, TextField } from '../../ui/field.tsx';
+import { type Column, List } from '../../ui/list.tsx';
+import { Menu } from '../../ui/menu.tsx';
+import { fieldError, Notice } from '../../ui/notice.tsx';
+import { Page } from '../../ui/page.tsx';
+import { Time } from '../../ui/time.tsx';
+import { OnceLink } from './once-link.tsx';
+
+type Doing =
+  | { what: 'invite' | 'rename' }
+  | { what: 'role' | 'reset' | 'remove'; member: Member }
+  | { what: 'withdraw'; invitation: Invitation };
+
+/** A link that was just made, to be handed over. */
+export interface MadeLink {
+  title: string;
+  link: string | undefined;
+  about: string;
+}
+
+const roles: { value: Role; label: string; about: string }[] = [
+  { value: 'viewer', label: 'viewer', about: 'sees everything but keys and secrets' },
+  { value: 'member', label: 'member', about: 'also decides approvals, runs Sessions, changes Agents and webhooks' },
+  { value: 'admin', label: 'admin', about: 'also manages keys, secrets and people' },
+  { value: 'owner', label: 'owner', about: 'also makes and removes owners' },
+];
+
+export function PeoplePage() {
+  const { may } = useOrganization();
+  if (!may('admin')) {
+    return (
+      <Page title="People">
+        <Notice title="People are managed by admins.">
+          <p>Ask an admin or owner of the organization.</p>
+        </Notice>
+      </Page>
+    );
+  }
+  return <People />;
+}
+
+function People() {
+  const { user, name, role: own } = useOrganization();
+  const members = useList(['people', 'members'], (client, page) => client.members.list(page));
+  const invitations = useList(['people', 'invitations'], (client, page) => client.invitations.list(page));
+  const [doing, setDoing] = useState<Doing>();
+  const [made, setMade] = useState<MadeLink>();
+  const close = () => setDoing(undefined);
+  const outranks = (member: Member) => own === 'owner' || member.role !== 'owner';
+  const columns: Column<Member>[] = [
+    {
+      label: 'Name',
+      cell: (member) => (
+        <div className="stack tight">
+          <strong>
+            {member.name} {member.userId === user.userId && <span className="quiet">(you)</span>}
+          </strong>
+          <span className="quiet small">{member.email}</span>
+        </div>
+      ),
+    },
+    { label: 'Role', cell: ({ role }) => <Badge>{role}</Badge> },
+    { label: 'Signed in', cell: ({ lastSignedInAt }) => <Time at={lastSignedInAt} absent="not yet" /> },
+    { label: 'Joined', cell: ({ joinedAt }) => <Time at={joinedAt} /> },
+    {
+      label: '',
+      end: true,
+      cell: (member) =>
+        outranks(member) && (
+          <Menu
+            label={`Actions for ${member.name}`}
+            items={[
+              { label: 'Change the role', onSelect: () => setDoing({ what: 'role', member }) },
+              { label: 'Link for a new password', onSelect: () => setDoing({ what: 'reset', member }) },
+              { label: 'Remove', danger: true, onSelect: () => setDoing({ what: 'remove', member }) },
+            ]}
+          />
+        ),
+    },
+  ];
+  const invitationColumns: Column<Invitation>[] = [
+    { label: 'For', cell: ({ name: invited, email }) => invited ?? email ?? <span className="quiet">anyone</span> },
+    { label: 'Role', cell: ({ role }) => <Badge>{role}</Badge> },
+    { label: 'By', cell: ({ invitedBy }) => invitedBy },
+    { label: 'Ends', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
+    {
+      label: '',
+      end: true,
+      cell: (invitation) => (
+        <Button small onClick={() => setDoing({ what: 'withdraw', invitation })}>
+          Withdraw
+        </Button>
+      ),
+    },
+  ];
+  return (
+    <Page
+      title="People"
+      about={`Who may sign in to ${name}.`}
+      actions={
+        <>
+          <Button onClick={() => setDoing({ what: 'rename' })}>Rename the organization</Button>
+          <Button look="primary" onClick={() => setDoing({ what: 'invite' })}>
+            Invite somebody
+          </Button>
+        </>
+      }
+    >
+      <List
+        caption="Members"
+        query={members}
+        columns={columns}
+        rowKey={({ userId }) => userId}
+        empty={<p>Nobody.</p>}
+      />
+      <section className="stack" aria-labelledby="invitations">
+        <h2 id="invitations">Invitations</h2>
+        <List
+          caption="Invitations"
+          query={invitations}
+          columns={invitationColumns}
+          rowKey={({ invitationId }) => invitationId}
+          empty={<p>No invitations wait to be accepted.</p>}
+        />
+      </section>
+      {doing?.what === 'invite' && <Invite mayOwner={own === 'owner'} onClose={close} onMade={setMade} />}
+      {doing?.what === 'rename' && <Rename onClose={close} />}
+      {doing?.what === 'role' && <ChangeRole member={doing.member} mayOwner={own === 'owner'} onClose={close} />}
+      {doing?.what === 'reset' && <Reset member={doing.member} onClose={close} onMade={setMade} />}
+      {doing?.what === 'remove' && <Remove member={doing.member} onClose={close} />}
+      {doing?.what === 'withdraw' && <Withdraw invitation={doing.invitation} onClose={close} />}
+      {made && <OnceLink {...made} onClose={() => setMade(undefined)} />}
+    </Page>
+  );
+}
+
+function Invite({
+  mayOwner,
+  onClose,
+  onMade,
+}: {
+  mayOwner: boolean;
+  onClose: () => void;
+  onMade: (made: MadeLink) => void;
+}) {
+  const [name, setName] = useState('');
+  const [email, setEmail] = useState('');
+  const [role, setRole] = useState<Role>('member');
+  const invite = useChange(
+    (client, _: undefined) => client.invitations.create({ role, ...(name && { name }), ...(email && { email }) }),
+    ['people'],
+  );
+  return (
+    <FormDialog
+      title="Invite somebody"
+      action="Make the link"
+      onClose={onClose}
+      submit={async () => {
+        const { link } = await invite.mutateAsync(undefined);
+        onMade({ title: `A link for ${name || email || 'somebody new'}`, link, about: 'It works once, for 7 days.' });
+      }}
+    >
+      <TextField
+        label="Name"
+        hint="Optional; whoever accepts can write it otherwise"
+        value={name}
+        error={fieldError(invite.error, 'name')}
+        onChange={(event) => setName(event.currentTarget.value)}
+      />
+      <TextField
+        label="E-mail"
+        type="email"
+        hint="Optional; with it, only this e-mail can accept. Nothing is sent to it."
+        value={email}
+        error={fieldError(invite.error, 'email')}
+        onChange={(event) => setEmail(event.currentTarget.value)}
+      />
+      <Choices label="Role" value={role} onChange={setRole} options={rolesFor(mayOwner)} />
+    </FormDialog>
+  );
+}
+
+function rolesFor(mayOwner: boolean) {
+  return mayOwner ? roles : roles.filter(({ value }) => value !== 'owner');
+}
+
+function Rename({ onClose }: { onClose: () => void }) {
+  const organization = useOrganization();
+  const [name, setName] = useState(organization.name);
+  const rename = useChange((client, _: undefined) => client.organization.update({ name }), ['people']);
+  return (
+    <FormDialog
+      title="Rename the organization"
+      action="Save"
+      onClose={onClose}
+      submit={async () => {
+        await rename.mutateAsync(undefined);
+        await organization.refreshAccount();
+      }}
+    >
+      <TextField
+        label="Name"
+        value={name}
+        error={fieldError(rename.error, 'name')}
+        onChange={(event) => setName(event.currentTarget.value)}
+      />
+    </FormDialog>
+  );
+}
+
+function ChangeRole({ member, mayOwner, onClose }: { member: Member; mayOwner: boolean; onClose: () => void }) {
+  const organization = useOrganization();
+  const [role, setRole] = useState<Role>(member.role);
+  const change = useChange((client, _: undefined) => client.members.update(member.userId, { role }), ['people']);
+  return (
+    <FormDialog
+      title={`The role of ${member.name}`}
+      action="Save"
+      onClose={onClose}
+      submit={async () => {
+        await change.mutateAsync(undefined);
+        await organization.refreshAccount();
+      }}
+    >
+      <Choices label="Role" value={role} onChange={setRole} options={rolesFor(mayOwner)} />
+      <p className="quiet">It holds at once, also in pages that are open.</p>
+    </FormDialog>
+  );
+}
+
+function Reset({ member, onClose, onMade }: { member: Member; onClose: () => void; onMade: (made: MadeLink) => void }) {
+  const reset = useChange((client, _: undefined) => client.members.resetPassword(member.userId), ['people']);
+  return (
+    <FormDialog
+      title={`A new password for ${member.name}?`}
+      action="Make the link"
+      onClose={onClose}
+      submit={async () => {
+        const { link } = await reset.mutateAsync(undefined);
+        const about = 'It works once, for 24 hours, and signs them out everywhere.';
+        onMade({ title: `A new password for ${member.name}`, link, about });
+      }}
+    >
+      <p>
+        You get a link to hand over to {member.name} yourself, by a way that you trust. Until it is used, the present
+        password goes on.
+      </p>
+    </FormDialog>
+  );
+}
+
+function Remove({ member, onClose }: { member: Member; onClose: () => void }) {
+  const organization = useOrganization();
+  const remove = useChange((client, _: undefined) => client.members.remove(member.userId), ['people']);
+  const isSelf = member.userId === organization.user.userId;
+  return (
+    <FormDialog
+      title={isSelf ? `Leave ${organization.name}?` : `Remove ${member.name}?`}
+      action={isSelf ? 'Leave' : 'Remove'}
+      danger
+      onClose={onClose}
+      submit={async () => {
+        await remove.mutateAsync(undefined);
+        if (isSelf) location.assign('/console/');
+      }}
+    >
+      <p>
+        {isSelf ? 'You are' : `${member.name} is`} out at once, also in pages that are open. Keys stay: rotate those
+        that {isSelf ? 'you' : 'they'} knew.
+      </p>
+    </FormDialog>
+  );
+}
+
+function Withdraw({ invitation, onClose }: { invitation: Invitation; onClose: () => void }) {
+  const withdraw = useChange((client, _: undefined) => client.invitations.delete(invitation.invitationId), ['people']);
+  return (
+    <FormDialog
+      title="Withdraw the invitation?"
+      action="Withdraw"
+      danger
+      onClose={onClose}
+      submit={() => withdraw.mutateAsync(undefined)}
+    >
+      <p>Its link works no more.</p>
+    </FormDialog>
+  );
+}

@@ -1,0 +1,50 @@
+import type { CreateAgent } from '@signalbox/client';
+
+/** The Agent of the first minutes: needs no provider's key, and asks before it gives money back. */
+export const refundDesk: CreateAgent = {
+  name: 'Refund desk',
+  description: 'Made by the first minutes of the console.',
+  instructions:
+    'You are the refund desk of a small shop. Say what you are about to do, then call refund_order once. When you have its result, tell the customer what came of it.',
+  model: {
+    provider: 'scripted',
+    model: 'refund-desk',
+    settings: {
+      script: [
+        {
+          text: 'I am sorry that your order arrived damaged. I will give you the full price back, and ask a colleague to confirm it first.',
+          tokenDelayMs: 40,
+          toolCalls: [{ name: 'refund_order', input: { orderId: '1042', amount: 42.5, currency: 'EUR' } }],
+        },
+        { text: 'Here is what came of it: {{lastToolResult}}', tokenDelayMs: 40 },
+      ],
+    },
+  },
+  tools: [
+    {
+      type: 'client',
+      name: 'refund_order',
+      description: 'Gives a customer money back for an order.',
+      effectful: true,
+      inputSchema: {
+        type: 'object',
+        properties: {
+          orderId: { type: 'string' },
+          amount: { type: 'number', exclusiveMinimum: 0 },
+          currency: { type: 'string', enum: ['EUR'] },
+        },
+        required: ['orderId', 'amount', 'currency'],
+        additionalProperties: false,
+      },
+    },
+  ],
+  metadata: { template: 'first-minutes' },
+};
+
+export const firstMessage = 'My order 1042 (42.50 EUR) arrived damaged. Please refund it.';
+
+/** What the program of the integrator would do: here, nothing but say so. */
+export function refund(input: unknown): string {
+  const { amount, currency } = input as { amount: number; currency: string };
+  return `${amount.toFixed(2)} ${currency} are on their way back. (This page played your program; no money moved.)`;
+}

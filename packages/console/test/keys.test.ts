@@ -1,0 +1,89 @@
+// API keys as an admin manages them in the browser.
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
+import { watchSecret } from '../../server/test/support/service.ts';
+import { expectAccessible } from './support/axe.ts';
+import { startConsole, type TestConsole } from './support/console.ts';
+
+let console: TestConsole;
+beforeAll(async () => {
+  console = await startConsole();
+});
+
+async function shownSecret(page: Page): Promise<string> {
+  const secret = (await page.getByRole('dialog').locator('pre').first().textContent())!;
+  watchSecret(secret);
+  return secret;
+}
+
+test('a key is made, works, is shown once, is rotated away at once and deleted', async () => {
+  const page = await console.open(console.owner, '/keys');
+  await page.getByRole('button', { name: 'Make a key' }).first().click();
+  await page.getByLabel('Name').fill('billing service');
+  await page.getByRole('radio', { name: /^write/ }).check();
+  await page.getByRole('button', { name: 'Make the key' }).click();
+  await page.getByText('Copy it now').waitFor();
+  const secret = await shownSecret(page);
+  expect(secret).toMatch(/^sbk_/);
+  const me = await console.service.clientWith(secret).me();
+  expect(me).toMatchObject({ permission: 'write', apiKey: { name: 'billing service' } });
+  await page.getByRole('button', { name: 'I have kept it' }).click();
+  expect(await page.content()).not.toContain(secret);
+
+  await page.getByRole('button', { name: 'Actions for billing service' }).click();
+  await page.getByRole('menuitem', { name: 'Rotate the secret' }).click();
+  await page.getByRole('button', { name: 'Rotate now' }).click();
+  await page.getByText('Copy it now').waitFor();
+  const next = await shownSecret(page);
+  await expect(console.service.clientWith(secret).me()).rejects.toMatchObject({ code: 'token_rotated' });
+  expect((await console.service.clientWith(next).me()).permission).toBe('write');
+  await page.getByRole('button', { name: 'I have kept it' }).click();
+
+  await page.getByRole('button', { name: 'Actions for billing service' }).click();
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
+  await page.getByRole('button', { name: 'Delete the key' }).click();
+  await page.getByText('billing service', { exact: true }).waitFor({ state: 'detached' });
+  await expect(console.service.clientWith(next).me()).rejects.toMatchObject({ code: 'token_revoked' });
+  await page.context().close();
+});
+
+test('wrong input is said at its field, and nothing is made', async () => {
+  const page = await console.open(console.owner, '/keys');
+  await page.getByRole('button', { name: 'Make a key' }).first().click();
+  await page.getByRole('button', { name: 'Make the key' }).click();
+  await page.getByLabel('Name').and(page.locator('[aria-invalid=true]')).waitFor();
+  await page.getByLabel('Name').fill('narrow');
+  await page.getByText('More: addresses').click();
+  await page.getByLabel('Only from these addresses').fill('203.0.113.0/99');
+  await page.getByRole('button', { name: 'Make the key' }).click();
+  await page.getByLabel('Only from these addresses').and(page.locator('[aria-invalid=true]')).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  const { data } = await console.service.client.keys.list();
+  expect(data.map(({ name }) => name)).not.toContain('narrow');
+  await page.context().close();
+});
+
+test('a key of another page appears by itself, and hostile names stay text', async () => {
+  const page = await console.open(console.owner, '/keys');
+  await page.getByRole('table').waitFor();
+  const name = `<img src=x onerror="document.title='taken'"> ${'w'.repeat(150)}`;
+  await console.service.client.keys.create({ name, permission: 'read' });
+  await page.getByText(name).waitFor();
+  expect(await page.title()).toBe('API keys · Signalbox');
+  for (const width of [360, 1440]) {
+    await page.setViewportSize({ width, height: 800 });
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+  }
+  await expectAccessible(page);
+  await page.context().close();
+});
+
+test('who is no admin sees no keys', async () => {
+  const member = await console.person('member');
+  const page = await console.open(member, '/keys');
+  await page.getByText('Keys are for admins.').waitFor();
+  expect(await page.getByRole('link', { name: 'API keys' }).count()).toBe(0);
+  await expect(member.client.keys.list()).rejects.toMatchObject({ code: 'insufficient_permission' });
+  await page.context().close();
+});

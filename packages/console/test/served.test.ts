@@ -1,0 +1,96 @@
+// What the browser is sent before anybody has signed in: how much, from where, and under which policy.
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { brotliDecompressSync } from 'node:zlib';
+import { beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestService } from '../../server/test/support/service.ts';
+import { browser } from './support/browser.ts';
+import { consoleDir } from './support/console-dir.ts';
+
+const FIRST_LOAD_BYTES = 200_000;
+
+interface Chunk {
+  file: string;
+  isEntry?: true;
+  imports?: string[];
+}
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ consoleDir });
+});
+
+test('the first load is at most 200 KB of compressed JavaScript, and pages come when they are opened', () => {
+  const manifest = JSON.parse(readFileSync(join(consoleDir, '.vite/manifest.json'), 'utf8')) as Record<string, Chunk>;
+  const entry = Object.keys(manifest).find((name) => manifest[name]!.isEntry)!;
+  const needed = new Set<string>();
+  const need = (name: string) => {
+    if (needed.has(name)) return;
+    needed.add(name);
+    for (const imported of manifest[name]!.imports ?? []) need(imported);
+  };
+  need(entry);
+  const bytes = [...needed].map((name) => readFileSync(join(consoleDir, `${manifest[name]!.file}.br`)).length);
+  expect(bytes.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(FIRST_LOAD_BYTES);
+  expect(Object.keys(manifest).filter((name) => name.startsWith('src/pages/') && needed.has(name))).toEqual([]);
+});
+
+test('assets come compressed as the browser takes them, are kept for ever, and hold the same bytes', async () => {
+  const [file = ''] = globSync('assets/index-*.js', { cwd: consoleDir });
+  const ask = (encoding: string) =>
+    fetch(`${service.url}/console/${file}`, { headers: { 'accept-encoding': encoding } });
+  const plain = await ask('identity');
+  const compressed = await ask('br');
+  expect(compressed.headers.get('content-encoding')).toBe('br');
+  expect(compressed.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+  expect(compressed.headers.get('x-content-type-options')).toBe('nosniff');
+  const text = await plain.text();
+  expect(await compressed.text()).toBe(text);
+  expect(brotliDecompressSync(readFileSync(join(consoleDir, `${file}.br`))).toString()).toBe(text);
+});
+
+test('every address of the console is its page, under a policy without inline scripts or other sites; never framed', async () => {
+  for (const path of ['/console', '/console/', '/console/sign-in', '/console/org_x/sessions/ses_y?a=b']) {
+    const { status, headers } = await fetch(service.url + path);
+    expect([path, status]).toEqual([path, 200]);
+    expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(headers.get('cache-control')).toBe('no-store');
+    const policy = headers.get('content-security-policy')!;
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toMatch(/unsafe|https?:|\*|data:/);
+    expect(headers.get('x-frame-options')).toBe('DENY');
+    expect(headers.get('referrer-policy')).toBe('no-referrer');
+  }
+});
+
+test('what is not there is 404 as a problem, and no path leads out of the files', async () => {
+  const paths = ['/console/assets/none.js', '/console/api/none', '/console/assets/..%2f.vite%2fmanifest.json'];
+  for (const path of [...paths, '/console/assets/%2e%2e%2findex.html']) {
+    const response = await fetch(service.url + path);
+    expect([path, response.status]).toEqual([path, 404]);
+    expect(await response.json()).toMatchObject({ code: 'not_found', requestId: expect.stringMatching(/^req_/) });
+  }
+});
+
+test('opening it asks nobody but the service, and the browser refuses nothing of it', async () => {
+  const page = await (await browser()).newPage();
+  const hosts = new Set<string>();
+  const complaints: string[] = [];
+  page.on('request', (request) => hosts.add(new URL(request.url()).origin));
+  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
+  page.on('pageerror', (error) => complaints.push(error.message));
+  await page.goto(`${service.url}/console`);
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  expect([...hosts]).toEqual([service.url]);
+  expect(complaints).toEqual([]);
+  await page.close();
+});
+
+test('without a built console its addresses say how to build it', async () => {
+  const bare = await startTestService({ database: service.database });
+  const response = await fetch(`${bare.url}/console`);
+  expect(response.status).toBe(404);
+  expect(((await response.json()) as { detail: string }).detail).toContain('npm start');
+  await bare.stop();
+});

@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Page } from 'playwright-core';
+import { expect } from 'vitest';
+
+const source = readFileSync(fileURLToPath(import.meta.resolve('axe-core')), 'utf8');
+
+interface Violation {
+  id: string;
+  impact: string;
+  help: string;
+  nodes: { html: string; failureSummary: string }[];
+}
+
+/** Nothing that axe calls serious or critical, in light and in dark. */
+export async function expectAccessible(page: Page): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    // By the protocol, not as a script of the page: its policy would refuse that.
+    await page.evaluate(`if (!window.axe) { ${source} }`);
+    const found = (await page.evaluate(
+      `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map(({ id, impact, help, nodes }) => ({ id, impact, help, nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })) })))`,
+    )) as Violation[];
+    const serious = found.filter(({ impact }) => ['serious', 'critical'].includes(impact));
+    expect(serious, `${page.url()} in ${colorScheme}`).toEqual([]);
+  }
+  await page.emulateMedia({ colorScheme: null });
+}
