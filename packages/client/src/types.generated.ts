@@ -1799,7 +1799,8 @@ export interface Operations {
       cursor?: string | undefined;
       /** Newest or oldest first. Default: `"desc"`. */
       order?: 'desc' | 'asc' | undefined;
-      type?: EventType | undefined;
+      /** Only records of this type, or of these, comma separated. */
+      type?: string | undefined;
       actorId?: string | undefined;
       resourceId?: string | undefined;
       sessionId?: string | undefined;
@@ -1822,7 +1823,8 @@ export interface Operations {
     query: {
       /** `jsonl`: a record a line, as the list has them, to be verified; `csv`: for spreadsheets. Default: `"jsonl"`. */
       format?: 'jsonl' | 'csv' | undefined;
-      type?: EventType | undefined;
+      /** Only records of this type, or of these, comma separated. */
+      type?: string | undefined;
       actorId?: string | undefined;
       resourceId?: string | undefined;
       sessionId?: string | undefined;

@@ -189,6 +189,14 @@ test('a record is found by its id and by what it is about', async () => {
   expect(await service.client.events.get(event!.eventId)).toEqual(event);
   expect(await all({ type: 'agent.created', resourceId: agent.agentId, since: event!.occurredAt })).toEqual([event]);
   expect(await all({ resourceId: agent.agentId, until: event!.occurredAt })).toEqual([]);
+  await service.client.agents.update(agent.agentId, { name: 'Found again' });
+  const types = async (type: EventType | EventType[]) =>
+    (await all({ type, resourceId: agent.agentId })).map((record) => record.type);
+  expect(await types(['agent.created', 'agent.updated'])).toEqual(['agent.created', 'agent.updated']);
+  expect(await types(['agent.archived', 'agent.updated'])).toEqual(['agent.updated']);
+  const refused = { code: 'invalid_request', errors: [{ path: 'type' }] };
+  for (const type of ['agent.created,', 'agent.created,agent.gone', '', 'x'])
+    await expect(types(type as EventType)).rejects.toMatchObject(refused);
   const newest = (await service.client.events.list({ limit: 1 })).data[0]!;
   expect(newest.sequence).toBeGreaterThanOrEqual(event!.sequence);
 });

@@ -4,10 +4,15 @@ import { Patience } from '../patience.ts';
 import { linesIn, pieces } from '../pieces.ts';
 import type { Query, RequestOptions, Transport } from '../transport.ts';
 import { connectionError } from '../transport.ts';
-import type { Event } from '../types.generated.ts';
+import type { Event, EventType } from '../types.generated.ts';
 
 /** What to leave out; a record must match all of it. */
-export type EventFilters = Omit<Query<'exportEvents'>, 'format'>;
+export type EventFilters = Omit<Query<'exportEvents'>, 'format' | 'type'> & {
+  /** One type, or several. Default: all. */
+  type?: EventType | readonly EventType[] | undefined;
+};
+
+type WithTypes<Q> = Omit<Q, 'type'> & Pick<EventFilters, 'type'>;
 
 /** As long as the service lets a call wait. */
 const waitSeconds = 20;
@@ -24,9 +29,10 @@ export class Events {
    * Records, newest first, or with `order: 'asc'` oldest first. Nothing ever appears behind a cursor already handed
    * out: a poller that keeps `page.nextCursor` misses nothing.
    */
-  list(params: Query<'listEvents'> = {}, options?: RequestOptions): PageRequest<Event> {
+  list(params: WithTypes<Query<'listEvents'>> = {}, options?: RequestOptions): PageRequest<Event> {
+    const query = withTypes(params);
     return new PageRequest(
-      (cursor) => this.#transport.call('listEvents', { query: { ...params, cursor } }, options),
+      (cursor) => this.#transport.call('listEvents', { query: { ...query, cursor } }, options),
       params.cursor,
     );
   }
@@ -45,7 +51,7 @@ export class Events {
     const patience = new Patience(this.#transport, options);
     let cursor: string | undefined;
     while (true) {
-      const query = { ...filters, order: 'asc' as const, wait: waitSeconds, cursor };
+      const query = { ...withTypes(filters), order: 'asc' as const, wait: waitSeconds, cursor };
       const page = await this.#transport.call('listEvents', { query }, patience.options).catch(async (error) => {
         await patience.pauseAfter(error);
       });
@@ -66,7 +72,7 @@ export class Events {
     let { afterSequence } = filters;
     while (true) {
       try {
-        const query = { ...filters, afterSequence };
+        const query = { ...withTypes(filters), afterSequence };
         const accept = 'application/jsonl';
         const connection = await this.#transport.open('exportEvents', { query }, patience.options, { accept });
         patience.begin();
@@ -88,11 +94,11 @@ export class Events {
    * then not the whole.
    */
   async download(
-    params: Query<'exportEvents'> = {},
+    params: WithTypes<Query<'exportEvents'>> = {},
     options: RequestOptions = {},
   ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
     const accept = params.format === 'csv' ? 'text/csv' : 'application/jsonl';
-    const { response } = await this.#transport.open('exportEvents', { query: params }, options, { accept });
+    const { response } = await this.#transport.open('exportEvents', { query: withTypes(params) }, options, { accept });
     return response.body as ReadableStream<Uint8Array<ArrayBuffer>>;
   }
 
@@ -103,6 +109,10 @@ export class Events {
   verify(params: VerifyEventsOptions = {}, options?: RequestOptions): Promise<EventVerification> {
     return verifyEvents(this.export({}, options), params);
   }
+}
+
+function withTypes<Q extends Pick<EventFilters, 'type'>>(query: Q): Omit<Q, 'type'> & { type?: string | undefined } {
+  return { ...query, type: query.type === undefined ? undefined : [query.type].flat().join(',') };
 }
 
 function recordIn(line: string): Event {
