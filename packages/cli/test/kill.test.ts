@@ -1,65 +1,25 @@
 // Three nodes on one database, and kill -9 of one of them again and again while Sessions stream, call tools and are approved:
 // what clients saw, and what the tool's server saw, is judged by support/history.ts. (P1–P4, P7, P8)
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { fileURLToPath } from 'node:url';
 import { type Chunk, type CreateAgent, Signalbox } from '@signalbox/client';
 import { afterEach, expect, test } from 'vitest';
 import { createTestDatabase } from '../../server/test/support/postgres.ts';
 import { brokenPromises, type SeenCall } from './support/history.ts';
+import { killing, numbersFrom, startNodes } from './support/nodes.ts';
 
-const command = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const NODES = 3;
 const AT_ONCE = 12;
-const KILLS = 4;
 
 const undo: (() => unknown)[] = [];
 afterEach(async () => {
   for (let last = undo.pop(); last; last = undo.pop()) await last();
 });
 
-/** Numbers that the seed, which is printed when the test fails, gives again. */
-function numbersFrom(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
-}
-
 interface Followed {
   sessionId: string;
   streamed: Chunk[];
-}
-
-interface Node {
-  url: string;
-  child: ChildProcess;
-}
-
-async function startNode(env: Record<string, string>, port = '0'): Promise<Node> {
-  const child = spawn(process.execPath, [command, 'start', '--port', port], {
-    env: { PATH: process.env.PATH, ...env },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  let printed = '';
-  child.stderr.setEncoding('utf8');
-  const url = await new Promise<string>((resolve, reject) => {
-    child.stderr.on('data', (text: string) => {
-      printed += text;
-      const found = /(http:\S+)\/api\/v1/.exec(printed);
-      if (found) resolve(found[1]!);
-    });
-    child.once('close', () => reject(new Error(`The node ended:\n${printed}`)));
-  });
-  undo.push(async () => {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    child.kill('SIGKILL');
-    await once(child, 'close');
-  });
-  return { url, child };
 }
 
 /** A server of tools that counts its calls by their idempotency key, and takes its time. */
@@ -106,29 +66,18 @@ function agentOn(tools: string): CreateAgent {
 }
 
 test('kill -9 of any node, again and again: nothing shown is lost, no effect is repeated, every session ends', {
-  timeout: 180_000,
+  timeout: 120_000 + killing.times * 15_000,
 }, async () => {
-  const seed = Math.floor(Math.random() * 2 ** 32);
+  const { seed, times } = killing;
   const random = numbersFrom(seed);
   const database = await createTestDatabase();
   undo.push(() => database.drop());
   const calls = new Map<string, SeenCall>();
   const tools = await startTools(calls);
-  const env = {
-    DATABASE_URL: database.url,
-    SIGNALBOX_MASTER_KEY: 'ab'.repeat(32),
-    SIGNALBOX_EGRESS_ALLOW: '127.0.0.1',
-    SIGNALBOX_LEASE_SECONDS: '2',
-    SIGNALBOX_LOG_LEVEL: 'silent',
-  };
-  const nodes = await Promise.all(Array.from({ length: NODES }, () => startNode(env)));
-  const made = spawn(process.execPath, [command, 'keys', 'create', '--name', 'test', '--permission', 'admin'], {
-    env: { PATH: process.env.PATH, ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  let apiKey = '';
-  for await (const text of made.stdout.setEncoding('utf8')) apiKey += text;
-  const clients = nodes.map(({ url }) => new Signalbox({ apiKey: apiKey.trim(), baseUrl: url, maxRetries: 30 }));
+  const nodes = await startNodes(NODES, database);
+  undo.push(() => nodes.end());
+  const { apiKey } = nodes;
+  const clients = nodes.urls.map((baseUrl) => new Signalbox({ apiKey, baseUrl, maxRetries: 30 }));
   const anyClient = () => clients[random(NODES)]!;
   const { agentId } = await anyClient().agents.create(agentOn(tools));
 
@@ -155,7 +104,7 @@ test('kill -9 of any node, again and again: nothing shown is lost, no effect is 
 
   let kills = 0;
   async function killNodes(): Promise<void> {
-    for (; kills < KILLS; kills += 1) {
+    for (; kills < times; kills += 1) {
       // Some chunks later, in the middle of whatever is going on then.
       const at = shown + 20 + random(60);
       await new Promise<void>((resolve) => {
@@ -163,18 +112,14 @@ test('kill -9 of any node, again and again: nothing shown is lost, no effect is 
           if (shown >= at) resolve();
         };
       });
-      const index = random(NODES);
-      const { child, url } = nodes[index]!;
-      child.kill('SIGKILL');
-      await once(child, 'close');
-      nodes[index] = await startNode(env, new URL(url).port);
+      await nodes.kill(random(NODES));
     }
   }
 
   /** One Session after another, for as long as there is somebody to disturb them. */
   async function keepFollowing(): Promise<Followed[]> {
     const all = [await follow()];
-    while (kills < KILLS) all.push(await follow());
+    while (kills < times) all.push(await follow());
     return all;
   }
 
