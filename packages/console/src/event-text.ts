@@ -1,0 +1,119 @@
+// A record of the event log in plain words: who did what. What it changed stands in the record itself.
+import type { Event, EventType } from '@signalbox/client';
+
+interface Kind {
+  /** As a filter names it. */
+  label: string;
+  /** What the actor did; without one, `said` tells what happened by itself. */
+  did?: string;
+  said?: string;
+}
+
+/** Every kind of record, in the order in which a filter lists them. */
+export const eventKinds: Record<EventType, Kind> = {
+  'api_key.created': { label: 'API key made', did: 'made an API key' },
+  'api_key.updated': { label: 'API key changed', did: 'changed an API key' },
+  'api_key.rotated': { label: 'API key rotated', did: 'rotated the secret of an API key' },
+  'api_key.deleted': { label: 'API key deleted', did: 'deleted an API key' },
+  'agent.created': { label: 'Agent made', did: 'made an Agent' },
+  'agent.updated': { label: 'Agent changed', did: 'changed an Agent' },
+  'agent.archived': { label: 'Agent archived', did: 'archived an Agent' },
+  'environment.created': { label: 'Environment made', did: 'made an Environment' },
+  'environment.deleted': { label: 'Environment deleted', did: 'deleted an Environment' },
+  'environment_secret.set': { label: 'Secret set', did: 'set a secret' },
+  'environment_secret.deleted': { label: 'Secret deleted', did: 'deleted a secret' },
+  'session.created': { label: 'Session opened', did: 'opened a Session' },
+  'session.updated': { label: 'Session metadata changed', did: 'changed the metadata of a Session' },
+  'session.interrupted': { label: 'Session interrupted', did: 'interrupted a Session' },
+  'session.closing': { label: 'Session closed', did: 'asked a Session to close' },
+  'session.deleted': { label: 'Session deleted', did: 'deleted a Session and all of its data' },
+  'session.waiting': { label: 'Session waits', said: 'A Session waits' },
+  'session.idle': { label: 'Session idle', said: 'A Session has ended its turn' },
+  'session.completed': { label: 'Session completed', said: 'A Session is completed' },
+  'session.failed': { label: 'Session failed', said: 'A Session failed' },
+  'session.cancelled': { label: 'Session cancelled', did: 'cancelled a Session', said: 'A Session was cancelled' },
+  'tool_call.outcome_unknown': {
+    label: 'Outcome of a tool call unknown',
+    said: 'Nobody knows whether a tool call has had its effect',
+  },
+  'approval.requested': { label: 'Approval requested', said: 'An approval is asked for' },
+  'approval.resolved': { label: 'Approval resolved', did: 'decided an approval', said: 'An approval is over' },
+  'schedule.created': { label: 'Schedule made', did: 'made a schedule' },
+  'schedule.updated': { label: 'Schedule changed', did: 'changed a schedule' },
+  'schedule.deleted': { label: 'Schedule deleted', did: 'deleted a schedule' },
+  'schedule.opened': { label: 'Schedule opened a Session', said: 'A schedule opened a Session' },
+  'schedule.missed': { label: 'Schedule missed', said: 'A schedule missed its time' },
+  'schedule.failed': { label: 'Schedule failed', said: 'A schedule could not open its Session' },
+  'webhook_subscription.created': { label: 'Webhooks subscribed', did: 'subscribed to webhooks' },
+  'webhook_subscription.updated': { label: 'Webhooks changed', did: 'changed a webhook subscription' },
+  'webhook_subscription.deleted': { label: 'Webhooks deleted', did: 'deleted a webhook subscription' },
+  'webhook_subscription.secret_rotated': { label: 'Signing secret rotated', did: 'rotated a signing secret' },
+  'webhook_subscription.secret_confirmed': {
+    label: 'Signing secret confirmed',
+    said: 'A receiver accepted the new signing secret',
+  },
+  'webhook_subscription.degraded': { label: 'Webhooks degraded', said: 'A webhook receiver has failed for a day' },
+  'webhook_subscription.disabled': { label: 'Webhooks disabled', said: 'A webhook subscription was disabled' },
+  'webhook_subscription.enabled': { label: 'Webhooks enabled', did: 'enabled a webhook subscription' },
+  'webhook_delivery.exhausted': { label: 'Delivery given up', said: 'A webhook delivery was given up' },
+  'webhook_delivery.resent': { label: 'Delivery sent once more', did: 'sent a webhook delivery once more' },
+  'webhook_delivery.recovered': { label: 'Deliveries recovered', did: 'had webhooks sent again' },
+  'organization.created': { label: 'Organization made', did: 'made the organization' },
+  'organization.updated': { label: 'Organization changed', did: 'changed the organization' },
+  'user.invited': { label: 'Person invited', did: 'invited somebody' },
+  'user.invitation_withdrawn': { label: 'Invitation withdrawn', did: 'withdrew an invitation' },
+  'user.joined': { label: 'Person joined', did: 'joined' },
+  'user.role_changed': { label: 'Role changed', did: "changed somebody's role" },
+  'user.removed': { label: 'Person removed', did: 'removed somebody' },
+  'user.signed_in': { label: 'Signed in', did: 'signed in' },
+  'user.sign_in_failed': { label: 'Sign-in failed', said: 'A sign-in failed' },
+  'user.signed_out': { label: 'Signed out', did: 'signed out' },
+  'user.password_reset_requested': { label: 'Password link made', did: 'made a link for a new password' },
+  'user.password_reset': { label: 'Password set by a link', did: 'set a new password by a link' },
+  'user.password_changed': { label: 'Password changed', did: 'changed their password' },
+  'user.passkey_added': { label: 'Passkey added', did: 'added a passkey' },
+  'user.passkey_removed': { label: 'Passkey removed', did: 'removed a passkey' },
+  'access.denied': { label: 'Access denied', did: 'was refused' },
+};
+
+/** One sentence, without a full stop: `Olga made an API key: billing service`. Names in it are anybody's text. */
+export function eventText(event: Event): string {
+  const { type, actor } = event;
+  // A newer service may write kinds that this page does not know.
+  const kind: Kind | undefined = eventKinds[type];
+  if (!kind) return `${actor.name}: ${type}`;
+  const isItself = actor.type === 'system' || !kind.did;
+  const sentence = isItself && kind.said ? kind.said : `${actor.name} ${kind.did ?? kind.label}`;
+  const more = particularOf(event);
+  return more ? `${sentence}: ${more}` : sentence;
+}
+
+/** What tells this record from others of its kind, where it says so. */
+function particularOf({ type, changes, resource, environment }: Event): string {
+  const after = (field: string) => wordOf(changes?.[field]?.[1]);
+  switch (type) {
+    case 'approval.resolved':
+      return after('status');
+    case 'access.denied':
+      return [resource.id, after('code')].filter(Boolean).join(', ');
+    case 'user.role_changed':
+      return `${wordOf(changes?.role?.[0])} → ${after('role')}`;
+    case 'webhook_subscription.disabled':
+      return after('disabledReason') === 'gone' ? 'it answered with 410' : 'it failed for 5 days';
+    case 'environment_secret.set':
+    case 'environment_secret.deleted':
+    case 'environment.created':
+    case 'environment.deleted':
+      return after('name') || resource.id;
+    case 'session.waiting':
+    case 'session.failed':
+      return after('error') || after('waitingFor');
+    default:
+      if (type.startsWith('webhook_')) return environment ?? '';
+      return after('name') || after('email') || after('role') || wordOf(changes?.name?.[0]);
+  }
+}
+
+function wordOf(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+}
