@@ -9,6 +9,10 @@ import {
   redirect,
 } from '@tanstack/react-router';
 import { type Account, accountQuery, queryClient } from './account.ts';
+import { approvalsSearch } from './pages/approvals/search.ts';
+import { eventsSearch } from './pages/events/search.ts';
+import { readSessionSearch, readSessionTab } from './pages/sessions/search.ts';
+import { subscriptionSearch } from './pages/webhooks/search.ts';
 import { Shell } from './shell.tsx';
 import { Alone } from './ui/alone.tsx';
 import { Loading } from './ui/list.tsx';
@@ -40,7 +44,10 @@ const signIn = createRoute({
   path: '/sign-in',
   validateSearch: (search: Record<string, unknown>): { from?: string } =>
     typeof search.from === 'string' ? { from: search.from } : {},
-  beforeLoad: loadAccount,
+  beforeLoad: async () => {
+    const account = await loadAccount();
+    if (account.user) throw home(account);
+  },
   component: lazyRouteComponent(() => import('./pages/sign-in/sign-in.tsx'), 'SignInPage'),
 });
 
@@ -75,10 +82,74 @@ const organization = createRoute({
 
 const inOrganization = { getParentRoute: () => organization };
 
+const approvals = createRoute({
+  ...inOrganization,
+  path: '/approvals',
+  validateSearch: approvalsSearch,
+  component: lazyRouteComponent(() => import('./pages/approvals/approvals.tsx'), 'ApprovalsPage'),
+});
+
+const approval = createRoute({
+  ...inOrganization,
+  path: '/approvals/$operationId',
+  component: lazyRouteComponent(() => import('./pages/approvals/approval.tsx'), 'ApprovalPage'),
+});
+
 const overview = createRoute({
   ...inOrganization,
   path: '/',
   component: lazyRouteComponent(() => import('./pages/overview/overview.tsx'), 'OverviewPage'),
+});
+
+const sessions = createRoute({
+  ...inOrganization,
+  path: '/sessions',
+  validateSearch: readSessionSearch,
+  component: lazyRouteComponent(() => import('./pages/sessions/sessions.tsx'), 'SessionsPage'),
+});
+
+const session = createRoute({
+  ...inOrganization,
+  path: '/sessions/$sessionId',
+  validateSearch: readSessionTab,
+  component: lazyRouteComponent(() => import('./pages/sessions/session.tsx'), 'SessionPage'),
+});
+
+const agents = createRoute({
+  ...inOrganization,
+  path: '/agents',
+  validateSearch: (search: Record<string, unknown>): { archived?: true } =>
+    search.archived === true ? { archived: true } : {},
+  component: lazyRouteComponent(() => import('./pages/agents/agents.tsx'), 'AgentsPage'),
+});
+
+const newAgent = createRoute({
+  ...inOrganization,
+  path: '/agents/new',
+  validateSearch: (search: Record<string, unknown>): { template?: string } =>
+    typeof search.template === 'string' ? { template: search.template } : {},
+  component: lazyRouteComponent(() => import('./pages/agents/new-agent.tsx'), 'NewAgentPage'),
+});
+
+const agent = createRoute({
+  ...inOrganization,
+  path: '/agents/$agentId',
+  validateSearch: ({ view, session }: Record<string, unknown>) => ({
+    ...((view === 'form' || view === 'json' || view === 'try') && { view: view as 'form' | 'json' | 'try' }),
+    // The Session that it is tried in.
+    ...(typeof session === 'string' && { session }),
+  }),
+  component: lazyRouteComponent(() => import('./pages/agents/agent.tsx'), 'AgentPage'),
+});
+
+const agentVersions = createRoute({
+  ...inOrganization,
+  path: '/agents/$agentId/versions',
+  validateSearch: ({ version, against }: Record<string, unknown>) => ({
+    ...(typeof version === 'number' && { version }),
+    ...(typeof against === 'number' && { against }),
+  }),
+  component: lazyRouteComponent(() => import('./pages/agents/versions.tsx'), 'AgentVersionsPage'),
 });
 
 const keys = createRoute({
@@ -95,6 +166,12 @@ const environments = createRoute({
   component: lazyRouteComponent(() => import('./pages/environments/environments.tsx'), 'EnvironmentsPage'),
 });
 
+const start = createRoute({
+  ...inOrganization,
+  path: '/start',
+  component: lazyRouteComponent(() => import('./pages/start/start.tsx'), 'StartPage'),
+});
+
 const people = createRoute({
   ...inOrganization,
   path: '/people',
@@ -107,13 +184,58 @@ const ownAccount = createRoute({
   component: lazyRouteComponent(() => import('./pages/account/account.tsx'), 'AccountPage'),
 });
 
+const webhooks = createRoute({
+  ...inOrganization,
+  path: '/webhooks',
+  component: lazyRouteComponent(() => import('./pages/webhooks/webhooks.tsx'), 'WebhooksPage'),
+});
+
+const subscription = createRoute({
+  ...inOrganization,
+  path: '/webhooks/$environment',
+  validateSearch: subscriptionSearch,
+  component: lazyRouteComponent(() => import('./pages/webhooks/subscription.tsx'), 'SubscriptionPage'),
+});
+
+const delivery = createRoute({
+  ...inOrganization,
+  path: '/webhooks/$environment/deliveries/$deliveryId',
+  component: lazyRouteComponent(() => import('./pages/webhooks/delivery.tsx'), 'DeliveryPage'),
+});
+
+const events = createRoute({
+  ...inOrganization,
+  path: '/events',
+  validateSearch: eventsSearch,
+  component: lazyRouteComponent(() => import('./pages/events/events.tsx'), 'EventsPage'),
+});
+
 export const router = createRouter({
   routeTree: root.addChildren([
     index,
     signIn,
     link,
     newOrganization,
-    organization.addChildren([overview, environments, keys, people, ownAccount]),
+    organization.addChildren([
+      sessions,
+      session,
+      start,
+      overview,
+      approvals,
+      approval,
+      agents,
+      newAgent,
+      agent,
+      agentVersions,
+      environments,
+      keys,
+      people,
+      ownAccount,
+      webhooks,
+      subscription,
+      delivery,
+      events,
+    ]),
   ]),
   basepath: '/console',
   defaultPreload: 'intent',

@@ -203,7 +203,7 @@ function Password() {
   return (
     <section className="stack" aria-labelledby="password">
       <h2 id="password">Password</h2>
-      <form className="card" onSubmit={submit} noValidate>
+      <form className="card narrow" onSubmit={submit} noValidate>
         <TextField
           label="Present password"
           name="currentPassword"

@@ -30,7 +30,6 @@ export function SignInPage() {
   }
   return (
     <Alone title="Sign in">
-      {account?.user && <p className="quiet">You are signed in as {account.user.email}.</p>}
       <form className="stack" onSubmit={submit}>
         <TextField label="E-mail" name="email" type="email" autoComplete="username webauthn" required autoFocus />
         <TextField label="Password" name="password" type="password" autoComplete="current-password" required />

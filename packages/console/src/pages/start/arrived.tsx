@@ -1,0 +1,52 @@
+import type { ReceivedWebhook } from '@signalbox/client';
+import { Link } from '@tanstack/react-router';
+import { useList, useOrganization } from '../../organization.tsx';
+import { Badge } from '../../ui/badge.tsx';
+import { type Column, List } from '../../ui/list.tsx';
+import { Time } from '../../ui/time.tsx';
+
+const columns: Column<ReceivedWebhook>[] = [
+  { label: 'Arrived', cell: ({ receivedAt }) => <Time at={receivedAt} /> },
+  {
+    label: 'Signature',
+    cell: ({ verified }) => (verified ? <Badge tone="good">verified</Badge> : <Badge tone="bad">wrong</Badge>),
+  },
+  { label: 'Holds', cell: ({ body }) => kindsIn(body) },
+];
+
+/** What came to the built-in receiver, the newest first. */
+export function Arrived({ environment }: { environment: string }) {
+  const { organizationId } = useOrganization();
+  // What arrives is no record of the event log: it is looked for while somebody looks.
+  const received = useList(
+    ['webhooks', environment, 'arrived'],
+    (client, page) => client.webhookSubscriptions.received(environment, { ...page, limit: 10 }),
+    { everyMs: 2000 },
+  );
+  return (
+    <>
+      <List
+        caption="Webhooks that arrived"
+        query={received}
+        columns={columns}
+        rowKey={({ deliveryId, attempt }) => `${deliveryId} ${attempt}`}
+        empty={<p>Nothing yet. Run the Agent: each text, status and approval is sent.</p>}
+      />
+      <p>
+        <Link to="/$organizationId/webhooks/$environment" params={{ organizationId, environment }}>
+          All about webhooks of {environment}
+        </Link>
+      </p>
+    </>
+  );
+}
+
+/** The types of the chunks in an envelope, each once. */
+function kindsIn(body: string): string {
+  try {
+    const { chunks } = JSON.parse(body) as { chunks: { type: string }[] };
+    return [...new Set(chunks.map(({ type }) => type))].join(', ');
+  } catch {
+    return 'not JSON';
+  }
+}
