@@ -6,6 +6,7 @@ import { type Account, accountQuery, becomeAccount, consoleCall } from './accoun
 import icon from './icon.svg';
 import { useLive } from './live.ts';
 import { OrganizationProvider, useOrganization } from './organization.tsx';
+import { PendingProvider, pendingText, usePending } from './pending.tsx';
 import { applyTheme, chosenTheme, type Theme } from './theme.ts';
 import { Button } from './ui/button.tsx';
 import { Select } from './ui/field.tsx';
@@ -14,8 +15,13 @@ import { Menu } from './ui/menu.tsx';
 /** The pages in the order of their use; `needs` hides what the role may not read. */
 const places = [
   { to: '/$organizationId', label: 'Overview' },
+  { to: '/$organizationId/approvals', label: 'Approvals' },
+  { to: '/$organizationId/sessions', label: 'Sessions' },
+  { to: '/$organizationId/agents', label: 'Agents' },
+  { to: '/$organizationId/webhooks', label: 'Webhooks' },
   { to: '/$organizationId/environments', label: 'Environments' },
   { to: '/$organizationId/keys', label: 'API keys', needs: 'admin' },
+  { to: '/$organizationId/events', label: 'Event log' },
   { to: '/$organizationId/people', label: 'People', needs: 'admin' },
 ] as const satisfies readonly {
   to: string;
@@ -31,7 +37,9 @@ export function Shell() {
   return (
     // Another organization is another page: nothing of the one before it stays.
     <OrganizationProvider account={account} membership={membership} key={organizationId}>
-      <Frame account={account} />
+      <PendingProvider>
+        <Frame account={account} />
+      </PendingProvider>
     </OrganizationProvider>
   );
 }
@@ -56,6 +64,7 @@ function Frame({ account }: { account: Account }) {
         <Button look="bare" aria-expanded={open} onClick={() => setOpen(!open)}>
           Menu
         </Button>
+        <PendingLink />
         <Brand />
       </div>
       {open && <button type="button" className="scrim" aria-label="Close the menu" onClick={() => setOpen(false)} />}
@@ -81,8 +90,21 @@ function Brand() {
   );
 }
 
+/** On a phone, where the navigation is behind a button. */
+function PendingLink() {
+  const { organizationId } = useOrganization();
+  const pending = usePending();
+  if (pending === 0) return null;
+  return (
+    <Link className="pending" to="/$organizationId/approvals" params={{ organizationId }}>
+      <span className="count">{pendingText(pending)}</span> pending
+    </Link>
+  );
+}
+
 function Navigation() {
   const { organizationId, may } = useOrganization();
+  const pending = usePending();
   return (
     <nav aria-label="Pages">
       <ul>
@@ -92,6 +114,11 @@ function Navigation() {
             <li key={to}>
               <Link to={to} params={{ organizationId }} activeOptions={{ exact: to === '/$organizationId' }}>
                 {label}
+                {label === 'Approvals' && pending > 0 && (
+                  <span className="count">
+                    {pendingText(pending)} <span className="visually-hidden">pending</span>
+                  </span>
+                )}
               </Link>
             </li>
           ))}

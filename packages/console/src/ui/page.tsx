@@ -1,26 +1,28 @@
 import { type ReactNode, useEffect, useRef } from 'react';
+import { pendingText, usePending } from '../pending.tsx';
 import { Loading } from './list.tsx';
 import { ErrorNotice } from './notice.tsx';
 
-/** A page: its title, what it is for in a sentence, and what can be done on it. */
+/**
+ * A page: its title, what it is for in a sentence, and what can be done on it. The title of the browser's tab begins with how
+ * many approvals are pending.
+ */
 export function Page({
   title,
   about,
   actions,
-  count,
   children,
 }: {
   title: string;
   about?: ReactNode;
   actions?: ReactNode;
-  /** Shown before the title of the browser's tab: what waits for a person. */
-  count?: number | undefined;
   children: ReactNode;
 }) {
   const heading = useRef<HTMLHeadingElement>(null);
+  const pending = usePending();
   useEffect(() => {
-    document.title = `${count ? `(${count}) ` : ''}${title} · Signalbox`;
-  }, [title, count]);
+    document.title = `${pending > 0 ? `(${pendingText(pending)}) ` : ''}${title} · Signalbox`;
+  }, [title, pending]);
   // Whoever came here by a link is at its beginning, also with a screen reader.
   useEffect(() => heading.current?.focus({ preventScroll: true }), []);
   return (

@@ -2,7 +2,7 @@
 // more; the same by key (`A`, then Enter). Whoever comes second is told who was first.
 import { type Approval, SignalboxError } from '@signalbox/client';
 import { useQueryClient } from '@tanstack/react-query';
-import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { useChange, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { useToast } from '../../ui/toast.tsx';
@@ -11,22 +11,7 @@ import { type Answer, Confirm, type Step } from './confirm.tsx';
 import { Resolution } from './resolution.tsx';
 import './approvals.css';
 
-/**
- * For a container with a `Decision` in it: a single key presses the button that names it (`aria-keyshortcuts`), unless somebody
- * is typing.
- */
-export function pressShortcut(event: KeyboardEvent<HTMLElement>): void {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || isTyping(event.target)) return;
-  if (!/^[a-z]$/i.test(event.key)) return;
-  const button = event.currentTarget.querySelector<HTMLElement>(`[aria-keyshortcuts="${event.key.toUpperCase()}"]`);
-  if (!button) return;
-  event.preventDefault();
-  button.click();
-}
-
-export function isTyping(target: EventTarget): boolean {
-  return target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable]') !== null;
-}
+export { pressShortcut } from './shortcuts.ts';
 
 /**
  * The buttons while the approval is pending, then what was decided and by whom. Where it stands in something focusable, give that

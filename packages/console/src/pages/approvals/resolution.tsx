@@ -53,7 +53,8 @@ const undecided: Partial<Record<Approval['status'], string>> = {
   cancelled: 'Not needed any more: the Session ended or moved on.',
 };
 
-function nameOf({ resolvedBy }: Approval, userId: string): string {
+/** Who decided, for the person with this id. */
+export function nameOf({ resolvedBy }: Approval, userId: string): string {
   if (!resolvedBy) return 'nobody';
   if (resolvedBy.id === userId) return 'you';
   return resolvedBy.type === 'api_key' ? `${resolvedBy.name} (API key)` : resolvedBy.name;

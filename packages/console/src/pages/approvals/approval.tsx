@@ -1,0 +1,86 @@
+// One approval, where a link from a chat leads: on a phone the buttons stay under the thumb.
+import { Link, useParams } from '@tanstack/react-router';
+import { useRef } from 'react';
+import { useAsk } from '../../organization.tsx';
+import { Id } from '../../ui/copy.tsx';
+import { Await, Page } from '../../ui/page.tsx';
+import { ExactTime, Time } from '../../ui/time.tsx';
+import { toolWords } from '../../words.ts';
+import { AgentName, SessionLink } from './asker.tsx';
+import { Decision } from './decision.tsx';
+import { InputView, PlainText } from './input-view.tsx';
+import { useShortcuts } from './shortcuts.ts';
+import { Since } from './since.tsx';
+
+// Live by the event log; this is the net under it.
+const AGAIN_MS = 60_000;
+
+export function ApprovalPage() {
+  const { organizationId, operationId } = useParams({ from: '/$organizationId/approvals/$operationId' });
+  const query = useAsk(['approvals', operationId], (client) => client.approvals.get(operationId), {
+    everyMs: AGAIN_MS,
+  });
+  const page = useRef<HTMLDivElement>(null);
+  useShortcuts(page);
+  const { data } = query;
+  return (
+    <Page
+      title={data ? toolWords(data.name) : 'Approval'}
+      about={
+        <Link to="/$organizationId/approvals" params={{ organizationId }}>
+          All approvals
+        </Link>
+      }
+    >
+      <div ref={page}>
+        <Await query={query}>
+          {(approval) => (
+            <article className="stack one-approval" data-item tabIndex={-1} aria-label={toolWords(approval.name)}>
+              <dl className="facts">
+                <dt>Who asks</dt>
+                <dd>
+                  <AgentName agentId={approval.agentId} /> in <SessionLink sessionId={approval.sessionId} />
+                </dd>
+                <dt>Environment</dt>
+                <dd>{approval.environment}</dd>
+                <dt>Tool</dt>
+                <dd>
+                  <code>
+                    <PlainText text={approval.name} />
+                  </code>
+                </dd>
+                <dt>Since</dt>
+                <dd>
+                  <Time at={approval.requestedAt} />{' '}
+                  <span className="quiet small">
+                    <ExactTime at={approval.requestedAt} />
+                  </span>
+                </dd>
+                {approval.status === 'pending' && (
+                  <>
+                    <dt>Expires</dt>
+                    <dd>
+                      <Time at={approval.expiresAt} />
+                    </dd>
+                  </>
+                )}
+                <dt>Operation</dt>
+                <dd>
+                  <Id value={operationId} />
+                </dd>
+              </dl>
+              <section className="card" aria-labelledby="input">
+                <h2 id="input">Input</h2>
+                <InputView value={approval.input} />
+              </section>
+              <div className={approval.status === 'pending' ? 'under-thumb' : 'card'}>
+                <Decision approval={approval} />
+              </div>
+              {approval.status !== 'pending' && <Since approval={approval} />}
+            </article>
+          )}
+        </Await>
+      </div>
+    </Page>
+  );
+}

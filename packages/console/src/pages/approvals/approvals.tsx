@@ -1,0 +1,184 @@
+// The inbox over all Sessions: what waits for a person, the oldest first; and what was decided, the newest first.
+import type { Approval } from '@signalbox/client';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useRef, useState } from 'react';
+import { useList, useOrganization } from '../../organization.tsx';
+import { Status } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Select } from '../../ui/field.tsx';
+import { FilterField } from '../../ui/filter.tsx';
+import { type Column, List, Loading } from '../../ui/list.tsx';
+import { ErrorNotice } from '../../ui/notice.tsx';
+import { Page } from '../../ui/page.tsx';
+import { Time } from '../../ui/time.tsx';
+import { counted, toolWords } from '../../words.ts';
+import { AgentName, SessionLink } from './asker.tsx';
+import { PlainText } from './input-view.tsx';
+import { Item } from './item.tsx';
+import { KeysHelp } from './keys-help.tsx';
+import { nameOf } from './resolution.tsx';
+import type { ApprovalsSearch } from './search.ts';
+import { useShortcuts } from './shortcuts.ts';
+
+// Live by the event log; this is the net under it.
+const AGAIN_MS = 60_000;
+
+export function ApprovalsPage() {
+  const { organizationId } = useParams({ from: '/$organizationId/approvals' });
+  const search = useSearch({ from: '/$organizationId/approvals' });
+  const navigate = useNavigate();
+  const { status = 'pending', environment, sessionId } = search;
+  const query = useList(
+    ['approvals', status, environment, sessionId],
+    (client, page) =>
+      client.approvals.list({
+        ...page,
+        ...(status !== 'all' && { status }),
+        ...(status !== 'pending' && { order: 'desc' as const }),
+        environment,
+        sessionId,
+      }),
+    { everyMs: AGAIN_MS },
+  );
+  const go = (change: ApprovalsSearch) =>
+    void navigate({
+      to: '/$organizationId/approvals',
+      params: { organizationId },
+      search: { ...search, ...change },
+      replace: true,
+    });
+  return (
+    <Page title="Approvals" about="Calls with an effect that an Agent wants to make. They run when somebody approves.">
+      <Filters search={search} onChange={go} />
+      {status === 'pending' ? (
+        <Inbox query={query} key={`${environment} ${sessionId}`} />
+      ) : (
+        <List
+          caption="Approvals"
+          query={query}
+          columns={columns}
+          rowKey={({ operationId }) => operationId}
+          empty={<p>There are none of this kind.</p>}
+        />
+      )}
+    </Page>
+  );
+}
+
+const statuses = [
+  { value: 'pending', label: 'Pending' },
+  { value: 'approved', label: 'Approved' },
+  { value: 'denied', label: 'Denied' },
+  { value: 'expired', label: 'Expired' },
+  { value: 'cancelled', label: 'Cancelled' },
+  { value: 'all', label: 'All, newest first' },
+];
+
+function Filters({ search, onChange }: { search: ApprovalsSearch; onChange: (change: ApprovalsSearch) => void }) {
+  const environments = useList(['environments'], (client, page) => client.environments.list(page)).data ?? [];
+  const names = new Set([...environments.map(({ name }) => name), ...(search.environment ? [search.environment] : [])]);
+  return (
+    <div className="filters">
+      <Select
+        label="Status"
+        value={search.status ?? 'pending'}
+        options={statuses}
+        onChange={(event) =>
+          onChange({
+            status:
+              event.currentTarget.value === 'pending'
+                ? undefined
+                : (event.currentTarget.value as ApprovalsSearch['status']),
+          })
+        }
+      />
+      <Select
+        label="Environment"
+        value={search.environment ?? ''}
+        options={[{ value: '', label: 'All' }, ...[...names].map((name) => ({ value: name, label: name }))]}
+        onChange={(event) => onChange({ environment: event.currentTarget.value || undefined })}
+      />
+      <FilterField
+        label="Session"
+        placeholder="ses_…"
+        pattern={/^ses_[0-9a-z]{26}$/}
+        refusal="Enter a Session id: ses_ and 26 characters."
+        value={search.sessionId ?? ''}
+        onChange={(sessionId) => onChange({ sessionId: sessionId || undefined })}
+      />
+    </div>
+  );
+}
+
+function Inbox({ query }: { query: ReturnType<typeof useList<Approval>> }) {
+  const { may } = useOrganization();
+  const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = query;
+  const list = useRef<HTMLDivElement>(null);
+  const shortcuts = useShortcuts(list);
+  // What was shown once stays where it is: nothing moves away under a finger.
+  const [seen, setSeen] = useState<ReadonlyMap<string, Approval>>(new Map());
+  const now = new Map(data?.map((one) => [one.operationId, one]));
+  if (data?.some((one) => seen.get(one.operationId) !== one)) setSeen(new Map([...seen, ...now]));
+  if (!data) return error ? <ErrorNotice error={error} retry={() => void refetch()} /> : <Loading />;
+  // Ids sort by time.
+  const shown = [...seen.values()].sort((one, other) => (one.operationId < other.operationId ? -1 : 1));
+  const decided = shown.filter(({ operationId }) => !now.has(operationId)).length;
+  return (
+    <div className="stack">
+      <div className="row apart">
+        <p role="status">
+          {data.length === 0
+            ? 'Nothing waits for you.'
+            : `${data.length}${hasNextPage ? '+' : ''} pending, oldest first.`}
+        </p>
+        {decided > 0 && (
+          <Button small onClick={() => setSeen(now)}>
+            Hide {counted(decided, 'that is decided', 'that are decided')}
+          </Button>
+        )}
+      </div>
+      {error && <ErrorNotice error={error} retry={() => void refetch()} />}
+      {may('write') && <KeysHelp {...shortcuts} />}
+      <div className="stack" ref={list}>
+        {shown.map((approval) => (
+          <Item key={approval.operationId} approval={approval} isPending={now.has(approval.operationId)} />
+        ))}
+      </div>
+      {hasNextPage && (
+        <div className="row">
+          <Button busy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+            Show more
+          </Button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+const columns: Column<Approval>[] = [
+  {
+    label: 'What',
+    cell: ({ operationId, name }) => <ApprovalLink operationId={operationId} name={name} />,
+  },
+  { label: 'Status', cell: ({ status }) => <Status value={status} /> },
+  { label: 'By', cell: (approval) => <Decider approval={approval} /> },
+  { label: 'Decided', cell: ({ resolvedAt }) => <Time at={resolvedAt} absent="not yet" /> },
+  { label: 'Agent', cell: ({ agentId }) => <AgentName agentId={agentId} /> },
+  { label: 'Session', cell: ({ sessionId }) => <SessionLink sessionId={sessionId} /> },
+  { label: 'Environment', cell: ({ environment }) => environment },
+];
+
+function Decider({ approval }: { approval: Approval }) {
+  const { user } = useOrganization();
+  if (!approval.resolvedBy) return <span className="quiet">nobody</span>;
+  return <PlainText text={nameOf(approval, user.userId)} />;
+}
+
+export function ApprovalLink({ operationId, name }: Pick<Approval, 'operationId' | 'name'>) {
+  const { organizationId } = useOrganization();
+  return (
+    <Link to="/$organizationId/approvals/$operationId" params={{ organizationId, operationId }}>
+      <PlainText text={toolWords(name)} />
+    </Link>
+  );
+}

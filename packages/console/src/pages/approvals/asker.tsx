@@ -1,0 +1,60 @@
+// Who asks, where, since when, and until when.
+import type { Approval } from '@signalbox/client';
+import { Link } from '@tanstack/react-router';
+import { useAsk, useOrganization } from '../../organization.tsx';
+import { Badge } from '../../ui/badge.tsx';
+import { Time, useNow } from '../../ui/time.tsx';
+import { PlainText } from './input-view.tsx';
+
+/** The name of an Agent; its id while it is not known. */
+export function AgentName({ agentId }: { agentId: string }) {
+  const { data } = useAsk(['agents', agentId, 'name'], async (client) => (await client.agents.get(agentId)).name);
+  return data === undefined ? <code>{shortId(agentId)}</code> : <PlainText text={data} />;
+}
+
+/** The end of an id tells it from others. */
+export function shortId(id: string): string {
+  const [prefix, body = ''] = id.split('_');
+  return `${prefix}_…${body.slice(-6)}`;
+}
+
+export function SessionLink({ sessionId }: { sessionId: string }) {
+  const { organizationId } = useOrganization();
+  return (
+    <Link to="/$organizationId/sessions/$sessionId" params={{ organizationId, sessionId }} title={sessionId}>
+      Session {shortId(sessionId)}
+    </Link>
+  );
+}
+
+export function Asker({ approval }: { approval: Approval }) {
+  const { agentId, sessionId, environment, requestedAt, expiresAt, status } = approval;
+  return (
+    <p className="asker small">
+      <span>
+        <AgentName agentId={agentId} /> asks in <SessionLink sessionId={sessionId} />
+      </span>
+      <Badge>{environment}</Badge>
+      <span className="quiet">
+        since <Time at={requestedAt} />
+      </span>
+      {status === 'pending' && <Expiry at={expiresAt} />}
+    </p>
+  );
+}
+
+// When a person who sees it now should decide now.
+const SOON_MS = 15 * 60_000;
+
+function Expiry({ at }: { at: string | null }) {
+  const now = useNow();
+  if (at === null) return <span className="quiet">waits for ever</span>;
+  const left = Date.parse(at) - now;
+  const words = (
+    <>
+      {left > 0 ? 'expires ' : 'its time is over: '}
+      <Time at={at} />
+    </>
+  );
+  return left < SOON_MS ? <Badge tone="warn">{words}</Badge> : <span className="quiet">{words}</span>;
+}

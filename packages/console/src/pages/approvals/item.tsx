@@ -1,0 +1,44 @@
+import { type Approval, NotFoundError } from '@signalbox/client';
+import { Link } from '@tanstack/react-router';
+import { useId, useRef } from 'react';
+import { useAsk, useOrganization } from '../../organization.tsx';
+import { toolWords } from '../../words.ts';
+import { Asker } from './asker.tsx';
+import { Decision } from './decision.tsx';
+import { InputView, PlainText } from './input-view.tsx';
+import { Since } from './since.tsx';
+
+/** One approval of the inbox. It stays where it is when it is decided, by whomever, and says what came of it. */
+export function Item({ approval: last, isPending }: { approval: Approval; isPending: boolean }) {
+  const { organizationId } = useOrganization();
+  const { operationId } = last;
+  const article = useRef<HTMLElement>(null);
+  const id = useId();
+  const { data, error } = useAsk(['approvals', operationId], (client) => client.approvals.get(operationId), {
+    enabled: !isPending,
+  });
+  const approval = data && (!isPending || data.status !== 'pending') ? data : last;
+  return (
+    <article className="card approval" data-item tabIndex={-1} ref={article} aria-labelledby={id}>
+      <header className="stack tight">
+        <h2 id={id}>
+          <Link to="/$organizationId/approvals/$operationId" params={{ organizationId, operationId }}>
+            <PlainText text={toolWords(approval.name)} />
+          </Link>{' '}
+          <code className="quiet">{approval.name}</code>
+        </h2>
+        <Asker approval={approval} />
+      </header>
+      <InputView value={approval.input} />
+      {error instanceof NotFoundError ? (
+        <p className="quiet">It is not there any more: its Session was deleted.</p>
+      ) : (
+        <Decision
+          approval={approval}
+          onDecided={() => requestAnimationFrame(() => article.current?.focus({ preventScroll: true }))}
+        />
+      )}
+      {approval.status !== 'pending' && !error && <Since approval={approval} />}
+    </article>
+  );
+}

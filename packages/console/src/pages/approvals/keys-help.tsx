@@ -1,0 +1,32 @@
+import { Checkbox } from '../../ui/field.tsx';
+
+const keys: readonly (readonly [string, string])[] = [
+  ['J', 'the next approval'],
+  ['K', 'the one before'],
+  ['A', 'approve it; then Enter'],
+  ['D', 'deny it; type the reason, then Enter'],
+  ['E', 'edit its input; Enter when it is done, and Enter again to approve'],
+  ['Esc', 'back, nothing is decided'],
+];
+
+/** The keys of the page, and a switch for them. */
+export function KeysHelp({ on, setOn }: { on: boolean; setOn: (on: boolean) => void }) {
+  return (
+    <details className="keys-help">
+      <summary>Keys</summary>
+      <div className="stack tight">
+        <dl className="facts">
+          {keys.map(([key, what]) => (
+            <div key={key}>
+              <dt>
+                <kbd>{key}</kbd>
+              </dt>
+              <dd>{what}</dd>
+            </div>
+          ))}
+        </dl>
+        <Checkbox label="Use these keys" checked={on} onChange={(event) => setOn(event.currentTarget.checked)} />
+      </div>
+    </details>
+  );
+}
