@@ -48,6 +48,22 @@ export const exceptions: Exception[] = [
     reason: 'the scheduler looks for what is due',
   },
   {
+    like: /^select status, count\(\*\)::integer as count from sessions where ended_at is null group by status$/,
+    reason: 'metrics count the open Sessions of the installation',
+  },
+  {
+    like: /^select count\(\*\)::integer as count, min\(runnable_at\) as oldest from \( select runnable_at from sessions where worker_id is null and runnable_at <= \$1 order by runnable_at limit \$2\) counted$/,
+    reason: 'metrics say how long Sessions wait for a worker',
+  },
+  {
+    like: /^select w\.status, sum\(d\.count\)::integer as count from webhook_subscriptions w cross join lateral /,
+    reason: 'metrics count what webhooks have not delivered',
+  },
+  {
+    like: /^select count\(\*\)::integer as count, min\(occurred_at\) as oldest from \( select occurred_at from events_pending limit \$1\) counted$/,
+    reason: 'metrics say how far behind the sequencer is',
+  },
+  {
     like: /^delete from idempotency_records where expires_at <= \$1$/,
     reason: 'expired answers are dropped, off the hot path',
   },

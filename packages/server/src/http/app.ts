@@ -17,9 +17,11 @@ import { createAuthenticator } from '../keys/authenticate.ts';
 import { ApiError } from '../lib/api-error.ts';
 import type { Context } from '../lib/context.ts';
 import { formatId, newUuid } from '../lib/ids.ts';
+import type { Identity } from '../people/identity.ts';
 import type { Platform } from '../platform.ts';
 import { type Caller, createAuthorizer } from './auth.ts';
 import { addConsole } from './console.ts';
+import { addConsoleApi } from './console-api.ts';
 import { docsPage } from './docs-page.ts';
 import { environmentGateOf } from './environment-gate.ts';
 import { handleError, sendProblem } from './errors.ts';
@@ -49,6 +51,9 @@ export interface AppOptions {
   /** Whose `X-Forwarded-For` is believed: addresses and CIDRs. */
   trustProxy?: readonly string[];
   observation: Observation;
+  identity: Identity;
+  /** How people may sign in beside a password. */
+  provider: { name: string } | undefined;
   /** Where the built console stands; without it there is none. */
   consoleDir?: string | undefined;
 }
@@ -70,7 +75,10 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   const authenticator = createAuthenticator(platform);
   const limits = createLimits(options.limits, platform.clock);
   const { maxOpenSessions } = options.limits;
-  const { authorize, heard } = countedAuthorizer(platform.metrics, createAuthorizer(platform, authenticator));
+  const { authorize, heard } = countedAuthorizer(
+    platform.metrics,
+    createAuthorizer(platform, authenticator, options.identity),
+  );
   /** How to end each answer that would take long: streams, and what waits. */
   const endings = new Set<() => void>();
   let closing = false;
@@ -97,7 +105,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   passOverExpectations(app.server);
   readJsonStrictly(app);
   app.decorateRequest('ctx', undefined);
-  app.decorateRequest('span', undefined);
+  app.decorateRequest('span', undefined).decorateRequest('isStream', false).decorateRequest('isOver', false);
   app.setErrorHandler(handleError);
   app.addHook('onRequest', async (request, reply) => {
     reply.header('X-Request-Id', request.id).header('Cache-Control', 'no-store');
@@ -118,6 +126,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   }
   addPages(app, options.version);
   addObservation(app, platform, options.observation);
+  addConsoleApi(app, platform, { ...options, limits, callerOf });
   await addConsole(app, options.consoleDir);
 
   function addRoute(name: RouteName, route: Route, path: string): void {
@@ -182,7 +191,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
             method: route.method,
             path: pathOf(request.raw),
             body: request.body ?? null,
-            credential: request.headers.authorization!,
+            credential: request.headers.authorization ?? options.identity.cookieIn(request.headers.cookie)!,
           },
           (inner) => act(inner, input),
         );
@@ -216,6 +225,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     // Begun now, nobody would end it.
     if (closing) throw shuttingDown();
     reply.hijack();
+    request.isStream = true;
     for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value as string);
     const end = () => reply.raw.destroy();
     endings.add(end);
@@ -229,7 +239,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     } finally {
       over.abort();
       endings.delete(end);
-      requestEnded(platform, request, reply, { isStream: true });
+      requestEnded(platform, request, reply);
     }
   }
 

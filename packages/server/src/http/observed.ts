@@ -13,6 +13,10 @@ import type { Authorizer } from './auth.ts';
 declare module 'fastify' {
   interface FastifyRequest {
     span: Span | undefined;
+    /** Whether it is answered by a stream. */
+    isStream: boolean;
+    /** Whether it was said how it ended: a stream that ends by itself is heard of twice. */
+    isOver: boolean;
   }
 }
 
@@ -40,8 +44,9 @@ export function requestEnded(
   { log, metrics }: Pick<Platform, 'log' | 'metrics'>,
   request: FastifyRequest,
   reply: FastifyReply,
-  { isStream = false } = {},
 ): void {
+  if (request.isOver) return;
+  request.isOver = true;
   const { statusCode } = reply.raw;
   const method = METHODS.includes(request.method) ? request.method : 'other';
   const organizationId = request.ctx && formatId('org', request.ctx.organizationId);
@@ -61,7 +66,7 @@ export function requestEnded(
   const labels = request.is404 ? { route: 'none', method: 'other' } : { route: patternOf(request), method };
   metrics.requests.inc({ ...labels, status: statusCode });
   // How long a stream stays open is its reader's business.
-  if (!isStream) metrics.requestSeconds.observe(labels, reply.elapsedTime / 1000);
+  if (!request.isStream) metrics.requestSeconds.observe(labels, reply.elapsedTime / 1000);
   request.span?.end(
     { 'http.response.status_code': statusCode, 'signalbox.organization.id': organizationId },
     statusCode >= 500 ? String(statusCode) : undefined,
