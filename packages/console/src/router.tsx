@@ -11,7 +11,7 @@ import {
 import { type Account, accountQuery, queryClient } from './account.ts';
 import { approvalsSearch } from './pages/approvals/search.ts';
 import { eventsSearch } from './pages/events/search.ts';
-import { readSessionSearch, readSessionTab } from './pages/sessions/search.ts';
+import { sessionSearch, sessionsSearch } from './pages/sessions/search.ts';
 import { subscriptionSearch } from './pages/webhooks/search.ts';
 import { Shell } from './shell.tsx';
 import { Alone } from './ui/alone.tsx';
@@ -104,14 +104,14 @@ const overview = createRoute({
 const sessions = createRoute({
   ...inOrganization,
   path: '/sessions',
-  validateSearch: readSessionSearch,
+  validateSearch: sessionsSearch,
   component: lazyRouteComponent(() => import('./pages/sessions/sessions.tsx'), 'SessionsPage'),
 });
 
 const session = createRoute({
   ...inOrganization,
   path: '/sessions/$sessionId',
-  validateSearch: readSessionTab,
+  validateSearch: sessionSearch,
   component: lazyRouteComponent(() => import('./pages/sessions/session.tsx'), 'SessionPage'),
 });
 

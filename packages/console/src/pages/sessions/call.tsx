@@ -1,0 +1,142 @@
+// A tool's call in the conversation: what it was called with, who decided, what came of it.
+import type { Approval } from '@signalbox/client';
+import { Link } from '@tanstack/react-router';
+import { memo, type ReactNode } from 'react';
+import { useOrganization } from '../../organization.tsx';
+import { Badge, Status, type Tone } from '../../ui/badge.tsx';
+import { Json } from '../../ui/copy.tsx';
+import { Time } from '../../ui/time.tsx';
+import { toolWords } from '../../words.ts';
+import { Decision, pressShortcut } from '../approvals/decision.tsx';
+import { InputView, LongText, PlainText } from '../approvals/input-view.tsx';
+import type { CallEntry } from './conversation.ts';
+import { ToolResultForm } from './tool-result.tsx';
+
+export const Call = memo(function Call({
+  call,
+  sessionId,
+  approval,
+  isAwaited,
+  childSessionId,
+}: {
+  call: CallEntry;
+  sessionId: string;
+  approval: Approval | undefined;
+  /** The Session waits for somebody to give the result. */
+  isAwaited: boolean;
+  childSessionId: string | null;
+}) {
+  const { organizationId } = useOrganization();
+  const { tool, input, editedInput, result } = call;
+  const isPending = approval?.status === 'pending';
+  const words = toolWords(tool);
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: keys for the buttons within
+    <div className="call" onKeyDown={pressShortcut}>
+      <div className="row apart">
+        <h3>
+          <PlainText text={words} />{' '}
+          {words !== tool && (
+            <code className="quiet small">
+              <PlainText text={tool} />
+            </code>
+          )}
+        </h3>
+        <State call={call} approval={approval} isAwaited={isAwaited} />
+      </div>
+      <Fold label="Input" value={input} open={isPending || isAwaited}>
+        <InputView value={input} />
+      </Fold>
+      {editedInput !== undefined && !approval?.editedInput && (
+        <Fold label="Input as a person changed it" value={editedInput}>
+          <InputView value={editedInput} before={input} />
+        </Fold>
+      )}
+      {approval && <Decision approval={approval} />}
+      {isPending && approval.expiresAt && (
+        <p className="quiet small">
+          Waits until <Time at={approval.expiresAt} />.
+        </p>
+      )}
+      {childSessionId && (
+        <p>
+          <Link to="/$organizationId/sessions/$sessionId" params={{ organizationId, sessionId: childSessionId }}>
+            The child Session
+          </Link>
+        </p>
+      )}
+      {isAwaited && <ToolResultForm sessionId={sessionId} toolCallId={call.key} tool={tool} />}
+      {result?.outcomeUnknown && (
+        <p className="notice warn">
+          It was cut off while it ran: it may or may not have had its effect. Look at what it acts on before it is done
+          again.
+        </p>
+      )}
+      {result?.error !== undefined && (
+        <Fold label="Error" value={result.error}>
+          <LongText text={result.error} />
+        </Fold>
+      )}
+      {result && 'output' in result && (
+        <Fold label="Output" value={result.output}>
+          {typeof result.output === 'string' ? <LongText text={result.output} /> : <Json value={result.output} />}
+        </Fold>
+      )}
+    </div>
+  );
+});
+
+function State({
+  call: { decision, result, started },
+  approval,
+  isAwaited,
+}: {
+  call: CallEntry;
+  approval: Approval | undefined;
+  isAwaited: boolean;
+}) {
+  const decided = approval?.status ?? decision;
+  const [tone, word]: [Tone | undefined, string] = result
+    ? result.outcomeUnknown
+      ? ['warn', 'outcome unknown']
+      : result.error === undefined
+        ? ['good', 'done']
+        : decided === 'denied' || decided === 'expired'
+          ? ['bad', decided]
+          : ['bad', 'error']
+    : isAwaited
+      ? ['warn', 'waits for a result']
+      : decided === 'pending'
+        ? ['warn', 'waits for approval']
+        : started
+          ? ['live', 'runs']
+          : [undefined, ''];
+  if (word) return <Badge tone={tone}>{word}</Badge>;
+  return decided ? <Status value={decided} /> : null;
+}
+
+// What is longer is opened by whoever wants it.
+const SHORT_CHARACTERS = 600;
+
+/** Something that may be long, behind its name. */
+function Fold({
+  label,
+  value,
+  open,
+  children,
+}: {
+  label: string;
+  value: unknown;
+  open?: boolean;
+  children: ReactNode;
+}) {
+  const size = JSON.stringify(value)?.length ?? 0;
+  return (
+    <details className="fold" open={open || size <= SHORT_CHARACTERS}>
+      <summary>
+        {label} {size > SHORT_CHARACTERS && <span className="quiet small">{size.toLocaleString('en')} characters</span>}
+      </summary>
+      <div className="within">{children}</div>
+    </details>
+  );
+}

@@ -1,0 +1,115 @@
+import type { Session } from '@signalbox/client';
+import { type KeyboardEvent, useId, useRef, useState } from 'react';
+import { useChange, useOrganization } from '../../organization.tsx';
+import { Button } from '../../ui/button.tsx';
+import { TextArea } from '../../ui/field.tsx';
+import { ErrorNotice } from '../../ui/notice.tsx';
+import { isBusy, isEnded } from './use-session.ts';
+
+/** What is written and not sent yet; kept by whoever shows the message box, so that it outlives it. */
+export interface Draft {
+  text: string;
+  onBusy: 'queue' | 'steer';
+}
+
+export const emptyDraft: Draft = { text: '', onBusy: 'queue' };
+
+export function Composer({
+  session,
+  draft,
+  onDraft,
+  onSent,
+}: {
+  session: Session;
+  draft: Draft;
+  onDraft: (draft: Draft) => void;
+  onSent: () => void;
+}) {
+  const { may } = useOrganization();
+  const { sessionId } = session;
+  const box = useRef<HTMLFormElement>(null);
+  const [error, setError] = useState<unknown>();
+  const name = useId();
+  const send = useChange(
+    (client, { text, onBusy }: Draft) => client.sessions.sendMessage(sessionId, { content: text, onBusy }),
+    ['sessions'],
+  );
+  if (isEnded(session)) return <p className="quiet">This Session has ended and takes no more messages.</p>;
+  if (!may('write')) {
+    return <p className="quiet">Your role may read Sessions, not write to them: a member, an admin or an owner can.</p>;
+  }
+
+  async function submit() {
+    if (send.isPending || draft.text.trim() === '') return;
+    setError(undefined);
+    try {
+      await send.mutateAsync(draft);
+      onDraft(emptyDraft);
+      onSent();
+    } catch (problem) {
+      setError(problem);
+    }
+    box.current?.querySelector('textarea')?.focus();
+  }
+
+  function onKeyDown(event: KeyboardEvent) {
+    // Enter that ends the input of a character (Japanese, Chinese) is none of ours.
+    if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return;
+    event.preventDefault();
+    void submit();
+  }
+
+  return (
+    <form
+      className="composer"
+      ref={box}
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit();
+      }}
+    >
+      {error !== undefined && <ErrorNotice error={error} />}
+      {isBusy(session) && (
+        <fieldset className="row small">
+          <legend className="visually-hidden">A turn is under way. The message has its turn</legend>
+          {(
+            [
+              ['queue', 'After this turn'],
+              ['steer', 'Now: stop this turn'],
+            ] as const
+          ).map(([value, label]) => (
+            <label className="choice" key={value}>
+              <input
+                type="radio"
+                name={name}
+                checked={draft.onBusy === value}
+                onChange={() => onDraft({ ...draft, onBusy: value })}
+              />
+              <span>{label}</span>
+            </label>
+          ))}
+        </fieldset>
+      )}
+      <div className="line">
+        <TextArea
+          label="Message"
+          quiet
+          rows={1}
+          placeholder="Write a message"
+          enterKeyHint="send"
+          maxLength={500_000}
+          value={draft.text}
+          readOnly={send.isPending}
+          onChange={(event) => onDraft({ ...draft, text: event.currentTarget.value })}
+          onKeyDown={onKeyDown}
+        />
+        <Button type="submit" look="primary" busy={send.isPending} disabled={draft.text.trim() === ''}>
+          Send
+        </Button>
+      </div>
+      <p className="hint quiet small">
+        <kbd>Enter</kbd> sends, <kbd>Shift</kbd> <kbd>Enter</kbd> begins a new line.
+      </p>
+    </form>
+  );
+}

@@ -1,0 +1,211 @@
+// The conversation as it is read: what was said, the calls of tools where they were made, and why a turn ended.
+import type { Approval, Session, SessionTurn } from '@signalbox/client';
+import { Fragment, memo, type RefObject, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
+import { useAsk } from '../../organization.tsx';
+import { Badge } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Loading } from '../../ui/list.tsx';
+import { ErrorNotice, Notice } from '../../ui/notice.tsx';
+import { Time } from '../../ui/time.tsx';
+import { counted, toolWords } from '../../words.ts';
+import { PlainText } from '../approvals/input-view.tsx';
+import { Call } from './call.tsx';
+import { type Entry, operationIdOf, type UserEntry } from './conversation.ts';
+import type { Followed } from './follow.ts';
+import { scrollerOf, useFollowEnd } from './follow-end.ts';
+import { isEnded } from './use-session.ts';
+import { stopWords } from './words.ts';
+
+// More of them at once would make the page slow; what is before is shown on demand.
+const SHOWN_ENTRIES = 200;
+
+export function Conversation({
+  session,
+  followed,
+  turns,
+}: {
+  session: Session;
+  followed: Followed;
+  /** The newest turns: why they ended, and which calls opened child Sessions. */
+  turns: readonly SessionTurn[];
+}) {
+  const { entries, queued, growing, isCaughtUp, error } = followed;
+  const { sessionId, waitingFor } = session;
+  const content = useRef<HTMLElement>(null);
+  const [extra, setExtra] = useState(0);
+  const { isAway, toEnd } = useFollowEnd(content, !isEnded(session));
+  const approvals = useApprovals(sessionId);
+  const ends = useMemo(() => new Map(turns.map((turn) => [turn.turn, turn])), [turns]);
+  const children = useMemo(
+    () =>
+      new Map(
+        turns.flatMap(({ operations }) => operations.map((one) => [one.toolCallId, one.childSessionId] as const)),
+      ),
+    [turns],
+  );
+  const awaited = useMemo(() => new Set(waitingFor?.toolCallIds), [waitingFor]);
+  const hidden = Math.max(0, entries.length - SHOWN_ENTRIES - extra);
+  const shown = entries.slice(hidden);
+  const showEarlier = useShowEarlier(content, hidden, () => setExtra(extra + SHOWN_ENTRIES));
+
+  return (
+    <section className="conversation" ref={content} aria-label="Conversation" tabIndex={-1}>
+      {error != null && <ErrorNotice error={error} retry={() => location.reload()} />}
+      {hidden > 0 && (
+        <div>
+          <Button onClick={showEarlier}>Show earlier</Button>{' '}
+          <span className="quiet small">{counted(hidden, 'entry', 'entries')} before this</span>
+        </div>
+      )}
+      {shown.length === 0 && queued.length === 0 && (isCaughtUp ? <Nothing session={session} /> : <Loading />)}
+      <ol className="entries">
+        {shown.map((entry, index) => (
+          <Fragment key={entry.key}>
+            <li data-kind={entry.kind}>
+              {entry.kind === 'user' ? (
+                <Said entry={entry} />
+              ) : entry.kind === 'text' ? (
+                <Text text={entry.text} isGrowing={growing.has(entry.key)} />
+              ) : (
+                <Call
+                  call={entry}
+                  sessionId={sessionId}
+                  approval={approvals.get(operationIdOf(entry))}
+                  isAwaited={awaited.has(entry.key)}
+                  childSessionId={children.get(entry.key) ?? null}
+                />
+              )}
+            </li>
+            {isLastOfTurn(shown, index) && <TurnEnd turn={ends.get(entry.turn!)} />}
+          </Fragment>
+        ))}
+        {queued.map((entry) => (
+          <li data-kind="user" key={entry.key}>
+            <Said entry={entry as UserEntry} />
+          </li>
+        ))}
+      </ol>
+      {session.error && (
+        <Notice kind="bad" title="The Session failed">
+          <p>
+            <PlainText text={session.error.message} /> <code className="small">{session.error.code}</code>
+          </p>
+        </Notice>
+      )}
+      {isAway && (
+        <div className="to-end">
+          <Button small onClick={toEnd}>
+            To the end
+          </Button>
+        </div>
+      )}
+      <SpokenAloud entries={entries} growing={growing} isCaughtUp={isCaughtUp} approvals={approvals} />
+    </section>
+  );
+}
+
+function isLastOfTurn(entries: readonly Entry[], index: number): boolean {
+  return entries[index]!.turn !== null && entries[index + 1]?.turn !== entries[index]!.turn;
+}
+
+function Nothing({ session }: { session: Session }) {
+  return (
+    <p className="quiet">
+      {isEnded(session)
+        ? 'Nothing was said in this Session.'
+        : 'Nothing has been said yet. A message begins the first turn.'}
+    </p>
+  );
+}
+
+const Said = memo(
+  function Said({ entry: { turn, text, createdAt, isRepair } }: { entry: UserEntry }) {
+    return (
+      <div className="said">
+        <div className="row small quiet">
+          <strong>{isRepair ? 'Signalbox, to the model' : 'Message'}</strong> <Time at={createdAt} />
+          {turn === null && <Badge>queued</Badge>}
+        </div>
+        <PlainText text={text} />
+      </div>
+    );
+  },
+  (before, after) => before.entry.key === after.entry.key && before.entry.turn === after.entry.turn,
+);
+
+const Text = memo(function Text({ text, isGrowing }: { text: string; isGrowing: boolean }) {
+  return (
+    <div className="text" aria-busy={isGrowing || undefined}>
+      <PlainText text={text} />
+    </div>
+  );
+});
+
+function TurnEnd({ turn }: { turn: SessionTurn | undefined }) {
+  if (!turn) return null;
+  if (turn.status === 'cancelled') return <li className="quiet small">The turn ended with the Session.</li>;
+  if (turn.stopReason === null || turn.stopReason === 'endTurn') return null;
+  return <li className="quiet small">{stopWords[turn.stopReason]}</li>;
+}
+
+// Decided ones are shown at their calls; of a Session with more, the newest open ones are still asked for.
+const MAX_APPROVALS = 500;
+
+function useApprovals(sessionId: string): ReadonlyMap<string, Approval> {
+  const { data } = useAsk(['approvals', 'of', sessionId], async (client) => {
+    const all: Approval[] = [...(await client.approvals.list({ sessionId, status: 'pending', limit: 100 })).data];
+    for await (const approval of client.approvals.list({ sessionId, limit: 100 })) {
+      all.push(approval);
+      if (all.length >= MAX_APPROVALS) break;
+    }
+    return all;
+  });
+  return useMemo(() => new Map(data?.map((approval) => [approval.operationId, approval])), [data]);
+}
+
+/** Shows more above, and leaves what is read where it is. */
+function useShowEarlier(content: RefObject<HTMLElement | null>, hidden: number, show: () => void): () => void {
+  const before = useRef<number>(undefined);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: when the entries are there
+  useLayoutEffect(() => {
+    if (before.current === undefined) return;
+    const scroller = scrollerOf(content.current!);
+    scroller.scrollTop += scroller.scrollHeight - before.current;
+    before.current = undefined;
+    if (hidden === 0) content.current!.focus({ preventScroll: true });
+  }, [hidden]);
+  return () => {
+    before.current = scrollerOf(content.current!).scrollHeight;
+    show();
+  };
+}
+
+/** For whoever hears the page: each message of the Agent once it is whole, and what waits for a person. Not what was there before. */
+function SpokenAloud({
+  entries,
+  growing,
+  isCaughtUp,
+  approvals,
+}: Pick<Followed, 'entries' | 'growing' | 'isCaughtUp'> & { approvals: ReadonlyMap<string, Approval> }) {
+  const known = useRef<Set<string>>(undefined);
+  const [spoken, setSpoken] = useState<{ key: string; text: string }[]>([]);
+  useEffect(() => {
+    if (!isCaughtUp) return;
+    const sayable = entries.flatMap((entry) => {
+      if (entry.kind === 'text' && !growing.has(entry.key)) return [{ key: entry.key, text: entry.text }];
+      const isAsked = entry.kind === 'call' && approvals.get(operationIdOf(entry))?.status === 'pending';
+      return isAsked ? [{ key: `${entry.key} asks`, text: `${toolWords(entry.tool)} waits for approval` }] : [];
+    });
+    const fresh = known.current ? sayable.filter(({ key }) => !known.current!.has(key)) : [];
+    known.current ??= new Set();
+    for (const { key } of sayable) known.current.add(key);
+    if (fresh.length > 0) setSpoken((all) => [...all, ...fresh].slice(-5));
+  }, [entries, growing, isCaughtUp, approvals]);
+  return (
+    <div className="visually-hidden" role="log" aria-label="New messages">
+      {spoken.map(({ key, text }) => (
+        <p key={key}>{text}</p>
+      ))}
+    </div>
+  );
+}

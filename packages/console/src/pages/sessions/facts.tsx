@@ -1,0 +1,148 @@
+import type { Agent, Session } from '@signalbox/client';
+import { Link } from '@tanstack/react-router';
+import { Fragment } from 'react';
+import { useAsk, useList, useOrganization } from '../../organization.tsx';
+import { Status } from '../../ui/badge.tsx';
+import { Id } from '../../ui/copy.tsx';
+import { Time } from '../../ui/time.tsx';
+import { PlainText } from '../approvals/input-view.tsx';
+import { costWords, number, stopWords } from './words.ts';
+
+/** What is known of a Session beside what it says. */
+export function Facts({ session, agent }: { session: Session; agent: Agent | undefined }) {
+  const { organizationId } = useOrganization();
+  const { usage, budget, metadata, parentSessionId, stopReason } = session;
+  const entries = Object.entries(metadata);
+  return (
+    <dl className="facts">
+      <dt>Agent</dt>
+      <dd>
+        {agent ? <PlainText text={agent.name} /> : <Id value={session.agentId} />}
+        {session.agentVersion !== null && <span className="quiet small"> version {session.agentVersion}</span>}
+      </dd>
+      <dt>Environment</dt>
+      <dd>{session.environment}</dd>
+      {parentSessionId && (
+        <>
+          <dt>Opened by</dt>
+          <dd>
+            <Link to="/$organizationId/sessions/$sessionId" params={{ organizationId, sessionId: parentSessionId }}>
+              the parent Session
+            </Link>
+          </dd>
+        </>
+      )}
+      <dt>Turn</dt>
+      <dd>
+        {session.turn}
+        {stopReason && stopReason !== 'endTurn' && <div className="quiet small">{stopWords[stopReason]}</div>}
+      </dd>
+      <dt>Tokens</dt>
+      <dd className="number">
+        {number(usage.inputTokens)} in{usage.cachedTokens > 0 && ` (${number(usage.cachedTokens)} cached)`},{' '}
+        {number(usage.outputTokens)} out
+        {budget?.maxTokens !== undefined && (
+          <Spent what="Tokens" used={usage.inputTokens + usage.outputTokens} of={budget.maxTokens} />
+        )}
+      </dd>
+      <dt>Steps</dt>
+      <dd className="number">
+        {number(usage.steps)}
+        {budget?.maxSteps !== undefined && <Spent what="Steps" used={usage.steps} of={budget.maxSteps} />}
+      </dd>
+      <dt>Tool calls</dt>
+      <dd className="number">{number(usage.toolCalls)}</dd>
+      <dt>Cost</dt>
+      <dd className="number">
+        {costWords(usage.costUsd)}
+        {budget?.maxCostUsd !== undefined && (
+          <Spent what="Cost" used={usage.costUsd ?? 0} of={budget.maxCostUsd} words={costWords} />
+        )}
+      </dd>
+      <dt>Opened</dt>
+      <dd>
+        <Time at={session.createdAt} />
+      </dd>
+      {session.endedAt && (
+        <>
+          <dt>Ended</dt>
+          <dd>
+            <Time at={session.endedAt} />
+          </dd>
+        </>
+      )}
+      {entries.map(([key, value]) => (
+        <Fragment key={key}>
+          <dt>
+            <PlainText text={key} />
+          </dt>
+          <dd>{value === null ? <code>null</code> : <PlainText text={String(value)} />}</dd>
+        </Fragment>
+      ))}
+      <dt>Id</dt>
+      <dd>
+        <Id value={session.sessionId} />
+      </dd>
+    </dl>
+  );
+}
+
+/** How much of a budget is used; child Sessions spend from it too. */
+function Spent({
+  what,
+  used,
+  of,
+  words = number,
+}: {
+  what: string;
+  used: number;
+  of: number;
+  words?: (value: number) => string;
+}) {
+  return (
+    <div className="spent small quiet">
+      <meter aria-label={`${what} of the budget`} min={0} max={of} value={Math.min(used, of)} />
+      <span>of {words(of)} for it and its children</span>
+    </div>
+  );
+}
+
+/** The Sessions that this one's tools opened. */
+export function Children({
+  sessionId,
+  nameOf,
+}: {
+  sessionId: string;
+  nameOf: (agentId: string) => string | undefined;
+}) {
+  const { organizationId } = useOrganization();
+  const { data, hasNextPage, fetchNextPage } = useList(['sessions', 'of', sessionId], (client, page) =>
+    client.sessions.list({ parentSessionId: sessionId, ...page }),
+  );
+  if (!data || data.length === 0) return null;
+  return (
+    <section className="stack tight" aria-labelledby="children">
+      <h2 id="children">Child Sessions</h2>
+      <ul className="children">
+        {data.map((child) => (
+          <li className="row" key={child.sessionId}>
+            <Link to="/$organizationId/sessions/$sessionId" params={{ organizationId, sessionId: child.sessionId }}>
+              <PlainText text={nameOf(child.agentId) ?? child.sessionId} />
+            </Link>
+            <Status value={child.status} />
+          </li>
+        ))}
+      </ul>
+      {hasNextPage && (
+        <button type="button" className="button small" onClick={() => void fetchNextPage()}>
+          Show more
+        </button>
+      )}
+    </section>
+  );
+}
+
+/** The Agent of a Session; archived ones too. */
+export function useAgent(agentId: string) {
+  return useAsk(['agents', agentId], (client) => client.agents.get(agentId));
+}

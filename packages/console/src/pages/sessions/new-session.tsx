@@ -1,0 +1,71 @@
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useChange, useOrganization } from '../../organization.tsx';
+import { FormDialog } from '../../ui/dialog.tsx';
+import { Checkbox, Select, TextArea } from '../../ui/field.tsx';
+import { fieldError, Notice } from '../../ui/notice.tsx';
+import { useAgents } from './agent-names.ts';
+import { useEnvironmentNames } from './filters.tsx';
+
+/** Opens a Session and goes there. */
+export function NewSession({ onClose, agentId: given }: { onClose: () => void; agentId?: string }) {
+  const { organizationId } = useOrganization();
+  const navigate = useNavigate();
+  const agents = (useAgents().data ?? []).filter(({ archivedAt }) => archivedAt === null);
+  const environments = useEnvironmentNames();
+  const [chosenAgent, setAgent] = useState(given ?? '');
+  const [chosenEnvironment, setEnvironment] = useState('');
+  const [input, setInput] = useState('');
+  const [closeOnIdle, setCloseOnIdle] = useState(false);
+  const agentId = chosenAgent || (agents[0]?.agentId ?? '');
+  // Not the one where things are real.
+  const environment =
+    chosenEnvironment || (environments.find((name) => name !== 'production') ?? environments[0] ?? '');
+  const open = useChange(
+    (client, _: undefined) =>
+      client.sessions.open({ agentId, environment, closeOnIdle, ...(input.trim() !== '' && { input }) }),
+    ['sessions', 'overview'],
+  );
+  const said = (path: string) => fieldError(open.error, path);
+
+  async function submit() {
+    const { sessionId } = await open.mutateAsync(undefined);
+    await navigate({ to: '/$organizationId/sessions/$sessionId', params: { organizationId, sessionId } });
+  }
+
+  return (
+    <FormDialog title="A new Session" action="Open it" submit={submit} onClose={onClose}>
+      {agents.length === 0 && (
+        <Notice kind="warn">
+          <p>There is no Agent yet. Make one first.</p>
+        </Notice>
+      )}
+      <Select
+        label="Agent"
+        value={agentId}
+        error={said('agentId')}
+        onChange={(event) => setAgent(event.currentTarget.value)}
+        options={agents.map((agent) => ({ value: agent.agentId, label: agent.name }))}
+      />
+      <Select
+        label="Environment"
+        value={environment}
+        error={said('environment')}
+        onChange={(event) => setEnvironment(event.currentTarget.value)}
+        options={environments.map((value) => ({ value, label: value }))}
+      />
+      <TextArea
+        label="First message"
+        hint="Left empty, the Session waits for one."
+        value={input}
+        error={said('input')}
+        onChange={(event) => setInput(event.currentTarget.value)}
+      />
+      <Checkbox
+        label="Complete it when its turn is over, and take no more messages then"
+        checked={closeOnIdle}
+        onChange={(event) => setCloseOnIdle(event.currentTarget.checked)}
+      />
+    </FormDialog>
+  );
+}

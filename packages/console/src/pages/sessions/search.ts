@@ -1,0 +1,38 @@
+// What the addresses of these pages hold beside the ids.
+import type { SessionStatus } from '@signalbox/client';
+import { oneOf, textIn } from '../../search.ts';
+
+export interface SessionSearch {
+  status?: SessionStatus;
+  agentId?: string;
+  environment?: string;
+  parentSessionId?: string;
+  metadata?: Record<string, string>;
+}
+
+export const sessionStatuses = ['idle', 'running', 'waiting', 'completed', 'failed', 'cancelled'] as const;
+
+export function sessionsSearch(search: Record<string, unknown>): SessionSearch {
+  const { metadata } = search;
+  return {
+    ...oneOf(search, 'status', sessionStatuses),
+    ...textIn(search, 'agentId', /^agt_[0-9a-z]{26}$/),
+    ...textIn(search, 'environment', /^[a-z][a-z0-9_-]{0,62}$/),
+    ...textIn(search, 'parentSessionId', /^ses_[0-9a-z]{26}$/),
+    ...(isTexts(metadata) && { metadata }),
+  };
+}
+
+// As many as the service takes.
+export const MAX_METADATA = 10;
+
+function isTexts(value: unknown): value is Record<string, string> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const entries = Object.entries(value);
+  return entries.length > 0 && entries.length <= MAX_METADATA && entries.every(([, one]) => typeof one === 'string');
+}
+
+/** Which view of a Session; the conversation where nothing is said. */
+export function sessionSearch(search: Record<string, unknown>): { tab?: 'timeline' | 'chunks' | undefined } {
+  return oneOf(search, 'tab', ['timeline', 'chunks'] as const);
+}

@@ -1,0 +1,92 @@
+// A Session, live: the conversation, what it is at, and the message box.
+import type { Session, SessionTurn } from '@signalbox/client';
+import { useState } from 'react';
+import { useList } from '../../organization.tsx';
+import { Status } from '../../ui/badge.tsx';
+import { Await } from '../../ui/page.tsx';
+import { Composer, type Draft, emptyDraft } from './composer.tsx';
+import { Conversation } from './conversation-view.tsx';
+import type { Followed } from './follow.ts';
+import { useFollowing, useSession } from './use-session.ts';
+import { waitingWords } from './words.ts';
+import './sessions.css';
+import { Interrupt } from './actions.tsx';
+
+/** The timeline, newest turn first. */
+export function useTurns(sessionId: string) {
+  return useList(['sessions', sessionId, 'turns'], (client, { cursor }) =>
+    client.sessions.turns(sessionId, { limit: TURN_ROWS, ...(cursor && { cursor }) }),
+  );
+}
+
+// Each has all of its operations.
+const TURN_ROWS = 20;
+
+/** A Session in a place of its own beside something else, which it scrolls within: beside the form of an Agent, for one. */
+export function SessionView({ sessionId }: { sessionId: string }) {
+  const query = useSession(sessionId);
+  return (
+    <Await query={{ ...query, error: query.data ? undefined : query.error }}>
+      {(session) => <Contained session={session} key={sessionId} />}
+    </Await>
+  );
+}
+
+function Contained({ session }: { session: Session }) {
+  const followed = useFollowing(session);
+  const turns = useTurns(session.sessionId).data ?? [];
+  const [draft, setDraft] = useState(emptyDraft);
+  return (
+    <div className="session-view contained">
+      <Talk session={session} followed={followed} turns={turns} draft={draft} onDraft={setDraft} />
+    </div>
+  );
+}
+
+/** The conversation with what stands below it. */
+export function Talk({
+  session,
+  followed,
+  turns,
+  draft,
+  onDraft,
+}: {
+  session: Session;
+  followed: Followed;
+  turns: readonly SessionTurn[];
+  draft: Draft;
+  onDraft: (draft: Draft) => void;
+}) {
+  return (
+    <>
+      <div className="scroll">
+        <Conversation session={session} followed={followed} turns={turns} />
+      </div>
+      <div className="talk-foot">
+        <div className="row apart">
+          <div className="row small">
+            <Status value={session.status} /> <span className="quiet">{waitingWords(session)}</span>
+            <Connection followed={followed} />
+          </div>
+          <div className="row">
+            <Interrupt session={session} />
+          </div>
+        </div>
+        <Composer session={session} draft={draft} onDraft={onDraft} onSent={() => {}} />
+      </div>
+    </>
+  );
+}
+
+/** A quiet word while the service is away. */
+function Connection({ followed: { connection } }: { followed: Followed }) {
+  return (
+    <span role="status" className="quiet">
+      {connection === 'lost' && (
+        <>
+          <span className="spinner" aria-hidden="true" /> The service is away. Reconnecting…
+        </>
+      )}
+    </span>
+  );
+}

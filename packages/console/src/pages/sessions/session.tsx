@@ -1,0 +1,116 @@
+import type { Session } from '@signalbox/client';
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { lazy, Suspense, useState } from 'react';
+import { useOrganization } from '../../organization.tsx';
+import { Status } from '../../ui/badge.tsx';
+import { Loading } from '../../ui/list.tsx';
+import { Await, Page } from '../../ui/page.tsx';
+import { Tabs } from '../../ui/tabs.tsx';
+import { Time } from '../../ui/time.tsx';
+import { SessionMenu } from './actions.tsx';
+import { useAgentNames } from './agent-names.ts';
+import { emptyDraft } from './composer.tsx';
+import { Children, Facts, useAgent } from './facts.tsx';
+import { Talk, useTurns } from './session-view.tsx';
+import { Timeline } from './timeline.tsx';
+import { useFollowing, useSession } from './use-session.ts';
+import { waitingWords } from './words.ts';
+import './sessions.css';
+
+// With the virtual list, which nothing else on the page needs.
+const Chunks = lazy(async () => ({ default: (await import('./chunks.tsx')).Chunks }));
+
+export function SessionPage() {
+  const { sessionId } = useParams({ from: '/$organizationId/sessions/$sessionId' });
+  const query = useSession(sessionId);
+  if (query.data) return <Shown session={query.data} key={sessionId} />;
+  return (
+    <Page title="Session">
+      <Await query={query}>{() => null}</Await>
+    </Page>
+  );
+}
+
+function Shown({ session }: { session: Session }) {
+  const { organizationId } = useOrganization();
+  const { sessionId } = session;
+  const { tab = 'conversation' } = useSearch({ from: '/$organizationId/sessions/$sessionId' });
+  const navigate = useNavigate();
+  const followed = useFollowing(session);
+  const timeline = useTurns(sessionId);
+  const agent = useAgent(session.agentId).data;
+  const names = useAgentNames();
+  const [draft, setDraft] = useState(emptyDraft);
+  return (
+    <Page
+      title={agent ? `Session of ${agent.name}` : 'Session'}
+      about={
+        <>
+          <Status value={session.status} /> {waitingWords(session)}
+          {session.waitingFor?.expiresAt && (
+            <>
+              {' '}
+              until <Time at={session.waitingFor.expiresAt} />
+            </>
+          )}
+        </>
+      }
+      actions={
+        <SessionMenu
+          session={session}
+          onDeleted={() => void navigate({ to: '/$organizationId/sessions', params: { organizationId } })}
+        />
+      }
+    >
+      <div className="session-page">
+        <div className="stack session-main">
+          <Tabs
+            label="Views of the Session"
+            value={tab}
+            onChange={(next) =>
+              void navigate({
+                to: '.',
+                search: (before) => ({ ...before, tab: next === 'conversation' ? undefined : next }),
+                resetScroll: false,
+              })
+            }
+            tabs={[
+              {
+                value: 'conversation',
+                label: 'Conversation',
+                content: (
+                  <div className="session-view">
+                    <Talk
+                      session={session}
+                      followed={followed}
+                      turns={timeline.data ?? []}
+                      draft={draft}
+                      onDraft={setDraft}
+                    />
+                  </div>
+                ),
+              },
+              { value: 'timeline', label: 'Timeline', content: <Timeline query={timeline} /> },
+              {
+                value: 'chunks',
+                label: 'Chunks',
+                content: (
+                  <Suspense fallback={<Loading />}>
+                    <Chunks session={session} liveCursor={followed.cursor} />
+                  </Suspense>
+                ),
+              },
+            ]}
+          />
+        </div>
+        <aside className="session-facts stack" aria-label="About this Session">
+          <details className="card" open={matchMedia('(min-width: 1100px)').matches}>
+            <summary>About this Session</summary>
+            <Facts session={session} agent={agent} />
+          </details>
+          <Children sessionId={sessionId} nameOf={(agentId) => names.get(agentId)} />
+        </aside>
+      </div>
+    </Page>
+  );
+}

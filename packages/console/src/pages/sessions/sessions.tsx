@@ -1,0 +1,112 @@
+import type { Session } from '@signalbox/client';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useList, useOrganization } from '../../organization.tsx';
+import { Status } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
+import { type Column, List } from '../../ui/list.tsx';
+import { Page } from '../../ui/page.tsx';
+import { Time } from '../../ui/time.tsx';
+import { PlainText } from '../approvals/input-view.tsx';
+import { useAgentNames } from './agent-names.ts';
+import { Filters } from './filters.tsx';
+import { NewSession } from './new-session.tsx';
+import { costWords, number, waitingWords } from './words.ts';
+import './sessions.css';
+
+export function SessionsPage() {
+  const { may, organizationId } = useOrganization();
+  const search = useSearch({ from: '/$organizationId/sessions' });
+  const navigate = useNavigate();
+  const names = useAgentNames();
+  const [isOpening, setOpening] = useState(false);
+  const sessions = useList(['sessions', search], (client, page) => client.sessions.list({ ...search, ...page }));
+  const isFiltered = Object.keys(search).length > 0;
+  const columns: Column<Session>[] = [
+    {
+      label: 'Session',
+      cell: ({ sessionId, agentId, metadata }) => (
+        <>
+          <Link to="/$organizationId/sessions/$sessionId" params={{ organizationId, sessionId }}>
+            <PlainText text={names.get(agentId) ?? agentId} />{' '}
+            <span className="mono small">…{sessionId.slice(-6)}</span>
+          </Link>
+          <Metadata metadata={metadata} />
+        </>
+      ),
+    },
+    {
+      label: 'Status',
+      cell: (session) => (
+        <>
+          <Status value={session.status} /> <span className="quiet small">{waitingWords(session)}</span>
+        </>
+      ),
+    },
+    { label: 'Environment', cell: ({ environment }) => environment },
+    { label: 'Turns', end: true, cell: ({ turn }) => <span className="number">{number(turn)}</span> },
+    {
+      label: 'Tokens',
+      end: true,
+      cell: ({ usage }) => <span className="number">{number(usage.inputTokens + usage.outputTokens)}</span>,
+    },
+    { label: 'Cost', end: true, cell: ({ usage }) => <span className="number">{costWords(usage.costUsd)}</span> },
+    { label: 'Opened', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  ];
+  return (
+    <Page
+      title="Sessions"
+      about="Agents at work: each Session is one piece of work, or one conversation."
+      actions={
+        may('write') && (
+          <Button look="primary" onClick={() => setOpening(true)}>
+            New Session
+          </Button>
+        )
+      }
+    >
+      <Filters
+        search={search}
+        onSearch={(next) => void navigate({ to: '.', search: next, replace: true, resetScroll: false })}
+      />
+      <List
+        caption="Sessions, newest first"
+        query={sessions}
+        columns={columns}
+        rowKey={({ sessionId }) => sessionId}
+        empty={
+          isFiltered ? (
+            <p>No Session fits these filters.</p>
+          ) : (
+            <>
+              <h2>No Sessions yet</h2>
+              <p>
+                A Session begins when your program calls <code>POST /api/v1/sessions</code>, when a schedule is due, or
+                when somebody opens one here.
+              </p>
+            </>
+          )
+        }
+      />
+      {isOpening && <NewSession onClose={() => setOpening(false)} />}
+    </Page>
+  );
+}
+
+// More of it is on the Session's own page.
+const SHOWN_METADATA = 3;
+
+function Metadata({ metadata }: Pick<Session, 'metadata'>) {
+  const entries = Object.entries(metadata);
+  if (entries.length === 0) return null;
+  return (
+    <div className="metadata small quiet">
+      {entries.slice(0, SHOWN_METADATA).map(([key, value]) => (
+        <span key={key}>
+          <PlainText text={`${key}=${String(value)}`} />
+        </span>
+      ))}
+      {entries.length > SHOWN_METADATA && <span>and {entries.length - SHOWN_METADATA} more</span>}
+    </div>
+  );
+}

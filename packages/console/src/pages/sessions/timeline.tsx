@@ -1,0 +1,159 @@
+// Turns and what each of them did, with how long it took: bars for the eye, times for everybody.
+import type { SessionTurn, TurnOperation } from '@signalbox/client';
+import { Link } from '@tanstack/react-router';
+import { type ListQuery, useOrganization } from '../../organization.tsx';
+import { Status } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Loading } from '../../ui/list.tsx';
+import { ErrorNotice } from '../../ui/notice.tsx';
+import { duration, Time, useNow } from '../../ui/time.tsx';
+import { toolWords } from '../../words.ts';
+import { PlainText } from '../approvals/input-view.tsx';
+import { costWords, number, stopWords } from './words.ts';
+
+export function Timeline({ query }: { query: ListQuery<SessionTurn> }) {
+  const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = query;
+  if (!data) return error ? <ErrorNotice error={error} retry={() => void refetch()} /> : <Loading />;
+  if (data.length === 0) return <p className="quiet">No turn has begun. A message begins the first.</p>;
+  return (
+    <div className="stack">
+      <ol className="turns stack" reversed>
+        {data.map((turn) => (
+          <li key={turn.turn}>
+            <Turn turn={turn} />
+          </li>
+        ))}
+      </ol>
+      {hasNextPage && (
+        <div>
+          <Button busy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+            Show earlier turns
+          </Button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Turn({ turn }: { turn: SessionTurn }) {
+  const now = useNow();
+  const { usage, stopReason } = turn;
+  const from = Date.parse(turn.startedAt);
+  // What is under way is as long as the page knows.
+  const until = Math.max(
+    turn.endedAt ? Date.parse(turn.endedAt) : now,
+    ...turn.operations.map((one) => endOf(one, from)),
+  );
+  return (
+    <section className="card turn" aria-labelledby={`turn-${turn.turn}`}>
+      <div className="row apart">
+        <h2 id={`turn-${turn.turn}`}>Turn {turn.turn}</h2>
+        <Status value={turn.status} />
+      </div>
+      <p className="row small quiet number">
+        <Time at={turn.startedAt} />
+        <span>{duration(until - from)}</span>
+        <span>{number(usage.inputTokens + usage.outputTokens)} tokens</span>
+        {usage.costUsd !== null && <span>{costWords(usage.costUsd)}</span>}
+        <span>Agent version {turn.agentVersion}</span>
+      </p>
+      {stopReason && stopReason !== 'endTurn' && <p>{stopWords[stopReason]}</p>}
+      <table className="operations">
+        <caption className="visually-hidden">What turn {turn.turn} did, in order</caption>
+        <thead className="visually-hidden">
+          <tr>
+            <th scope="col">What</th>
+            <th scope="col">Status</th>
+            <th scope="col">How long</th>
+          </tr>
+        </thead>
+        <tbody>
+          {turn.operations.map((operation) => (
+            <Operation
+              key={`${operation.operationId} ${operation.kind}`}
+              operation={operation}
+              from={from}
+              until={until}
+              now={now}
+            />
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+const kinds: Record<TurnOperation['kind'], string> = { model: 'Model', tool: 'Tool', approval: 'Approval of' };
+
+function Operation({
+  operation: { kind, name, step, status, startedAt, endedAt, usage, childSessionId },
+  from,
+  until,
+  now,
+}: {
+  operation: TurnOperation;
+  from: number;
+  until: number;
+  now: number;
+}) {
+  const { organizationId } = useOrganization();
+  const begin = startedAt === null ? undefined : Date.parse(startedAt);
+  const end = endedAt === null ? Math.max(now, begin ?? 0) : Date.parse(endedAt);
+  const whole = Math.max(1, until - from);
+  return (
+    <tr data-kind={kind}>
+      <th scope="row">
+        <span className="quiet small">
+          {step} · {kinds[kind]}
+        </span>{' '}
+        <PlainText text={kind === 'model' ? name : toolWords(name)} />
+        {childSessionId && (
+          <>
+            {' '}
+            <Link
+              className="small"
+              to="/$organizationId/sessions/$sessionId"
+              params={{ organizationId, sessionId: childSessionId }}
+            >
+              child Session
+            </Link>
+          </>
+        )}
+        {usage && (
+          <span className="quiet small number">
+            {' '}
+            {number(usage.inputTokens)} in, {number(usage.outputTokens)} out
+          </span>
+        )}
+      </th>
+      <td>
+        <Status value={status} />
+      </td>
+      <td className="number small">
+        {begin === undefined ? (
+          <span className="quiet">not begun</span>
+        ) : (
+          <>
+            {duration(Math.max(0, end - begin))}
+            <span className="bar" aria-hidden="true">
+              <span
+                style={{
+                  left: `${share(begin - from, whole)}%`,
+                  width: `${Math.max(0.5, share(end - begin, whole))}%`,
+                }}
+              />
+            </span>
+          </>
+        )}
+      </td>
+    </tr>
+  );
+}
+
+function endOf({ startedAt, endedAt }: TurnOperation, from: number): number {
+  return Date.parse(endedAt ?? startedAt ?? '') || from;
+}
+
+function share(ms: number, whole: number): number {
+  return Math.min(100, Math.max(0, (ms / whole) * 100));
+}

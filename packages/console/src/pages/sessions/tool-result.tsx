@@ -1,0 +1,97 @@
+import { type FormEvent, useState } from 'react';
+import { useChange, useOrganization } from '../../organization.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Choices, TextArea } from '../../ui/field.tsx';
+import { ErrorNotice, fieldError } from '../../ui/notice.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import { toolWords } from '../../words.ts';
+
+type As = 'text' | 'json' | 'error';
+
+/** A `client` tool's call waits for its result: a person gives it instead of the program. */
+export function ToolResultForm({
+  sessionId,
+  toolCallId,
+  tool,
+}: {
+  sessionId: string;
+  toolCallId: string;
+  tool: string;
+}) {
+  const { may } = useOrganization();
+  const toast = useToast();
+  const [isOpen, setOpen] = useState(false);
+  const [as, setAs] = useState<As>('text');
+  const [text, setText] = useState('');
+  const [said, setSaid] = useState<string>();
+  const send = useChange(
+    (client, result: { output: unknown } | { error: string }) =>
+      client.sessions.sendToolResult(sessionId, { toolCallId, ...result }),
+    ['sessions'],
+  );
+  if (!may('write')) return <p className="quiet small">A program, or a person who may write, gives the result.</p>;
+  if (!isOpen) {
+    return (
+      <div className="row">
+        <Button small onClick={() => setOpen(true)}>
+          Give the result
+        </Button>
+        <span className="quiet small">if no program of yours does</span>
+      </div>
+    );
+  }
+
+  async function submit(event: FormEvent) {
+    event.preventDefault();
+    if (send.isPending) return;
+    setSaid(undefined);
+    if (as === 'error' && text.trim() === '') return setSaid('Say what went wrong.');
+    const read = as === 'json' ? readJson(text) : undefined;
+    if (read && 'problem' in read) return setSaid(read.problem);
+    try {
+      await send.mutateAsync(as === 'error' ? { error: text } : { output: read ? read.value : text });
+      toast('The result was given');
+    } catch {
+      // Shown below.
+    }
+  }
+
+  return (
+    <form className="stack tight" onSubmit={submit} noValidate aria-label={`Result of ${toolWords(tool)}`}>
+      <Choices
+        label="The result is"
+        value={as}
+        onChange={setAs}
+        options={[
+          { value: 'text', label: 'text' },
+          { value: 'json', label: 'JSON' },
+          { value: 'error', label: 'an error', about: 'The model is told it.' },
+        ]}
+      />
+      <TextArea
+        label={as === 'error' ? 'What went wrong' : 'Output'}
+        mono={as === 'json'}
+        rows={3}
+        autoFocus
+        value={text}
+        error={said ?? fieldError(send.error, 'output') ?? fieldError(send.error, 'error')}
+        onChange={(event) => setText(event.currentTarget.value)}
+      />
+      {send.error && <ErrorNotice error={send.error} />}
+      <div className="row">
+        <Button type="submit" look="primary" busy={send.isPending}>
+          Give the result
+        </Button>
+        <Button onClick={() => setOpen(false)}>Cancel</Button>
+      </div>
+    </form>
+  );
+}
+
+function readJson(text: string): { value: unknown } | { problem: string } {
+  try {
+    return { value: JSON.parse(text) };
+  } catch (error) {
+    return { problem: `This is not JSON: ${(error as Error).message}` };
+  }
+}

@@ -1,0 +1,61 @@
+// A Session as the page has it: what it is, and what it shows.
+import type { Session } from '@signalbox/client';
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { useAsk, useOrganization } from '../../organization.tsx';
+import { type Followed, Following, type Pacing } from './follow.ts';
+
+// Several pieces of text a moment are one drawing.
+const GATHER_MS = 40;
+const GATHER_NEWS_MS = 150;
+// The client has tried for minutes already; a browser that is online again asks at once.
+const PAUSE_MS = 5000;
+
+const pacing: Pacing = {
+  gather: (draw) => void setTimeout(draw, GATHER_MS),
+  pause: (signal) =>
+    new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        removeEventListener('online', done);
+        signal.removeEventListener('abort', done);
+        resolve();
+      };
+      const timer = setTimeout(done, PAUSE_MS);
+      addEventListener('online', done);
+      signal.addEventListener('abort', done);
+    }),
+};
+
+export function useSession(sessionId: string) {
+  return useAsk(['sessions', sessionId], (client) => client.sessions.get(sessionId));
+}
+
+/** Follows it while the component is there. One for each Session: give the component the Session's id as its key. */
+export function useFollowing(session: Session): Followed {
+  const { client, organizationId } = useOrganization();
+  const queries = useQueryClient();
+  const [following] = useState(() => new Following(client, session, pacing));
+  useEffect(() => following.start(), [following]);
+  const followed = useSyncExternalStore(following.subscribe, following.snapshot);
+  const { sessionId, updatedAt } = session;
+  // Something happened that the Session says more about than its chunks.
+  const asking = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => {
+    if (followed.news === 0) return;
+    asking.current ??= setTimeout(() => {
+      asking.current = undefined;
+      void queries.invalidateQueries({ queryKey: [organizationId, 'sessions', sessionId] });
+      void queries.invalidateQueries({ queryKey: [organizationId, 'approvals'] });
+    }, GATHER_NEWS_MS);
+  }, [followed.news, organizationId, sessionId, queries]);
+  // And the other way round: a message that somebody queued is no chunk.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: when the Session has changed
+  useEffect(() => void following.refresh(), [following, updatedAt]);
+  return followed;
+}
+
+export const isEnded = ({ status }: Session): boolean =>
+  status === 'completed' || status === 'failed' || status === 'cancelled';
+
+export const isBusy = ({ status }: Session): boolean => status === 'running' || status === 'waiting';
