@@ -1,6 +1,6 @@
 // Who is signed in, and the calls beside /api/v1: signing in and out, links. Below /console/api, with the session cookie.
 import { type ErrorCode, SignalboxError } from '@signalbox/client';
-import { QueryClient, queryOptions } from '@tanstack/react-query';
+import { MutationCache, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
 
 export type Role = 'viewer' | 'member' | 'admin' | 'owner';
 export type Permission = 'read' | 'write' | 'admin';
@@ -21,7 +21,16 @@ export interface Account {
   version: string;
 }
 
-export const queryClient = new QueryClient({
+/** Who is refused may have been signed out, removed or given another role elsewhere: the page asks who they are now. */
+export function noteRefusal(error: unknown): void {
+  if (error instanceof SignalboxError && (error.status === 401 || error.status === 403)) {
+    void queryClient.invalidateQueries({ queryKey: ['account'] });
+  }
+}
+
+export const queryClient: QueryClient = new QueryClient({
+  queryCache: new QueryCache({ onError: noteRefusal }),
+  mutationCache: new MutationCache({ onError: noteRefusal }),
   defaultOptions: {
     queries: {
       // The event log tells what has changed (live.ts); this is the net under it.

@@ -2,6 +2,7 @@
 import type { Signalbox } from '@signalbox/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
+import { noteRefusal } from './account.ts';
 import { useOrganization } from './organization.tsx';
 
 /** What is asked anew after a record whose type begins so. */
@@ -60,8 +61,8 @@ async function follow(client: Signalbox, signal: AbortSignal, note: (nouns: read
         afterSequence = event.sequence;
         note(['events', ...(stale[event.type.split('.')[0]!] ?? [])]);
       }
-    } catch {
-      // Signed out, or the service is away: whatever the page asks next says so.
+    } catch (error) {
+      if (!signal.aborted) noteRefusal(error);
       if (!signal.aborted) await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
     }
   }

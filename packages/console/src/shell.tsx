@@ -1,6 +1,6 @@
 // The frame around every page of an organization.
 import { useQuery } from '@tanstack/react-query';
-import { Link, Outlet, useNavigate, useParams, useRouterState } from '@tanstack/react-router';
+import { Link, Navigate, Outlet, useNavigate, useParams, useRouterState } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { type Account, accountQuery, becomeAccount, consoleCall } from './account.ts';
 import icon from './icon.svg';
@@ -33,7 +33,10 @@ export function Shell() {
   const { organizationId } = useParams({ from: '/$organizationId' });
   const { data: account } = useQuery(accountQuery);
   const membership = account?.organizations.find((one) => one.organizationId === organizationId);
-  if (!account?.user || !membership) return null;
+  const from = useRouterState({ select: (state) => state.location.href });
+  // Signed out, or removed, while the page was open.
+  if (account && !account.user) return <Navigate to="/sign-in" search={{ from }} />;
+  if (!account?.user || !membership) return <Navigate to="/" />;
   return (
     // Another organization is another page: nothing of the one before it stays.
     <OrganizationProvider account={account} membership={membership} key={organizationId}>
