@@ -955,6 +955,8 @@ export interface WebhookAttempt {
   /** What went wrong, as a class: `timeout`, `connect`, `not_allowed` … */
   error: string | null;
   secretVersion: number;
+  /** By their names in lower case. */
+  requestHeaders: Record<string, string>;
   /** The first 4 KiB of the answer. */
   responseBody: string | null;
 }
@@ -1008,6 +1010,12 @@ export interface WebhookHealth {
   state: 'healthy' | 'failing' | 'degraded';
   /** When the first attempt failed since one was accepted. */
   failingSince: string | null;
+  /** Attempts that failed in a row. From the fifth on probes alone are counted. */
+  consecutiveFailures: number;
+  /** Of the last attempt, as its `error`; null: it was accepted. */
+  lastError: string | null;
+  /** The HTTP status of that attempt; null: there was no answer. */
+  lastStatus: number | null;
   /** After 5 failures in a row: when one attempt is made; until one is accepted the others wait. */
   nextProbeAt: string | null;
   /** The one Session whose deliveries failed: while it is probed, the others go on. Null: none, or several. */

@@ -51,6 +51,13 @@ export const WebhookHealth = Type.Object(
   {
     state: OneOf(destinationStates),
     failingSince: Nullable(Timestamp, { description: 'When the first attempt failed since one was accepted.' }),
+    consecutiveFailures: Type.Integer({
+      description: 'Attempts that failed in a row. From the fifth on probes alone are counted.',
+    }),
+    lastError: Nullable(Type.String(), { description: 'Of the last attempt, as its `error`; null: it was accepted.' }),
+    lastStatus: Nullable(Type.Integer(), {
+      description: 'The HTTP status of that attempt; null: there was no answer.',
+    }),
     nextProbeAt: Nullable(Timestamp, {
       description: 'After 5 failures in a row: when one attempt is made; until one is accepted the others wait.',
     }),
@@ -172,6 +179,7 @@ export const WebhookAttempt = Type.Object(
     status: Nullable(Type.Integer({ description: 'The HTTP status of the answer; null: there was none.' })),
     error: Nullable(Type.String({ description: 'What went wrong, as a class: `timeout`, `connect`, `not_allowed` …' })),
     secretVersion: Type.Integer(),
+    requestHeaders: Headers,
     responseBody: Nullable(Type.String({ description: 'The first 4 KiB of the answer.' })),
   },
   { title: 'WebhookAttempt' },

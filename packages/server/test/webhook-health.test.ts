@@ -230,6 +230,9 @@ describe('where it is one Session that the receiver cannot take', () => {
     expect((await subscription()).health).toMatchObject({
       state: 'failing',
       failingSince: expect.any(String),
+      consecutiveFailures: failures,
+      lastError: 'status',
+      lastStatus: 500,
       nextProbeAt: probeAt!.toISOString(),
       failingSessionId: idOf(poison!),
     });

@@ -6,7 +6,7 @@ import sql from 'sql-template-tag';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { listDeliveries } from '../src/webhooks/deliveries.ts';
+import { getDelivery, listDeliveries } from '../src/webhooks/deliveries.ts';
 import { rotateWebhookSecret } from '../src/webhooks/subscriptions.ts';
 import { createReceiver, type Received, type Receiver } from './support/receiver.ts';
 import { append, createWorld, status, type TestSession, type World } from './support/webhooks.ts';
@@ -101,12 +101,21 @@ test('receivers that know the old secret, the new one or both lose nothing until
     await round();
     world.clock.advance(5_000);
   }
-  for (const { accepted, environment, organizationId } of sides) {
+  for (const { accepted, environment, organizationId, receiver } of sides) {
     expect(accepted.map(({ envelope }) => envelope.chunks.map(({ seq }) => seq))).toEqual(
       Array.from({ length: rounds }, (_, n) => [n + 1]),
     );
     const { data } = await listDeliveries(world.context(organizationId), { env: environment });
     expect(data.map(({ status: outcome }) => outcome)).toEqual(Array(rounds).fill('succeeded'));
+    // What an attempt shows of its headers is what was sent, whichever secret signed it.
+    for (const { deliveryId } of data) {
+      const context = world.context(organizationId);
+      const { webhookDelivery } = await getDelivery(context, { env: environment, deliveryId });
+      const sent = receiver.received.filter((request) => request.deliveryId === deliveryId);
+      expect(sent.map(({ headers }) => headers)).toMatchObject(
+        webhookDelivery.attempts.map(({ requestHeaders }) => requestHeaders),
+      );
+    }
   }
 
   // The grace period is over: the old secret signs nothing, whichever library looks.

@@ -92,7 +92,15 @@ describe('creating', () => {
       updatedAt: '2026-01-01T00:00:00.000Z',
       lastSuccessAt: null,
       lastFailureAt: null,
-      health: { state: 'healthy', failingSince: null, nextProbeAt: null, failingSessionId: null },
+      health: {
+        state: 'healthy',
+        failingSince: null,
+        consecutiveFailures: 0,
+        lastError: null,
+        lastStatus: null,
+        nextProbeAt: null,
+        failingSessionId: null,
+      },
     });
     expect(await getWebhookSubscription(world.context(), production)).toEqual({ webhookSubscription });
     expect(await listWebhookSubscriptions(world.context(), {})).toMatchObject({ data: [webhookSubscription] });

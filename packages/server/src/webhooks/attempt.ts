@@ -8,6 +8,7 @@ import { formatId } from '../lib/ids.ts';
 import { storableText } from '../lib/text.ts';
 import type { Platform } from '../platform.ts';
 import { type Held, secretsAt } from './holding.ts';
+import { type KeptAttempt, sentOf } from './kept-attempt.ts';
 import type { Delivery } from './progress.ts';
 import { errorOf, retryAfterMs, type Verdict, verdictOf } from './schedule.ts';
 import { headersOf, type SigningSecret } from './signing.ts';
@@ -16,7 +17,7 @@ import { headersOf, type SigningSecret } from './signing.ts';
 export interface Outcome {
   verdict: Verdict;
   /** Every POST that was made; none where the service was stopped first. */
-  attempts: WebhookAttempt[];
+  attempts: KeptAttempt[];
   /** The secret of the last one. */
   secretVersion: number;
   /** What the receiver asked to wait; 0: nothing. */
@@ -60,7 +61,7 @@ export async function attemptDelivery(
   const signers = [preferred, ...secrets.filter((secret) => secret !== preferred)];
   const sessionId = delivery.sessionId === null ? null : formatId('ses', delivery.sessionId);
   const deliveryId = formatId('whd', delivery.deliveryId);
-  const attempts: WebhookAttempt[] = [];
+  const attempts: KeptAttempt[] = [];
 
   async function post(signer: SigningSecret): Promise<Omit<Outcome, 'attempts'> | undefined> {
     const at = clock.now();
@@ -68,6 +69,17 @@ export async function attemptDelivery(
     let answer: Pick<WebhookAttempt, 'status' | 'error' | 'responseBody'>;
     let verdict: Verdict = 'failed';
     let wait = 0;
+    const headers = headersOf({
+      deliveryId,
+      attempt,
+      previousCursor: delivery.previousCursor,
+      body,
+      now: at,
+      signer,
+      // A secret whose time ends between two POSTs does not sign the second.
+      secrets: secretsAt(held, at),
+      version,
+    });
     const took = metrics.attemptSeconds.startTimer();
     const span = tracing?.span(
       'deliver webhook',
@@ -87,17 +99,7 @@ export async function attemptDelivery(
       const response = await egress.request({
         url: held.url,
         method: 'POST',
-        headers: headersOf({
-          deliveryId,
-          attempt,
-          previousCursor: delivery.previousCursor,
-          body,
-          now: at,
-          signer,
-          // A secret whose time ends between two POSTs does not sign the second.
-          secrets: secretsAt(held, at),
-          version,
-        }),
+        headers,
         body,
         timeoutMs,
         maxResponseBytes: MAX_ANSWER_BYTES,
@@ -114,7 +116,8 @@ export async function attemptDelivery(
       answer = { status: null, error: error.kind satisfies EgressErrorKind, responseBody: null };
     }
     const durationMs = clock.now().getTime() - at.getTime();
-    attempts.push({ attempt, at: at.toISOString(), durationMs, ...answer, secretVersion: signer.version });
+    const sent = sentOf(headers, version);
+    attempts.push({ attempt, at: at.toISOString(), durationMs, ...answer, secretVersion: signer.version, sent });
     const { status, error } = answer;
     took();
     metrics.attempts.inc({ outcome: verdict === 'failed' ? (error ?? verdict) : verdict });

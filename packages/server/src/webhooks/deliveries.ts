@@ -1,5 +1,5 @@
 // Deliveries as people look at them (api.md section 7). The dispatcher makes them.
-import type { Input, Result, WebhookAttempt, WebhookDelivery } from '@signalbox/contract';
+import type { Input, Result, WebhookDelivery } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import { recordEvent } from '../events/record.ts';
 import { formatCursor } from '../journal/cursor.ts';
@@ -10,6 +10,7 @@ import { pageOf, pageRequest } from '../lib/page.ts';
 import { JournalGone } from './batch.ts';
 import { readBody } from './delivery-body.ts';
 import { type DeliveryRow, deliveryColumns, deliveryOf } from './delivery-row.ts';
+import { type KeptAttempt, viewAttempt } from './kept-attempt.ts';
 
 interface Row {
   deliveryId: string;
@@ -42,7 +43,7 @@ export async function listDeliveries(ctx: Context, input: Input<'listDeliveries'
 
 interface WholeRow extends Omit<DeliveryRow, keyof Row>, Row {
   agentId: string;
-  attempts: WebhookAttempt[];
+  attempts: KeptAttempt[];
 }
 
 /** One with its attempts and its body. */
@@ -53,7 +54,8 @@ export async function getDelivery(ctx: Context, input: Input<'getDelivery'>): Pr
     where organization_id = ${ctx.organizationId} and delivery_id = ${uuidOf('whd', input.deliveryId)}
       and webhook_subscription_id = ${webhookSubscriptionId}`);
   if (!row) throw notFound('delivery');
-  return { webhookDelivery: { ...view(row), attempts: row.attempts, requestBody: await bodyOf(ctx, row) } };
+  const attempts = row.attempts.map((attempt) => viewAttempt(row, attempt));
+  return { webhookDelivery: { ...view(row), attempts, requestBody: await bodyOf(ctx, row) } };
 }
 
 /** Kept since its first failure until it is over, else built again as it was. */

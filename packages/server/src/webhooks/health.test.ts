@@ -7,7 +7,15 @@ const start = new Date('2026-01-01T00:00:00.000Z');
 const later = (ms: number) => new Date(start.getTime() + ms);
 
 function fail(health: Health, more: Partial<Parameters<typeof afterFailure>[1]> = {}): Health {
-  return afterFailure(health, { sessionId: 'a', at: start, isProbe: false, retryAfterMs: 0, ...more });
+  return afterFailure(health, {
+    sessionId: 'a',
+    at: start,
+    isProbe: false,
+    retryAfterMs: 0,
+    error: 'timeout',
+    status: null,
+    ...more,
+  });
 }
 
 /** After so many failures in a row of two Sessions. */

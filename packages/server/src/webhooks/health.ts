@@ -32,6 +32,9 @@ export interface Health {
   failures: number;
   /** The one Session whose deliveries failed; null: none, or several. */
   failingSessionId: string | null;
+  /** What the last attempt came to, and the HTTP status of its answer; null: it was accepted, or there was no answer. */
+  lastError: string | null;
+  lastStatus: number | null;
   /** When one may be attempted; null: all may. */
   probeAt: Date | null;
 }
@@ -42,6 +45,8 @@ export const healthy: Health = {
   lastFailureAt: null,
   failures: 0,
   failingSessionId: null,
+  lastError: null,
+  lastStatus: null,
   probeAt: null,
 };
 
@@ -52,13 +57,15 @@ export interface Failure {
   isProbe: boolean;
   /** What the receiver asked to wait. */
   retryAfterMs: number;
+  error: string | null;
+  status: number | null;
 }
 
 export function afterSuccess({ lastFailureAt }: Health): Health {
   return { ...healthy, lastFailureAt };
 }
 
-export function afterFailure(before: Health, { sessionId, at, isProbe, retryAfterMs }: Failure): Health {
+export function afterFailure(before: Health, { sessionId, at, isProbe, retryAfterMs, error, status }: Failure): Health {
   const { failingSince, lastFailureAt, probeAt } = before;
   const isGap = lastFailureAt !== null && at.getTime() - lastFailureAt.getTime() > MAX_GAP_MS;
   const isCounted = probeAt === null || isProbe;
@@ -68,6 +75,8 @@ export function afterFailure(before: Health, { sessionId, at, isProbe, retryAfte
     lastFailureAt: at,
     failures,
     failingSessionId: before.failures === 0 || before.failingSessionId === sessionId ? sessionId : null,
+    lastError: error,
+    lastStatus: status,
     probeAt,
   };
   if (failures < MAX_FAILURES_IN_A_ROW) return after;

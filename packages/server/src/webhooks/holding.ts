@@ -55,6 +55,8 @@ interface Row {
   lastFailureAt: Date | null;
   failures: number;
   failingSessionId: string | null;
+  lastError: string | null;
+  lastStatus: number | null;
   probeAt: Date | null;
   isDegraded: boolean;
 }
@@ -161,7 +163,8 @@ export function stamp(held: Held, success: Date | null, health: Health): Sql {
   return sql`
     update webhook_subscriptions set last_success_at = coalesce(${success}, last_success_at),
       last_failure_at = ${health.lastFailureAt}, failing_since = ${health.failingSince}, failures = ${health.failures},
-      failing_session_id = ${health.failingSessionId}, probe_at = ${health.probeAt},
+      failing_session_id = ${health.failingSessionId}, last_error = ${health.lastError},
+      last_status = ${health.lastStatus}, probe_at = ${health.probeAt},
       degraded = degraded and ${health.failingSince !== null}
     where ${isStill(held)} and epoch = ${held.epoch}`;
 }
@@ -223,12 +226,13 @@ function columns(): Sql {
     w.previous_sealed_secret as "previousSealedSecret", w.previous_secret_expires_at as "previousSecretExpiresAt",
     w.confirmed_secret_version as "confirmedSecretVersion", w.failing_since as "failingSince",
     w.last_failure_at as "lastFailureAt", w.failures, w.failing_session_id as "failingSessionId",
+    w.last_error as "lastError", w.last_status as "lastStatus",
     w.probe_at as "probeAt", w.degraded as "isDegraded"`;
 }
 
 function heldOf(vault: Vault, row: Row): Held {
   const { sealedSecret, secretVersion, previousSealedSecret, previousSecretExpiresAt, ...others } = row;
-  const { failingSince, lastFailureAt, failures, failingSessionId, probeAt, ...rest } = others;
+  const { failingSince, lastFailureAt, failures, failingSessionId, lastError, lastStatus, probeAt, ...rest } = others;
   const open = (version: number, sealed: Buffer) =>
     signingSecret(version, openSecret(vault, { ...row, secretVersion: version }, sealed));
   return {
@@ -238,6 +242,6 @@ function heldOf(vault: Vault, row: Row): Held {
       previousSealedSecret && previousSecretExpiresAt
         ? { secret: open(secretVersion - 1, previousSealedSecret), expiresAt: previousSecretExpiresAt }
         : undefined,
-    health: { failingSince, lastFailureAt, failures, failingSessionId, probeAt },
+    health: { failingSince, lastFailureAt, failures, failingSessionId, lastError, lastStatus, probeAt },
   };
 }

@@ -11,7 +11,6 @@
 // delivery there than its own has been overtaken and stops. What depends on the subscription as it is now (which delivery
 // comes next, and what is skipped) is conditional on its epoch too, under a lock that changes of it wait for.
 // Locks are taken in one order everywhere: subscription, Sessions by id, deliveries.
-import type { WebhookAttempt } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import { recordEvent } from '../events/record.ts';
@@ -21,6 +20,7 @@ import { formatId } from '../lib/ids.ts';
 import { type Content, maxBodyBytes, maxChunks, type Reading } from './batch.ts';
 import { type DeliveryRow, deliveryColumns, deliveryOf } from './delivery-row.ts';
 import { type Held, isStill, systemSource } from './holding.ts';
+import type { KeptAttempt } from './kept-attempt.ts';
 
 /** How many attempts a delivery shows: the last ones. */
 export const maxKeptAttempts = 50;
@@ -41,7 +41,7 @@ export interface Delivery extends Content {
 /** What came of a delivery's attempts in this turn of it; one, or two where it was signed with both secrets. */
 export interface Answered {
   delivery: Delivery;
-  attempts: readonly WebhookAttempt[];
+  attempts: readonly KeptAttempt[];
 }
 
 /** A delivery that is over, and the position behind which the Session goes on. */

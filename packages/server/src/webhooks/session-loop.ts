@@ -190,8 +190,9 @@ export class SessionLoop {
     const { isProbe } = hand;
     hand.isProbe = false;
     const { verdict, retryAfterMs } = outcome;
+    const { error = null, status = null } = outcome.attempts.at(-1) ?? {};
     const isDisabled =
-      (await this.#sender.standing.failed(held, { sessionId, at, isProbe, retryAfterMs })) ||
+      (await this.#sender.standing.failed(held, { sessionId, at, isProbe, retryAfterMs, error, status })) ||
       (verdict === 'gone' && (await disable(db, held, 'gone', at)));
     if (isDisabled) {
       this.#sender.halt();

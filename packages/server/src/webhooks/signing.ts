@@ -36,24 +36,47 @@ export interface SignedAttempt {
   version: string;
 }
 
+/** What the headers hold that takes the body and a secret to make. */
+export interface Signatures {
+  /** With the signer's secret. */
+  hex: string;
+  /** Of Standard Webhooks: one of each secret. */
+  standard: string;
+}
+
 export function headersOf(attempt: SignedAttempt): Record<string, string> {
   const { deliveryId, body, signer } = attempt;
-  const timestamp = String(Math.floor(attempt.now.getTime() / 1000));
+  const timestamp = timestampOf(attempt.now);
+  const hex = createHmac('sha256', signer.text).update(`${timestamp}.`).update(body).digest('hex');
   const standard = attempt.secrets.map(({ bytes }) => {
     const mac = createHmac('sha256', bytes).update(`${deliveryId}.${timestamp}.`).update(body);
     return `v1,${mac.digest('base64')}`;
   });
+  return headersWith({ ...attempt, secretVersion: signer.version }, { hex, standard: standard.join(' ') });
+}
+
+/** The headers of an attempt that was signed before. */
+export function headersWith(
+  attempt: Omit<SignedAttempt, 'body' | 'signer' | 'secrets'> & { secretVersion: number },
+  { hex, standard }: Signatures,
+): Record<string, string> {
+  const { deliveryId } = attempt;
+  const timestamp = timestampOf(attempt.now);
   return {
     'content-type': 'application/json',
     'user-agent': `Signalbox/${attempt.version}`,
     [deliveryHeaders.timestamp]: timestamp,
-    [deliveryHeaders.signature]: createHmac('sha256', signer.text).update(`${timestamp}.`).update(body).digest('hex'),
+    [deliveryHeaders.signature]: hex,
     [deliveryHeaders.deliveryId]: deliveryId,
     [deliveryHeaders.attempt]: String(attempt.attempt),
-    [deliveryHeaders.secretVersion]: String(signer.version),
+    [deliveryHeaders.secretVersion]: String(attempt.secretVersion),
     [deliveryHeaders.previousCursor]: attempt.previousCursor,
     [standardHeaders.id]: deliveryId,
     [standardHeaders.timestamp]: timestamp,
-    [standardHeaders.signature]: standard.join(' '),
+    [standardHeaders.signature]: standard,
   };
+}
+
+function timestampOf(now: Date): string {
+  return String(Math.floor(now.getTime() / 1000));
 }

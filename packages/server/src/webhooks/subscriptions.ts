@@ -43,6 +43,9 @@ interface Row {
   lastSuccessAt: Date | null;
   lastFailureAt: Date | null;
   failingSince: Date | null;
+  failures: number;
+  lastError: string | null;
+  lastStatus: number | null;
   probeAt: Date | null;
   failingSessionId: string | null;
   isDegraded: boolean;
@@ -50,7 +53,15 @@ interface Row {
 
 const SECRET_BYTES = 32;
 /** Nothing is held against the destination. */
-const unharmed = { failingSince: null, probeAt: null, failingSessionId: null, isDegraded: false };
+const unharmed = {
+  failingSince: null,
+  failures: 0,
+  lastError: null,
+  lastStatus: null,
+  probeAt: null,
+  failingSessionId: null,
+  isDegraded: false,
+};
 
 /** Subscriptions of all Environments, newest first. */
 export async function listWebhookSubscriptions(
@@ -161,7 +172,12 @@ export async function updateWebhookSubscription(
     await tx.query(sql`
       update webhook_subscriptions set url = ${after.url}, chunk_types = ${after.chunkTypes}, status = ${after.status},
         disabled_reason = ${after.disabledReason}, epoch = epoch + 1, updated_at = ${now}
-        ${isFresh ? sql`, failing_since = null, failures = 0, failing_session_id = null, probe_at = null, degraded = false` : empty}
+        ${
+          isFresh
+            ? sql`, failing_since = null, failures = 0, failing_session_id = null, last_error = null, last_status = null,
+          probe_at = null, degraded = false`
+            : empty
+        }
       where organization_id = ${ctx.organizationId} and environment = ${after.environment}`);
     if (isFresh) {
       const { webhookSubscriptionId } = after;
@@ -290,7 +306,8 @@ function columns(): Sql {
     disabled_reason as "disabledReason", secret_version as "secretVersion",
     previous_secret_expires_at as "previousSecretExpiresAt", confirmed_secret_version as "confirmedSecretVersion",
     created_at as "createdAt", updated_at as "updatedAt", last_success_at as "lastSuccessAt",
-    last_failure_at as "lastFailureAt", failing_since as "failingSince", probe_at as "probeAt",
+    last_failure_at as "lastFailureAt", failing_since as "failingSince", failures, last_error as "lastError",
+    last_status as "lastStatus", probe_at as "probeAt",
     failing_session_id as "failingSessionId", degraded as "isDegraded"`;
 }
 
@@ -306,7 +323,7 @@ function draft(row: Row, what: What, changes: EventDraft['changes'] = null): Eve
 }
 
 function view(row: Row, now: Date): WebhookSubscription {
-  const { failingSince, probeAt, failingSessionId, isDegraded, ...rest } = row;
+  const { failingSince, failures, lastError, lastStatus, probeAt, failingSessionId, isDegraded, ...rest } = row;
   const { previousSecretExpiresAt: expiresAt } = rest;
   return {
     ...rest,
@@ -319,6 +336,9 @@ function view(row: Row, now: Date): WebhookSubscription {
     health: {
       state: isDegraded ? 'degraded' : failingSince ? 'failing' : 'healthy',
       failingSince: failingSince?.toISOString() ?? null,
+      consecutiveFailures: failures,
+      lastError,
+      lastStatus,
       nextProbeAt: probeAt?.toISOString() ?? null,
       failingSessionId: failingSince && failingSessionId ? formatId('ses', failingSessionId) : null,
     },

@@ -8,6 +8,7 @@ import { newUuid } from '../lib/ids.ts';
 import { version } from '../lib/version.ts';
 import { attemptDelivery } from './attempt.ts';
 import { confirmSecret, findHeld } from './holding.ts';
+import { viewAttempt } from './kept-attempt.ts';
 import { wayTo } from './test-receiver.ts';
 
 /** 404 where the Environment has no subscription. */
@@ -27,14 +28,15 @@ export async function testWebhookSubscription(
     timestamp: ctx.clock.now().toISOString(),
     chunks: [{ type: 'session.status', status: 'idle', waitingFor: null, ...to }],
   };
+  const delivery = { deliveryId: newUuid(), sessionId: null, to, previousCursor: '', attemptCount: 0 };
   const { verdict, attempts, secretVersion } = await attemptDelivery(
     { ...ctx, egress: wayTo(held, ctx) },
     held,
-    { deliveryId: newUuid(), sessionId: null, to, previousCursor: '', attemptCount: 0 },
+    delivery,
     Buffer.from(JSON.stringify(envelope)),
     { version, preferredVersion: undefined, signal: ctx.signal ?? new AbortController().signal },
   );
   if (verdict === 'accepted') await confirmSecret(ctx.db, held, secretVersion, ctx.clock.now());
   // Two where the first was refused and another secret is good as well: the last one decides.
-  return { attempt: attempts.at(-1)! };
+  return { attempt: viewAttempt(delivery, attempts.at(-1)!) };
 }

@@ -317,6 +317,9 @@ create table webhook_subscriptions (
   failing_since timestamptz,
   failures integer not null default 0,
   failing_session_id uuid,
+  -- What the last attempt came to, and the status of its answer.
+  last_error text,
+  last_status integer,
   probe_at timestamptz,
   degraded boolean not null default false,
   created_at timestamptz not null,
