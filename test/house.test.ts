@@ -101,7 +101,7 @@ const layers: RegExp[] = [
   /^(main|operator|start-error)\.ts$/,
   /^(http\/|upkeep\.ts$)/,
   // The domain. Its folders use each other: a Session has approvals, an Agent's archiving looks at Sessions.
-  /^(agents|approvals|environments|events|keys|organizations|schedules|sessions|webhooks|workers|journal|runtime)\//,
+  /^(agents|approvals|environments|events|keys|organizations|people|schedules|sessions|webhooks|workers|journal|runtime)\//,
   /^(platform|config)\.ts$/,
   /^(db|egress|lib|observe|usage|vault|wake)\//,
 ];

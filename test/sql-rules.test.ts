@@ -112,12 +112,20 @@ test('an exception must be needed, and lock and update nothing', () => {
   expect(problems('select * from sessions where organization_id = $1', exceptions)).toHaveLength(1);
 });
 
-test('every key of the schema begins with the organization, and every table but two has one', () => {
+test('every key of the schema begins with the organization, and every table but two and those of people has one', () => {
   const { tables, tenantTables, wrongKeys } = schemaOf(
     readFileSync(new URL('../packages/server/schema.sql', import.meta.url), 'utf8'),
   );
   expect(wrongKeys).toEqual([]);
-  expect([...tables].filter((table) => !tenantTables.has(table)).toSorted()).toEqual(['schema_migrations', 'workers']);
+  expect([...tables].filter((table) => !tenantTables.has(table)).toSorted()).toEqual([
+    'auth.accounts',
+    'auth.passkeys',
+    'auth.sign_ins',
+    'auth.users',
+    'auth.verifications',
+    'schema_migrations',
+    'workers',
+  ]);
   const wrong =
     'create table a (organization_id uuid, id uuid primary key, b int unique, foreign key (b) references c (b))';
   expect(schemaOf(`${wrong}; create unique index on a (b)`).wrongKeys).toEqual(['a (id)', 'a (b)', 'a (b)', 'a (b)']);

@@ -215,7 +215,7 @@ function kindOf(node: Node): [string, Node] {
 }
 
 function nameOf(range: Node): string {
-  return String(range.relname);
+  return range.schemaname === undefined ? String(range.relname) : `${range.schemaname}.${range.relname}`;
 }
 
 function aliasOf(range: Node): string {

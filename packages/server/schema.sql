@@ -2,10 +2,10 @@
 
 create table access_denials (
   organization_id uuid not null,
-  key_id uuid not null,
+  caller_id uuid not null,
   code text not null,
   recorded_at timestamp with time zone not null,
-  constraint access_denials_pkey PRIMARY KEY (organization_id, key_id, code)
+  constraint access_denials_pkey PRIMARY KEY (organization_id, caller_id, code)
 );
 
 create table agent_versions (
@@ -130,16 +130,45 @@ create table events_pending (
 
 create table idempotency_records (
   organization_id uuid not null,
-  key_id uuid not null,
+  caller_id uuid not null,
   idempotency_key text not null,
   fingerprint bytea not null,
   status integer,
   body text,
   sealed_body bytea,
   expires_at timestamp with time zone not null,
-  constraint idempotency_records_pkey PRIMARY KEY (organization_id, key_id, idempotency_key)
+  constraint idempotency_records_pkey PRIMARY KEY (organization_id, caller_id, idempotency_key)
 );
 CREATE INDEX idempotency_records_expiry ON public.idempotency_records USING btree (expires_at);
+
+create table invitations (
+  organization_id uuid not null,
+  invitation_id uuid not null,
+  is_setup boolean not null,
+  role text not null,
+  email text,
+  name text,
+  invited_by json not null,
+  token_hash bytea not null,
+  expires_at timestamp with time zone not null,
+  created_at timestamp with time zone not null,
+  constraint invitations_pkey PRIMARY KEY (organization_id, invitation_id),
+  constraint invitations_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(organization_id),
+  constraint invitations_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'member'::text, 'admin'::text, 'owner'::text])))
+);
+CREATE INDEX invitations_expiry ON public.invitations USING btree (expires_at);
+
+create table members (
+  organization_id uuid not null,
+  user_id uuid not null,
+  role text not null,
+  joined_at timestamp with time zone not null,
+  last_signed_in_at timestamp with time zone,
+  constraint members_pkey PRIMARY KEY (organization_id, user_id),
+  constraint members_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(organization_id),
+  constraint members_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'member'::text, 'admin'::text, 'owner'::text])))
+);
+CREATE INDEX members_user ON public.members USING btree (user_id);
 
 create table messages (
   organization_id uuid not null,
@@ -219,6 +248,19 @@ create table organizations (
   created_at timestamp with time zone not null,
   constraint organizations_pkey PRIMARY KEY (organization_id)
 );
+
+create table password_resets (
+  organization_id uuid not null,
+  password_reset_id uuid not null,
+  user_id uuid not null,
+  by_operator boolean not null,
+  token_hash bytea not null,
+  expires_at timestamp with time zone not null,
+  created_at timestamp with time zone not null,
+  constraint password_resets_pkey PRIMARY KEY (organization_id, password_reset_id),
+  constraint password_resets_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(organization_id)
+);
+CREATE INDEX password_resets_expiry ON public.password_resets USING btree (expires_at);
 
 create table received_webhooks (
   organization_id uuid not null,
@@ -329,8 +371,8 @@ create table sessions (
   stop text,
   turn_deadline timestamp with time zone,
   turn_left_ms bigint,
-  granted_tools text[] default '{}'::text[] not null,
   trace_parent text,
+  granted_tools text[] default '{}'::text[] not null,
   parent_session_id uuid,
   parent_operation_id uuid,
   root_session_id uuid,
@@ -435,8 +477,6 @@ create table webhook_subscriptions (
   failing_since timestamp with time zone,
   failures integer default 0 not null,
   failing_session_id uuid,
-  last_error text,
-  last_status integer,
   probe_at timestamp with time zone,
   degraded boolean default false not null,
   created_at timestamp with time zone not null,
@@ -455,3 +495,81 @@ create table workers (
   started_at timestamp with time zone default now() not null,
   constraint workers_pkey PRIMARY KEY (worker_id)
 );
+
+create table auth.accounts (
+  id uuid not null,
+  user_id uuid not null,
+  provider_id text not null,
+  account_id text not null,
+  password text,
+  access_token text,
+  refresh_token text,
+  id_token text,
+  access_token_expires_at timestamp with time zone,
+  refresh_token_expires_at timestamp with time zone,
+  scope text,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  constraint accounts_pkey PRIMARY KEY (id),
+  constraint accounts_provider_id_account_id_key UNIQUE (provider_id, account_id),
+  constraint accounts_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(id) ON DELETE CASCADE
+);
+CREATE INDEX accounts_user ON auth.accounts USING btree (user_id);
+
+create table auth.passkeys (
+  id uuid not null,
+  user_id uuid not null,
+  name text,
+  public_key text not null,
+  credential_id text not null,
+  counter integer not null,
+  device_type text not null,
+  backed_up boolean not null,
+  transports text,
+  aaguid text,
+  created_at timestamp with time zone,
+  constraint passkeys_pkey PRIMARY KEY (id),
+  constraint passkeys_credential_id_key UNIQUE (credential_id),
+  constraint passkeys_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(id) ON DELETE CASCADE
+);
+CREATE INDEX passkeys_user ON auth.passkeys USING btree (user_id);
+
+create table auth.sign_ins (
+  id uuid not null,
+  user_id uuid not null,
+  token text not null,
+  expires_at timestamp with time zone not null,
+  ip_address text,
+  user_agent text,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  constraint sign_ins_pkey PRIMARY KEY (id),
+  constraint sign_ins_token_key UNIQUE (token),
+  constraint sign_ins_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(id) ON DELETE CASCADE
+);
+CREATE INDEX sign_ins_expiry ON auth.sign_ins USING btree (expires_at);
+CREATE INDEX sign_ins_user ON auth.sign_ins USING btree (user_id);
+
+create table auth.users (
+  id uuid not null,
+  name text not null,
+  email text not null,
+  email_verified boolean not null,
+  image text,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  constraint users_pkey PRIMARY KEY (id),
+  constraint users_email_key UNIQUE (email)
+);
+
+create table auth.verifications (
+  id uuid not null,
+  identifier text not null,
+  value text not null,
+  expires_at timestamp with time zone not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  constraint verifications_pkey PRIMARY KEY (id)
+);
+CREATE INDEX verifications_expiry ON auth.verifications USING btree (expires_at);
+CREATE INDEX verifications_identifier ON auth.verifications USING btree (identifier);

@@ -55,7 +55,7 @@ function help(): string {
 }
 
 /** Where to go from here. */
-function announcement({ databaseUrl, dataDir }: Config, { url }: Service): string {
+function announcement({ databaseUrl, dataDir }: Config, { url, consoleUrl, setupLink }: Service): string {
   const where = databaseUrl
     ? 'DATABASE_URL=… '
     : dataDir === settings.dataDir.parse(settings.dataDir.default, {})
@@ -64,11 +64,13 @@ function announcement({ databaseUrl, dataDir }: Config, { url }: Service): strin
   const rows: [string, string][] = url
     ? [
         ['API', `${url}/api/v1`],
+        ['Console', setupLink ?? consoleUrl ?? ''],
         ['Reference', `${url}/docs`],
         ['Make a key', `${where}npx signalbox keys create --name first --permission admin`],
       ]
     : [['API', 'not on this node (SIGNALBOX_ROLES)']];
-  return `\nSignalbox ${version} is running. Ctrl-C stops it.\n\n${columns(rows)}\n`;
+  const once = setupLink ? 'The console waits for its first person: the link above is good once, for 24 hours.\n\n' : '';
+  return `\nSignalbox ${version} is running. Ctrl-C stops it.\n\n${columns(rows)}\n${once}`;
 }
 
 /** Keeps log lines back until what a person should see first is printed. */

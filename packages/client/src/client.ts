@@ -3,7 +3,10 @@ import { Agents } from './resources/agents.ts';
 import { Approvals } from './resources/approvals.ts';
 import { Environments } from './resources/environments.ts';
 import { Events } from './resources/events.ts';
+import { Invitations } from './resources/invitations.ts';
 import { Keys } from './resources/keys.ts';
+import { Members } from './resources/members.ts';
+import { OwnOrganization } from './resources/organization.ts';
 import { Schedules } from './resources/schedules.ts';
 import { Sessions } from './resources/sessions.ts';
 import { OrganizationUsage } from './resources/usage.ts';
@@ -13,7 +16,7 @@ import { type ClientOptions, type Query, type RequestOptions, Transport } from '
 import type { Me, Overview } from './types.generated.ts';
 
 /**
- * A client of one Signalbox service, with one API key.
+ * A client of one Signalbox service, with one API key; or, in the console, of the person who is signed in.
  *
  *     const client = new Signalbox({ apiKey });
  *     const session = await client.sessions.open({ agentId, environment: 'production', input: 'Hello' });
@@ -35,6 +38,9 @@ export class Signalbox {
   readonly schedules: Schedules;
   readonly workers: Workers;
   readonly webhookSubscriptions: WebhookSubscriptions;
+  readonly members: Members;
+  readonly invitations: Invitations;
+  readonly organization: OwnOrganization;
   readonly usage: OrganizationUsage;
   readonly events: Events;
   readonly #transport: Transport;
@@ -50,11 +56,14 @@ export class Signalbox {
     this.schedules = new Schedules(transport);
     this.workers = new Workers(transport);
     this.webhookSubscriptions = new WebhookSubscriptions(transport);
+    this.members = new Members(transport);
+    this.invitations = new Invitations(transport);
+    this.organization = new OwnOrganization(transport);
     this.usage = new OrganizationUsage(transport);
     this.events = new Events(transport);
   }
 
-  /** Who is calling: the organization, the key and its permission. Any permission (api.md section 2). */
+  /** Who is calling: the organization, the key or the person, and the permission. Any permission (api.md section 2). */
   me(options?: RequestOptions): Promise<Me> {
     return this.#transport.call('getMe', {}, options);
   }

@@ -222,6 +222,12 @@ export interface CreateEnvironment {
   name: string;
 }
 
+export interface CreateInvitation {
+  role: Role;
+  email?: string | undefined;
+  name?: string | undefined;
+}
+
 export interface CreateKey {
   name: string;
   permission: Permission;
@@ -264,6 +270,12 @@ export interface CreateWebhookSubscription {
   chunkTypes?: ChunkType[] | undefined;
 }
 
+export interface CreatedInvitation {
+  invitation: Invitation;
+  /** To be handed over by other means; shown this once. Absent only from an idempotent replay of another sign-in. */
+  link?: string;
+}
+
 export interface CreatedWebhookSubscription {
   webhookSubscription: WebhookSubscription;
   /** `whsec_` and 44 characters of base64, shown this once. Absent only from an idempotent replay asked for with another credential. */
@@ -300,7 +312,7 @@ export interface EnvironmentSecret {
   updatedAt: string;
 }
 
-export type ErrorCode = 'invalid_request' | 'invalid_cursor' | 'missing_token' | 'malformed_token' | 'invalid_token' | 'token_expired' | 'token_rotated' | 'token_revoked' | 'insufficient_permission' | 'ip_not_allowed' | 'not_found' | 'request_timeout' | 'conflict' | 'subscription_exists' | 'environment_exists' | 'idempotency_conflict' | 'idempotency_in_progress' | 'session_ended' | 'session_busy' | 'approval_already_resolved' | 'turn_lost' | 'agent_archived' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'url_not_allowed' | 'budget_invalid' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'unavailable';
+export type ErrorCode = 'invalid_request' | 'invalid_cursor' | 'missing_token' | 'malformed_token' | 'invalid_token' | 'token_expired' | 'token_rotated' | 'token_revoked' | 'signed_out' | 'sign_in_failed' | 'insufficient_permission' | 'person_required' | 'csrf_refused' | 'ip_not_allowed' | 'not_found' | 'link_invalid' | 'request_timeout' | 'conflict' | 'email_taken' | 'last_owner' | 'subscription_exists' | 'environment_exists' | 'idempotency_conflict' | 'idempotency_in_progress' | 'session_ended' | 'session_busy' | 'approval_already_resolved' | 'turn_lost' | 'agent_archived' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'url_not_allowed' | 'budget_invalid' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'unavailable';
 
 export interface Event {
   eventId: string;
@@ -333,7 +345,7 @@ export interface EventResource {
   id: string;
 }
 
-export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'environment.created' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.updated' | 'session.interrupted' | 'session.closing' | 'session.deleted' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'tool_call.outcome_unknown' | 'approval.requested' | 'approval.resolved' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'access.denied';
+export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'environment.created' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.updated' | 'session.interrupted' | 'session.closing' | 'session.deleted' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'tool_call.outcome_unknown' | 'approval.requested' | 'approval.resolved' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'access.denied';
 
 export interface FieldError {
   path: string;
@@ -363,6 +375,19 @@ export interface HttpTool {
   idempotent?: boolean | undefined;
   /** Default: `30`. */
   timeoutSeconds?: number | undefined;
+}
+
+/** A link that nobody has used yet. */
+export interface Invitation {
+  invitationId: string;
+  role: Role;
+  /** The only e-mail that may accept it; null: any. */
+  email: string | null;
+  name: string | null;
+  /** The name of who made it. */
+  invitedBy: string;
+  expiresAt: string;
+  createdAt: string;
 }
 
 /** A JSON Schema (draft 2020-12) of an object. */
@@ -410,9 +435,19 @@ export interface Me {
     name: string;
   };
   apiKey: ApiKey | null;
-  /** The person, for calls of the console. */
-  user: null;
+  /** A person who signs in to the console. */
+  user: User | null;
   permission: Permission;
+}
+
+export interface Member {
+  userId: string;
+  name: string;
+  email: string;
+  role: Role;
+  joinedAt: string;
+  /** Null for who never was since joining. */
+  lastSignedInAt: string | null;
 }
 
 export interface Message {
@@ -492,6 +527,12 @@ export interface OpenSession {
   closeOnIdle?: boolean | undefined;
 }
 
+export interface Organization {
+  organizationId: string;
+  name: string;
+  createdAt: string;
+}
+
 /** As it is now. Counting stops at 10000, which stands for that or more. */
 export interface Overview {
   sessions: {
@@ -525,6 +566,12 @@ export interface PageInfo {
   hasMore: boolean;
   /** Where to go on, also when `hasMore` is false; `""` only where nothing was ever listed. */
   nextCursor: string;
+}
+
+export interface PasswordReset {
+  /** To be handed over by other means; shown this once. Absent only from an idempotent replay of another sign-in. */
+  link?: string;
+  expiresAt: string;
 }
 
 export interface PendingCall {
@@ -594,6 +641,9 @@ export interface ResolvedBy {
   /** The integrator's own user, as the caller named it. */
   onBehalfOf: string | null;
 }
+
+/** `viewer` reads, `member` also changes, `admin` also manages keys, secrets and people, `owner` also makes and removes owners. */
+export type Role = 'viewer' | 'member' | 'admin' | 'owner';
 
 export interface RotateSecret {
   /** Default: `86400`. */
@@ -849,6 +899,14 @@ export interface UpdateKey {
   metadata?: Metadata | undefined;
 }
 
+export interface UpdateMember {
+  role: Role;
+}
+
+export interface UpdateOrganization {
+  name: string;
+}
+
 /** A change of `cron`, `timezone`, `at` or `status` counts from now: an occurrence that is due and not dealt with is dropped. To go from one to the other, send `cron: null` with `at`, or `at: null` with `cron`. */
 export interface UpdateSchedule {
   agentId?: string | undefined;
@@ -935,6 +993,12 @@ export interface UsageSum {
   unpricedSteps: number;
   /** To a billionth of a dollar; null where no call had a price. */
   costUsd: number | null;
+}
+
+export interface User {
+  userId: string;
+  name: string;
+  email: string;
 }
 
 export interface WaitingFor {
@@ -1478,7 +1542,7 @@ export interface Operations {
     };
     result: Envelope;
   };
-  /** List approvals over all Sessions, oldest first. `GET /api/v1/approvals`, permission `read`. */
+  /** List approvals over all Sessions. `GET /api/v1/approvals`, permission `read`. */
   listApprovals: {
     query: {
       /** Default: `20`. */
@@ -1798,6 +1862,81 @@ export interface Operations {
     };
     result: UsageReport;
   };
+  /** List the people of the organization, newest first. `GET /api/v1/members`, permission `admin`. */
+  listMembers: {
+    query: {
+      /** Default: `20`. */
+      limit?: number | undefined;
+      /** The `page.nextCursor` of the page before. */
+      cursor?: string | undefined;
+    };
+    result: {
+      data: Member[];
+      page: PageInfo;
+    };
+  };
+  /** Change the role of a person; only an owner makes or changes owners. `PATCH /api/v1/members/{userId}`, permission `admin`. */
+  updateMember: {
+    params: {
+      userId: string;
+    };
+    body: UpdateMember;
+    result: {
+      member: Member;
+    };
+  };
+  /** Remove a person from the organization; who was in no other is forgotten. `DELETE /api/v1/members/{userId}`, permission `admin`. */
+  removeMember: {
+    params: {
+      userId: string;
+    };
+    result: {
+      userId: string;
+      deleted: true;
+    };
+  };
+  /** Make a link with which a person of this organization alone sets a new password; it is valid for 24 hours. `POST /api/v1/members/{userId}/password_reset`, permission `admin`. */
+  resetPassword: {
+    params: {
+      userId: string;
+    };
+    result: PasswordReset;
+  };
+  /** List the invitations that are open, newest first. `GET /api/v1/invitations`, permission `admin`. */
+  listInvitations: {
+    query: {
+      /** Default: `20`. */
+      limit?: number | undefined;
+      /** The `page.nextCursor` of the page before. */
+      cursor?: string | undefined;
+    };
+    result: {
+      data: Invitation[];
+      page: PageInfo;
+    };
+  };
+  /** Invite a person: a link to hand over, valid once and for 7 days. `POST /api/v1/invitations`, permission `admin`. */
+  createInvitation: {
+    body: CreateInvitation;
+    result: CreatedInvitation;
+  };
+  /** Withdraw an invitation. `DELETE /api/v1/invitations/{invitationId}`, permission `admin`. */
+  deleteInvitation: {
+    params: {
+      invitationId: string;
+    };
+    result: {
+      invitationId: string;
+      deleted: true;
+    };
+  };
+  /** Rename the organization. `PATCH /api/v1/organization`, permission `admin`. */
+  updateOrganization: {
+    body: UpdateOrganization;
+    result: {
+      organization: Organization;
+    };
+  };
   /** Read who changed what; with `wait`, as it happens. `GET /api/v1/events`, permission `read`. */
   listEvents: {
     query: {
@@ -1919,6 +2058,14 @@ export const operations = {
   resendDelivery: { method: 'POST', path: '/webhook_subscriptions/{env}/deliveries/{deliveryId}/resend' },
   getOverview: { method: 'GET', path: '/overview' },
   getUsage: { method: 'GET', path: '/usage' },
+  listMembers: { method: 'GET', path: '/members' },
+  updateMember: { method: 'PATCH', path: '/members/{userId}' },
+  removeMember: { method: 'DELETE', path: '/members/{userId}' },
+  resetPassword: { method: 'POST', path: '/members/{userId}/password_reset' },
+  listInvitations: { method: 'GET', path: '/invitations' },
+  createInvitation: { method: 'POST', path: '/invitations' },
+  deleteInvitation: { method: 'DELETE', path: '/invitations/{invitationId}' },
+  updateOrganization: { method: 'PATCH', path: '/organization' },
   listEvents: { method: 'GET', path: '/events' },
   exportEvents: { method: 'GET', path: '/events/export' },
   getEvent: { method: 'GET', path: '/events/{eventId}' },

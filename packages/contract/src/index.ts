@@ -11,6 +11,7 @@ export * from './errors.ts';
 export * from './events.ts';
 export * from './keys.ts';
 export * from './overview.ts';
+export * from './people.ts';
 export * from './routes.ts';
 export * from './schedules.ts';
 export * from './schema.ts';

@@ -94,12 +94,19 @@ export const KeyParams = Strict({ keyId: Id('key') });
 export const ListKeys = ListQuery({});
 export const KeyPage = Page(ApiKey);
 
-/** Who is calling (`GET /me`). */
+/** A person who signs in to the console. */
+export const User = Type.Object(
+  { userId: Id('usr'), name: Type.String(), email: Type.String() },
+  { title: 'User', description: 'A person who signs in to the console.' },
+);
+export type User = Static<typeof User>;
+
+/** Who is calling (`GET /me`): a key or a person. */
 export const Me = Type.Object(
   {
     organization: Type.Object({ organizationId: Id('org'), name: Type.String() }),
     apiKey: Nullable(ApiKey),
-    user: Type.Null({ description: 'The person, for calls of the console.' }),
+    user: Nullable(User),
     permission: Permission,
   },
   { title: 'Me' },

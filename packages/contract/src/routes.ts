@@ -31,6 +31,21 @@ import {
 } from './keys.ts';
 import { GetOverview, Overview } from './overview.ts';
 import {
+  CreatedInvitation,
+  CreateInvitation,
+  InvitationPage,
+  InvitationParams,
+  ListInvitations,
+  ListMembers,
+  Member,
+  MemberPage,
+  MemberParams,
+  Organization,
+  PasswordReset,
+  UpdateMember,
+  UpdateOrganization,
+} from './people.ts';
+import {
   CreateSchedule,
   ListScheduleRuns,
   ListSchedules,
@@ -119,7 +134,9 @@ export interface Route {
    */
   readonly actsOutside?: true;
   /** Where in the result a plaintext secret stands: sealed in stored responses, absent from logs. */
-  readonly reveals?: 'apiKey.secret' | 'signingSecret';
+  readonly reveals?: 'apiKey.secret' | 'signingSecret' | 'link';
+  /** Only for a person who is signed in: a key that was stolen must not make people, who would stay when it is revoked. */
+  readonly byPerson?: true;
   /** Also answered at the path without `/api/v1`, as the source writes it (section 4.3). */
   readonly alsoAtRoot?: true;
 }
@@ -504,7 +521,7 @@ export const routes = table({
     path: '/approvals',
     permission: 'read',
     tag: 'Approvals',
-    summary: 'List approvals over all Sessions, oldest first',
+    summary: 'List approvals over all Sessions',
     query: ListApprovals,
     status: 200,
     result: ApprovalPage,
@@ -828,6 +845,101 @@ export const routes = table({
     query: GetUsage,
     status: 200,
     result: UsageReport,
+  },
+
+  // ── People ────────────────────────────────────────────────────────────────────────────────────────────────────────
+  listMembers: {
+    method: 'GET',
+    path: '/members',
+    permission: 'admin',
+    tag: 'People',
+    summary: 'List the people of the organization, newest first',
+    query: ListMembers,
+    status: 200,
+    result: MemberPage,
+    byPerson: true,
+  },
+  updateMember: {
+    method: 'PATCH',
+    path: '/members/{userId}',
+    permission: 'admin',
+    tag: 'People',
+    summary: 'Change the role of a person; only an owner makes or changes owners',
+    params: MemberParams,
+    body: UpdateMember,
+    status: 200,
+    result: one('member', Member),
+    errors: ['last_owner'],
+    byPerson: true,
+  },
+  removeMember: {
+    method: 'DELETE',
+    path: '/members/{userId}',
+    permission: 'admin',
+    tag: 'People',
+    summary: 'Remove a person from the organization; who was in no other is forgotten',
+    params: MemberParams,
+    status: 200,
+    result: deleted('userId', 'usr'),
+    errors: ['last_owner'],
+    byPerson: true,
+  },
+  resetPassword: {
+    method: 'POST',
+    path: '/members/{userId}/password_reset',
+    permission: 'admin',
+    tag: 'People',
+    summary: 'Make a link with which a person of this organization alone sets a new password; it is valid for 24 hours',
+    params: MemberParams,
+    status: 200,
+    result: PasswordReset,
+    reveals: 'link',
+    byPerson: true,
+  },
+  listInvitations: {
+    method: 'GET',
+    path: '/invitations',
+    permission: 'admin',
+    tag: 'People',
+    summary: 'List the invitations that are open, newest first',
+    query: ListInvitations,
+    status: 200,
+    result: InvitationPage,
+    byPerson: true,
+  },
+  createInvitation: {
+    method: 'POST',
+    path: '/invitations',
+    permission: 'admin',
+    tag: 'People',
+    summary: 'Invite a person: a link to hand over, valid once and for 7 days',
+    body: CreateInvitation,
+    status: 201,
+    result: CreatedInvitation,
+    reveals: 'link',
+    byPerson: true,
+  },
+  deleteInvitation: {
+    method: 'DELETE',
+    path: '/invitations/{invitationId}',
+    permission: 'admin',
+    tag: 'People',
+    summary: 'Withdraw an invitation',
+    params: InvitationParams,
+    status: 200,
+    result: deleted('invitationId', 'inv'),
+    byPerson: true,
+  },
+  updateOrganization: {
+    method: 'PATCH',
+    path: '/organization',
+    permission: 'admin',
+    tag: 'People',
+    summary: 'Rename the organization',
+    body: UpdateOrganization,
+    status: 200,
+    result: one('organization', Organization),
+    byPerson: true,
   },
 
   // ── Event log ─────────────────────────────────────────────────────────────────────────────────────────────────────

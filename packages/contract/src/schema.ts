@@ -70,6 +70,8 @@ export const idPrefixes = [
   'req',
   'sch',
   'wtn',
+  'usr',
+  'inv',
 ] as const;
 export type IdPrefix = (typeof idPrefixes)[number];
 

@@ -1,7 +1,8 @@
 // The service: configuration → platform → the roles of this node. Everything that was started is stopped in reverse.
-import type { Config } from './config.ts';
+import { type Config, oidcOf } from './config.ts';
 import { createDb, type Db } from './db/db.ts';
 import { startEmbeddedPostgres } from './db/embedded.ts';
+import { createIdentityPool } from './db/identity-pool.ts';
 import { migrate } from './db/migrate.ts';
 import { requireDurableCommits, requireSupportedServer } from './db/requirements.ts';
 import { createEgress } from './egress/egress.ts';
@@ -18,6 +19,9 @@ import { createMetrics } from './observe/metrics.ts';
 import { createScrape } from './observe/scrape.ts';
 import { createTracing } from './observe/tracing.ts';
 import { ensureFirstOrganization } from './organizations/organizations.ts';
+import { createIdentity, type Identity } from './people/identity.ts';
+import { linkOf, makeSetupToken } from './people/invitations.ts';
+import { recordOfPerson } from './people/records.ts';
 import type { Platform } from './platform.ts';
 import { createNodeLease, forgetOtherNodes } from './runtime/lease.ts';
 import { createModels } from './runtime/models/models.ts';
@@ -42,6 +46,10 @@ export { StartError } from './start-error.ts';
 export interface Service {
   /** Where the HTTP interface answers, without `/api/v1`; undefined on a node without the role `api`. */
   readonly url: string | undefined;
+  /** Where people open the console; undefined on such a node. */
+  readonly consoleUrl: string | undefined;
+  /** Opens the console to the first person, once and for 24 h; undefined where the installation has people. A secret. */
+  readonly setupLink: string | undefined;
   /** Ends streams, waits for requests and turns under way, and stops the embedded PostgreSQL. Call it once. */
   stop(): Promise<void>;
 }
@@ -66,23 +74,28 @@ export async function startService(config: Config, overrides: Overrides = {}): P
     }
   };
   try {
-    const platform = await startPlatform(config, log, overrides.clock ?? systemClock, stops);
-    const url = await startRoles(config, platform, overrides, stops);
-    return { url, stop };
+    const base = await startPlatform(config, log, overrides.clock ?? systemClock, stops);
+    return { ...(await startRoles(config, base, overrides, stops)), stop };
   } catch (error) {
     await stop();
     throw explainStart(error, config.databaseUrl);
   }
 }
 
-async function startPlatform(
-  config: Config,
-  log: Log,
-  clock: Clock,
-  stops: (() => Promise<unknown>)[],
-): Promise<Platform> {
+/** What stands before the roles do. */
+interface Base {
+  platform: Platform;
+  /** The organization that the first start made. */
+  organizationId: string;
+  /** Of the database itself, not of a pooler. */
+  directUrl: string;
+  /** Says where the interface listens, once it does. */
+  heardAt(port: number): void;
+}
+
+async function startPlatform(config: Config, log: Log, clock: Clock, stops: (() => Promise<unknown>)[]): Promise<Base> {
   const vault = createVault(config.masterKeys ?? (await loadMasterKeys(config.dataDir)));
-  const { db, direct } = await openDatabase(config, log, stops);
+  const { db, direct, directUrl } = await openDatabase(config, log, stops);
   await migrate(direct, log);
   await requireKnownKeys(db, vault, clock.now());
   const { organizationId } = await ensureFirstOrganization(db, clock.now());
@@ -95,7 +108,7 @@ async function startPlatform(
     : undefined;
   stops.push(async () => tracing?.stop());
   const metrics = createMetrics();
-  const wake = createWake({ db: direct, log, clock, metrics, acrossNodes: config.databaseUrl !== undefined });
+  const wake = createWake({ db: direct, log, clock, acrossNodes: config.databaseUrl !== undefined });
   stops.push(() => wake.close());
   const egress = createEgress({
     policy: config.egress,
@@ -110,7 +123,23 @@ async function startPlatform(
   stops.push(() => offers.stop());
   const eventWatch = createEventWatch({ db, clock, log });
   stops.push(() => eventWatch.stop());
-  return { db, clock, log, vault, wake, live, egress, prices: config.prices, offers, eventWatch, metrics, tracing };
+  // Until it listens, and on a node that does not, it is what other nodes would say.
+  let ownUrl = ownUrlAt(config.port);
+  const publicUrl = () => config.publicUrl ?? ownUrl;
+  const { prices } = config;
+  return {
+    platform: { db, clock, log, vault, wake, live, egress, prices, offers, eventWatch, publicUrl, metrics, tracing },
+    organizationId,
+    directUrl,
+    heardAt(port) {
+      ownUrl = ownUrlAt(port);
+    },
+  };
+}
+
+/** `localhost`, as browsers know no passkeys for 127.0.0.1. */
+function ownUrlAt(port: number): URL {
+  return new URL(`http://localhost:${port}`);
 }
 
 /** `direct` is the same as `db` unless that leads through a pooler. */
@@ -118,7 +147,7 @@ async function openDatabase(
   { databaseUrl, listenUrl, dataDir, statementTimeoutSeconds }: Config,
   log: Log,
   stops: (() => Promise<unknown>)[],
-): Promise<{ db: Db; direct: Db }> {
+): Promise<{ db: Db; direct: Db; directUrl: string }> {
   let url = databaseUrl;
   if (url === undefined) {
     const embedded = await startEmbeddedPostgres({ dataDir, log });
@@ -134,19 +163,19 @@ async function openDatabase(
     await requireSupportedServer(db);
     await requireDurableCommits(db);
   }
-  if (listenUrl === undefined) return { db, direct: db };
+  if (listenUrl === undefined) return { db, direct: db, directUrl: url };
   const direct = createDb({ url: listenUrl, log, max: 1 });
   stops.push(() => direct.close());
-  return { db, direct };
+  return { db, direct, directUrl: listenUrl };
 }
 
 /** What is started last, the interface, is stopped first: nothing new comes while the rest ends. */
 async function startRoles(
   config: Config,
-  platform: Platform,
+  { platform, organizationId, directUrl, heardAt }: Base,
   { checkAnswers = false, consoleDir }: Overrides,
   stops: (() => Promise<unknown>)[],
-): Promise<string | undefined> {
+): Promise<Omit<Service, 'stop'>> {
   const { roles, host, port, leaseSeconds, graceSeconds, providerKeys, eventsKeptDays, trustProxy } = config;
   const { log } = platform;
   const workerId = newUuid();
@@ -185,13 +214,52 @@ async function startRoles(
   }
   if (!roles.has('api')) {
     log.info({ version, workerId, roles: [...roles] }, 'started');
-    return undefined;
+    return { url: undefined, consoleUrl: undefined, setupLink: undefined };
   }
-  const app = await createApp(platform, { version, checkAnswers, limits: config, trustProxy, observation, consoleDir });
+  const provider = oidcOf(config);
+  const identity = startIdentity(config, platform, directUrl, stops);
+  const app = await createApp(platform, {
+    version,
+    checkAnswers,
+    limits: config,
+    trustProxy,
+    observation,
+    consoleDir,
+    identity,
+    provider,
+  });
   stops.push(() => app.close());
   const bound = await listen(app, host, port);
+  heardAt(bound);
+  const setupToken = await makeSetupToken(platform.db, organizationId, platform.clock.now());
   log.info({ version, workerId, roles: [...roles], host, port: bound }, 'started');
-  return `http://${reachable(host)}:${bound}`;
+  const publicUrl = platform.publicUrl();
+  return {
+    url: `http://${reachable(host)}:${bound}`,
+    consoleUrl: `${publicUrl.origin}/console`,
+    setupLink: setupToken && linkOf(publicUrl, setupToken),
+  };
+}
+
+function startIdentity(
+  config: Config,
+  platform: Platform,
+  directUrl: string,
+  stops: (() => Promise<unknown>)[],
+): Identity {
+  const { log, vault, publicUrl } = platform;
+  const statementTimeoutMs = config.statementTimeoutSeconds * 1000;
+  const pool = createIdentityPool({ url: directUrl, log, statementTimeoutMs });
+  stops.push(() => pool.end());
+  return createIdentity({
+    pool,
+    log,
+    publicUrl,
+    key: vault.derive('sign_in'),
+    oidc: oidcOf(config),
+    signInDays: config.signInDays,
+    onSignedIn: (userId, visitor) => recordOfPerson(platform, userId, visitor, { type: 'user.signed_in' }),
+  });
 }
 
 /** Returns the port. */

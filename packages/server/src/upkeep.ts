@@ -6,6 +6,8 @@ import { dropAccessDenials } from './events/denied.ts';
 import { dropEvents, organizationsToDropEvents } from './events/retention.ts';
 import { organizationsToSequence, sequenceEvents } from './events/sequencer.ts';
 import { dropRetiredSecrets } from './keys/retired.ts';
+import { dropExpiredLinks } from './people/invitations.ts';
+import { dropExpiredSignIns } from './people/sign-ins.ts';
 import type { Platform } from './platform.ts';
 import { compactUsage, organizationsToCompact } from './usage/compact.ts';
 
@@ -61,6 +63,8 @@ export function createUpkeep(
     await db.execute(sql`delete from idempotency_records where expires_at <= ${now}`);
     await dropRetiredSecrets(db, now);
     await dropAccessDenials(db, now);
+    await dropExpiredLinks(db, now);
+    await dropExpiredSignIns(db, now);
     await dropOldEvents();
   }
 

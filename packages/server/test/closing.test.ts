@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readConfig } from '../src/config.ts';
 import { type App, createApp } from '../src/http/app.ts';
 import { createKey } from '../src/keys/keys.ts';
+import type { Identity } from '../src/people/identity.ts';
 import type { Platform } from '../src/platform.ts';
 import { createWorld, type World } from './support/session-world.ts';
 
@@ -66,6 +67,9 @@ beforeEach(async () => {
     version: 'test',
     limits: readConfig({}, {}),
     observation: { scrape, token: undefined },
+    // Nobody signs in here.
+    identity: { cookieIn: () => undefined } as unknown as Identity,
+    provider: undefined,
   });
   port = await app.listen({ port: 0, host: '127.0.0.1' });
   key = (await createKey(world.ctx, { name: 'k', permission: 'admin' })).apiKey.secret!;

@@ -165,7 +165,7 @@ test('upkeep drops old records, secrets that were rotated away or deleted 90 day
     update api_keys set deleted_at = ${clock.now()}
     where organization_id = ${node.organizationId} and key_id = ${uuidOf('key', gone)}`);
   await db.query(sql`
-    insert into access_denials (organization_id, key_id, code, recorded_at)
+    insert into access_denials (organization_id, caller_id, code, recorded_at)
     values (${node.organizationId}, ${uuidOf('key', kept)}, 'token_rotated', ${clock.now()})`);
   await listEvents(node.ctx, {});
   const counts = async () => {

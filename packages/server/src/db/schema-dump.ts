@@ -2,7 +2,7 @@
 //
 // Read from the catalog rather than by pg_dump, which npm's PostgreSQL packages do not contain, and which names its own
 // version. Every object is written in the order of its name (columns in their own order), so that equal schemas give
-// equal texts, whatever the order of the migrations' statements. Only the schema `public` and its tables are covered:
+// equal texts, whatever the order of the migrations' statements. Only the schemas `public` and `auth` and their tables are covered:
 // tables, columns, constraints, indexes, storage options; the design has no views, triggers, sequences or functions, and
 // the dump throws when it meets one, rather than leave it out.
 import sql from 'sql-template-tag';
@@ -27,7 +27,7 @@ interface TableRow {
 export async function dumpSchema(db: Queryable): Promise<string> {
   await refuseWhatIsNotCovered(db);
   const tables = await db.query<TableRow>(sql`
-    select c.relname as name,
+    select case when n.nspname = 'public' then '' else n.nspname || '.' end || c.relname as name,
       c.reloptions as options,
       (select jsonb_agg(jsonb_build_object(
           'name', quote_ident(a.attname),
@@ -47,9 +47,9 @@ export async function dumpSchema(db: Queryable): Promise<string> {
         from pg_index i join pg_class x on x.oid = i.indexrelid
         where i.indrelid = c.oid and not exists (
           select from pg_constraint k where k.conindid = i.indexrelid and k.contype in ('p', 'u', 'x'))) as indexes
-    from pg_class c
-    where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
-    order by c.relname collate "C"`);
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where n.nspname in ('public', 'auth') and c.relkind = 'r'
+    order by n.nspname desc, c.relname collate "C"`);
   const header =
     '-- The schema that the migrations make, for reading. Written by `npm run schema`; do not edit: a test compares it.\n';
   return [header, ...tables.map(tableText)].join('\n');
@@ -81,14 +81,14 @@ async function refuseWhatIsNotCovered(db: Queryable): Promise<void> {
   const found = await db.query<{ what: string }>(sql`
     select what from (
       select 'relation ' || relname as what from pg_class
-        where relnamespace = 'public'::regnamespace and relkind not in ('r', 'i', 't')
+        where relnamespace::regnamespace::text in ('public', 'auth') and relkind not in ('r', 'i', 't')
       union all
-      select 'function ' || proname from pg_proc where pronamespace = 'public'::regnamespace
+      select 'function ' || proname from pg_proc where pronamespace::regnamespace::text in ('public', 'auth')
       union all
       select 'trigger ' || tgname from pg_trigger where not tgisinternal
       union all
       select 'type ' || typname from pg_type t
-        where typnamespace = 'public'::regnamespace and typtype in ('d', 'e', 'r')
+        where typnamespace::regnamespace::text in ('public', 'auth') and typtype in ('d', 'e', 'r')
     ) as x order by what`);
   if (found.length > 0) {
     throw new Error(`schema.sql cannot show: ${found.map((row) => row.what).join(', ')}. Extend schema-dump.ts.`);

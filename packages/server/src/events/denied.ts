@@ -1,4 +1,4 @@
-// Refusals in the event log: at most one a minute for a key and code, whatever the number of nodes. Who hammers must not fill
+// Refusals in the event log: at most one a minute for a key or person and code, whatever the number of nodes. Who hammers must not fill
 // the log, nor make each refusal cost a transaction: this node remembers what it has asked the database lately.
 import type { Route } from '@signalbox/contract';
 import sql from 'sql-template-tag';
@@ -12,20 +12,20 @@ const MAX_REMEMBERED = 10_000;
 
 export type NoteDenied = (ctx: Context, error: ApiError, route: Route) => Promise<void>;
 
-/** Records the refusal of a known key. */
+/** Records the refusal of a known key or person. */
 export function createNoteDenied(): NoteDenied {
   const askedAt = new Map<string, number>();
   return async (ctx, error, route) => {
     const now = ctx.clock.now();
-    const id = `${ctx.keyId} ${error.code}`;
+    const id = `${ctx.callerId} ${error.code}`;
     if (now.getTime() - (askedAt.get(id) ?? Number.NEGATIVE_INFINITY) < EVERY_MS) return;
     if (askedAt.size >= MAX_REMEMBERED) askedAt.clear();
     askedAt.set(id, now.getTime());
     await ctx.db.transaction(async (tx) => {
       const first = await tx.execute(sql`
-        insert into access_denials as d (organization_id, key_id, code, recorded_at)
-        values (${ctx.organizationId}, ${ctx.keyId}, ${error.code}, ${now})
-        on conflict (organization_id, key_id, code) do update set recorded_at = excluded.recorded_at
+        insert into access_denials as d (organization_id, caller_id, code, recorded_at)
+        values (${ctx.organizationId}, ${ctx.callerId}, ${error.code}, ${now})
+        on conflict (organization_id, caller_id, code) do update set recorded_at = excluded.recorded_at
         where d.recorded_at <= ${new Date(now.getTime() - EVERY_MS)}`);
       if (first === 0) return;
       await tx.query(

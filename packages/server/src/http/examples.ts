@@ -51,6 +51,9 @@ export const bodyExamples: Partial<Record<RouteName, unknown>> = {
   sendMessage: { content: 'And tell me when it is done.', onBusy: 'queue' },
   sendToolResult: { toolCallId: 'call_01k9xq3v7gf3pbt8zn5e6m2r4c', output: { temperature: 21 } },
   resolveApproval: { decision: 'approved', reason: 'Checked the order.', onBehalfOf: 'mara@example.com' },
+  updateMember: { role: 'admin' },
+  createInvitation: { role: 'member', email: 'mara@example.com', name: 'Mara' },
+  updateOrganization: { name: 'Acme' },
   createSchedule: {
     agentId: 'agt_01k9xq3v7gf3pbt8zn5e6m2r4c',
     environment: 'production',

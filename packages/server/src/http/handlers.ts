@@ -11,6 +11,9 @@ import { listChunks } from '../journal/read.ts';
 import * as keys from '../keys/keys.ts';
 import type { Context } from '../lib/context.ts';
 import { getOverview } from '../organizations/overview.ts';
+import * as invitations from '../people/invitations.ts';
+import * as members from '../people/members.ts';
+import { updateOrganization } from '../people/organizations.ts';
 import * as schedules from '../schedules/schedules.ts';
 import * as ending from '../sessions/ending.ts';
 import * as messages from '../sessions/messages.ts';
@@ -102,6 +105,15 @@ export const handlers: Handlers = {
   resendDelivery: deliveries.resendDelivery,
 
   getOverview,
+
+  listMembers: members.listMembers,
+  updateMember: members.updateMember,
+  removeMember: members.removeMember,
+  listInvitations: invitations.listInvitations,
+  createInvitation: invitations.createInvitation,
+  deleteInvitation: invitations.deleteInvitation,
+  resetPassword: invitations.resetPassword,
+  updateOrganization,
 
   getUsage,
 

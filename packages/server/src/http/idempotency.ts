@@ -60,7 +60,7 @@ export async function actOnce(
   request: IdempotentRequest,
   act: (ctx: Context) => Promise<unknown>,
 ): Promise<Answer> {
-  const place = [ctx.organizationId, ctx.keyId!, request.key];
+  const place = [ctx.organizationId, ctx.callerId!, request.key];
   const fingerprint = createHash('sha256')
     .update(JSON.stringify([request.method, request.path]))
     .update(canonicalize(request.body) ?? '')
@@ -77,7 +77,7 @@ export async function actOnce(
       const sealed = shown === whole ? null : sealUnderCredential(request.credential, place, whole);
       await tx.query(sql`
         update idempotency_records set status = ${status}, body = ${shown}, sealed_body = ${sealed}
-        where organization_id = ${ctx.organizationId} and key_id = ${ctx.keyId} and idempotency_key = ${request.key}`);
+        where organization_id = ${ctx.organizationId} and caller_id = ${ctx.callerId} and idempotency_key = ${request.key}`);
       return { status, body: whole, replayed: false };
     });
   } catch (error) {
@@ -102,7 +102,7 @@ async function actOutsideOnce(
   fingerprint: Buffer,
   act: (ctx: Context) => Promise<unknown>,
 ): Promise<Answer> {
-  const place = [ctx.organizationId, ctx.keyId!, request.key];
+  const place = [ctx.organizationId, ctx.callerId!, request.key];
   const first = await ctx.db
     .transaction(async (tx) =>
       (await insertRecord(tx, ctx, request.key, fingerprint))
@@ -116,13 +116,13 @@ async function actOutsideOnce(
   const { status, value } = await answerOf(ctx, route, () => act(ctx)).catch(async (error: unknown) => {
     await ctx.db.query(sql`
       delete from idempotency_records
-      where organization_id = ${ctx.organizationId} and key_id = ${ctx.keyId} and idempotency_key = ${request.key}`);
+      where organization_id = ${ctx.organizationId} and caller_id = ${ctx.callerId} and idempotency_key = ${request.key}`);
     throw error;
   });
   const body = JSON.stringify(value);
   await ctx.db.query(sql`
     update idempotency_records set status = ${status}, body = ${body}
-    where organization_id = ${ctx.organizationId} and key_id = ${ctx.keyId} and idempotency_key = ${request.key}`);
+    where organization_id = ${ctx.organizationId} and caller_id = ${ctx.callerId} and idempotency_key = ${request.key}`);
   return { status, body, replayed: false };
 }
 
@@ -131,9 +131,9 @@ async function insertRecord(tx: Tx, ctx: Context, key: string, fingerprint: Buff
   const [, inserted] = await Promise.all([
     tx.query(sql`set local lock_timeout = '20ms'`),
     tx.execute(sql`
-      insert into idempotency_records as r (organization_id, key_id, idempotency_key, fingerprint, expires_at)
-      values (${ctx.organizationId}, ${ctx.keyId}, ${key}, ${fingerprint}, ${new Date(now.getTime() + KEPT_MS)})
-      on conflict (organization_id, key_id, idempotency_key) do update
+      insert into idempotency_records as r (organization_id, caller_id, idempotency_key, fingerprint, expires_at)
+      values (${ctx.organizationId}, ${ctx.callerId}, ${key}, ${fingerprint}, ${new Date(now.getTime() + KEPT_MS)})
+      on conflict (organization_id, caller_id, idempotency_key) do update
         set fingerprint = excluded.fingerprint, status = null, body = null, sealed_body = null,
           expires_at = excluded.expires_at
         where r.expires_at <= ${now}`),
@@ -151,7 +151,7 @@ async function replay(
 ): Promise<Answer> {
   const [record] = await tx.query<StoredAnswer>(sql`
     select fingerprint, status, body, sealed_body as "sealedBody" from idempotency_records
-    where organization_id = ${ctx.organizationId} and key_id = ${ctx.keyId} and idempotency_key = ${request.key}`);
+    where organization_id = ${ctx.organizationId} and caller_id = ${ctx.callerId} and idempotency_key = ${request.key}`);
   if (!record) throw inProgress();
   if (!record.fingerprint.equals(fingerprint)) {
     throw new ApiError(

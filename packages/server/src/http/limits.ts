@@ -4,8 +4,9 @@
 //   failed authentication    429 for an address that was refused too often in a minute. A credential that was good lately
 //                            goes on (it is still asked of the database each time), so that whoever shares an address,
 //                            or a proxy that nobody named, is not locked out by another
-//   requests of a key        429 by reads, writes and key management, where the operator says how many a minute
-//   streams of a key         429: what stays open (streams, long polls) counts here instead of as under way
+//   signing in               429 for an address or an e-mail by which it was tried too often in a minute
+//   requests of a caller     429 by reads, writes and key management, where the operator says how many a minute
+//   streams of a caller      429: what stays open (streams, long polls) counts here instead of as under way
 //   open Sessions            429 for an organization that has as many as it may (asked of the database)
 //
 // What the parser itself refuses (headers, slow requests) stands in server.ts.
@@ -36,11 +37,18 @@ export interface Limits {
   enter(response: ServerResponse): { release(): void };
   /** Runs `authenticate`, unless the address was refused too often; throws 429 `rate_limited` then. */
   throttled(caller: Caller, authenticate: () => Promise<Context>): Promise<Context>;
+  /** Runs `attempt` to sign in, which resolves to undefined where it failed. Throws 429 `rate_limited`. */
+  signIn<T>(ipAddress: string, email: string, attempt: () => Promise<T | undefined>): Promise<T | undefined>;
   /** Counts the request and says so in the answer's headers. Throws 429 `rate_limited`. */
   rate(ctx: Context, route: Route, reply: FastifyReply): void;
   /** Counts what stays open until the response is closed. Throws 429 `rate_limited`. */
   open(ctx: Context, response: ServerResponse): void;
 }
+
+// From one address somebody tries passwords they may have mistaken. From many addresses it is an attack, and a limit on all of
+// them together also keeps the owner out; a long password is what resists, and this only makes it slow.
+const SIGN_INS_OF_ADDRESS_AND_EMAIL = 10;
+const SIGN_INS_OF_EMAIL = 100;
 
 /** How long a credential that was good is let past the throttle of its address. */
 const TRUSTED_MS = 3600_000;
@@ -50,6 +58,7 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
   const { rateLimits, authFailuresPerMinute, maxRequestsInFlight, maxStreamsPerKey } = settings;
   const requests = createWindows(clock);
   const failures = createWindows(clock);
+  const signIns = createWindows(clock);
   const trusted = createTrusted(clock);
   const streams = new Map<string, number>();
   let inFlight = 0;
@@ -73,9 +82,9 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
 
     async throttled(caller, authenticate) {
       if (authFailuresPerMinute === 0) return authenticate();
-      const { authorization } = caller.headers;
+      const { authorization, cookie } = caller.headers;
       const credential = createHash('sha256')
-        .update(authorization ?? '')
+        .update(authorization ?? cookie ?? '')
         .digest('base64');
       const network = networkOf(caller.ipAddress);
       const { used, resetSeconds } = failures.look(network);
@@ -89,34 +98,66 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
         trusted.add(credential);
         return ctx;
       } catch (error) {
-        // Who sends no key at all guesses none, and costs no question to the database.
-        if (error instanceof ApiError && error.status === 401 && error.code !== 'missing_token') failures.add(network);
+        // Who sends no key at all guesses none, and costs no question to the database. A sign-in that has ended was good
+        // once, or its signature is wrong, which costs none either.
+        const isGuess = error instanceof ApiError && error.status === 401;
+        if (isGuess && error.code !== 'missing_token' && error.code !== 'signed_out') failures.add(network);
         throw error;
       }
+    },
+
+    async signIn(ipAddress, email, attempt) {
+      const network = networkOf(ipAddress);
+      const account = createHash('sha256').update(email.toLowerCase()).digest('base64');
+      const counted: [name: string, limit: number][] = [
+        [network, authFailuresPerMinute],
+        [`${network} ${account}`, SIGN_INS_OF_ADDRESS_AND_EMAIL],
+        [account, SIGN_INS_OF_EMAIL],
+      ];
+      // Counted before it is tried, or many at once would all pass.
+      for (const [name, limit] of counted) {
+        const { used, resetSeconds } = signIns.add(name);
+        if (limit > 0 && used > limit) {
+          throw new ApiError('rate_limited', 'Signing in failed too often. Wait a minute.', {
+            retryAfterSeconds: resetSeconds,
+          });
+        }
+      }
+      const result = await attempt();
+      if (result !== undefined) for (const [name] of counted) signIns.back(name);
+      return result;
     },
 
     rate(ctx, route, reply) {
       const rateClass = rateClassOf(route);
       const limit = rateLimits[rateClass];
       if (!limit) return;
-      const { used, resetSeconds } = requests.add(`${rateClass} ${ctx.keyId}`);
+      const { used, resetSeconds } = requests.add(`${rateClass} ${ctx.callerId}`);
       reply.header('RateLimit-Policy', `"${rateClass}";q=${limit};w=${WINDOW_SECONDS}`);
       reply.header('RateLimit', `"${rateClass}";r=${Math.max(0, limit - used)};t=${resetSeconds}`);
       if (used > limit) {
-        throw new ApiError('rate_limited', `The key may make ${limit} requests a minute of this kind (${rateClass}).`, {
-          retryAfterSeconds: resetSeconds,
-        });
+        throw new ApiError(
+          'rate_limited',
+          `The caller may make ${limit} requests a minute of this kind (${rateClass}).`,
+          {
+            retryAfterSeconds: resetSeconds,
+          },
+        );
       }
     },
 
     open(ctx, response) {
-      const id = ctx.keyId;
+      const id = ctx.callerId;
       if (maxStreamsPerKey === 0 || id === null) return;
       const others = streams.get(id) ?? 0;
       if (others >= maxStreamsPerKey) {
-        throw new ApiError('rate_limited', `The key has ${others} streams and long polls open, and may have no more.`, {
-          retryAfterSeconds: 1,
-        });
+        throw new ApiError(
+          'rate_limited',
+          `The caller has ${others} streams and long polls open, and may have no more.`,
+          {
+            retryAfterSeconds: 1,
+          },
+        );
       }
       streams.set(id, others + 1);
       response.once('close', () => {

@@ -12,6 +12,8 @@ export interface Count {
 export interface Windows {
   /** Counts one more. */
   add(name: string): Count;
+  /** Takes back one that was counted. */
+  back(name: string): void;
   /** Counts nothing. */
   look(name: string): Count;
 }
@@ -47,5 +49,12 @@ export function createWindows(clock: Clock): Windows {
     }
   }
 
-  return { add: (name) => count(name, 1), look: (name) => count(name, 0) };
+  return {
+    add: (name) => count(name, 1),
+    back(name) {
+      const window = windows.get(name);
+      if (window && window.used > 0) window.used -= 1;
+    },
+    look: (name) => count(name, 0),
+  };
 }

@@ -175,11 +175,12 @@ export async function getMe(ctx: Context): Promise<Result<'getMe'>> {
   const [organization] = await ctx.db.query<{ name: string }>(
     sql`select name from organizations where organization_id = ${ctx.organizationId}`,
   );
+  const { person } = ctx;
   const apiKey = ctx.keyId && (await getKey(ctx, { keyId: formatId('key', ctx.keyId) })).apiKey;
   return {
     organization: { organizationId: formatId('org', ctx.organizationId), name: organization!.name },
     apiKey: apiKey || null,
-    user: null,
+    user: person ? { userId: formatId('usr', person.userId), name: person.name, email: person.email } : null,
     permission: ctx.permission,
   };
 }

@@ -1,40 +1,43 @@
-// The secret of an API key:
+// The secret of an API key, and the tokens of links that let people in:
 //
 //   sbk_ ‖ organization (22) ‖ key (22) ‖ random (33) ‖ checksum (6)        all base62
 //
-// It names its organization and key, so that the look-up needs no global table; 33 random characters are 196 bits; the
+// `sbi_` of an invitation and `sbr_` of a password reset are built alike. A secret names its organization and key, so that the look-up needs no global table; 33 random characters are 196 bits; the
 // checksum (CRC-32 of what stands before it) tells a mistyped key without asking the database. Only a hash is stored: with
 // 196 random bits a slow hash would add nothing.
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-const PREFIX = 'sbk_';
+/** What a secret opens. */
+export type SecretKind = 'sbk' | 'sbi' | 'sbr';
+
+const PREFIX_LENGTH = 4;
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const UUID_LENGTH = 22;
 const RANDOM_LENGTH = 33;
 const CHECKSUM_LENGTH = 6;
-const PATTERN = new RegExp(`^${PREFIX}[0-9A-Za-z]{${2 * UUID_LENGTH + RANDOM_LENGTH + CHECKSUM_LENGTH}}$`);
+const PATTERN = new RegExp(`^sb[kir]_[0-9A-Za-z]{${2 * UUID_LENGTH + RANDOM_LENGTH + CHECKSUM_LENGTH}}$`);
 const PREVIEW_TAIL = 4;
 
-/** A secret that says which key it is of. It proves nothing until its hash was compared. */
+/** A secret that says which key (or invitation, or reset) it is of. It proves nothing until its hash was compared. */
 export interface ParsedSecret {
   organizationId: string;
   keyId: string;
   hash: Buffer;
 }
 
-/** A new secret for a key. */
-export function newSecret(organizationId: string, keyId: string): string {
-  const body = PREFIX + encodeUuid(organizationId) + encodeUuid(keyId) + randomDigits(RANDOM_LENGTH);
+/** A new secret for a key; for an invitation or a reset, with its kind. */
+export function newSecret(organizationId: string, keyId: string, kind: SecretKind = 'sbk'): string {
+  const body = `${kind}_${encodeUuid(organizationId)}${encodeUuid(keyId)}${randomDigits(RANDOM_LENGTH)}`;
   return body + checksum(body);
 }
 
 /** Undefined where the text can be no secret of ours, its checksum included. */
-export function parseSecret(secret: string): ParsedSecret | undefined {
-  if (!PATTERN.test(secret)) return undefined;
+export function parseSecret(secret: string, kind: SecretKind = 'sbk'): ParsedSecret | undefined {
+  if (!PATTERN.test(secret) || !secret.startsWith(`${kind}_`)) return undefined;
   if (checksum(secret.slice(0, -CHECKSUM_LENGTH)) !== secret.slice(-CHECKSUM_LENGTH)) return undefined;
-  const organizationId = decodeUuid(secret.slice(PREFIX.length, PREFIX.length + UUID_LENGTH));
-  const keyId = decodeUuid(secret.slice(PREFIX.length + UUID_LENGTH, PREFIX.length + 2 * UUID_LENGTH));
+  const organizationId = decodeUuid(secret.slice(PREFIX_LENGTH, PREFIX_LENGTH + UUID_LENGTH));
+  const keyId = decodeUuid(secret.slice(PREFIX_LENGTH + UUID_LENGTH, PREFIX_LENGTH + 2 * UUID_LENGTH));
   if (!organizationId || !keyId) return undefined;
   return { organizationId, keyId, hash: hashSecret(secret) };
 }
@@ -50,7 +53,7 @@ export function sameHash(a: Buffer, b: Buffer): boolean {
 
 /** `sbk_…abcd`: enough to tell keys apart. */
 export function previewOf(secret: string): string {
-  return `${PREFIX}…${secret.slice(-PREVIEW_TAIL)}`;
+  return `${secret.slice(0, PREFIX_LENGTH)}…${secret.slice(-PREVIEW_TAIL)}`;
 }
 
 function checksum(body: string): string {

@@ -1,15 +1,27 @@
 // Who is calling, for which organization: what a domain function is handed.
-import type { Event, Permission } from '@signalbox/contract';
+import type { Event, Permission, Role } from '@signalbox/contract';
 import type { Tx } from '../db/db.ts';
 import type { Platform } from '../platform.ts';
 
 export type Actor = Event['actor'];
 
+/** A member of the organization, for one request. */
+export interface Person {
+  readonly userId: string;
+  readonly name: string;
+  readonly email: string;
+  readonly role: Role;
+}
+
 export interface Context extends Platform {
   readonly organizationId: string;
   readonly actor: Actor;
+  /** The key or the person of the call; null where the service itself acts. */
+  readonly callerId: string | null;
   /** The key of the call, where it was made with one. */
   readonly keyId: string | null;
+  /** The person of the call, where one who is signed in to the console made it. */
+  readonly person?: Person;
   readonly permission: Permission;
   /** Of a key that is limited to some: the only Environments that it reaches (http/environment-gate.ts sees to it). */
   readonly environments?: readonly string[];

@@ -51,6 +51,7 @@ export async function runDue(platform: Platform, candidate: Candidate): Promise<
       ...platform,
       organizationId,
       actor: { type: 'system', id: formatId('sch', scheduleId), name: 'Schedule' },
+      callerId: null,
       keyId: null,
       permission: 'write',
       requestId: null,

@@ -11,6 +11,8 @@ export interface Vault {
   /** Of every key that opens, as sealed values name theirs. */
   readonly keyIds: readonly Buffer[];
   seal(purpose: Purpose, place: readonly string[], plaintext: string): Buffer;
+  /** A key for something other than sealing, of the first master key: another one where that is replaced. */
+  derive(purpose: 'sign_in'): Buffer;
   /** Throws `CannotOpen` when the value was sealed by another key, for another place, or was changed. */
   open(purpose: Purpose, place: readonly string[], sealed: Buffer): string;
 }
@@ -37,10 +39,10 @@ const HEADER_BYTES = 1 + KEY_ID_BYTES + NONCE_BYTES + TAG_BYTES;
 export function createVault(masterKeys: readonly Buffer[]): Vault {
   const keyrings = masterKeys.map((master) => {
     const id = createHash('sha256').update('signalbox master key id').update(master).digest().subarray(0, KEY_ID_BYTES);
-    const derived = new Map<Purpose, Buffer>();
+    const derived = new Map<string, Buffer>();
     return {
       id,
-      keyFor(purpose: Purpose): Buffer {
+      keyFor(purpose: Purpose | 'sign_in'): Buffer {
         const known = derived.get(purpose);
         if (known) return known;
         const key = Buffer.from(hkdfSync('sha256', master, '', `signalbox ${purpose}`, 32));
@@ -55,6 +57,7 @@ export function createVault(masterKeys: readonly Buffer[]): Vault {
   return {
     keyIds: keyrings.map(({ id }) => id),
     seal: (purpose, place, plaintext) => sealWith(first.keyFor(purpose), first.id, place, plaintext),
+    derive: (purpose) => first.keyFor(purpose),
     open(purpose, place, sealed) {
       const id = sealed.subarray(1, 1 + KEY_ID_BYTES);
       const keyring = keyrings.find((candidate) => candidate.id.equals(id));

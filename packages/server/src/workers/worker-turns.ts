@@ -76,7 +76,7 @@ export async function claimWorkerTurn(
 
 /** The same for the same claim of the same key; no stored answer could be, since a claim waits and its answer may be long. */
 function idOfClaim(ctx: Context, input: Input<'claimWorkerTurn'>): string {
-  const parts = [ctx.organizationId, ctx.keyId, ctx.idempotencyKey, input.queue, input.environment, input.sessionId];
+  const parts = [ctx.organizationId, ctx.callerId, ctx.idempotencyKey, input.queue, input.environment, input.sessionId];
   const hex = createHash('sha256')
     .update(JSON.stringify([...parts, input.turn]))
     .digest('hex');

@@ -36,7 +36,7 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
     const log = createLog({ level: 'silent' });
     const db: Db = createDb({ url: database.url, log });
     const metrics = createMetrics();
-    const wake: Wake = createWake({ db, log, clock, metrics, acrossNodes: false });
+    const wake: Wake = createWake({ db, log, clock, acrossNodes: false });
     const live = createLive({ db, wake, clock, log });
     const egress = createEgress({ policy: parseEgressAllow('127.0.0.1/32') });
     live.start();
@@ -56,6 +56,7 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
       prices,
       offers,
       eventWatch,
+      publicUrl: () => new URL('http://localhost:4500'),
       metrics,
       tracing,
     };
@@ -81,6 +82,7 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
     ...platform,
     organizationId,
     actor: { type: 'system', id: null, name: 'Test' },
+    callerId: null,
     keyId: null,
     permission: 'admin',
     requestId: null,

@@ -69,7 +69,7 @@ export async function createWorld(options: { lookup?: Lookup } = {}): Promise<Wo
   const lines: Record<string, unknown>[] = [];
   const log = createLog({ level: 'info', destination: { write: (line) => lines.push(JSON.parse(line)) } });
   const metrics = createMetrics();
-  const wake = createWake({ db, log, clock, metrics, acrossNodes: false });
+  const wake = createWake({ db, log, clock, acrossNodes: false });
   const egress = createEgress({ policy: parseEgressAllow('127.0.0.1/32'), ...options });
   const platform = { db, clock, log, wake, egress, metrics, tracing: undefined, vault: createVault([randomBytes(32)]) };
   const started: Dispatcher[] = [];
@@ -102,6 +102,7 @@ export async function createWorld(options: { lookup?: Lookup } = {}): Promise<Wo
         ...platform,
         organizationId,
         actor: { type: 'system', id: null, name: 'Test' },
+        callerId: null,
         keyId: null,
         permission: 'admin',
         requestId: null,

@@ -11,7 +11,9 @@
 --   session_inbox                              API calls, while a worker holds the Session
 --   model_usage                                the writer of the Session; compaction moves it into model_usage_days
 --   events                                     the sequencer, one at a time for an organization
---   workers                                    each node its own row; the only table without an organization
+--   workers                                    each node its own row; the only table of ours without an organization
+--   auth.*                                     better-auth, through a pool of its own; people are of the installation, not of an
+--                                              organization. What makes a person one of an organization stands in members
 
 create table organizations (
   organization_id uuid primary key,
@@ -51,7 +53,8 @@ create table retired_key_secrets (
 
 create table idempotency_records (
   organization_id uuid not null,
-  key_id uuid not null,
+  -- The key or the person that called.
+  caller_id uuid not null,
   idempotency_key text not null,
   fingerprint bytea not null,
   -- Null while the first request is under way; it is then visible to nobody else, its transaction being open.
@@ -61,7 +64,7 @@ create table idempotency_records (
   -- The whole body where it holds a plaintext secret, sealed under the caller's own credential.
   sealed_body bytea,
   expires_at timestamptz not null,
-  primary key (organization_id, key_id, idempotency_key)
+  primary key (organization_id, caller_id, idempotency_key)
 );
 create index idempotency_records_expiry on idempotency_records (expires_at);
 
@@ -138,11 +141,11 @@ create table sessions (
   -- When the turn has taken too long. While the Session waits no time passes: turn_left_ms then says how much there is.
   turn_deadline timestamptz,
   turn_left_ms bigint,
+  -- The trace of what brought the turn's message (W3C Trace Context), where it is traced.
+  trace_parent text,
   -- Tools whose calls run unasked in this Session since a person said so.
   granted_tools text[] not null default '{}',
   -- A child is opened by a call of its parent's; the root shares its budget with all below it.
-  -- The trace of what brought the turn's message (W3C Trace Context), where it is traced.
-  trace_parent text,
   parent_session_id uuid,
   parent_operation_id uuid,
   root_session_id uuid,
@@ -189,10 +192,10 @@ create index sessions_by_parent on sessions (organization_id, parent_session_id,
 create index sessions_parent_due on sessions (organization_id, session_id) where parent_due;
 create index sessions_held on sessions (worker_id) where worker_id is not null;
 create index sessions_due on sessions (organization_id, environment, session_id) where delivery_due;
+-- With the status, so that counting by it reads the index alone.
 create index sessions_open on sessions (organization_id, environment, status) where ended_at is null;
 create index sessions_ended on sessions (organization_id, environment, status, ended_at) where ended_at is not null;
 create index sessions_by_agent on sessions (organization_id, agent_id, session_id);
--- With the status, so that counting by it reads the index alone.
 
 -- The journal. A segment is the run of chunks that one commit added; body is a JSON array in which a string is the delta
 -- of a message.chunk and an object is any other chunk without turn and seq.
@@ -522,13 +525,13 @@ create table event_heads (
   anchor_hash bytea not null
 );
 
--- When the log last heard that a key was refused with a code: who hammers must not fill it.
+-- When the log last heard that a key or a person was refused with a code: who hammers must not fill it.
 create table access_denials (
   organization_id uuid not null,
-  key_id uuid not null,
+  caller_id uuid not null,
   code text not null,
   recorded_at timestamptz not null,
-  primary key (organization_id, key_id, code)
+  primary key (organization_id, caller_id, code)
 );
 
 -- A node and its lease, renewed by the database's clock. Sessions and subscriptions name the node that holds them, so that
@@ -538,3 +541,121 @@ create table workers (
   lease_expires_at timestamptz not null,
   started_at timestamptz not null default now()
 );
+
+-- Who belongs to an organization. The person stands in auth.users, which a sharded database keeps in one place: no foreign key
+-- leads there. Who leaves the last organization is deleted there too, in the same transaction.
+create table members (
+  organization_id uuid not null references organizations,
+  user_id uuid not null,
+  role text not null check (role in ('viewer', 'member', 'admin', 'owner')),
+  joined_at timestamptz not null,
+  last_signed_in_at timestamptz,
+  primary key (organization_id, user_id)
+);
+-- A person who signs in is asked for their organizations, whichever these are.
+create index members_user on members (user_id);
+
+-- A link that makes who follows it a member. Accepting it deletes the row, so of two at once one finds it.
+create table invitations (
+  organization_id uuid not null references organizations,
+  invitation_id uuid not null,
+  -- The first one, made by the start where the organization has no members: who accepts it names the organization.
+  is_setup boolean not null,
+  role text not null check (role in ('viewer', 'member', 'admin', 'owner')),
+  email text,
+  name text,
+  -- As the event log names an actor.
+  invited_by json not null,
+  token_hash bytea not null,
+  expires_at timestamptz not null,
+  created_at timestamptz not null,
+  primary key (organization_id, invitation_id)
+);
+create index invitations_expiry on invitations (expires_at);
+
+-- A link that lets a member set a new password; using it deletes the row.
+create table password_resets (
+  organization_id uuid not null references organizations,
+  password_reset_id uuid not null,
+  user_id uuid not null,
+  -- Made on the host, and so for people of several organizations too.
+  by_operator boolean not null,
+  token_hash bytea not null,
+  expires_at timestamptz not null,
+  created_at timestamptz not null,
+  primary key (organization_id, password_reset_id)
+);
+create index password_resets_expiry on password_resets (expires_at);
+
+-- better-auth's own, in the shape that it asks for (people/identity.ts names the columns to it; a test compares).
+create schema auth;
+
+create table auth.users (
+  id uuid primary key,
+  name text not null,
+  email text not null unique,
+  email_verified boolean not null,
+  image text,
+  created_at timestamptz not null,
+  updated_at timestamptz not null
+);
+
+-- Sign-ins, not Sessions of an Agent. The token is worth nothing without its signature under the master key.
+create table auth.sign_ins (
+  id uuid primary key,
+  user_id uuid not null references auth.users on delete cascade,
+  token text not null unique,
+  expires_at timestamptz not null,
+  ip_address text,
+  user_agent text,
+  created_at timestamptz not null,
+  updated_at timestamptz not null
+);
+create index sign_ins_user on auth.sign_ins (user_id);
+create index sign_ins_expiry on auth.sign_ins (expires_at);
+
+-- How a person signs in: with a password (provider_id "credential", hashed by scrypt), or by a provider.
+create table auth.accounts (
+  id uuid primary key,
+  user_id uuid not null references auth.users on delete cascade,
+  provider_id text not null,
+  account_id text not null,
+  password text,
+  access_token text,
+  refresh_token text,
+  id_token text,
+  access_token_expires_at timestamptz,
+  refresh_token_expires_at timestamptz,
+  scope text,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  unique (provider_id, account_id)
+);
+create index accounts_user on auth.accounts (user_id);
+
+-- Challenges of passkeys and states of sign-ins by a provider, for minutes.
+create table auth.verifications (
+  id uuid primary key,
+  identifier text not null,
+  value text not null,
+  expires_at timestamptz not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null
+);
+create index verifications_identifier on auth.verifications (identifier);
+create index verifications_expiry on auth.verifications (expires_at);
+
+create table auth.passkeys (
+  id uuid primary key,
+  user_id uuid not null references auth.users on delete cascade,
+  name text,
+  public_key text not null,
+  credential_id text not null unique,
+  counter integer not null,
+  device_type text not null,
+  backed_up boolean not null,
+  transports text,
+  aaguid text,
+  created_at timestamptz
+);
+create index passkeys_user on auth.passkeys (user_id);

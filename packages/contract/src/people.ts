@@ -1,0 +1,87 @@
+/** People who sign in to the console, and the links that let them in (api.md section 9). */
+import { type Permission, permissions } from './keys.ts';
+import { Id, ListQuery, Name, Nullable, OneOf, Page, type Static, Strict, Timestamp, Type } from './schema.ts';
+
+/** What a person is in an organization; each may do what the ones before it may. */
+export const roles = ['viewer', 'member', 'admin', 'owner'] as const;
+export const Role = OneOf(roles, {
+  title: 'Role',
+  description:
+    '`viewer` reads, `member` also changes, `admin` also manages keys, secrets and people, `owner` also makes and removes owners.',
+});
+export type Role = Static<typeof Role>;
+
+const [read, write, admin] = permissions;
+/** The permission that a role gives. */
+export const permissionOfRole: Readonly<Record<Role, Permission>> = {
+  viewer: read,
+  member: write,
+  admin,
+  owner: admin,
+};
+
+export const Member = Type.Object(
+  {
+    userId: Id('usr'),
+    name: Type.String(),
+    email: Type.String(),
+    role: Role,
+    joinedAt: Timestamp,
+    lastSignedInAt: Nullable(Timestamp, { description: 'Null for who never was since joining.' }),
+  },
+  { title: 'Member' },
+);
+export type Member = Static<typeof Member>;
+
+export const MemberParams = Strict({ userId: Id('usr') });
+export const ListMembers = ListQuery({});
+export const MemberPage = Page(Member);
+export const UpdateMember = Strict({ role: Role }, { title: 'UpdateMember' });
+
+/** Longer ones are not deliverable (RFC 5321, section 4.5.3.1). */
+const longestEmail = 254;
+/** A name to sign in with; nothing is ever sent to it. */
+export const Email = Type.String({
+  minLength: 3,
+  maxLength: longestEmail,
+  pattern: '^[^\\s@]+@[^\\s@]+\\.[^\\s@.]+$',
+  examples: ['mara@example.com'],
+});
+
+export const Invitation = Type.Object(
+  {
+    invitationId: Id('inv'),
+    role: Role,
+    email: Nullable(Type.String(), { description: 'The only e-mail that may accept it; null: any.' }),
+    name: Nullable(Type.String()),
+    invitedBy: Type.String({ description: 'The name of who made it.' }),
+    expiresAt: Timestamp,
+    createdAt: Timestamp,
+  },
+  { title: 'Invitation', description: 'A link that nobody has used yet.' },
+);
+export type Invitation = Static<typeof Invitation>;
+
+export const InvitationParams = Strict({ invitationId: Id('inv') });
+export const ListInvitations = ListQuery({});
+export const InvitationPage = Page(Invitation);
+export const CreateInvitation = Strict(
+  { role: Role, email: Type.Optional(Email), name: Type.Optional(Name) },
+  { title: 'CreateInvitation' },
+);
+
+const link = Type.Optional(
+  Type.String({
+    description:
+      'To be handed over by other means; shown this once. Absent only from an idempotent replay of another sign-in.',
+  }),
+);
+export const CreatedInvitation = Type.Object({ invitation: Invitation, link }, { title: 'CreatedInvitation' });
+export const PasswordReset = Type.Object({ link, expiresAt: Timestamp }, { title: 'PasswordReset' });
+
+export const Organization = Type.Object(
+  { organizationId: Id('org'), name: Type.String(), createdAt: Timestamp },
+  { title: 'Organization' },
+);
+export type Organization = Static<typeof Organization>;
+export const UpdateOrganization = Strict({ name: Name }, { title: 'UpdateOrganization' });

@@ -1,0 +1,248 @@
+// What the console needs beside `/api/v1`, below `/console/api`: signing in and out, the account, and following a link. Not a
+// part of the contract: the console of this version is its one caller.
+//
+// A change must come from our own page (session-cookie.ts); one made as the person who is signed in needs the CSRF token too.
+import type { Route } from '@signalbox/contract';
+import { permissionOfRole } from '@signalbox/contract';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { ApiError } from '../lib/api-error.ts';
+import { formatId } from '../lib/ids.ts';
+import { type Identity, PROVIDER_ID, type SignIn, type Visitor } from '../people/identity.ts';
+import { type Acceptance, acceptLink, lookLink } from '../people/links.ts';
+import { membershipsOf } from '../people/memberships.ts';
+import { foundOrganization } from '../people/organizations.ts';
+import { requireGoodPassword } from '../people/password.ts';
+import { createNoteFailure, recordOfPerson } from '../people/records.ts';
+import { endSignIn, endSignIns, signInsOf, waysIn } from '../people/sign-ins.ts';
+import type { Platform } from '../platform.ts';
+import type { Caller } from './auth.ts';
+import type { Limits } from './limits.ts';
+import { cookieHeaderOf, requireCsrfToken, requireOwnOrigin, visitorOf } from './session-cookie.ts';
+import { validatorOf } from './validate.ts';
+
+export interface ConsoleApiOptions {
+  version: string;
+  identity: Identity;
+  provider: { name: string } | undefined;
+  limits: Limits;
+  callerOf(request: FastifyRequest): Caller;
+}
+
+/** What every page of the console begins with. */
+interface Account {
+  user: { userId: string; name: string; email: string } | null;
+  csrfToken: string | null;
+  organizations: { organizationId: string; name: string; role: string; permission: string }[];
+  signIn: { password: true; passkey: boolean; providers: { id: string; name: string }[] };
+  version: string;
+}
+
+/** One call: who asks, and as whom. */
+export interface Call<B> {
+  visitor: Visitor;
+  signIn: SignIn | undefined;
+  body: B;
+  reply: FastifyReply;
+}
+
+const PATH = '/console/api';
+const text = (maxLength: number, minLength = 1) => Type.String({ minLength, maxLength });
+const strict = <P extends Parameters<typeof Type.Object>[0]>(properties: P) =>
+  Type.Object(properties, { additionalProperties: false });
+const email = Type.String({
+  minLength: 3,
+  maxLength: 254,
+  pattern: '^[^\\s@]+@[^\\s@]+\\.[^\\s@.]+$',
+  examples: ['mara@example.com'],
+});
+// Longer ones are refused by what a password must be; this only bounds the work.
+const password = text(1000);
+const token = text(200);
+const name = text(200);
+
+export function addConsoleApi(app: FastifyInstance, platform: Platform, options: ConsoleApiOptions): void {
+  const { identity, limits, provider, version } = options;
+  const noteFailure = createNoteFailure(platform);
+
+  /** `asPerson`: for who is signed in alone. `optional`: for anybody, and a sign-in that is used needs its CSRF token. */
+  function post<B>(
+    path: string,
+    who: 'anybody' | 'asPerson' | 'optional',
+    body: ReturnType<typeof strict>,
+    act: (call: Call<B>) => Promise<unknown>,
+  ): void {
+    const validate = validatorOf({ body } as unknown as Route);
+    app.post(PATH + path, {
+      onRequest: async (request, reply) => {
+        limits.enter(reply.raw);
+        requireOwnOrigin(request.headers, platform.publicUrl());
+      },
+      handler: async (request, reply) => {
+        const visitor = visitorOf(options.callerOf(request));
+        const signIn = who === 'anybody' ? undefined : await identity.find(visitor.cookie);
+        if (who === 'asPerson' && !signIn) throw signedOut();
+        if (signIn) requireCsrfToken(identity, signIn, request.headers);
+        const given = validate({ params: {}, query: request.query, body: request.body }) as B;
+        return (await act({ visitor, signIn, body: given, reply })) ?? {};
+      },
+    });
+  }
+
+  function get(path: string, act: (call: Call<undefined> & { signIn: SignIn }) => Promise<unknown>): void {
+    app.get(PATH + path, async (request, reply) => {
+      limits.enter(reply.raw);
+      const visitor = visitorOf(options.callerOf(request));
+      const signIn = await identity.find(visitor.cookie);
+      if (!signIn) throw signedOut();
+      return act({ visitor, signIn, body: undefined, reply });
+    });
+  }
+
+  async function accountOf(signIn: SignIn | undefined): Promise<Account> {
+    const memberships = signIn ? await membershipsOf(platform.db, signIn.userId) : [];
+    const publicUrl = platform.publicUrl();
+    return {
+      user: signIn ? { userId: formatId('usr', signIn.userId), name: signIn.name, email: signIn.email } : null,
+      csrfToken: signIn ? identity.csrfTokenOf(signIn) : null,
+      organizations: memberships.map(({ organizationId, name: called, role }) => ({
+        organizationId: formatId('org', organizationId),
+        name: called,
+        role,
+        permission: permissionOfRole[role],
+      })),
+      signIn: {
+        password: true,
+        // Browsers know passkeys for https, and for this very machine.
+        passkey: publicUrl.protocol === 'https:' || publicUrl.hostname === 'localhost',
+        providers: provider ? [{ id: PROVIDER_ID, name: provider.name }] : [],
+      },
+      version,
+    };
+  }
+
+  /** The account of a sign-in that was just begun, whose cookie goes with the answer. The one of before ends. */
+  async function accountOfBegun(
+    reply: FastifyReply,
+    { visitor }: { visitor: Visitor },
+    setCookies: readonly string[],
+  ): Promise<Account> {
+    const before = await identity.find(visitor.cookie);
+    const signIn = await identity.find(cookieHeaderOf(setCookies));
+    if (before && before.signInId !== signIn?.signInId) await endSignIn(platform.db, before.userId, before.signInId);
+    reply.header('set-cookie', setCookies);
+    return accountOf(signIn);
+  }
+
+  app.get(`${PATH}/account`, async (request, reply) => {
+    limits.enter(reply.raw);
+    const { signIn, setCookies } = await identity.refresh(visitorOf(options.callerOf(request)));
+    if (setCookies.length > 0) reply.header('set-cookie', setCookies);
+    return accountOf(signIn);
+  });
+
+  post<{ email: string; password: string }>(
+    '/sign_in',
+    'anybody',
+    strict({ email: text(254), password }),
+    async ({ visitor, body, reply }) => {
+      const begun = await limits.signIn(visitor.ipAddress, body.email, () =>
+        identity.signIn(body.email, body.password, visitor),
+      );
+      if (!begun) {
+        await noteFailure(body.email, visitor);
+        throw new ApiError('sign_in_failed', 'E-mail or password is wrong.');
+      }
+      return accountOfBegun(reply, { visitor }, begun.setCookies);
+    },
+  );
+
+  post<{ everywhere?: boolean }>(
+    '/sign_out',
+    'optional',
+    strict({ everywhere: Type.Optional(Type.Boolean()) }),
+    async ({ visitor, signIn, body, reply }) => {
+      if (signIn) {
+        if (body.everywhere) await endSignIns(platform.db, signIn.userId);
+        else await endSignIn(platform.db, signIn.userId, signIn.signInId);
+        await recordOfPerson(platform, signIn.userId, visitor, { type: 'user.signed_out' });
+      }
+      reply.header('set-cookie', identity.clearing());
+      return accountOf(undefined);
+    },
+  );
+
+  post<{ token: string }>('/links/look', 'anybody', strict({ token }), async ({ body }) => {
+    const { expiresAt, organizationId: _, ...link } = await lookLink(platform, body.token);
+    return { link: { ...link, expiresAt: expiresAt.toISOString() } };
+  });
+
+  post<Acceptance>(
+    '/links/accept',
+    'optional',
+    strict({
+      token,
+      name: Type.Optional(name),
+      email: Type.Optional(email),
+      password: Type.Optional(password),
+      organizationName: Type.Optional(name),
+    }),
+    async ({ visitor, signIn, body, reply }) => {
+      const { userId, isNewSignIn } = await acceptLink(platform, visitor, signIn, body);
+      if (!isNewSignIn) return accountOf(signIn);
+      const { setCookies } = await identity.begin(userId, visitor);
+      return accountOfBegun(reply, { visitor }, setCookies);
+    },
+  );
+
+  post<{ name: string }>('/organizations', 'asPerson', strict({ name }), async ({ visitor, signIn, body, reply }) => {
+    await foundOrganization(platform, visitor, signIn!, body.name);
+    reply.code(201);
+    return accountOf(signIn);
+  });
+
+  post<{ currentPassword: string; newPassword: string }>(
+    '/password',
+    'asPerson',
+    strict({ currentPassword: password, newPassword: password }),
+    async ({ visitor, signIn, body, reply }) => {
+      requireGoodPassword(body.newPassword, signIn!, 'newPassword');
+      const begun = await limits.signIn(visitor.ipAddress, signIn!.email, () =>
+        identity.changePassword(body.currentPassword, body.newPassword, visitor),
+      );
+      if (!begun) throw new ApiError('sign_in_failed', 'The present password is another one.');
+      await recordOfPerson(platform, signIn!.userId, visitor, { type: 'user.password_changed' });
+      return accountOfBegun(reply, { visitor }, begun.setCookies);
+    },
+  );
+
+  get('/sign_ins', async ({ signIn }) => {
+    const rows = await signInsOf(platform.db, signIn.userId, platform.clock.now());
+    return {
+      signIns: rows.map(({ signInId, createdAt, lastUsedAt, ...row }) => ({
+        signInId,
+        createdAt: createdAt.toISOString(),
+        lastUsedAt: lastUsedAt.toISOString(),
+        ...row,
+        isThis: signInId === signIn.signInId,
+      })),
+      ways: await waysIn(platform.db, signIn.userId),
+    };
+  });
+
+  post<{ signInId: string }>(
+    '/sign_ins/end',
+    'asPerson',
+    strict({ signInId: Type.String({ format: 'uuid' }) }),
+    async ({ visitor, signIn, body }) => {
+      if (!(await endSignIn(platform.db, signIn!.userId, body.signInId))) {
+        throw new ApiError('not_found', 'This sign-in has ended already.');
+      }
+      await recordOfPerson(platform, signIn!.userId, visitor, { type: 'user.signed_out' });
+    },
+  );
+}
+
+function signedOut(): ApiError {
+  return new ApiError('signed_out', 'You are not signed in any more. Sign in again.');
+}

@@ -1,0 +1,202 @@
+// Links that people are let in by: invitations, and the one that sets an installation up. And links by which they set a new
+// password. They are handed over by hand: no mail server is assumed. What is done with them stands in links.ts.
+import type { Input, Invitation, Result, Role } from '@signalbox/contract';
+import sql, { empty } from 'sql-template-tag';
+import type { Db, Tx } from '../db/db.ts';
+import { type EventSource, recordEvent, systemActor } from '../events/record.ts';
+import { hashSecret, newSecret } from '../keys/secret.ts';
+import { ApiError, notFound } from '../lib/api-error.ts';
+import { type Actor, type Context, inTransaction } from '../lib/context.ts';
+import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
+import { pageOf, pageRequest } from '../lib/page.ts';
+import { lockMember, requireRank } from './members.ts';
+import { hasMembers, holdOrganization, membershipsOf } from './memberships.ts';
+import { userResource } from './records.ts';
+
+const HOUR_MS = 3600_000;
+// Long enough for somebody who is away for some days; short, as it opens the organization to whoever finds it.
+const INVITATION_MS = 7 * 24 * HOUR_MS;
+const SETUP_MS = 24 * HOUR_MS;
+const RESET_MS = 24 * HOUR_MS;
+
+interface Row {
+  invitationId: string;
+  role: Role;
+  email: string | null;
+  name: string | null;
+  invitedBy: Actor;
+  expiresAt: Date;
+  createdAt: Date;
+}
+
+/** The address of a link. The token stands in the fragment, which no server and no log of a proxy sees. */
+export function linkOf(publicUrl: URL, token: string): string {
+  return `${publicUrl.origin}/console/link#${token}`;
+}
+
+/** Those that may still be accepted, newest first. */
+export async function listInvitations(
+  ctx: Context,
+  input: Input<'listInvitations'>,
+): Promise<Result<'listInvitations'>> {
+  const request = pageRequest(`invitations:${ctx.organizationId}`, input);
+  const rows = await ctx.db.query<Row>(sql`
+    select invitation_id as "invitationId", role, email, name, invited_by as "invitedBy", expires_at as "expiresAt",
+      created_at as "createdAt"
+    from invitations where organization_id = ${ctx.organizationId} and not is_setup and expires_at > ${ctx.clock.now()}
+      ${request.after === undefined ? empty : sql`and invitation_id < ${request.after}`}
+    order by invitation_id desc limit ${request.limit + 1}`);
+  return pageOf(request, rows, (row) => row.invitationId, view);
+}
+
+/** 403 where only an owner may invite an owner. */
+export async function createInvitation(
+  ctx: Context,
+  input: Input<'createInvitation'>,
+): Promise<Result<'createInvitation'>> {
+  requireRank(ctx.person!.role, input.role);
+  const { token, ...row } = await inTransaction(ctx, (tx) => insertInvitation(tx, ctx, ctx.clock.now(), input));
+  return { invitation: view(row), link: linkOf(ctx.publicUrl(), token) };
+}
+
+/** For a request, or for the operator on the host. */
+export async function insertInvitation(
+  tx: Tx,
+  source: EventSource,
+  now: Date,
+  { role, email, name }: { role: Role; email?: string; name?: string },
+): Promise<Row & { token: string }> {
+  const invitationId = newUuid();
+  const token = newSecret(source.organizationId, invitationId, 'sbi');
+  const row: Row = {
+    invitationId,
+    role,
+    email: email?.toLowerCase() ?? null,
+    name: name ?? null,
+    invitedBy: source.actor,
+    expiresAt: new Date(now.getTime() + INVITATION_MS),
+    createdAt: now,
+  };
+  await insert(tx, source.organizationId, row, token, false);
+  await tx.query(
+    recordEvent(source, now, {
+      type: 'user.invited',
+      resource: { type: 'invitation', id: formatId('inv', invitationId) },
+      changes: { role: [null, role], ...(email !== undefined && { email: [null, email] }) },
+    }),
+  );
+  return { ...row, token };
+}
+
+/** Withdraws it: its link is worth nothing from then on. */
+export async function deleteInvitation(
+  ctx: Context,
+  input: Input<'deleteInvitation'>,
+): Promise<Result<'deleteInvitation'>> {
+  await inTransaction(ctx, async (tx) => {
+    const [row] = await tx.query<{ role: Role }>(sql`
+      delete from invitations as i
+      where i.organization_id = ${ctx.organizationId} and i.invitation_id = ${uuidOf('inv', input.invitationId)}
+        and not i.is_setup
+      returning i.role`);
+    if (!row) throw notFound('invitation');
+    requireRank(ctx.person!.role, row.role);
+    await tx.query(
+      recordEvent(ctx, ctx.clock.now(), {
+        type: 'user.invitation_withdrawn',
+        resource: { type: 'invitation', id: input.invitationId },
+      }),
+    );
+  });
+  return { invitationId: input.invitationId, deleted: true };
+}
+
+/**
+ * A link to a new password for a member. 403 for who outranks the caller, or is of another organization too: an admin of one
+ * would else get into the other.
+ */
+export async function resetPassword(ctx: Context, input: Input<'resetPassword'>): Promise<Result<'resetPassword'>> {
+  const { token, expiresAt } = await inTransaction(ctx, async (tx) => {
+    const { userId, role } = await lockMember(tx, ctx.organizationId, uuidOf('usr', input.userId));
+    if (role === 'owner') requireRank(ctx.person!.role, role);
+    if ((await membershipsOf(tx, userId)).length > 1) {
+      throw new ApiError(
+        'insufficient_permission',
+        'This person is of other organizations too. Only the operator can make the link, with `signalbox users reset-password` on the host.',
+      );
+    }
+    return insertReset(tx, ctx, ctx.clock.now(), userId, false);
+  });
+  return { link: linkOf(ctx.publicUrl(), token), expiresAt: expiresAt.toISOString() };
+}
+
+/** For a request, or for the operator on the host. An older link of the person's is worth nothing from then on. */
+export async function insertReset(
+  tx: Tx,
+  source: EventSource,
+  now: Date,
+  userId: string,
+  byOperator: boolean,
+): Promise<{ token: string; expiresAt: Date }> {
+  const { organizationId } = source;
+  const resetId = newUuid();
+  const token = newSecret(organizationId, resetId, 'sbr');
+  const expiresAt = new Date(now.getTime() + RESET_MS);
+  await tx.query(sql`delete from password_resets where organization_id = ${organizationId} and user_id = ${userId}`);
+  await tx.query(sql`
+    insert into password_resets (organization_id, password_reset_id, user_id, by_operator, token_hash, expires_at, created_at)
+    values (${organizationId}, ${resetId}, ${userId}, ${byOperator}, ${hashSecret(token)}, ${expiresAt}, ${now})`);
+  await tx.query(recordEvent(source, now, { type: 'user.password_reset_requested', resource: userResource(userId) }));
+  return { token, expiresAt };
+}
+
+/**
+ * The token of a link that sets the organization up, where it has no members; every older one is void from then on. Undefined
+ * where there is somebody already.
+ */
+export async function makeSetupToken(db: Db, organizationId: string, now: Date): Promise<string | undefined> {
+  return db.transaction(async (tx) => {
+    await holdOrganization(tx, organizationId);
+    if (await hasMembers(tx, organizationId)) return undefined;
+    await tx.query(sql`delete from invitations where organization_id = ${organizationId} and is_setup`);
+    const invitationId = newUuid();
+    const token = newSecret(organizationId, invitationId, 'sbi');
+    const row: Row = {
+      invitationId,
+      role: 'owner',
+      email: null,
+      name: null,
+      invitedBy: systemActor,
+      expiresAt: new Date(now.getTime() + SETUP_MS),
+      createdAt: now,
+    };
+    await insert(tx, organizationId, row, token, true);
+    return token;
+  });
+}
+
+/** What has expired is worth nothing already; this gives back its space. */
+export async function dropExpiredLinks(db: Db, now: Date): Promise<void> {
+  await db.execute(sql`delete from invitations where expires_at <= ${now}`);
+  await db.execute(sql`delete from password_resets where expires_at <= ${now}`);
+}
+
+function insert(tx: Tx, organizationId: string, row: Row, token: string, isSetup: boolean): Promise<number> {
+  return tx.execute(sql`
+    insert into invitations (organization_id, invitation_id, is_setup, role, email, name, invited_by, token_hash,
+      expires_at, created_at)
+    values (${organizationId}, ${row.invitationId}, ${isSetup}, ${row.role}, ${row.email}, ${row.name},
+      ${JSON.stringify(row.invitedBy)}, ${hashSecret(token)}, ${row.expiresAt}, ${row.createdAt})`);
+}
+
+function view(row: Row): Invitation {
+  return {
+    invitationId: formatId('inv', row.invitationId),
+    role: row.role,
+    email: row.email,
+    name: row.name,
+    invitedBy: row.invitedBy.name,
+    expiresAt: row.expiresAt.toISOString(),
+    createdAt: row.createdAt.toISOString(),
+  };
+}

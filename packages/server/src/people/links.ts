@@ -1,0 +1,268 @@
+// What happens to who follows a link. Its token names the organization and what it opens, as an API key does; only its hash is
+// stored; accepting it deletes the row, so that of two at once one comes in. Until the transaction of the acceptance is
+// committed nothing has happened: a mistake in the form costs no link.
+import type { Role } from '@signalbox/contract';
+import { hashPassword } from 'better-auth/crypto';
+import sql from 'sql-template-tag';
+import type { Db, Tx } from '../db/db.ts';
+import { recordEvent } from '../events/record.ts';
+import { parseSecret, type SecretKind, sameHash } from '../keys/secret.ts';
+import { ApiError, invalidField } from '../lib/api-error.ts';
+import { formatId, newUuid } from '../lib/ids.ts';
+import type { Platform } from '../platform.ts';
+import type { SignIn, Visitor } from './identity.ts';
+import { addMember, hasMembers, holdOrganization, membershipsOf, roleIn } from './memberships.ts';
+import { requireGoodPassword } from './password.ts';
+import { actorOf, sourceOf, userResource } from './records.ts';
+
+/** What a link opens, as the page that it leads to shows it. */
+export interface Link {
+  type: 'setup' | 'invitation' | 'passwordReset';
+  organizationId: string;
+  organizationName: string;
+  role: Role | null;
+  email: string | null;
+  name: string | null;
+  expiresAt: Date;
+}
+
+export interface Acceptance {
+  token: string;
+  name?: string;
+  email?: string;
+  password?: string;
+  organizationName?: string;
+}
+
+interface Parsed {
+  kind: SecretKind;
+  organizationId: string;
+  id: string;
+  hash: Buffer;
+}
+
+interface InvitationRow {
+  isSetup: boolean;
+  role: Role;
+  email: string | null;
+  name: string | null;
+  expiresAt: Date;
+  tokenHash: Buffer;
+  organizationName: string;
+}
+
+interface ResetRow {
+  userId: string;
+  byOperator: boolean;
+  name: string;
+  email: string;
+  expiresAt: Date;
+  tokenHash: Buffer;
+  organizationName: string;
+}
+
+/** Throws 404 `link_invalid` for one that was used, withdrawn, has expired, or never was. */
+export async function lookLink({ db, clock }: Pick<Platform, 'db' | 'clock'>, token: string): Promise<Link> {
+  const parsed = parse(token);
+  const now = clock.now();
+  const { organizationId } = parsed;
+  if (parsed.kind === 'sbr') {
+    const { organizationName, name, email, expiresAt } = await findReset(db, parsed, now);
+    return { type: 'passwordReset', organizationId, organizationName, role: null, email, name, expiresAt };
+  }
+  const { isSetup, organizationName, role, email, name, expiresAt } = await findInvitation(db, parsed, now);
+  return { type: isSetup ? 'setup' : 'invitation', organizationId, organizationName, role, email, name, expiresAt };
+}
+
+/**
+ * Lets the visitor in: as a new person, or as the one who is `signedIn` (then no name, e-mail and password are given). Returns
+ * whose sign-in is to begin; undefined where the present one goes on.
+ */
+export async function acceptLink(
+  platform: Pick<Platform, 'db' | 'clock'>,
+  visitor: Visitor,
+  signedIn: SignIn | undefined,
+  given: Acceptance,
+): Promise<{ userId: string; isNewSignIn: boolean }> {
+  const link = await lookLink(platform, given.token);
+  const parsed = parse(given.token);
+  if (link.type === 'passwordReset') return acceptReset(platform, visitor, parsed, link, given);
+  if (link.type === 'setup' && given.organizationName === undefined)
+    throw invalidField('organizationName', 'is required');
+  if (link.type !== 'setup' && given.organizationName !== undefined) {
+    throw invalidField('organizationName', 'is given with a setup link alone');
+  }
+  return signedIn && given.password === undefined
+    ? acceptAsKnown(platform, visitor, parsed, link, signedIn, given)
+    : acceptAsNew(platform, visitor, parsed, link, given);
+}
+
+async function acceptAsKnown(
+  { db, clock }: Pick<Platform, 'db' | 'clock'>,
+  visitor: Visitor,
+  parsed: Parsed,
+  link: Link,
+  { userId, name, email }: SignIn,
+  given: Acceptance,
+): Promise<{ userId: string; isNewSignIn: boolean }> {
+  if (link.email !== null && link.email !== email) {
+    throw new ApiError('conflict', `This invitation is for ${link.email}; you are signed in as ${email}.`);
+  }
+  await db.transaction((tx) => join(tx, clock.now(), visitor, parsed, { userId, name, email }, given.organizationName));
+  return { userId, isNewSignIn: false };
+}
+
+async function acceptAsNew(
+  { db, clock }: Pick<Platform, 'db' | 'clock'>,
+  visitor: Visitor,
+  parsed: Parsed,
+  link: Link,
+  { name = link.name ?? undefined, email: typed, password, organizationName }: Acceptance,
+): Promise<{ userId: string; isNewSignIn: boolean }> {
+  const email = (typed ?? link.email)?.toLowerCase();
+  if (name === undefined) throw invalidField('name', 'is required');
+  if (email === undefined) throw invalidField('email', 'is required');
+  if (password === undefined) throw invalidField('password', 'is required');
+  if (link.email !== null && email !== link.email) throw invalidField('email', `must be ${link.email}, as invited`);
+  requireGoodPassword(password, { email, name });
+  const hash = await hashPassword(password);
+  const userId = newUuid();
+  const now = clock.now();
+  await db.transaction(async (tx) => {
+    const created = await tx.execute(sql`
+      insert into auth.users (id, name, email, email_verified, created_at, updated_at)
+      values (${userId}, ${name}, ${email}, false, ${now}, ${now}) on conflict (email) do nothing`);
+    if (created === 0) {
+      throw new ApiError('email_taken', 'Somebody with this e-mail is known here. Sign in, and open the link again.');
+    }
+    await setPassword(tx, userId, hash, now);
+    await join(tx, now, visitor, parsed, { userId, name, email }, organizationName);
+  });
+  return { userId, isNewSignIn: true };
+}
+
+/** Uses the invitation up. Of two at once, the second finds no row. */
+async function join(
+  tx: Tx,
+  now: Date,
+  visitor: Visitor,
+  { organizationId, id, hash }: Parsed,
+  person: { userId: string; name: string; email: string },
+  organizationName: string | undefined,
+): Promise<void> {
+  const [used] = await tx.query<{ isSetup: boolean; role: Role }>(sql`
+    delete from invitations as i
+    where i.organization_id = ${organizationId} and i.invitation_id = ${id} and i.token_hash = ${hash}
+      and i.expires_at > ${now}
+    returning i.is_setup as "isSetup", i.role`);
+  if (!used) throw invalid();
+  const source = sourceOf(organizationId, actorOf(person), visitor);
+  if (used.isSetup) await setUp(tx, now, source, organizationName!);
+  const result = await addMember(tx, organizationId, person.userId, used.role, now);
+  if (result === 'already') throw new ApiError('conflict', 'You are a member of this organization already.');
+  if (result === 'gone') throw new ApiError('signed_out', 'Sign in, and open the link again.');
+  await tx.query(
+    recordEvent(source, now, {
+      type: 'user.joined',
+      resource: userResource(person.userId),
+      changes: { name: [null, person.name], email: [null, person.email], role: [null, used.role] },
+    }),
+  );
+}
+
+async function setUp(tx: Tx, now: Date, source: ReturnType<typeof sourceOf>, name: string): Promise<void> {
+  const { organizationId } = source;
+  await holdOrganization(tx, organizationId);
+  // Somebody came in meanwhile, by an invitation made on the host.
+  if (await hasMembers(tx, organizationId)) throw invalid();
+  const [before] = await tx.query<{ name: string }>(
+    sql`select name from organizations where organization_id = ${organizationId}`,
+  );
+  await tx.query(sql`update organizations set name = ${name} where organization_id = ${organizationId}`);
+  await tx.query(
+    recordEvent(source, now, {
+      type: 'organization.updated',
+      resource: { type: 'organization', id: formatId('org', organizationId) },
+      changes: { name: [before!.name, name] },
+    }),
+  );
+}
+
+async function acceptReset(
+  { db, clock }: Pick<Platform, 'db' | 'clock'>,
+  visitor: Visitor,
+  { organizationId, id, hash }: Parsed,
+  link: Link,
+  { password }: Acceptance,
+): Promise<{ userId: string; isNewSignIn: boolean }> {
+  if (password === undefined) throw invalidField('password', 'is required');
+  requireGoodPassword(password, { email: link.email!, name: link.name! });
+  const passwordHash = await hashPassword(password);
+  const now = clock.now();
+  const userId = await db.transaction(async (tx) => {
+    const [used] = await tx.query<{ userId: string; byOperator: boolean }>(sql`
+      delete from password_resets as r
+      where r.organization_id = ${organizationId} and r.password_reset_id = ${id} and r.token_hash = ${hash}
+        and r.expires_at > ${now}
+      returning r.user_id as "userId", r.by_operator as "byOperator"`);
+    if (!used || (await roleIn(tx, organizationId, used.userId)) === undefined) throw invalid();
+    const memberships = await membershipsOf(tx, used.userId);
+    // Joined another one since the link was made, which its admin has no say in.
+    if (!used.byOperator && memberships.length > 1) throw invalid();
+    await setPassword(tx, used.userId, passwordHash, now);
+    await tx.query(sql`delete from auth.sign_ins where user_id = ${used.userId}`);
+    const actor = actorOf({ userId: used.userId, name: link.name! });
+    for (const one of memberships) {
+      await tx.query(
+        recordEvent(sourceOf(one.organizationId, actor, visitor), now, {
+          type: 'user.password_reset',
+          resource: userResource(used.userId),
+        }),
+      );
+    }
+    return used.userId;
+  });
+  return { userId, isNewSignIn: true };
+}
+
+/** As better-auth keeps it: an account of the provider "credential", named by the person's own id. */
+async function setPassword(tx: Tx, userId: string, hash: string, now: Date): Promise<void> {
+  await tx.query(sql`
+    insert into auth.accounts as a (id, user_id, provider_id, account_id, password, created_at, updated_at)
+    values (${newUuid()}, ${userId}, 'credential', ${userId}, ${hash}, ${now}, ${now})
+    on conflict (provider_id, account_id) do update set password = excluded.password, updated_at = excluded.updated_at`);
+}
+
+async function findInvitation(db: Db, { organizationId, id, hash }: Parsed, now: Date): Promise<InvitationRow> {
+  const [row] = await db.query<InvitationRow>(sql`
+    select i.is_setup as "isSetup", i.role, i.email, i.name, i.expires_at as "expiresAt", i.token_hash as "tokenHash",
+      o.name as "organizationName"
+    from invitations i join organizations o on o.organization_id = i.organization_id
+    where i.organization_id = ${organizationId} and i.invitation_id = ${id} and i.expires_at > ${now}`);
+  if (!row || !sameHash(row.tokenHash, hash)) throw invalid();
+  return row;
+}
+
+async function findReset(db: Db, { organizationId, id, hash }: Parsed, now: Date): Promise<ResetRow> {
+  const [row] = await db.query<ResetRow>(sql`
+    select r.user_id as "userId", r.by_operator as "byOperator", u.name, u.email, r.expires_at as "expiresAt",
+      r.token_hash as "tokenHash", o.name as "organizationName"
+    from password_resets r
+    join organizations o on o.organization_id = r.organization_id
+    join auth.users u on u.id = r.user_id
+    where r.organization_id = ${organizationId} and r.password_reset_id = ${id} and r.expires_at > ${now}`);
+  if (!row || !sameHash(row.tokenHash, hash)) throw invalid();
+  return row;
+}
+
+function parse(token: string): Parsed {
+  for (const kind of ['sbi', 'sbr'] as const) {
+    const secret = parseSecret(token, kind);
+    if (secret) return { kind, organizationId: secret.organizationId, id: secret.keyId, hash: secret.hash };
+  }
+  throw invalid();
+}
+
+function invalid(): ApiError {
+  return new ApiError('link_invalid', 'This link was used, withdrawn or has expired. Ask for a new one.');
+}

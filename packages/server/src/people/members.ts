@@ -1,0 +1,132 @@
+// The people of an organization. Only an owner makes, changes or removes owners, and the last owner stays. A person of no
+// organization is nobody here any more, and is deleted with all sign-ins.
+import { type Input, type Member, type Result, type Role, roles } from '@signalbox/contract';
+import sql, { empty, type Sql } from 'sql-template-tag';
+import type { Tx } from '../db/db.ts';
+import { type EventSource, recordEvent } from '../events/record.ts';
+import { ApiError, notFound } from '../lib/api-error.ts';
+import { type Context, inTransaction } from '../lib/context.ts';
+import { formatId, uuidOf } from '../lib/ids.ts';
+import { pageOf, pageRequest } from '../lib/page.ts';
+import { countOwners, holdOrganization, membershipsOf } from './memberships.ts';
+import { userResource } from './records.ts';
+
+interface Row {
+  userId: string;
+  name: string;
+  email: string;
+  role: Role;
+  joinedAt: Date;
+  lastSignedInAt: Date | null;
+}
+
+/** Newest people first. */
+export async function listMembers(ctx: Context, input: Input<'listMembers'>): Promise<Result<'listMembers'>> {
+  const request = pageRequest(`members:${ctx.organizationId}`, input);
+  const rows = await ctx.db.query<Row>(sql`
+    select ${columns()} from members m join auth.users u on u.id = m.user_id
+    where m.organization_id = ${ctx.organizationId}
+      ${request.after === undefined ? empty : sql`and m.user_id < ${request.after}`}
+    order by m.user_id desc limit ${request.limit + 1}`);
+  return pageOf(request, rows, (row) => row.userId, view);
+}
+
+/** Changes a role. 403 where only an owner may, 409 `last_owner`. The same role again changes nothing. */
+export async function updateMember(ctx: Context, input: Input<'updateMember'>): Promise<Result<'updateMember'>> {
+  return inTransaction(ctx, async (tx) => {
+    await holdOrganization(tx, ctx.organizationId);
+    const before = await lockMember(tx, ctx.organizationId, uuidOf('usr', input.userId));
+    if (before.role === input.role) return { member: view(before) };
+    requireRank(await presentRole(tx, ctx), before.role, input.role);
+    if (before.role === 'owner') await requireAnotherOwner(tx, ctx.organizationId);
+    await tx.query(sql`
+      update members set role = ${input.role}
+      where organization_id = ${ctx.organizationId} and user_id = ${before.userId}`);
+    await tx.query(
+      recordEvent(ctx, ctx.clock.now(), {
+        type: 'user.role_changed',
+        resource: userResource(before.userId),
+        changes: { role: [before.role, input.role] },
+      }),
+    );
+    return { member: view({ ...before, role: input.role }) };
+  });
+}
+
+/** Removes a person, from this instant on and on every node. 403 where only an owner may, 409 `last_owner`. */
+export async function removeMember(ctx: Context, input: Input<'removeMember'>): Promise<Result<'removeMember'>> {
+  const userId = uuidOf('usr', input.userId);
+  await inTransaction(ctx, async (tx) => {
+    await holdOrganization(tx, ctx.organizationId);
+    const { role } = await lockMember(tx, ctx.organizationId, userId);
+    requireRank(await presentRole(tx, ctx), role);
+    await deleteMember(tx, ctx, ctx.clock.now(), userId, role);
+  });
+  return { userId: input.userId, deleted: true };
+}
+
+/** For a request, or for the operator on the host; the caller holds the organization. Throws 409 `last_owner`. */
+export async function deleteMember(tx: Tx, source: EventSource, now: Date, userId: string, role: Role): Promise<void> {
+  const { organizationId } = source;
+  if (role === 'owner') await requireAnotherOwner(tx, organizationId);
+  // Held before anybody looks whether the person is of another organization: joining one holds it too.
+  const [user] = await tx.query<{ name: string; email: string }>(
+    sql`select name, email from auth.users where id = ${userId} for update`,
+  );
+  await tx.query(sql`delete from members where organization_id = ${organizationId} and user_id = ${userId}`);
+  await tx.query(sql`delete from password_resets where organization_id = ${organizationId} and user_id = ${userId}`);
+  await tx.query(
+    recordEvent(source, now, {
+      type: 'user.removed',
+      resource: userResource(userId),
+      changes: { name: [user?.name, null], email: [user?.email, null], role: [role, null] },
+    }),
+  );
+  if ((await membershipsOf(tx, userId)).length === 0) await tx.query(sql`delete from auth.users where id = ${userId}`);
+}
+
+/** A member, held until the transaction ends; 404 for anybody else. */
+export async function lockMember(tx: Tx, organizationId: string, userId: string): Promise<Row> {
+  const [row] = await tx.query<Row>(sql`
+    select ${columns()} from members m join auth.users u on u.id = m.user_id
+    where m.organization_id = ${organizationId} and m.user_id = ${userId} for update of m`);
+  if (!row) throw notFound('person in this organization');
+  return row;
+}
+
+/** Throws 403 unless somebody of role `actor` may give or take each of `others`: an admin all but `owner`. */
+export function requireRank(actor: Role, ...others: Role[]): void {
+  if (actor === 'owner' || others.every((role) => role !== 'owner')) return;
+  throw new ApiError('insufficient_permission', 'Only an owner may make, change or remove an owner.');
+}
+
+/** Read again under the lock: who was made an admin's equal a moment ago must not act by what was before. */
+async function presentRole(tx: Tx, ctx: Context): Promise<Role> {
+  const [row] = await tx.query<{ role: Role }>(sql`
+    select role from members where organization_id = ${ctx.organizationId} and user_id = ${ctx.callerId}`);
+  if (!row || roles.indexOf(row.role) < roles.indexOf('admin')) {
+    throw new ApiError('insufficient_permission', 'Your role was changed a moment ago.');
+  }
+  return row.role;
+}
+
+async function requireAnotherOwner(tx: Tx, organizationId: string): Promise<void> {
+  if ((await countOwners(tx, organizationId)) > 1) return;
+  throw new ApiError('last_owner', 'This is the last owner. Make somebody else an owner first.');
+}
+
+function columns(): Sql {
+  return sql`m.user_id as "userId", u.name, u.email, m.role, m.joined_at as "joinedAt",
+    m.last_signed_in_at as "lastSignedInAt"`;
+}
+
+function view(row: Row): Member {
+  return {
+    userId: formatId('usr', row.userId),
+    name: row.name,
+    email: row.email,
+    role: row.role,
+    joinedAt: row.joinedAt.toISOString(),
+    lastSignedInAt: row.lastSignedInAt?.toISOString() ?? null,
+  };
+}

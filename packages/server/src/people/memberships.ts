@@ -1,0 +1,64 @@
+// Which organizations a person is of, and as what.
+import type { Role } from '@signalbox/contract';
+import sql from 'sql-template-tag';
+import type { Queryable, Tx } from '../db/db.ts';
+
+export interface Membership {
+  organizationId: string;
+  /** Of the organization. */
+  name: string;
+  role: Role;
+}
+
+/** Every organization of a person, oldest first: the one look-up that begins with a person. */
+export function membershipsOf(db: Queryable, userId: string): Promise<Membership[]> {
+  return db.query<Membership>(sql`
+    select m.organization_id as "organizationId", o.name, m.role
+    from members m join organizations o on o.organization_id = m.organization_id
+    where m.user_id = ${userId} order by m.organization_id`);
+}
+
+export async function organizationIdsOf(db: Queryable, userId: string): Promise<string[]> {
+  return (await membershipsOf(db, userId)).map(({ organizationId }) => organizationId);
+}
+
+/** The role of a person in an organization; undefined for who is none of its members. */
+export async function roleIn(db: Queryable, organizationId: string, userId: string): Promise<Role | undefined> {
+  const [row] = await db.query<{ role: Role }>(sql`
+    select role from members where organization_id = ${organizationId} and user_id = ${userId}`);
+  return row?.role;
+}
+
+/**
+ * Makes a person a member. False where they are one already. Holds the person's row, so that nobody deletes it meanwhile: who
+ * leaves the last organization is deleted.
+ */
+export async function addMember(
+  tx: Tx,
+  organizationId: string,
+  userId: string,
+  role: Role,
+  now: Date,
+): Promise<'added' | 'already' | 'gone'> {
+  const [held] = await tx.query(sql`select 1 from auth.users where id = ${userId} for share`);
+  if (!held) return 'gone';
+  const added = await tx.execute(sql`
+    insert into members (organization_id, user_id, role, joined_at)
+    values (${organizationId}, ${userId}, ${role}, ${now}) on conflict (organization_id, user_id) do nothing`);
+  return added > 0 ? 'added' : 'already';
+}
+
+/** One at a time may change who owns an organization: two owners that remove each other would leave none. */
+export async function holdOrganization(tx: Tx, organizationId: string): Promise<void> {
+  await tx.query(sql`select 1 from organizations where organization_id = ${organizationId} for no key update`);
+}
+
+export async function countOwners(tx: Tx, organizationId: string): Promise<number> {
+  const [row] = await tx.query<{ owners: number }>(sql`
+    select count(*)::integer as owners from members where organization_id = ${organizationId} and role = 'owner'`);
+  return row!.owners;
+}
+
+export async function hasMembers(db: Queryable, organizationId: string): Promise<boolean> {
+  return (await db.query(sql`select 1 from members where organization_id = ${organizationId} limit 1`)).length > 0;
+}

@@ -1,0 +1,44 @@
+// The sign-ins of a person: where they are signed in, and how that ends. A sign-in is a row; without it the cookie is worth
+// nothing, on every node from the next question on.
+import sql from 'sql-template-tag';
+import type { Db } from '../db/db.ts';
+
+export interface SignInRow {
+  signInId: string;
+  createdAt: Date;
+  lastUsedAt: Date;
+  ipAddress: string | null;
+  userAgent: string | null;
+}
+
+/** Those that have not ended, newest first. */
+export function signInsOf(db: Db, userId: string, now: Date): Promise<SignInRow[]> {
+  return db.query<SignInRow>(sql`
+    select id as "signInId", created_at as "createdAt", updated_at as "lastUsedAt", ip_address as "ipAddress",
+      user_agent as "userAgent"
+    from auth.sign_ins where user_id = ${userId} and expires_at > ${now} order by id desc limit 100`);
+}
+
+/** One of the person's own. False where there is none of this id. */
+export async function endSignIn(db: Db, userId: string, signInId: string): Promise<boolean> {
+  return (await db.execute(sql`delete from auth.sign_ins where user_id = ${userId} and id = ${signInId}`)) > 0;
+}
+
+export async function endSignIns(db: Db, userId: string): Promise<void> {
+  await db.execute(sql`delete from auth.sign_ins where user_id = ${userId}`);
+}
+
+/** How a person can sign in. */
+export async function waysIn(db: Db, userId: string): Promise<{ password: boolean; provider: boolean }> {
+  const rows = await db.query<{ providerId: string }>(
+    sql`select provider_id as "providerId" from auth.accounts where user_id = ${userId}`,
+  );
+  const has = (id: string) => rows.some(({ providerId }) => providerId === id);
+  return { password: has('credential'), provider: has('oidc') };
+}
+
+/** Sign-ins that have ended by themselves, and challenges nobody answered. */
+export async function dropExpiredSignIns(db: Db, now: Date): Promise<void> {
+  await db.execute(sql`delete from auth.sign_ins where expires_at <= ${now}`);
+  await db.execute(sql`delete from auth.verifications where expires_at <= ${now}`);
+}
