@@ -23,6 +23,7 @@ const tones: Record<string, Tone> = {
   failure: 'bad',
   acknowledged: 'good',
   delivered: 'good',
+  succeeded: 'good',
   failing: 'warn',
   degraded: 'bad',
   healthy: 'good',

@@ -54,13 +54,28 @@ export function ExactTime({ at }: { at: string }) {
 function spoken(ms: number, instant: Date): string {
   if (Math.abs(ms) > 30 * 86_400_000) return instant.toLocaleDateString(undefined, { dateStyle: 'medium' });
   const [unit, length] = units.find(([, size]) => Math.abs(ms) >= size) ?? [undefined, 0];
-  if (!unit) return ms > 0 ? 'in a moment' : 'just now';
+  // What has just happened may be later than the last tick.
+  if (!unit) return ms > TICK_MS ? 'in a moment' : 'just now';
   return relative.format(Math.trunc(ms / length), unit);
 }
 
 /** The instant so many days from now, as the interface writes it. */
 export function inDays(days: number): string {
   return new Date(Date.now() + days * 86_400_000).toISOString();
+}
+
+/** What an input of `datetime-local` holds, as the interface writes it; undefined where that is no time. */
+export function instantOf(local: string): string | undefined {
+  const instant = new Date(local);
+  return local === '' || Number.isNaN(instant.getTime()) ? undefined : instant.toISOString();
+}
+
+/** An instant for an input of `datetime-local`: in the browser's time zone, to the second. */
+export function localOf(instant: string | undefined): string {
+  if (instant === undefined) return '';
+  const at = new Date(instant);
+  const local = new Date(at.getTime() - at.getTimezoneOffset() * 60_000);
+  return Number.isNaN(at.getTime()) ? '' : local.toISOString().slice(0, 19);
 }
 
 /** A length of time in two units at most: `1 m 12 s`, `340 ms`. */

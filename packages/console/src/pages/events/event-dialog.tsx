@@ -1,0 +1,153 @@
+import type { Event } from '@signalbox/client';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { eventText } from '../../event-text.ts';
+import { useAsk, useOrganization } from '../../organization.tsx';
+import { Status } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Id, Json } from '../../ui/copy.tsx';
+import { Dialog } from '../../ui/dialog.tsx';
+import { Await } from '../../ui/page.tsx';
+import { ExactTime } from '../../ui/time.tsx';
+import type { EventsSearch } from './search.ts';
+
+/** One record in full. */
+export function EventDialog({
+  eventId,
+  filters,
+  onClose,
+}: {
+  eventId: string;
+  filters: EventsSearch;
+  onClose: () => void;
+}) {
+  const query = useAsk(['event-log', 'one', eventId], (client) => client.events.get(eventId));
+  return (
+    <Dialog title={query.data ? `Record ${query.data.sequence}` : 'Record'} onClose={onClose} wide>
+      <Await query={query}>{(event) => <Details event={event} filters={filters} />}</Await>
+      <div className="foot">
+        <Button look="primary" onClick={onClose}>
+          Close
+        </Button>
+      </div>
+    </Dialog>
+  );
+}
+
+function Details({ event, filters }: { event: Event; filters: EventsSearch }) {
+  const { type, occurredAt, outcome, actor, resource, environment, sessionId, changes, context } = event;
+  return (
+    <>
+      <p>
+        <strong>{eventText(event)}</strong>
+      </p>
+      <dl className="facts">
+        <Fact name="When">
+          <ExactTime at={occurredAt} />
+        </Fact>
+        <Fact name="Kind">
+          <code>{type}</code>
+        </Fact>
+        <Fact name="Outcome">
+          <Status value={outcome} />
+        </Fact>
+        <Fact name="By">
+          {actor.name} <span className="quiet small">{actor.type}</span>{' '}
+          {actor.id && (
+            <>
+              <Id value={actor.id} /> <Only filters={filters} by={{ actorId: actor.id }} of="all of theirs" />
+            </>
+          )}
+        </Fact>
+        <Fact name="About">
+          <span className="quiet small">{resource.type}</span>{' '}
+          {/_/.test(resource.id) ? <Id value={resource.id} /> : resource.id}{' '}
+          <Only filters={filters} by={{ resourceId: resource.id }} of="all about it" />
+        </Fact>
+        {environment && <Fact name="Environment">{environment}</Fact>}
+        {sessionId && (
+          <Fact name="Session">
+            <Id value={sessionId} /> <Only filters={filters} by={{ sessionId }} of="all about it" />
+          </Fact>
+        )}
+      </dl>
+      {changes && <Changes changes={changes} />}
+      <h3>The request</h3>
+      <dl className="facts">
+        <Fact name="Request">
+          {context.requestId ? <code>{context.requestId}</code> : 'none: by the service itself'}
+        </Fact>
+        <Fact name="Address">{context.ipAddress ?? '–'}</Fact>
+        <Fact name="Program">{context.userAgent ?? '–'}</Fact>
+      </dl>
+      <details>
+        <summary>Hash, and the record as it is</summary>
+        <div className="stack">
+          <dl className="facts">
+            <Fact name="Hash">
+              <code>{event.hash}</code>
+            </Fact>
+            <Fact name="Hash before">
+              <code>{event.previousHash}</code>
+            </Fact>
+          </dl>
+          <Json value={event} />
+        </div>
+      </details>
+    </>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}
+
+/** Shows the list of what has something in common with this record. */
+function Only({ filters, by, of }: { filters: EventsSearch; by: EventsSearch; of: string }) {
+  const { organizationId } = useOrganization();
+  return (
+    <Link className="small" to="/$organizationId/events" params={{ organizationId }} search={{ ...filters, ...by }}>
+      {of}
+    </Link>
+  );
+}
+
+function Changes({ changes }: { changes: NonNullable<Event['changes']> }) {
+  return (
+    <>
+      <h3>What changed</h3>
+      <table className="changes">
+        <thead>
+          <tr>
+            <th scope="col">Field</th>
+            <th scope="col">Before</th>
+            <th scope="col">After</th>
+          </tr>
+        </thead>
+        <tbody>
+          {Object.entries(changes).map(([field, [before, after]]) => (
+            <tr key={field}>
+              <td>{field}</td>
+              <td>
+                <Value of={before} />
+              </td>
+              <td>
+                <Value of={after} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </>
+  );
+}
+
+function Value({ of }: { of: unknown }) {
+  if (of === null || of === undefined) return <span className="quiet">–</span>;
+  return <div>{typeof of === 'string' ? of : JSON.stringify(of, null, 2)}</div>;
+}

@@ -1,0 +1,119 @@
+import type { Event, EventFilters } from '@signalbox/client';
+import { Link } from '@tanstack/react-router';
+import { useWindowVirtualizer } from '@tanstack/react-virtual';
+import { memo, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { eventText } from '../../event-text.ts';
+import { useOrganization } from '../../organization.tsx';
+import { Badge } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Loading } from '../../ui/list.tsx';
+import { ErrorNotice } from '../../ui/notice.tsx';
+import { Time } from '../../ui/time.tsx';
+import type { EventsSearch } from './search.ts';
+import { type EventLog, useEventLog } from './use-event-log.ts';
+import './events.css';
+
+const ROW_PIXELS = 66;
+// The next page is asked for so many rows before the end.
+const AHEAD_ROWS = 30;
+
+/** The records, newest first; new ones appear on top. Only those in sight are in the page. */
+export function EventList({ filters, beginAnew }: { filters: EventFilters & EventsSearch; beginAnew: () => void }) {
+  const log = useEventLog(filters, beginAnew);
+  const { events, error, retry, waiting, showWaiting } = log;
+  if (!events) return error ? <ErrorNotice error={error} retry={retry} /> : <Loading />;
+  const show = () => {
+    showWaiting();
+    scrollTo({ top: 0 });
+  };
+  return (
+    <section className="stack event-log" aria-label="Records">
+      <div className="news" role="status">
+        {waiting > 0 && (
+          <Button look="primary" small onClick={show}>
+            {waiting} new
+          </Button>
+        )}
+      </div>
+      {events.length === 0 ? (
+        <div className="data-frame empty">
+          <p>No record is like this. New ones appear here by themselves.</p>
+        </div>
+      ) : (
+        <Rows log={log} events={events} filters={filters} />
+      )}
+      {error !== null && <ErrorNotice error={error} retry={retry} />}
+    </section>
+  );
+}
+
+function Rows({ log, events, filters }: { log: EventLog; events: readonly Event[]; filters: EventsSearch }) {
+  const { hasOlder, isLoadingOlder, loadOlder, error } = log;
+  const list = useRef<HTMLOListElement>(null);
+  const [top, setTop] = useState(0);
+  // What stands above it opens and closes.
+  useLayoutEffect(() => {
+    const measure = () => list.current && setTop(list.current.getBoundingClientRect().top + scrollY);
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(document.body);
+    return () => observer.disconnect();
+  }, []);
+  const virtual = useWindowVirtualizer({
+    count: events.length,
+    estimateSize: () => ROW_PIXELS,
+    overscan: 12,
+    scrollMargin: top,
+    getItemKey: (index) => events[index]!.sequence,
+  });
+  const rows = virtual.getVirtualItems();
+  const last = rows.at(-1)?.index ?? 0;
+  const wantsOlder = hasOlder && !isLoadingOlder && error === null && last >= events.length - AHEAD_ROWS;
+  useEffect(() => {
+    if (wantsOlder) loadOlder();
+  }, [wantsOlder, loadOlder]);
+  return (
+    <>
+      <ol ref={list} className="data-frame event-rows" style={{ height: virtual.getTotalSize() }}>
+        {rows.map(({ index, key, start }) => (
+          <li
+            key={key}
+            ref={virtual.measureElement}
+            data-index={index}
+            aria-setsize={hasOlder ? -1 : events.length}
+            aria-posinset={index + 1}
+            style={{ transform: `translateY(${start - top}px)` }}
+          >
+            <Row event={events[index]!} filters={filters} />
+          </li>
+        ))}
+      </ol>
+      {isLoadingOlder ? <Loading /> : !hasOlder && <p className="quiet small">This is where the log begins.</p>}
+    </>
+  );
+}
+
+const Row = memo(function Row({ event, filters }: { event: Event; filters: EventsSearch }) {
+  const { organizationId } = useOrganization();
+  const { eventId, type, outcome, environment, occurredAt, sequence } = event;
+  return (
+    <Link
+      to="/$organizationId/events"
+      params={{ organizationId }}
+      search={{ ...filters, event: eventId }}
+      resetScroll={false}
+      preload={false}
+    >
+      <span className="what">
+        {eventText(event)}
+        {outcome !== 'success' && <Badge tone="bad">{outcome}</Badge>}
+      </span>
+      <span className="quiet small facts-line">
+        <Time at={occurredAt} />
+        <code>{type}</code>
+        {environment && <span>{environment}</span>}
+        <span className="number">№ {sequence}</span>
+      </span>
+    </Link>
+  );
+});

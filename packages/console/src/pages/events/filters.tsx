@@ -1,0 +1,89 @@
+import type { EventType } from '@signalbox/client';
+import { eventKinds } from '../../event-text.ts';
+import { useAsk } from '../../organization.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Select, TextField } from '../../ui/field.tsx';
+import { FilterField } from '../../ui/filter.tsx';
+import { instantOf, localOf } from '../../ui/time.tsx';
+import { sessionIdPattern } from '../webhooks/search.ts';
+import type { EventsSearch } from './search.ts';
+
+const kinds = [
+  { value: '', label: 'Every kind' },
+  ...Object.entries(eventKinds).map(([value, { label }]) => ({ value, label })),
+];
+
+/** What of the log is shown; it stands in the URL. */
+export function Filters({ filters, onChange }: { filters: EventsSearch; onChange: (filters: EventsSearch) => void }) {
+  const environments = useAsk(['environments', 'names'], (client) => client.environments.list({ limit: 100 }));
+  const names = new Set(environments.data?.data.map(({ name }) => name));
+  if (filters.environment) names.add(filters.environment);
+  function set<K extends keyof EventsSearch>(name: K, value: EventsSearch[K] | '') {
+    const { [name]: _, ...rest } = filters;
+    onChange(value ? { ...rest, [name]: value } : rest);
+  }
+  const { actorId, resourceId, sessionId, since, until } = filters;
+  const more = [actorId, resourceId, sessionId, since, until].filter((one) => one !== undefined).length;
+  return (
+    <search className="stack">
+      <div className="filters">
+        <Select
+          label="Kind"
+          options={kinds}
+          value={filters.type ?? ''}
+          onChange={(event) => set('type', event.currentTarget.value as EventType | '')}
+        />
+        <Select
+          label="Environment"
+          options={[{ value: '', label: 'Every one' }, ...[...names].map((value) => ({ value, label: value }))]}
+          value={filters.environment ?? ''}
+          onChange={(event) => set('environment', event.currentTarget.value)}
+        />
+        {Object.keys(filters).length > 0 && (
+          <Button look="bare" onClick={() => onChange({})}>
+            Clear the filters
+          </Button>
+        )}
+      </div>
+      <details open={more > 0 || undefined}>
+        <summary>More filters</summary>
+        <div className="filters">
+          <FilterField
+            label="By whom"
+            placeholder="key_… or usr_…"
+            value={actorId ?? ''}
+            onChange={(value) => set('actorId', value)}
+          />
+          <FilterField
+            label="About"
+            placeholder="agt_…, whs_…, key_…"
+            value={resourceId ?? ''}
+            onChange={(value) => set('resourceId', value)}
+          />
+          <FilterField
+            label="Session"
+            placeholder="ses_…"
+            value={sessionId ?? ''}
+            pattern={sessionIdPattern}
+            refusal="An id of a Session begins with ses_"
+            onChange={(value) => set('sessionId', value)}
+          />
+          <TextField
+            label="Since"
+            type="datetime-local"
+            step={1}
+            value={localOf(since)}
+            onChange={(event) => set('since', instantOf(event.currentTarget.value))}
+          />
+          <TextField
+            label="Until"
+            type="datetime-local"
+            step={1}
+            value={localOf(until)}
+            onChange={(event) => set('until', instantOf(event.currentTarget.value))}
+          />
+        </div>
+      </details>
+    </search>
+  );
+}

@@ -1,0 +1,31 @@
+import type { EventType } from '@signalbox/client';
+import { textIn } from '../../search.ts';
+import { sessionIdPattern } from '../webhooks/search.ts';
+
+/** Which records are shown, and which of them is opened. */
+export interface EventsSearch {
+  type?: EventType;
+  actorId?: string;
+  resourceId?: string;
+  sessionId?: string;
+  environment?: string;
+  since?: string;
+  until?: string;
+  event?: string;
+}
+
+const instantPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z$/;
+
+export function eventsSearch(search: Record<string, unknown>): EventsSearch {
+  return {
+    // The page knows the kinds (event-text.ts); this stands in what every page loads.
+    ...(textIn(search, 'type', /^[a-z_]+\.[a-z_]+$/) as { type?: EventType }),
+    ...textIn(search, 'actorId', /^.{1,100}$/),
+    ...textIn(search, 'resourceId', /^.{1,200}$/),
+    ...textIn(search, 'sessionId', sessionIdPattern),
+    ...textIn(search, 'environment', /^[a-z][a-z0-9_-]{0,62}$/),
+    ...textIn(search, 'since', instantPattern),
+    ...textIn(search, 'until', instantPattern),
+    ...textIn(search, 'event', /^evt_[0-9a-z]{26}$/),
+  };
+}

@@ -1,0 +1,147 @@
+// The records that the page shows: older ones page by page, newer ones as they are written.
+//
+// The newest number is read before the first page, and the log is followed from there: what both bring is taken once. What comes
+// while the person reads further down waits, so that nothing moves under their eyes.
+import type { Event, EventFilters, Signalbox } from '@signalbox/client';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { useEffect, useMemo, useRef, useState } from 'react';
+import { useOrganization } from '../../organization.tsx';
+
+const PAGE_ROWS = 100;
+// Many records of one moment are one drawing.
+const GATHER_MS = 100;
+const AGAIN_MS = 3_000;
+// So near to the top, nobody reads further down.
+const TOP_PIXELS = 80;
+// Beyond it the page would grow without end: it begins anew.
+const MAX_NEW = 5_000;
+
+export interface EventLog {
+  events: readonly Event[] | undefined;
+  error: unknown;
+  retry: () => void;
+  /** How many have come that are not shown. */
+  waiting: number;
+  showWaiting: () => void;
+  hasOlder: boolean;
+  isLoadingOlder: boolean;
+  loadOlder: () => void;
+}
+
+/** `beginAnew`: so many have come that the list should be made again. */
+export function useEventLog(filters: EventFilters, beginAnew: () => void): EventLog {
+  const { client, organizationId } = useOrganization();
+  const query = useInfiniteQuery({
+    queryKey: [organizationId, 'event-log', filters],
+    initialPageParam: '',
+    queryFn: async ({ pageParam, signal }) => {
+      const head = pageParam === '' ? await newest(client, signal) : 0;
+      const page = { limit: PAGE_ROWS, ...(pageParam && { cursor: pageParam }) };
+      return { head, ...(await client.events.list({ ...filters, ...page }, { signal })) };
+    },
+    getNextPageParam: ({ hasMore, nextCursor }) => (hasMore ? nextCursor : undefined),
+    // The past of the log never changes.
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+    refetchOnWindowFocus: false,
+    refetchOnReconnect: false,
+  });
+  const head = query.data?.pages[0]?.head;
+  const { shown, waiting, showWaiting } = useNewer(client, filters, head, beginAnew);
+  const pages = query.data?.pages;
+  const events = useMemo(() => {
+    if (!pages) return undefined;
+    const older = pages.flatMap(({ data }) => data);
+    const first = older[0]?.sequence ?? 0;
+    return [...shown.filter(({ sequence }) => sequence > first), ...older];
+  }, [pages, shown]);
+  return {
+    events,
+    error: query.error,
+    retry: () => void (pages ? query.fetchNextPage() : query.refetch()),
+    waiting: waiting.length,
+    showWaiting,
+    hasOlder: query.hasNextPage,
+    isLoadingOlder: query.isFetchingNextPage,
+    loadOlder: () => void query.fetchNextPage(),
+  };
+}
+
+async function newest(client: Signalbox, signal: AbortSignal): Promise<number> {
+  const { data } = await client.events.list({ limit: 1 }, { signal });
+  return data[0]?.sequence ?? 0;
+}
+
+interface Newer {
+  /** Newest first, both. */
+  shown: readonly Event[];
+  waiting: readonly Event[];
+}
+
+const nothing: Newer = { shown: [], waiting: [] };
+
+function useNewer(client: Signalbox, filters: EventFilters, head: number | undefined, beginAnew: () => void) {
+  const [newer, setNewer] = useState<Newer>(nothing);
+  const wanted = useRef({ filters, beginAnew });
+  wanted.current = { filters, beginAnew };
+  const showWaiting = () => setNewer(all);
+
+  useEffect(() => {
+    if (head === undefined || wanted.current.filters.until !== undefined) return;
+    const over = new AbortController();
+    let arrived: Event[] = [];
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const take = () => {
+      timer = undefined;
+      const some = arrived.reverse();
+      arrived = [];
+      setNewer((before) => {
+        const next = { shown: before.shown, waiting: [...some, ...before.waiting] };
+        return scrollY < TOP_PIXELS ? all(next) : next;
+      });
+    };
+    void follow(client, wanted.current.filters, head, over.signal, (event) => {
+      arrived.push(event);
+      timer ??= setTimeout(take, GATHER_MS);
+    });
+    const onScroll = () => scrollY < TOP_PIXELS && setNewer(all);
+    addEventListener('scroll', onScroll, { passive: true });
+    return () => {
+      over.abort();
+      clearTimeout(timer);
+      removeEventListener('scroll', onScroll);
+    };
+  }, [client, head]);
+
+  const tooMany = newer.shown.length + newer.waiting.length > MAX_NEW;
+  useEffect(() => {
+    if (tooMany) wanted.current.beginAnew();
+  }, [tooMany]);
+  return { ...newer, showWaiting };
+}
+
+function all(newer: Newer): Newer {
+  if (newer.waiting.length === 0) return newer;
+  return { shown: [...newer.waiting, ...newer.shown], waiting: [] };
+}
+
+async function follow(
+  client: Signalbox,
+  filters: EventFilters,
+  head: number,
+  signal: AbortSignal,
+  note: (event: Event) => void,
+): Promise<void> {
+  let afterSequence = head;
+  while (!signal.aborted) {
+    try {
+      for await (const event of client.events.follow({ ...filters, afterSequence }, { signal })) {
+        afterSequence = event.sequence;
+        note(event);
+      }
+    } catch {
+      // The service is away, or the person signed out: whatever is asked next says so.
+      if (!signal.aborted) await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    }
+  }
+}

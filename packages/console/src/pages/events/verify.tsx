@@ -1,0 +1,168 @@
+// The chain of the log, verified by this browser: the service is not asked whether it holds.
+import { type EventCheckpoint, type EventVerification, type Signalbox, verifyEvents } from '@signalbox/client';
+import { Link } from '@tanstack/react-router';
+import { useEffect, useRef, useState } from 'react';
+import { useOrganization } from '../../organization.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Dialog } from '../../ui/dialog.tsx';
+import { ErrorNotice, Notice } from '../../ui/notice.tsx';
+import { counted } from '../../words.ts';
+
+// As often as the page is drawn with the progress.
+const DRAW_EVERY_RECORDS = 500;
+
+interface Progress {
+  read: number;
+  of: number;
+}
+
+export function VerifyDialog({ onClose }: { onClose: () => void }) {
+  const { client, organizationId } = useOrganization();
+  const [progress, setProgress] = useState<Progress>();
+  const [result, setResult] = useState<EventVerification>();
+  const [error, setError] = useState<unknown>();
+  const running = useRef<AbortController>(undefined);
+  useEffect(() => () => running.current?.abort(), []);
+  const checkpoint = checkpointOf(organizationId);
+  async function start() {
+    const over = new AbortController();
+    running.current = over;
+    setResult(undefined);
+    setError(undefined);
+    setProgress({ read: 0, of: 0 });
+    try {
+      const found = await verifyEvents(records(client, over.signal, setProgress), { checkpoint });
+      if (over.signal.aborted) return;
+      setResult(found);
+      if (found.ok && found.last) keepCheckpoint(organizationId, found.last);
+    } catch (problem) {
+      if (!over.signal.aborted) setError(problem);
+    } finally {
+      setProgress(undefined);
+    }
+  }
+  return (
+    <Dialog title="Verify the chain" onClose={onClose}>
+      <p>
+        Each record holds the hash of the one before. This browser reads the whole log and computes every hash anew: a
+        record that was changed, taken out or put in after it was written is found.
+      </p>
+      {!canHash() ? (
+        <Notice kind="warn" title="This browser can't do it here.">
+          <p>
+            The console was opened over plain http, where browsers give pages no hashing. Open it over https or on
+            localhost, or run <code>signalbox events verify</code>.
+          </p>
+        </Notice>
+      ) : (
+        <>
+          {checkpoint && !result && !progress && (
+            <p className="quiet small">
+              This browser has verified it up to record {checkpoint.sequence.toLocaleString('en')}: that must still be
+              the same record.
+            </p>
+          )}
+          {progress && (
+            <>
+              <progress
+                className="chain-progress"
+                aria-label="Records verified"
+                value={progress.read}
+                max={progress.of || 1}
+              />
+              <p className="quiet small" role="status">
+                {progress.read.toLocaleString('en')} of {progress.of.toLocaleString('en')} records
+              </p>
+            </>
+          )}
+          {result && <Result result={result} />}
+          {error !== undefined && <ErrorNotice error={error} />}
+        </>
+      )}
+      <div className="foot">
+        <Button onClick={onClose}>{progress ? 'Stop' : 'Close'}</Button>
+        {canHash() && (
+          <Button look="primary" busy={progress !== undefined} onClick={() => void start()}>
+            {result ? 'Verify again' : 'Verify'}
+          </Button>
+        )}
+      </div>
+    </Dialog>
+  );
+}
+
+function Result({ result }: { result: EventVerification }) {
+  const { organizationId } = useOrganization();
+  if (result.ok) {
+    return (
+      <Notice kind="good" title="The chain holds." live>
+        <p>
+          {result.first && result.last
+            ? `${counted(result.count, 'record')}, ${result.first.sequence.toLocaleString('en')} to ${result.last.sequence.toLocaleString('en')}: none was changed, and none is missing.`
+            : 'There is no record yet.'}
+        </p>
+      </Notice>
+    );
+  }
+  const { sequence, eventId, detail, count } = result;
+  return (
+    <Notice
+      kind="bad"
+      title={
+        sequence === null
+          ? 'The chain does not hold.'
+          : `The chain does not hold at record ${sequence.toLocaleString('en')}.`
+      }
+      live
+    >
+      <p>{detail}</p>
+      <p>
+        {counted(count, 'record')} before it hold. What follows it can't be judged. Export the log as it is, and ask who
+        can write to the database.
+      </p>
+      {eventId && (
+        <p>
+          <Link to="/$organizationId/events" params={{ organizationId }} search={{ event: eventId }}>
+            The record
+          </Link>
+        </p>
+      )}
+    </Notice>
+  );
+}
+
+/** All records, oldest first; tells from time to time how far it has come. */
+async function* records(client: Signalbox, signal: AbortSignal, tell: (progress: Progress) => void) {
+  const [{ data: last }, { data: first }] = await Promise.all([
+    client.events.list({ limit: 1 }, { signal }),
+    client.events.list({ limit: 1, order: 'asc' }, { signal }),
+  ]);
+  const of = last[0] && first[0] ? last[0].sequence - first[0].sequence + 1 : 0;
+  let read = 0;
+  for await (const event of client.events.export({}, { signal })) {
+    yield event;
+    read += 1;
+    if (read % DRAW_EVERY_RECORDS === 0) tell({ read, of: Math.max(of, read) });
+  }
+}
+
+/** Web Crypto is there on https and on localhost alone. */
+function canHash(): boolean {
+  return (globalThis.crypto as Crypto | undefined)?.subtle !== undefined;
+}
+
+const keyOf = (organizationId: string) => `signalbox.verified.${organizationId}`;
+
+function checkpointOf(organizationId: string): EventCheckpoint | undefined {
+  try {
+    const kept = JSON.parse(localStorage.getItem(keyOf(organizationId)) ?? 'null') as EventCheckpoint | null;
+    const isWhole = kept && Number.isSafeInteger(kept.sequence) && /^[0-9a-f]{64}$/.test(kept.hash);
+    return isWhole ? { sequence: kept.sequence, hash: kept.hash } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function keepCheckpoint(organizationId: string, { sequence, hash }: EventCheckpoint): void {
+  localStorage.setItem(keyOf(organizationId), JSON.stringify({ sequence, hash }));
+}

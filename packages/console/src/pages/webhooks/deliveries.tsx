@@ -1,0 +1,121 @@
+import type { WebhookDelivery } from '@signalbox/client';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useList, useOrganization } from '../../organization.tsx';
+import { Status } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Id } from '../../ui/copy.tsx';
+import { Select } from '../../ui/field.tsx';
+import { FilterField } from '../../ui/filter.tsx';
+import { type Column, List } from '../../ui/list.tsx';
+import { Time } from '../../ui/time.tsx';
+import { RecoverDialog } from './recover.tsx';
+import { type SubscriptionSearch, sessionIdPattern } from './search.ts';
+
+const LOOK_EVERY_MS = 5_000;
+
+const statusOptions = [
+  { value: '', label: 'Any' },
+  { value: 'pending', label: 'pending: waits, or is on its way' },
+  { value: 'succeeded', label: 'succeeded: accepted' },
+  { value: 'exhausted', label: 'exhausted: given up' },
+  { value: 'cancelled', label: 'cancelled: comes in others' },
+];
+
+/** What was sent, newest first; what is shown stands in the URL. */
+export function Deliveries({ environment }: { environment: string }) {
+  const { organizationId, may } = useOrganization();
+  const { status, sessionId } = useSearch({ from: '/$organizationId/webhooks/$environment' });
+  const navigate = useNavigate();
+  const [recovering, setRecovering] = useState(false);
+  const filters = { ...(status && { status }), ...(sessionId && { sessionId }) };
+  const deliveries = useList(
+    ['webhooks', environment, 'deliveries', filters],
+    (client, page) => client.webhookSubscriptions.deliveries.list(environment, { ...page, ...filters }),
+    { everyMs: LOOK_EVERY_MS },
+  );
+  const show = (search: SubscriptionSearch) =>
+    void navigate({
+      to: '/$organizationId/webhooks/$environment',
+      params: { organizationId, environment },
+      search: { tab: 'deliveries', ...search },
+      replace: true,
+    });
+  const columns: Column<WebhookDelivery>[] = [
+    {
+      label: 'Delivery',
+      cell: ({ deliveryId, createdAt }) => (
+        <Link
+          to="/$organizationId/webhooks/$environment/deliveries/$deliveryId"
+          params={{ organizationId, environment, deliveryId }}
+          aria-label={`Delivery ${deliveryId}`}
+        >
+          <Time at={createdAt} />
+        </Link>
+      ),
+    },
+    { label: 'Status', cell: (delivery) => <Status value={delivery.status} /> },
+    { label: 'Session', cell: (delivery) => <Id value={delivery.sessionId} /> },
+    { label: 'Up to', cell: ({ cursor }) => <span className="mono">{cursor}</span> },
+    { label: 'Attempts', cell: ({ attemptCount }) => <span className="number">{attemptCount}</span> },
+    {
+      label: 'Next attempt',
+      cell: ({ status: state, nextAttemptAt, attemptCount }) =>
+        nextAttemptAt || state !== 'pending' ? (
+          <Time at={nextAttemptAt} absent="–" />
+        ) : (
+          <span className="quiet">{attemptCount === 0 ? 'on its way' : 'now'}</span>
+        ),
+    },
+  ];
+  return (
+    <div className="stack">
+      <div className="row apart">
+        <div className="filters">
+          <Select
+            label="Status"
+            options={statusOptions}
+            value={status ?? ''}
+            onChange={(event) => {
+              const { status: _, ...rest } = filters;
+              const next = event.currentTarget.value as WebhookDelivery['status'] | '';
+              show({ ...rest, ...(next && { status: next }) });
+            }}
+          />
+          <FilterField
+            label="Session"
+            placeholder="ses_…"
+            value={sessionId ?? ''}
+            pattern={sessionIdPattern}
+            refusal="An id of a Session begins with ses_"
+            onChange={(next) => {
+              const { sessionId: _, ...rest } = filters;
+              show({ ...rest, ...(next && { sessionId: next }) });
+            }}
+          />
+        </div>
+        {may('write') && <Button onClick={() => setRecovering(true)}>Send again since …</Button>}
+      </div>
+      <List
+        caption={`Deliveries of ${environment}`}
+        query={deliveries}
+        columns={columns}
+        rowKey={({ deliveryId }) => deliveryId}
+        empty={
+          status || sessionId ? (
+            <p>No delivery is like this.</p>
+          ) : (
+            <p>Nothing was sent yet. As soon as a Session of {environment} shows something, it stands here.</p>
+          )
+        }
+      />
+      {recovering && (
+        <RecoverDialog
+          environment={environment}
+          {...(sessionId && { sessionId })}
+          onClose={() => setRecovering(false)}
+        />
+      )}
+    </div>
+  );
+}

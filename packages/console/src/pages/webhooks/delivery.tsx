@@ -1,0 +1,143 @@
+import type { WebhookDeliveryWithAttempts } from '@signalbox/client';
+import { Link, useParams } from '@tanstack/react-router';
+import { useAsk, useChange, useOrganization } from '../../organization.tsx';
+import { Status } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Id } from '../../ui/copy.tsx';
+import { ErrorNotice } from '../../ui/notice.tsx';
+import { Await, Page } from '../../ui/page.tsx';
+import { ExactTime, Time } from '../../ui/time.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import { Attempt, RequestBody } from './attempt.tsx';
+
+const LOOK_EVERY_MS = 3_000;
+
+export function DeliveryPage() {
+  const { environment, deliveryId } = useParams({
+    from: '/$organizationId/webhooks/$environment/deliveries/$deliveryId',
+  });
+  const { organizationId } = useOrganization();
+  const query = useAsk(
+    ['webhooks', environment, 'deliveries', deliveryId],
+    (client) => client.webhookSubscriptions.deliveries.get(environment, deliveryId),
+    { everyMs: LOOK_EVERY_MS },
+  );
+  return (
+    <Page
+      title="Delivery"
+      about={
+        <Link
+          to="/$organizationId/webhooks/$environment"
+          params={{ organizationId, environment }}
+          search={{ tab: 'deliveries' }}
+        >
+          Deliveries of {environment}
+        </Link>
+      }
+      actions={query.data && <Resend delivery={query.data} />}
+    >
+      <Await query={query}>{(delivery) => <Delivery delivery={delivery} />}</Await>
+    </Page>
+  );
+}
+
+function Resend({ delivery: { environment, deliveryId, status } }: { delivery: WebhookDeliveryWithAttempts }) {
+  const { may } = useOrganization();
+  const toast = useToast();
+  const resend = useChange(
+    (client, _: undefined) => client.webhookSubscriptions.deliveries.resend(environment, deliveryId),
+    ['webhooks'],
+  );
+  if (!may('write')) return null;
+  return (
+    <>
+      <Button
+        busy={resend.isPending}
+        onClick={() => resend.mutate(undefined, { onSuccess: () => toast('It is sent; the attempt appears below') })}
+      >
+        {status === 'pending' ? 'Try it now' : 'Send it once more'}
+      </Button>
+      {resend.error !== null && <ErrorNotice error={resend.error} />}
+    </>
+  );
+}
+
+function Delivery({ delivery }: { delivery: WebhookDeliveryWithAttempts }) {
+  const { deliveryId, status, sessionId, previousCursor, cursor, attemptCount, attempts } = delivery;
+  const { createdAt, nextAttemptAt, finishedAt, requestBody } = delivery;
+  return (
+    <>
+      <section className="card" aria-label="The delivery">
+        <dl className="facts">
+          <dt>Status</dt>
+          <dd>
+            <Status value={status} /> <span className="quiet small">{about[status]}</span>
+          </dd>
+          <dt>Id</dt>
+          <dd>
+            <Id value={deliveryId} />
+          </dd>
+          <dt>Session</dt>
+          <dd>
+            <Id value={sessionId} />
+          </dd>
+          <dt>Holds</dt>
+          <dd>
+            {previousCursor === null ? (
+              'from the beginning'
+            ) : (
+              <>
+                behind <span className="mono">{previousCursor}</span>
+              </>
+            )}
+            , up to <span className="mono">{cursor}</span>
+          </dd>
+          <dt>Made</dt>
+          <dd>
+            <ExactTime at={createdAt} />
+          </dd>
+          {nextAttemptAt && (
+            <>
+              <dt>Next attempt</dt>
+              <dd>
+                <Time at={nextAttemptAt} />
+              </dd>
+            </>
+          )}
+          {finishedAt && (
+            <>
+              <dt>Over</dt>
+              <dd>
+                <ExactTime at={finishedAt} />
+              </dd>
+            </>
+          )}
+        </dl>
+      </section>
+      <section className="stack" aria-labelledby="attempts" aria-live="polite">
+        <h2 id="attempts">Attempts</h2>
+        {attempts.length === 0 && <p className="quiet">None yet.</p>}
+        {attemptCount > attempts.length && (
+          <p className="quiet small">
+            The last {attempts.length} of {attemptCount}.
+          </p>
+        )}
+        {attempts.toReversed().map((attempt, index) => (
+          <Attempt key={attempt.attempt} delivery={delivery} attempt={attempt} open={index === 0} />
+        ))}
+      </section>
+      <section className="stack" aria-labelledby="body">
+        <h2 id="body">Request body</h2>
+        <p className="quiet small">The same in every attempt.</p>
+        <RequestBody text={requestBody} />
+      </section>
+    </>
+  );
+}
+
+const about: Record<WebhookDeliveryWithAttempts['status'], string> = {
+  pending: 'it is sent, or will be again',
+  succeeded: 'the receiver answered with 2xx',
+  exhausted: 'the last retry failed too; the Session went on without it',
+  cancelled: 'its chunks come in other deliveries, or the subscription was deleted',
+};

@@ -1,0 +1,148 @@
+// How a destination does, and what to do where it does not do well.
+import type { WebhookAttempt, WebhookSubscription } from '@signalbox/client';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { useAsk, useOrganization } from '../../organization.tsx';
+import { Badge } from '../../ui/badge.tsx';
+import { Notice } from '../../ui/notice.tsx';
+import { ExactTime, Time } from '../../ui/time.tsx';
+import { outcomeOf, reasonOf, testReceiverUrl } from './reasons.ts';
+
+const DISABLED_AFTER_MS = 5 * 86_400_000;
+
+/** In a word: its status, or how its destination does where it is enabled. */
+export function Standing({ subscription: { status, health, lastSuccessAt } }: { subscription: WebhookSubscription }) {
+  if (status !== 'enabled') return <Badge tone={status === 'paused' ? 'warn' : 'bad'}>{status}</Badge>;
+  if (health.state === 'degraded') return <Badge tone="bad">degraded</Badge>;
+  if (health.state === 'failing') return <Badge tone="warn">failing</Badge>;
+  return lastSuccessAt === null ? <Badge>nothing sent yet</Badge> : <Badge tone="good">healthy</Badge>;
+}
+
+export function Address({ url }: { url: string }) {
+  return url === testReceiverUrl ? <>the test receiver</> : <span className="mono">{url}</span>;
+}
+
+/** Why it fails, is degraded, paused or disabled, and how to mend it. Nothing where all is well. */
+export function Health({ subscription, actions }: { subscription: WebhookSubscription; actions: ReactNode }) {
+  const { status, disabledReason, health } = subscription;
+  if (status === 'paused') {
+    return (
+      <Notice kind="warn" title="It is paused.">
+        <p>Nothing is sent. What Sessions show is kept, and sent in order when it is enabled again.</p>
+        {actions}
+      </Notice>
+    );
+  }
+  if (status === 'disabled') {
+    const why =
+      disabledReason === 'gone'
+        ? 'It is disabled: the receiver answered with 410, it wants nothing more.'
+        : 'It is disabled: the receiver has failed for 5 days.';
+    return (
+      <Notice kind="bad" title={why}>
+        <LastFailure subscription={subscription} />
+        <p>
+          Nothing is sent. What Sessions show is kept. When the receiver is mended, enable the subscription: all of it
+          is then sent, in order.
+        </p>
+        {actions}
+      </Notice>
+    );
+  }
+  if (health.state === 'healthy' || health.failingSince === null) return null;
+  return (
+    <Notice
+      kind={health.state === 'degraded' ? 'bad' : 'warn'}
+      title={
+        health.state === 'degraded' ? 'It is degraded: it has failed for more than a day.' : 'The last attempt failed.'
+      }
+    >
+      <LastFailure subscription={subscription} />
+      <p>
+        It fails since <ExactTime at={health.failingSince} />.{' '}
+        {health.nextProbeAt ? (
+          <>
+            One attempt is made <Time at={health.nextProbeAt} /> to see whether it is back;{' '}
+            {health.failingSessionId ? 'other Sessions go on meanwhile' : 'everything else waits, and is not lost'}.
+          </>
+        ) : (
+          'It is tried again by itself, and nothing is lost.'
+        )}{' '}
+        {health.state === 'degraded' && (
+          <>
+            If nothing changes it is disabled at <ExactTime at={disabledAt(health.failingSince)} />.
+          </>
+        )}
+      </p>
+      {health.failingSessionId && (
+        <OneSession environment={subscription.environment} sessionId={health.failingSessionId} />
+      )}
+      {actions}
+    </Notice>
+  );
+}
+
+function disabledAt(failingSince: string): string {
+  return new Date(new Date(failingSince).getTime() + DISABLED_AFTER_MS).toISOString();
+}
+
+function OneSession({ environment, sessionId }: { environment: string; sessionId: string }) {
+  const { organizationId } = useOrganization();
+  return (
+    <p>
+      All failures are of one Session: perhaps the receiver can't take what it sends.{' '}
+      <Link
+        to="/$organizationId/webhooks/$environment"
+        params={{ organizationId, environment }}
+        search={{ tab: 'deliveries', sessionId }}
+      >
+        Its deliveries
+      </Link>
+    </p>
+  );
+}
+
+/** What the last attempt that failed says, from the deliveries that wait or were given up. */
+function LastFailure({ subscription: { environment, lastFailureAt } }: { subscription: WebhookSubscription }) {
+  const { organizationId } = useOrganization();
+  const { data } = useAsk(['webhooks', environment, 'last failure', lastFailureAt], async (client) => {
+    const { deliveries } = client.webhookSubscriptions;
+    for (const status of ['pending', 'exhausted'] as const) {
+      const { data: some } = await deliveries.list(environment, { status, limit: 20 });
+      const failed = some.find(({ attemptCount }) => attemptCount > 0);
+      if (!failed) continue;
+      const { deliveryId, attempts } = await deliveries.get(environment, failed.deliveryId);
+      const attempt = attempts.findLast(({ error }) => error !== null);
+      if (attempt) return { deliveryId, attempt };
+    }
+    return null;
+  });
+  if (!data) return null;
+  return (
+    <>
+      <Explained attempt={data.attempt} />
+      <p>
+        <Link
+          to="/$organizationId/webhooks/$environment/deliveries/$deliveryId"
+          params={{ organizationId, environment, deliveryId: data.deliveryId }}
+        >
+          The delivery and what was answered
+        </Link>{' '}
+        <span className="quiet small">
+          {outcomeOf(data.attempt)}, <Time at={data.attempt.at} />
+        </span>
+      </p>
+    </>
+  );
+}
+
+/** What a failed attempt means and how to mend it. */
+export function Explained({ attempt }: { attempt: Pick<WebhookAttempt, 'status' | 'error'> }) {
+  const reason = reasonOf(attempt);
+  if (!reason) return null;
+  return (
+    <p>
+      {reason.what} {reason.mend}
+    </p>
+  );
+}

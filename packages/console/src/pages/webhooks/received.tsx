@@ -1,0 +1,98 @@
+import type { ReceivedWebhook } from '@signalbox/client';
+import { Link } from '@tanstack/react-router';
+import { useList, useOrganization } from '../../organization.tsx';
+import { Badge } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
+import { ErrorNotice } from '../../ui/notice.tsx';
+import { Await } from '../../ui/page.tsx';
+import { ExactTime } from '../../ui/time.tsx';
+import { Headers, RequestBody } from './attempt.tsx';
+
+// What arrives there writes no record of the event log.
+const LOOK_EVERY_MS = 2_000;
+
+/** What came to the built-in receiver, newest first, as it comes. */
+export function ReceivedDeliveries({ environment }: { environment: string }) {
+  const received = useList(
+    ['webhooks', environment, 'received'],
+    (client, page) => client.webhookSubscriptions.received(environment, page),
+    { everyMs: LOOK_EVERY_MS },
+  );
+  const { hasNextPage, isFetchingNextPage, fetchNextPage } = received;
+  return (
+    <section className="stack" aria-label="What the test receiver got">
+      <p className="quiet">
+        It checks each delivery as your program would, with the secrets that are good at that moment, and answers 200,
+        or 401 where the check fails. The last 100 are kept.
+      </p>
+      <Await query={received}>
+        {(all) => (
+          <>
+            <p role="status" className="small">
+              {all.length === 0 ? 'Nothing has arrived yet. Run a Session, or send a test.' : `${all.length} shown`}
+            </p>
+            {all.map((one) => (
+              <Received
+                key={`${one.deliveryId}.${one.attempt}.${one.receivedAt}`}
+                received={one}
+                environment={environment}
+              />
+            ))}
+          </>
+        )}
+      </Await>
+      {hasNextPage && (
+        <div>
+          <Button busy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+            Show more
+          </Button>
+        </div>
+      )}
+      {received.isFetchNextPageError && <ErrorNotice error={received.error} />}
+    </section>
+  );
+}
+
+function Received({ received, environment }: { received: ReceivedWebhook; environment: string }) {
+  const { organizationId } = useOrganization();
+  const { deliveryId, attempt, verified, receivedAt, headers, body, truncated } = received;
+  const { sessionId, cursor } = envelopeIn(body);
+  return (
+    <details className="attempt">
+      <summary>
+        <Badge tone={verified ? 'good' : 'bad'}>{verified ? 'verified' : 'not verified'}</Badge>{' '}
+        <ExactTime at={receivedAt} />{' '}
+        <span className="quiet small mono">
+          {sessionId} {cursor}
+        </span>
+      </summary>
+      <div className="stack">
+        {sessionId !== 'ses_test' && (
+          <p>
+            <Link
+              to="/$organizationId/webhooks/$environment/deliveries/$deliveryId"
+              params={{ organizationId, environment, deliveryId }}
+            >
+              The delivery
+            </Link>
+            , attempt {attempt}
+          </p>
+        )}
+        <h3>Headers</h3>
+        <Headers of={Object.entries(headers)} />
+        <h3>Body</h3>
+        {truncated && <p className="quiet small">Its first 64 KiB.</p>}
+        <RequestBody text={body} />
+      </div>
+    </details>
+  );
+}
+
+function envelopeIn(body: string): { sessionId?: string; cursor?: string } {
+  try {
+    const { sessionId, cursor } = JSON.parse(body) as Record<string, unknown>;
+    return { sessionId: String(sessionId ?? ''), cursor: String(cursor ?? '') };
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,91 @@
+import { SignalboxError } from '@signalbox/client';
+import { useState } from 'react';
+import { useChange } from '../../organization.tsx';
+import { FormDialog } from '../../ui/dialog.tsx';
+import { Choices, TextField } from '../../ui/field.tsx';
+import { fieldError } from '../../ui/notice.tsx';
+import { instantOf } from '../../ui/time.tsx';
+import { useToast } from '../../ui/toast.tsx';
+
+function timeIn(local: string): string {
+  const instant = instantOf(local);
+  if (instant) return instant;
+  const errors = [{ path: 'since', message: 'Say a day and a time.' }];
+  throw new SignalboxError({ status: 400, code: 'invalid_request', detail: '', errors });
+}
+
+/** Sends again from the journal: everything since a time, or one Session from behind a cursor. */
+export function RecoverDialog({
+  environment,
+  sessionId,
+  onClose,
+}: {
+  environment: string;
+  sessionId?: string;
+  onClose: () => void;
+}) {
+  const toast = useToast();
+  const [what, setWhat] = useState<'since' | 'session'>(sessionId ? 'session' : 'since');
+  const [since, setSince] = useState('');
+  const [session, setSession] = useState(sessionId ?? '');
+  const [cursor, setCursor] = useState('');
+  const recover = useChange(
+    async (client, _: undefined) => {
+      const place = { sessionId: session.trim(), cursor: cursor.trim() };
+      await client.webhookSubscriptions.recover(environment, what === 'since' ? { since: timeIn(since) } : place);
+    },
+    ['webhooks'],
+  );
+  async function submit() {
+    await recover.mutateAsync(undefined);
+    toast('It is sent again, a few Sessions at a time');
+  }
+  return (
+    <FormDialog title="Send again from the journal" action="Send again" onClose={onClose} submit={submit}>
+      <p>
+        What was sent comes once more, in order and in new deliveries, and what is new behind it. Your program tells
+        what it has already by the cursor.
+      </p>
+      <Choices
+        label="What"
+        value={what}
+        onChange={setWhat}
+        options={[
+          { value: 'since', label: 'Everything since a time', about: 'the receiver lost what it had' },
+          { value: 'session', label: 'One Session', about: 'from behind the cursor that the receiver holds' },
+        ]}
+      />
+      {what === 'since' ? (
+        <TextField
+          label="Since"
+          type="datetime-local"
+          step={1}
+          hint="In the time zone of your browser"
+          value={since}
+          error={fieldError(recover.error, 'since')}
+          onChange={(event) => setSince(event.currentTarget.value)}
+        />
+      ) : (
+        <>
+          <TextField
+            label="Session"
+            mono
+            placeholder="ses_…"
+            value={session}
+            error={fieldError(recover.error, 'sessionId')}
+            onChange={(event) => setSession(event.currentTarget.value)}
+          />
+          <TextField
+            label="Cursor"
+            mono
+            placeholder="turn_1:seq_12"
+            hint="The last one that the receiver has; turn_0:seq_0 for all of the Session"
+            value={cursor}
+            error={fieldError(recover.error, 'cursor')}
+            onChange={(event) => setCursor(event.currentTarget.value)}
+          />
+        </>
+      )}
+    </FormDialog>
+  );
+}

@@ -1,0 +1,19 @@
+import type { WebhookDelivery } from '@signalbox/client';
+import { oneOf, textIn } from '../../search.ts';
+
+/** What the page of a subscription shows; `status` and `sessionId` of deliveries. */
+export interface SubscriptionSearch {
+  tab?: 'deliveries' | 'received';
+  status?: WebhookDelivery['status'];
+  sessionId?: string;
+}
+
+export const sessionIdPattern = /^ses_[0-9a-z]{26}$/;
+
+export function subscriptionSearch(search: Record<string, unknown>): SubscriptionSearch {
+  return {
+    ...oneOf(search, 'tab', ['deliveries', 'received']),
+    ...oneOf(search, 'status', ['pending', 'succeeded', 'exhausted', 'cancelled']),
+    ...textIn(search, 'sessionId', sessionIdPattern),
+  };
+}

@@ -1,0 +1,73 @@
+import type { ChunkType, WebhookSubscription } from '@signalbox/client';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useChange, useOrganization } from '../../organization.tsx';
+import { FormDialog } from '../../ui/dialog.tsx';
+import { fieldError } from '../../ui/notice.tsx';
+import { ChunkTypes, Destination, useDestination } from './create.tsx';
+
+export function EditDialog({
+  subscription: { environment, ...before },
+  onClose,
+}: {
+  subscription: WebhookSubscription;
+  onClose: () => void;
+}) {
+  const destination = useDestination(before.url);
+  const [types, setTypes] = useState<readonly ChunkType[]>(before.chunkTypes);
+  const { url } = destination;
+  const change = useChange(
+    (client, _: undefined) =>
+      client.webhookSubscriptions.update(environment, {
+        ...(url !== before.url && { url }),
+        chunkTypes: [...types],
+      }),
+    ['webhooks', 'overview'],
+  );
+  return (
+    <FormDialog
+      title={`Change the subscription of ${environment}`}
+      action="Save"
+      onClose={onClose}
+      submit={() => change.mutateAsync(undefined)}
+    >
+      <Destination {...destination.fields} error={fieldError(change.error, 'url')} />
+      <ChunkTypes value={types} onChange={setTypes} error={fieldError(change.error, 'chunkTypes')} />
+      <p className="quiet small">
+        It counts from the next delivery on, retries included. The signing secret stays. A new address is tried at once.
+      </p>
+    </FormDialog>
+  );
+}
+
+export function DeleteDialog({
+  subscription: { environment },
+  onClose,
+}: {
+  subscription: WebhookSubscription;
+  onClose: () => void;
+}) {
+  const { organizationId } = useOrganization();
+  const navigate = useNavigate();
+  const remove = useChange(
+    async (client, _: undefined) => {
+      await client.webhookSubscriptions.delete(environment);
+      await navigate({ to: '/$organizationId/webhooks', params: { organizationId } });
+    },
+    ['webhooks', 'overview'],
+  );
+  return (
+    <FormDialog
+      title={`Delete the subscription of ${environment}?`}
+      action="Delete the subscription"
+      danger
+      onClose={onClose}
+      submit={() => remove.mutateAsync(undefined)}
+    >
+      <p>
+        What was not delivered never is, its list of deliveries is gone, and its signing secret with it. One made later
+        starts anew. To stop it for a while, pause it instead.
+      </p>
+    </FormDialog>
+  );
+}

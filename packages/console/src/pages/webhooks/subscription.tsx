@@ -1,0 +1,186 @@
+import type { WebhookSubscription } from '@signalbox/client';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useAsk, useChange, useOrganization } from '../../organization.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Menu } from '../../ui/menu.tsx';
+import { ErrorNotice } from '../../ui/notice.tsx';
+import { Await, Page } from '../../ui/page.tsx';
+import { Tabs } from '../../ui/tabs.tsx';
+import { Time } from '../../ui/time.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import type { NewSigningSecret } from './create.tsx';
+import { Deliveries } from './deliveries.tsx';
+import { Address, Health, Standing } from './health.tsx';
+import { NewSecret } from './new-secret.tsx';
+import { testReceiverUrl } from './reasons.ts';
+import { ReceivedDeliveries } from './received.tsx';
+import { RecoverDialog } from './recover.tsx';
+import { RotateDialog, SigningSecret } from './rotation.tsx';
+import { DeleteDialog, EditDialog } from './settings.tsx';
+import { TestDelivery } from './test-delivery.tsx';
+
+export const subscriptionTabs = ['overview', 'deliveries', 'received'] as const;
+
+const LOOK_EVERY_MS = 5_000;
+
+type Doing = 'edit' | 'rotate' | 'recover' | 'delete';
+
+export function SubscriptionPage() {
+  const { environment } = useParams({ from: '/$organizationId/webhooks/$environment' });
+  const { organizationId } = useOrganization();
+  const query = useAsk(['webhooks', environment], (client) => client.webhookSubscriptions.get(environment), {
+    everyMs: LOOK_EVERY_MS,
+  });
+  return (
+    <Page
+      title={`Webhooks of ${environment}`}
+      about={
+        <Link to="/$organizationId/webhooks" params={{ organizationId }}>
+          All webhooks
+        </Link>
+      }
+      actions={query.data && <Actions subscription={query.data} />}
+    >
+      <Await query={query}>{(subscription) => <Subscription subscription={subscription} />}</Await>
+    </Page>
+  );
+}
+
+function Actions({ subscription }: { subscription: WebhookSubscription }) {
+  const { environment, status } = subscription;
+  const { may } = useOrganization();
+  const toast = useToast();
+  const [doing, setDoing] = useState<Doing>();
+  const [made, setMade] = useState<NewSigningSecret>();
+  const pause = useStatus(environment, 'paused');
+  if (!may('write')) return null;
+  const close = () => setDoing(undefined);
+  return (
+    <>
+      <Button onClick={() => setDoing('rotate')}>Rotate the secret</Button>
+      <Menu
+        label="Actions for the subscription"
+        items={[
+          { label: 'Change', onSelect: () => setDoing('edit') },
+          ...(status === 'enabled'
+            ? [
+                {
+                  label: 'Pause',
+                  onSelect: () => pause.mutate(undefined, { onSuccess: () => toast('Paused: what comes is kept') }),
+                },
+              ]
+            : []),
+          { label: 'Send again since …', onSelect: () => setDoing('recover') },
+          { label: 'Delete', danger: true, onSelect: () => setDoing('delete') },
+        ]}
+      />
+      {doing === 'edit' && <EditDialog subscription={subscription} onClose={close} />}
+      {doing === 'rotate' && <RotateDialog subscription={subscription} onClose={close} onMade={setMade} />}
+      {doing === 'recover' && <RecoverDialog environment={environment} onClose={close} />}
+      {doing === 'delete' && <DeleteDialog subscription={subscription} onClose={close} />}
+      {made && <NewSecret made={made} onClose={() => setMade(undefined)} />}
+    </>
+  );
+}
+
+export function useStatus(environment: string, status: 'enabled' | 'paused') {
+  return useChange(
+    (client, _: undefined) => client.webhookSubscriptions.update(environment, { status }),
+    ['webhooks', 'overview'],
+  );
+}
+
+function Subscription({ subscription }: { subscription: WebhookSubscription }) {
+  const { environment, url } = subscription;
+  const { tab } = useSearch({ from: '/$organizationId/webhooks/$environment' });
+  const navigate = useNavigate();
+  const isTest = url === testReceiverUrl;
+  return (
+    <>
+      <Health subscription={subscription} actions={<Mend subscription={subscription} />} />
+      <Tabs
+        label="Parts of the subscription"
+        value={tab === 'received' && !isTest ? 'overview' : (tab ?? 'overview')}
+        onChange={(next) => void navigate({ to: '.', search: next === 'overview' ? {} : { tab: next }, replace: true })}
+        tabs={[
+          { value: 'overview', label: 'Overview', content: <Overview subscription={subscription} /> },
+          { value: 'deliveries', label: 'Deliveries', content: <Deliveries environment={environment} /> },
+          ...(isTest
+            ? [
+                {
+                  value: 'received' as const,
+                  label: 'Test receiver',
+                  content: <ReceivedDeliveries environment={environment} />,
+                },
+              ]
+            : []),
+        ]}
+      />
+    </>
+  );
+}
+
+/** What a person does once the receiver is mended. */
+function Mend({ subscription: { environment, status } }: { subscription: WebhookSubscription }) {
+  const { may } = useOrganization();
+  const toast = useToast();
+  const enable = useStatus(environment, 'enabled');
+  if (!may('write')) return <p className="quiet small">To change it takes the role member.</p>;
+  if (status === 'enabled') return null;
+  return (
+    <>
+      <div>
+        <Button
+          look="primary"
+          busy={enable.isPending}
+          onClick={() => enable.mutate(undefined, { onSuccess: () => toast('Enabled: what waited is sent now') })}
+        >
+          Enable
+        </Button>
+      </div>
+      {enable.error !== null && <ErrorNotice error={enable.error} />}
+    </>
+  );
+}
+
+function Overview({ subscription }: { subscription: WebhookSubscription }) {
+  const { url, chunkTypes, createdAt, lastSuccessAt, lastFailureAt } = subscription;
+  return (
+    <div className="columns">
+      <section className="card" aria-labelledby="destination">
+        <h2 id="destination">Destination</h2>
+        <dl className="facts">
+          <dt>State</dt>
+          <dd>
+            <Standing subscription={subscription} />
+          </dd>
+          <dt>Sent to</dt>
+          <dd>
+            <Address url={url} />
+          </dd>
+          <dt>Last accepted</dt>
+          <dd>
+            <Time at={lastSuccessAt} />
+          </dd>
+          <dt>Last failure</dt>
+          <dd>
+            <Time at={lastFailureAt} />
+          </dd>
+          <dt>What is sent</dt>
+          <dd className="stack tight">
+            {chunkTypes.map((type) => (
+              <code key={type}>{type}</code>
+            ))}
+          </dd>
+          <dt>Made</dt>
+          <dd>
+            <Time at={createdAt} />
+          </dd>
+        </dl>
+      </section>
+      <TestDelivery subscription={subscription} />
+      <SigningSecret subscription={subscription} />
+    </div>
+  );
+}

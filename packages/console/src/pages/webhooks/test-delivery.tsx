@@ -1,0 +1,46 @@
+import type { WebhookAttempt, WebhookSubscription } from '@signalbox/client';
+import { useChange, useOrganization } from '../../organization.tsx';
+import { Button } from '../../ui/button.tsx';
+import { ErrorNotice, Notice } from '../../ui/notice.tsx';
+import { duration } from '../../ui/time.tsx';
+import { Answer } from './attempt.tsx';
+import { Explained } from './health.tsx';
+import { outcomeOf } from './reasons.ts';
+
+/** Sends one signed delivery of no Session, and shows what was answered. */
+export function TestDelivery({ subscription: { environment } }: { subscription: WebhookSubscription }) {
+  const { may } = useOrganization();
+  const test = useChange((client, _: undefined) => client.webhookSubscriptions.test(environment), ['webhooks']);
+  return (
+    <section className="card" aria-labelledby="test">
+      <h2 id="test">Test</h2>
+      <p>
+        Sends one signed delivery of no Session (<code>ses_test</code>) at once, also while it is paused, and shows the
+        answer. It is not counted as a failure.
+      </p>
+      {may('write') ? (
+        <div>
+          <Button busy={test.isPending} onClick={() => test.mutate(undefined)}>
+            Send a test
+          </Button>
+        </div>
+      ) : (
+        <p className="quiet small">To send one takes the role member.</p>
+      )}
+      {test.error !== null && <ErrorNotice error={test.error} />}
+      {test.data && !test.isPending && <Outcome attempt={test.data} />}
+    </section>
+  );
+}
+
+function Outcome({ attempt }: { attempt: WebhookAttempt }) {
+  return (
+    <Notice kind={attempt.error === null ? 'good' : 'bad'} title={`${outcomeOf(attempt)}.`} live>
+      <p className="small">
+        After {duration(attempt.durationMs)}, signed with version {attempt.secretVersion} of the secret.
+      </p>
+      <Explained attempt={attempt} />
+      <Answer attempt={attempt} />
+    </Notice>
+  );
+}

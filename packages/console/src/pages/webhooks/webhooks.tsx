@@ -1,0 +1,96 @@
+import type { Environment, WebhookSubscription } from '@signalbox/client';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useAsk, useList, useOrganization } from '../../organization.tsx';
+import { Button } from '../../ui/button.tsx';
+import { type Column, List } from '../../ui/list.tsx';
+import { Await, Page } from '../../ui/page.tsx';
+import { Time } from '../../ui/time.tsx';
+import { CreateSubscription, type NewSigningSecret } from './create.tsx';
+import { Address, Standing } from './health.tsx';
+import { NewSecret } from './new-secret.tsx';
+
+// The last success and failure stand in no record of the event log.
+const LOOK_EVERY_MS = 10_000;
+
+export function WebhooksPage() {
+  const { organizationId, may } = useOrganization();
+  const environments = useList(['environments'], (client, page) => client.environments.list(page));
+  const subscriptions = useAsk(
+    ['webhooks', 'by environment'],
+    async (client) => {
+      const all = new Map<string, WebhookSubscription>();
+      for await (const one of client.webhookSubscriptions.list({ limit: 100 })) all.set(one.environment, one);
+      return all;
+    },
+    { everyMs: LOOK_EVERY_MS },
+  );
+  const [creating, setCreating] = useState<string>();
+  const [made, setMade] = useState<NewSigningSecret>();
+  const columns = (all: ReadonlyMap<string, WebhookSubscription>): Column<Environment>[] => [
+    {
+      label: 'Environment',
+      cell: ({ name }) =>
+        all.has(name) ? (
+          <Link to="/$organizationId/webhooks/$environment" params={{ organizationId, environment: name }}>
+            <strong>{name}</strong>
+          </Link>
+        ) : (
+          <strong>{name}</strong>
+        ),
+    },
+    {
+      label: 'State',
+      cell: ({ name }) => {
+        const subscription = all.get(name);
+        return subscription ? <Standing subscription={subscription} /> : <span className="quiet">no subscription</span>;
+      },
+    },
+    {
+      label: 'Sent to',
+      cell: ({ name }) => {
+        const subscription = all.get(name);
+        if (subscription) return <Address url={subscription.url} />;
+        if (!may('write')) return <span className="quiet">–</span>;
+        return (
+          <Button small aria-label={`Subscribe ${name}`} onClick={() => setCreating(name)}>
+            Subscribe
+          </Button>
+        );
+      },
+    },
+    {
+      label: 'Last accepted',
+      cell: ({ name }) =>
+        all.has(name) ? <Time at={all.get(name)!.lastSuccessAt} /> : <span className="quiet">–</span>,
+    },
+    {
+      label: 'Last failure',
+      cell: ({ name }) =>
+        all.has(name) ? <Time at={all.get(name)!.lastFailureAt} /> : <span className="quiet">–</span>,
+    },
+  ];
+  return (
+    <Page
+      title="Webhooks"
+      about="What the Sessions of an Environment show is sent to your program as signed requests. One subscription for each Environment."
+    >
+      <Await query={subscriptions}>
+        {(all) => (
+          <List
+            caption="Environments and their webhook subscriptions"
+            query={environments}
+            columns={columns(all)}
+            rowKey={({ environmentId }) => environmentId}
+            empty={<p>There is no Environment to subscribe.</p>}
+          />
+        )}
+      </Await>
+      {!may('write') && <p className="quiet small">To subscribe an Environment takes the role member.</p>}
+      {creating && (
+        <CreateSubscription environment={creating} onClose={() => setCreating(undefined)} onMade={setMade} />
+      )}
+      {made && <NewSecret made={made} onClose={() => setMade(undefined)} />}
+    </Page>
+  );
+}

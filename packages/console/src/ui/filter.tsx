@@ -1,0 +1,50 @@
+import { useEffect, useState } from 'react';
+import { TextField } from './field.tsx';
+
+/**
+ * A filter of text that lives in the URL: it counts when the person is done (Enter, or going on), and not before it is whole.
+ */
+export function FilterField({
+  label,
+  value,
+  onChange,
+  pattern,
+  refusal,
+  placeholder,
+}: {
+  label: string;
+  /** As the URL has it; empty: none. */
+  value: string;
+  onChange: (value: string) => void;
+  /** What is no filter, and what to say of it. */
+  pattern?: RegExp;
+  refusal?: string;
+  placeholder?: string;
+}) {
+  const [text, setText] = useState(value);
+  const [wrong, setWrong] = useState(false);
+  // Somebody followed a link, or went back.
+  useEffect(() => {
+    setText(value);
+    setWrong(false);
+  }, [value]);
+  function done() {
+    const next = text.trim();
+    const isWrong = next !== '' && pattern !== undefined && !pattern.test(next);
+    setWrong(isWrong);
+    if (!isWrong && next !== value) onChange(next);
+  }
+  return (
+    <TextField
+      label={label}
+      mono
+      type="search"
+      placeholder={placeholder}
+      value={text}
+      error={wrong ? refusal : undefined}
+      onChange={(event) => setText(event.currentTarget.value)}
+      onBlur={done}
+      onKeyDown={(event) => event.key === 'Enter' && done()}
+    />
+  );
+}
