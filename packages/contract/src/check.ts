@@ -10,8 +10,8 @@ import { narrow } from './narrow.ts';
  *
  * Of alternatives only the one that the value means has a word to say.
  */
-export function fieldErrors(schema: SchemaObject, value: unknown): FieldError[] {
-  const narrowed = narrow(schema, value);
+export function fieldErrors(schema: object, value: unknown): FieldError[] {
+  const narrowed = narrow(schema as SchemaObject, value);
   const [, found] = Errors(narrowed, value);
   const errors = new Map<string, FieldError>();
   // The same once more, said of each field that is not known, or of all names that are not allowed together.

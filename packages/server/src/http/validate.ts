@@ -1,6 +1,6 @@
 // Checks what came in against the contract: strictly for bodies, converting for paths and query strings, whose values are
 // all text. A refusal names each field and says what would be right.
-import type { FieldError, Route, SchemaObject } from '@signalbox/contract';
+import type { FieldError, Route } from '@signalbox/contract';
 import { fieldErrors } from '@signalbox/contract/check';
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -69,7 +69,7 @@ function isEmptyObject(value: unknown): boolean {
 }
 
 function refuse(schema: TSchema, value: unknown): never {
-  const list = fieldErrors(schema as SchemaObject, value).slice(0, MAX_ERRORS);
+  const list = fieldErrors(schema, value).slice(0, MAX_ERRORS);
   const [first] = list;
   throw new ApiError(
     'invalid_request',

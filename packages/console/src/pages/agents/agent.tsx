@@ -1,0 +1,176 @@
+import type { Agent } from '@signalbox/client';
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useAsk, useChange, useOrganization } from '../../organization.tsx';
+import { Button, ButtonLink } from '../../ui/button.tsx';
+import { Id } from '../../ui/copy.tsx';
+import { FormDialog } from '../../ui/dialog.tsx';
+import { Menu } from '../../ui/menu.tsx';
+import { Notice } from '../../ui/notice.tsx';
+import { Await, Page } from '../../ui/page.tsx';
+import { ExactTime, Time } from '../../ui/time.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import { ConflictDialog } from './conflict.tsx';
+import { type Definition, definitionOf } from './definition.ts';
+import { useNewDraft } from './draft.tsx';
+import { Editor, type View } from './editor.tsx';
+import { savedWords, saveVersion } from './saving.ts';
+import { TryIt } from './try-it.tsx';
+import './agents.css';
+
+export function AgentPage() {
+  const { organizationId, may } = useOrganization();
+  const { agentId } = useParams({ from: '/$organizationId/agents/$agentId' });
+  const query = useAsk(['agents', agentId], (client) => client.agents.get(agentId));
+  const [archiving, setArchiving] = useState(false);
+  const agent = query.data;
+  return (
+    <Page
+      title={agent?.name ?? 'Agent'}
+      about={
+        agent && (
+          <>
+            Version {agent.version}, saved <Time at={agent.updatedAt} /> · <Id value={agentId} />
+          </>
+        )
+      }
+      actions={
+        <>
+          <ButtonLink to="/$organizationId/agents/$agentId/versions" params={{ organizationId, agentId }}>
+            Versions
+          </ButtonLink>
+          {agent && !agent.archivedAt && may('write') && (
+            <Menu
+              label="Other actions"
+              items={[{ label: 'Archive', danger: true, onSelect: () => setArchiving(true) }]}
+            />
+          )}
+        </>
+      }
+    >
+      <Await query={query}>{(newest) => <SavedAgent newest={newest} key={agentId} />}</Await>
+      {agent && archiving && <ArchiveDialog agent={agent} onClose={() => setArchiving(false)} />}
+    </Page>
+  );
+}
+
+function SavedAgent({ newest }: { newest: Agent }) {
+  const { organizationId, may } = useOrganization();
+  const { view, session } = useSearch({ from: '/$organizationId/agents/$agentId' });
+  const navigate = useNavigate();
+  const toast = useToast();
+  const { agentId, archivedAt } = newest;
+  // What the person has seen, and changes.
+  const [seen, setSeen] = useState(newest);
+  const [comparing, setComparing] = useState<Agent>();
+  const draft = useNewDraft(definitionOf(seen));
+  const changed = draft.differs(definitionOf(seen));
+  const update = useChange(saveVersion, ['agents']);
+  const isPassed = newest.version > seen.version;
+  const readOnly = !may('write') || archivedAt !== null;
+
+  function take(agent: Agent) {
+    setSeen(agent);
+    draft.reset(definitionOf(agent));
+    setComparing(undefined);
+  }
+  if (isPassed && !changed) take(newest);
+
+  async function save(from: Agent, definition: Definition) {
+    const result = await update.mutateAsync({ seen: from, definition });
+    if ('newest' in result) return setComparing(result.newest);
+    setSeen(result.saved);
+    setComparing(undefined);
+    draft.settle();
+    toast(result.saved.version === from.version ? 'Nothing has changed' : savedWords(result.saved, from));
+  }
+  const show = (next: { view?: View | undefined; session?: string | undefined }) =>
+    void navigate({
+      to: '/$organizationId/agents/$agentId',
+      params: { organizationId, agentId },
+      search: Object.fromEntries(Object.entries({ view, session, ...next }).filter(([, value]) => value)),
+      replace: true,
+      resetScroll: false,
+    });
+
+  return (
+    <>
+      {archivedAt && (
+        <Notice>
+          <p>
+            Archived at <ExactTime at={archivedAt} />: it takes no new Sessions and messages, and does not change any
+            more.
+          </p>
+        </Notice>
+      )}
+      {!archivedAt && readOnly && (
+        <Notice>
+          <p>You can look at this Agent. Members, admins and owners change it.</p>
+        </Notice>
+      )}
+      {isPassed && changed && (
+        <Notice kind="warn" live title={`Version ${newest.version} was saved meanwhile`}>
+          <p>Your changes are of version {seen.version}. Nothing of them is lost.</p>
+          <div>
+            <Button small onClick={() => setComparing(newest)}>
+              See what changed
+            </Button>
+          </div>
+        </Notice>
+      )}
+      <Editor
+        draft={draft}
+        readOnly={readOnly}
+        changed={!readOnly && changed}
+        action="Save"
+        state={changed ? 'Changes that are not saved' : `As saved in version ${seen.version}`}
+        submit={() => save(seen, draft.value)}
+        view={view}
+        onView={(next) => show({ view: next })}
+        tryIt={
+          archivedAt ? (
+            <p className="quiet">An archived Agent takes no new Sessions.</p>
+          ) : (
+            <TryIt
+              agentId={agentId}
+              version={Math.max(seen.version, newest.version)}
+              unsaved={changed}
+              sessionId={session}
+              onOpen={(sessionId) => show({ session: sessionId, view: 'try' })}
+            />
+          )
+        }
+      />
+      {comparing && (
+        <ConflictDialog
+          seen={seen}
+          newest={comparing}
+          mine={draft.value}
+          onTake={() => take(comparing)}
+          onSave={() => save(comparing, draft.value)}
+          onClose={() => setComparing(undefined)}
+        />
+      )}
+    </>
+  );
+}
+
+function ArchiveDialog({ agent, onClose }: { agent: Agent; onClose: () => void }) {
+  const toast = useToast();
+  const archive = useChange((client, agentId: string) => client.agents.archive(agentId), ['agents']);
+  return (
+    <FormDialog
+      title={`Archive ${agent.name}?`}
+      action="Archive"
+      danger
+      submit={async () => {
+        await archive.mutateAsync(agent.agentId);
+        toast(`${agent.name} is archived`);
+      }}
+      onClose={onClose}
+    >
+      <p>From then on it takes no new Sessions and no messages. A turn under way ends as usual.</p>
+      <p>It cannot be taken back. Its versions can still be read, so a new Agent can be made of one.</p>
+    </FormDialog>
+  );
+}

@@ -1,0 +1,88 @@
+import type { Agent } from '@signalbox/client';
+import { Link, useSearch } from '@tanstack/react-router';
+import { useList, useOrganization } from '../../organization.tsx';
+import { ButtonLink } from '../../ui/button.tsx';
+import { type Column, List } from '../../ui/list.tsx';
+import { Page } from '../../ui/page.tsx';
+import { Time } from '../../ui/time.tsx';
+import { modelOf } from './model.ts';
+
+export function AgentsPage() {
+  const { organizationId, may } = useOrganization();
+  const { archived = false } = useSearch({ from: '/$organizationId/agents' });
+  const agents = useList<Agent>(['agents', archived], (client, page) => client.agents.list({ ...page, archived }));
+  const columns: readonly Column<Agent>[] = [
+    {
+      label: 'Name',
+      cell: ({ agentId, name, description }) => (
+        <>
+          <Link to="/$organizationId/agents/$agentId" params={{ organizationId, agentId }}>
+            {name}
+          </Link>
+          {description && <div className="quiet small clamp">{description}</div>}
+        </>
+      ),
+    },
+    { label: 'Model', cell: ({ model }) => <code>{modelName(model)}</code> },
+    { label: 'Version', cell: ({ version }) => <span className="number">{version}</span> },
+    archived
+      ? { label: 'Archived', cell: ({ archivedAt }) => <Time at={archivedAt} /> }
+      : { label: 'Updated', cell: ({ updatedAt }) => <Time at={updatedAt} /> },
+  ];
+  return (
+    <Page
+      title="Agents"
+      about="A model, instructions and tools. Every change makes a new version."
+      actions={
+        may('write') ? (
+          <ButtonLink look="primary" to="/$organizationId/agents/new" params={{ organizationId }}>
+            New Agent
+          </ButtonLink>
+        ) : (
+          <span className="quiet small">Members make and change Agents.</span>
+        )
+      }
+    >
+      <nav className="tabs" aria-label="Which Agents">
+        {[false, true].map((which) => (
+          <Link
+            key={String(which)}
+            to="/$organizationId/agents"
+            params={{ organizationId }}
+            search={which ? { archived: true } : {}}
+            activeOptions={{ exact: true, includeSearch: true }}
+          >
+            {which ? 'Archived' : 'In use'}
+          </Link>
+        ))}
+      </nav>
+      <List
+        caption={archived ? 'Archived Agents' : 'Agents'}
+        query={agents}
+        columns={columns}
+        rowKey={({ agentId }) => agentId}
+        empty={
+          archived ? (
+            <p>No Agent was archived.</p>
+          ) : (
+            <>
+              <h2>No Agent yet</h2>
+              <p>An Agent is what a Session talks to. Begin with a template that needs no key and no network.</p>
+              {may('write') && (
+                <ButtonLink to="/$organizationId/agents/new" params={{ organizationId }}>
+                  Choose a template
+                </ButtonLink>
+              )}
+            </>
+          )
+        }
+      />
+    </Page>
+  );
+}
+
+/** `provider/model`, as it can be written. */
+function modelName(model: Agent['model']): string {
+  const { provider, model: name, queue } = modelOf(model);
+  return `${provider}/${name ?? queue ?? ''}`;
+}

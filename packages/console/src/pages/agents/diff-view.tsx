@@ -1,0 +1,67 @@
+import type { Definition } from './definition.ts';
+import { type DiffLine, diffDefinitions } from './diff.ts';
+
+// Lines that are the same around one that is not.
+const CONTEXT = 3;
+
+/** What changed between two definitions; what was taken out and what came is told by sign, element and colour. */
+export function DefinitionDiff({ before, after }: { before: Definition; after: Definition }) {
+  const { instructions, rest } = diffDefinitions(before, after);
+  const parts = [
+    { title: 'Instructions', lines: instructions },
+    { title: 'All but the instructions', lines: rest },
+  ].filter(({ lines }) => lines.some(({ sign }) => sign !== ' '));
+  if (parts.length === 0) return <p className="quiet">They are the same.</p>;
+  return parts.map(({ title, lines }) => (
+    <section className="stack tight" key={title}>
+      <h3>
+        {title} <span className="quiet small">{counted(lines)}</span>
+      </h3>
+      <DiffLines title={title} lines={lines} />
+    </section>
+  ));
+}
+
+function counted(lines: readonly DiffLine[]): string {
+  const count = (sign: DiffLine['sign']) => lines.filter((line) => line.sign === sign).length;
+  return `${count('+')} added, ${count('-')} removed`;
+}
+
+function DiffLines({ title, lines }: { title: string; lines: readonly DiffLine[] }) {
+  const isNear = (index: number) => lines.slice(Math.max(0, index - CONTEXT), index + CONTEXT + 1).some(isChange);
+  const rows: ({ hidden: number } | (DiffLine & { at: number }))[] = [];
+  for (const [at, line] of lines.entries()) {
+    const last = rows.at(-1);
+    if (isNear(at)) rows.push({ ...line, at });
+    else if (last && 'hidden' in last) last.hidden += 1;
+    else rows.push({ hidden: 1 });
+  }
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+    <section className="diff" tabIndex={0} aria-label={`What changed: ${title}`}>
+      <pre>
+        {rows.map((row, index) => {
+          // biome-ignore-start lint/suspicious/noArrayIndexKey: rows never move
+          if ('hidden' in row) {
+            return (
+              <span className="same-lines" key={index}>
+                {row.hidden === 1 ? '1 line the same' : `${row.hidden} lines the same`}
+              </span>
+            );
+          }
+          const Line = { '+': 'ins', '-': 'del', ' ': 'span' }[row.sign] as 'ins' | 'del' | 'span';
+          return (
+            <Line key={index}>
+              {row.sign === '-' ? '−' : row.sign} {row.text}
+            </Line>
+          );
+          // biome-ignore-end lint/suspicious/noArrayIndexKey: rows never move
+        })}
+      </pre>
+    </section>
+  );
+}
+
+function isChange({ sign }: DiffLine): boolean {
+  return sign !== ' ';
+}

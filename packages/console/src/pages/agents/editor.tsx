@@ -1,0 +1,193 @@
+// Form and JSON of one draft, side by side where there is room, else one at a time.
+import type { SignalboxError } from '@signalbox/client';
+import { useBlocker } from '@tanstack/react-router';
+import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { Button } from '../../ui/button.tsx';
+import { Json } from '../../ui/copy.tsx';
+import { Dialog } from '../../ui/dialog.tsx';
+import { ErrorNotice, Notice } from '../../ui/notice.tsx';
+import { Tabs } from '../../ui/tabs.tsx';
+import { type Draft, DraftProvider } from './draft.tsx';
+import { DraftJson } from './fields.tsx';
+import { AgentForm } from './form.tsx';
+import { Problems } from './problems.tsx';
+
+export type View = 'form' | 'json' | 'try';
+
+const wide = matchMedia('(min-width: 1160px)');
+
+function useWide(): boolean {
+  return useSyncExternalStore(
+    (listener) => {
+      wide.addEventListener('change', listener);
+      return () => wide.removeEventListener('change', listener);
+    },
+    () => wide.matches,
+  );
+}
+
+export function Editor({
+  draft,
+  readOnly,
+  changed,
+  action,
+  state,
+  submit,
+  view = 'form',
+  onView,
+  tryIt,
+}: {
+  draft: Draft;
+  readOnly: boolean;
+  /** Whether something would be lost by leaving. */
+  changed: boolean;
+  /** What the button says. */
+  action: string;
+  /** Beside the button: what is saved and what is not. */
+  state: string;
+  /** Saves what is right by the schema. */
+  submit: () => Promise<void>;
+  view?: View | undefined;
+  onView: (view: View) => void;
+  tryIt: ReactNode;
+}) {
+  const isWide = useWide();
+  const frame = useRef<HTMLDivElement>(null);
+  const [sought, setSought] = useState<{ path: string }>();
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+
+  useEffect(() => {
+    if (sought) focusPlace(frame.current!, sought.path);
+  }, [sought]);
+
+  function seek(path: string) {
+    if (!isWide && view !== 'form') onView('form');
+    setSought({ path });
+  }
+
+  async function save() {
+    if (busy) return;
+    setError(undefined);
+    const [first] = draft.attempt();
+    if (first) return seek(first.path);
+    setBusy(true);
+    try {
+      await submit();
+    } catch (problem) {
+      const { errors = [] } = problem as Partial<SignalboxError>;
+      draft.refuse(errors);
+      setError(problem);
+      if (errors[0]) seek(errors[0].path);
+    } finally {
+      setBusy(false);
+    }
+  }
+
+  function onKeyDown(event: KeyboardEvent) {
+    if (readOnly || event.key !== 's' || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    void save();
+  }
+
+  const isUnreadable = draft.unreadText('') !== undefined;
+  const form = (
+    <>
+      {isUnreadable && (
+        <Notice kind="warn" live>
+          <p>The JSON cannot be read at the moment. The form shows what it was before, and waits.</p>
+        </Notice>
+      )}
+      <AgentForm readOnly={readOnly || isUnreadable} />
+    </>
+  );
+  const json = readOnly ? (
+    <Json value={draft.value} />
+  ) : (
+    <>
+      <DraftJson path="" label="Definition as JSON" lines={isWide ? 34 : 24} />
+      <Problems problems={draft.problems} onChoose={seek} none="It is as the service wants it." />
+    </>
+  );
+  const views = [
+    { value: 'form' as const, label: 'Form', content: form },
+    { value: 'json' as const, label: 'JSON', content: json },
+    { value: 'try' as const, label: 'Try it', content: tryIt },
+  ];
+  // What was said of fields goes when they are changed; what was said of the whole stays until the next attempt.
+  const isStale = (error as Partial<SignalboxError> | undefined)?.errors?.length && draft.refused.length === 0;
+
+  return (
+    <DraftProvider draft={draft}>
+      <LeaveGuard changed={changed} />
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: a short cut for what the button does */}
+      <div className="stack" ref={frame} onKeyDown={onKeyDown}>
+        {isWide ? (
+          <div className="side-by-side">
+            <div className="stack">{form}</div>
+            <div className="beside">
+              <Tabs
+                label="Beside the form"
+                value={view === 'try' ? 'try' : 'json'}
+                onChange={onView}
+                tabs={views.slice(1)}
+              />
+            </div>
+          </div>
+        ) : (
+          <Tabs label="Views" value={view} onChange={onView} tabs={views} />
+        )}
+        {!readOnly && (
+          <div className="save-bar">
+            {error !== undefined && !isStale ? (
+              <ErrorNotice error={error} />
+            ) : (
+              draft.shown.length > 0 && <Problems problems={draft.shown} onChoose={seek} most={3} />
+            )}
+            <div className="row apart">
+              <span className="quiet small" role="status">
+                {state}
+              </span>
+              <Button look="primary" busy={busy} onClick={() => void save()}>
+                {action}
+              </Button>
+            </div>
+          </div>
+        )}
+      </div>
+    </DraftProvider>
+  );
+}
+
+/** Focuses the field of a path, or of the nearest thing around it that has one. */
+function focusPlace(frame: HTMLElement, path: string): void {
+  for (let at = path; at !== ''; at = at.replace(/(\.[^.[\]]*|\[\d+\]|^[^.[\]]+)$/, '')) {
+    const field = frame.querySelector<HTMLElement>(`[data-path="${CSS.escape(at)}"]`);
+    if (!field) continue;
+    field.closest('details')?.setAttribute('open', '');
+    field.focus();
+    return;
+  }
+  frame.querySelector<HTMLElement>('[data-path=""]')?.focus();
+}
+
+function LeaveGuard({ changed }: { changed: boolean }) {
+  const { status, proceed, reset } = useBlocker({
+    // Another view of the same page loses nothing.
+    shouldBlockFn: ({ current, next }) => changed && current.pathname !== next.pathname,
+    enableBeforeUnload: () => changed,
+    withResolver: true,
+  });
+  if (status !== 'blocked') return null;
+  return (
+    <Dialog title="Leave without saving?" onClose={reset}>
+      <p>What you changed in this Agent is not saved.</p>
+      <div className="foot">
+        <Button onClick={reset}>Stay</Button>
+        <Button look="danger" onClick={proceed}>
+          Leave
+        </Button>
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,126 @@
+// Inputs that are tied to a place of the draft.
+import { type ReactNode, useState } from 'react';
+import { Select, TextArea, TextField } from '../../ui/field.tsx';
+import { sameJson } from './definition.ts';
+import { readJson, useDraft } from './draft.tsx';
+
+interface Place {
+  path: string;
+  label: string;
+  hint?: ReactNode;
+}
+
+/** Text. `optional`: nothing written takes the field out. */
+export function DraftText({
+  path,
+  label,
+  hint,
+  optional,
+  mono,
+  lines,
+  placeholder,
+}: Place & { optional?: boolean; mono?: boolean; lines?: number; placeholder?: string }) {
+  const draft = useDraft();
+  const input = {
+    label,
+    hint,
+    placeholder,
+    'data-path': path,
+    value: textOf(draft.get(path)),
+    error: draft.errorAt(path),
+    onChange: ({ currentTarget }: { currentTarget: { value: string } }) =>
+      draft.set(path, optional && currentTarget.value === '' ? undefined : currentTarget.value),
+    ...(mono && { mono }),
+  };
+  return lines ? <TextArea {...input} rows={lines} /> : <TextField {...input} spellCheck={mono ? false : undefined} />;
+}
+
+/** A whole number. Nothing written is null where the field can be, else takes it out: then the service's own number holds. */
+export function DraftNumber({ path, label, hint, nullable }: Place & { nullable?: boolean }) {
+  const draft = useDraft();
+  return (
+    <TextField
+      label={label}
+      hint={hint}
+      data-path={path}
+      inputMode="numeric"
+      value={textOf(draft.get(path))}
+      error={draft.errorAt(path)}
+      onChange={({ currentTarget: { value } }) => {
+        if (value.trim() === '') return draft.set(path, nullable ? null : undefined);
+        // What is no number stays as it was typed, and the schema says so.
+        draft.set(path, /^-?\d{1,15}$/.test(value.trim()) ? Number(value) : value);
+      }}
+    />
+  );
+}
+
+/** One of a few texts; '' is that the field is not there. */
+export function DraftSelect({
+  path,
+  label,
+  hint,
+  options,
+}: Place & { options: readonly { value: string; label: string }[] }) {
+  const draft = useDraft();
+  const value = textOf(draft.get(path));
+  return (
+    <Select
+      label={label}
+      hint={hint}
+      data-path={path}
+      value={value}
+      error={draft.errorAt(path)}
+      onChange={({ currentTarget }) => draft.set(path, currentTarget.value || undefined)}
+      options={withPresent(options, value)}
+    />
+  );
+}
+
+/** What the JSON has may be none of the options; it is shown all the same. */
+export function withPresent(options: readonly { value: string; label: string }[], value: string) {
+  return options.some((one) => one.value === value) ? options : [...options, { value, label: value || 'Choose' }];
+}
+
+/** A value as JSON. */
+export function DraftJson({
+  path,
+  label,
+  hint,
+  lines = 6,
+  quiet,
+  readOnly,
+  className,
+}: Place & { lines?: number; quiet?: boolean; readOnly?: boolean; className?: string }) {
+  const draft = useDraft();
+  const [typed, setTyped] = useState('');
+  const value = draft.get(path);
+  // What was typed stays as it was typed, until the value is another one.
+  const read = readJson(typed);
+  const isTyped = 'value' in read && sameJson(read.value, value);
+  const text = draft.unreadText(path) ?? (isTyped ? typed : value === undefined ? '' : JSON.stringify(value, null, 2));
+  return (
+    <div className={className}>
+      <TextArea
+        mono
+        label={label}
+        hint={hint}
+        data-path={path}
+        rows={lines}
+        readOnly={readOnly}
+        value={text}
+        error={draft.errorAt(path, { within: path !== '' })}
+        {...(quiet && { quiet })}
+        onChange={({ currentTarget }) => {
+          setTyped(currentTarget.value);
+          draft.setText(path, currentTarget.value);
+        }}
+      />
+    </div>
+  );
+}
+
+export function textOf(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

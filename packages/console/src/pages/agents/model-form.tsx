@@ -1,0 +1,165 @@
+import { providers } from '@signalbox/contract';
+import { type ReactNode, useRef } from 'react';
+import { Select, TextField } from '../../ui/field.tsx';
+import { useDraft } from './draft.tsx';
+import { DraftJson, textOf, withPresent } from './fields.tsx';
+import { isRecord, modelOf } from './model.ts';
+
+type Provider = (typeof providers)[number];
+
+const names: Record<Provider, string> = {
+  scripted: 'scripted: answers by a script, without network',
+  openai: 'openai',
+  anthropic: 'anthropic',
+  google: 'google',
+  'openai-compatible': 'openai-compatible: Ollama, vLLM, gateways',
+  worker: 'worker: a program of your own',
+};
+const keyNames: Partial<Record<string, string>> = {
+  openai: 'OPENAI_API_KEY',
+  anthropic: 'ANTHROPIC_API_KEY',
+  google: 'GOOGLE_GENERATIVE_AI_API_KEY',
+};
+const isAsked = (provider: string) => provider !== 'scripted' && provider !== 'worker';
+
+export function ModelForm() {
+  const draft = useDraft();
+  const model = modelOf(draft.get('model'));
+  const provider = textOf(model.provider);
+  // What another provider does not take is put aside, for whoever comes back.
+  const aside = useRef<Record<string, unknown>>({});
+
+  function become(next: string) {
+    const { queue, baseUrl, apiKeySecret, model: name, settings, ...others } = { ...aside.current, ...model };
+    aside.current = { queue, baseUrl, apiKeySecret, model: name, settings };
+    const { script: _, ...unscripted } = isRecord(settings) ? settings : {};
+    const kept = next === 'scripted' ? settings : Object.keys(unscripted).length > 0 ? unscripted : undefined;
+    const fitting = {
+      ...others,
+      provider: next,
+      ...(next === 'worker' ? { queue: queue ?? '' } : { model: name ?? '' }),
+      ...(isAsked(next) && { baseUrl, apiKeySecret }),
+      settings: kept,
+    };
+    draft.set('model', JSON.parse(JSON.stringify(fitting)));
+  }
+
+  return (
+    <>
+      <Select
+        label="Provider"
+        data-path="model.provider"
+        value={provider}
+        error={draft.errorAt('model.provider') ?? draft.errorAt('model')}
+        onChange={({ currentTarget }) => become(currentTarget.value)}
+        options={withPresent(
+          providers.map((value) => ({ value, label: names[value] })),
+          provider,
+        )}
+      />
+      {provider === 'worker' ? (
+        <ModelText
+          name="queue"
+          label="Queue"
+          hint="What your program names to claim the turns of this Agent, such as support-agent."
+        />
+      ) : (
+        <ModelText
+          name="model"
+          label="Model"
+          hint={provider === 'scripted' ? 'Any name: the script answers.' : 'The provider’s own name for it.'}
+        />
+      )}
+      {isAsked(provider) && (
+        <>
+          <ModelText
+            name="baseUrl"
+            label="Base URL"
+            optional
+            hint={
+              provider === 'openai-compatible'
+                ? 'Up to and with /v1. It must be https at a public address, unless the operator allows it.'
+                : 'Only for a gateway. Empty: the provider’s own address.'
+            }
+          />
+          <ModelText name="apiKeySecret" label="Secret with the key" optional hint={keyHint(provider)} />
+        </>
+      )}
+      <ModelSettings provider={provider} />
+    </>
+  );
+}
+
+function keyHint(provider: string): ReactNode {
+  const known = keyNames[provider];
+  return (
+    <>
+      {known ? (
+        <>
+          The name of the Environment’s secret that holds the provider’s key. Empty: <code>{known}</code>.
+        </>
+      ) : (
+        'The name of the Environment’s secret that holds the key, if the server needs one.'
+      )}{' '}
+      An admin sets it under Environments; it goes to the hosts on its list and nowhere else.
+    </>
+  );
+}
+
+function ModelSettings({ provider }: { provider: string }) {
+  const draft = useDraft();
+  // In the short form, `provider/model`, there are none to edit.
+  if (typeof draft.get('model') === 'string') return null;
+  return (
+    <DraftJson
+      path="model.settings"
+      label="Settings"
+      lines={provider === 'scripted' ? 10 : 4}
+      hint={
+        provider === 'scripted' ? (
+          <>
+            JSON. <code>script</code>: one step a call of the model, the last one repeated. Text may hold{' '}
+            <code>{'{{input}}'}</code> and <code>{'{{lastToolResult}}'}</code>.
+          </>
+        ) : (
+          <>
+            JSON, all optional: <code>temperature</code>, <code>topP</code>, <code>seed</code>,{' '}
+            <code>stopSequences</code>, <code>reasoning</code>.
+          </>
+        )
+      }
+    />
+  );
+}
+
+/** A text of the model, which becomes an object where it was written in short. */
+function ModelText({
+  name,
+  label,
+  hint,
+  optional,
+}: {
+  name: string;
+  label: string;
+  hint: ReactNode;
+  optional?: boolean;
+}) {
+  const draft = useDraft();
+  const model = modelOf(draft.get('model'));
+  const path = `model.${name}`;
+  return (
+    <TextField
+      mono
+      label={label}
+      hint={hint}
+      data-path={path}
+      spellCheck={false}
+      value={textOf(model[name])}
+      error={draft.errorAt(path)}
+      onChange={({ currentTarget: { value } }) => {
+        if (typeof draft.get('model') === 'string') draft.set('model', model);
+        draft.set(path, optional && value === '' ? undefined : value);
+      }}
+    />
+  );
+}

@@ -1,0 +1,14 @@
+// Apart from what checks definitions: a list of Agents needs no schemas.
+import type { Model } from '@signalbox/client';
+
+/** A model as an object, also where it is written in short. */
+export function modelOf(value: unknown): Partial<Model> & Record<string, unknown> {
+  if (isRecord(value)) return value;
+  if (typeof value !== 'string') return {};
+  const [provider, ...name] = value.split('/');
+  return { provider: provider as Model['provider'], ...(name.length > 0 && { model: name.join('/') }) };
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,34 @@
+import type { FieldError } from '@signalbox/contract';
+
+/** What is wrong, each with a way to its field. */
+export function Problems({
+  problems,
+  onChoose,
+  most = 20,
+  none,
+}: {
+  problems: readonly FieldError[];
+  onChoose: (path: string) => void;
+  most?: number;
+  /** What to say where nothing is wrong. */
+  none?: string;
+}) {
+  const { length } = problems;
+  if (length === 0) return none ? <p className="quiet small">{none}</p> : null;
+  return (
+    <div className="problems small">
+      <strong>{length === 1 ? 'One thing is to be corrected' : `${length} things are to be corrected`}</strong>
+      <ul>
+        {problems.slice(0, most).map(({ path, message }) => (
+          <li key={path}>
+            <button type="button" className="link mono" onClick={() => onChoose(path)}>
+              {path || 'definition'}
+            </button>{' '}
+            {message}
+          </li>
+        ))}
+        {length > most && <li>and {length - most} more</li>}
+      </ul>
+    </div>
+  );
+}

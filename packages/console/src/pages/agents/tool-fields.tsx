@@ -1,0 +1,229 @@
+// The fields of a tool, by its type.
+import { useAsk } from '../../organization.tsx';
+import { Checkbox } from '../../ui/field.tsx';
+import { ApprovalField } from './approval-field.tsx';
+import { useDraft } from './draft.tsx';
+import { DraftJson, DraftNumber, DraftSelect, DraftText, textOf } from './fields.tsx';
+
+export const toolTypes = ['http', 'mcp', 'client', 'agent'] as const;
+export type ToolType = (typeof toolTypes)[number];
+
+export const toolWords: Record<ToolType, { label: string; about: string }> = {
+  http: { label: 'HTTP request', about: 'Signalbox makes one request, from a template.' },
+  mcp: { label: 'MCP server', about: 'All tools of a Model Context Protocol server, or some.' },
+  client: { label: 'Client tool', about: 'Your program runs it and posts the result.' },
+  agent: { label: 'Another Agent', about: 'A call is a Session of that Agent.' },
+};
+
+const inputSchema = { type: 'object', properties: {}, required: [] };
+
+/** What a new tool begins as. */
+export const newTools: Record<ToolType, Record<string, unknown>> = {
+  http: {
+    type: 'http',
+    name: '',
+    description: '',
+    inputSchema,
+    request: { method: 'GET', url: 'https://' },
+  },
+  mcp: { type: 'mcp', name: '', url: 'https://' },
+  client: { type: 'client', name: '', description: '', inputSchema },
+  agent: { type: 'agent', name: '', description: '', agentId: '' },
+};
+
+/** When a person is asked about a tool that says nothing of it. */
+function defaultApproval(tool: Record<string, unknown>): string {
+  if (tool.type === 'mcp') return 'always, but for tools that the server marks as only reading';
+  return isEffectful(tool) ? 'always, as it changes something' : 'never';
+}
+
+/** Whether a call of an `http` or `client` tool changes something outside, as the service takes it. */
+export function isEffectful(tool: Record<string, unknown>): boolean {
+  if (typeof tool.effectful === 'boolean') return tool.effectful;
+  const { method } = (tool.request ?? {}) as { method?: unknown };
+  return tool.type === 'http' && method !== undefined && method !== 'GET';
+}
+
+export function ToolFields({ path, tool }: { path: string; tool: Record<string, unknown> }) {
+  switch (tool.type) {
+    case 'http':
+      return <HttpFields path={path} tool={tool} />;
+    case 'mcp':
+      return <McpFields path={path} tool={tool} />;
+    case 'client':
+      return <ClientFields path={path} tool={tool} />;
+    case 'agent':
+      return <AgentFields path={path} tool={tool} />;
+    default:
+      return <DraftJson path={path} label="Tool" hint="A type of tool that this form does not know." />;
+  }
+}
+
+interface Fields {
+  path: string;
+  tool: Record<string, unknown>;
+}
+
+function NameAndDescription({ path }: { path: string }) {
+  return (
+    <>
+      <DraftText path={`${path}.name`} label="Name" mono hint="What the model calls it by: letters, digits, _ and -." />
+      <DraftText
+        path={`${path}.description`}
+        label="Description"
+        lines={2}
+        hint="What it does and when to use it, for the model."
+      />
+    </>
+  );
+}
+
+function InputSchema({ path }: { path: string }) {
+  return (
+    <DraftJson
+      path={`${path}.inputSchema`}
+      label="Input schema"
+      lines={8}
+      hint="A JSON Schema of an object. A call whose input does not fit does not run."
+    />
+  );
+}
+
+function Effectful({ path, tool }: Fields) {
+  const draft = useDraft();
+  return (
+    <Checkbox
+      label="A call changes something outside"
+      checked={isEffectful(tool)}
+      onChange={({ currentTarget }) => draft.set(`${path}.effectful`, currentTarget.checked)}
+    />
+  );
+}
+
+function HttpFields({ path, tool }: Fields) {
+  const draft = useDraft();
+  return (
+    <>
+      <NameAndDescription path={path} />
+      <InputSchema path={path} />
+      <div className="method-and-url">
+        <DraftSelect
+          path={`${path}.request.method`}
+          label="Method"
+          options={['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].map((value) => ({ value, label: value }))}
+        />
+        <DraftText path={`${path}.request.url`} label="URL" mono />
+      </div>
+      <p className="hint">
+        <code>{'{{input.orderId}}'}</code> stands for a value of the input, <code>{'{{secrets.SHOP_TOKEN}}'}</code> for
+        a secret of the Environment: in path, query, headers and body, never in the host.
+      </p>
+      <DraftJson
+        path={`${path}.request.headers`}
+        label="Headers"
+        lines={3}
+        hint={
+          <>
+            JSON, such as <code>{'{ "Authorization": "Bearer {{secrets.SHOP_TOKEN}}" }'}</code>. Empty: none.
+          </>
+        }
+      />
+      <DraftJson path={`${path}.request.body`} label="Body" lines={3} hint="JSON. Empty: none." />
+      <Effectful path={path} tool={tool} />
+      <Checkbox
+        label="A call may be repeated after a crash, as it does no harm twice"
+        checked={tool.idempotent === true}
+        onChange={({ currentTarget }) => draft.set(`${path}.idempotent`, currentTarget.checked || undefined)}
+      />
+      <ApprovalField path={`${path}.approval`} byDefault={defaultApproval(tool)} />
+      <Timeout path={path} />
+    </>
+  );
+}
+
+function McpFields({ path, tool }: Fields) {
+  const draft = useDraft();
+  const allowed = tool.allowedTools;
+  return (
+    <>
+      <DraftText
+        path={`${path}.name`}
+        label="Name"
+        mono
+        hint="Stands before the names of the server’s tools: crm becomes crm__find_customer."
+      />
+      <DraftText path={`${path}.url`} label="URL" mono />
+      <DraftJson
+        path={`${path}.headers`}
+        label="Headers"
+        lines={3}
+        hint={
+          <>
+            JSON, such as <code>{'{ "Authorization": "Bearer {{secrets.CRM_TOKEN}}" }'}</code>. Empty: none.
+          </>
+        }
+      />
+      <Checkbox
+        label="Offer only some of the server’s tools"
+        checked={allowed !== undefined}
+        onChange={({ currentTarget }) => draft.set(`${path}.allowedTools`, currentTarget.checked ? [] : undefined)}
+      />
+      {allowed !== undefined && (
+        <DraftJson
+          path={`${path}.allowedTools`}
+          label="Tools to offer"
+          lines={3}
+          hint={
+            <>
+              JSON, by the server’s own names: <code>["find_customer"]</code>.
+            </>
+          }
+        />
+      )}
+      <ApprovalField path={`${path}.approval`} byDefault={defaultApproval(tool)} perTool />
+      <Timeout path={path} />
+    </>
+  );
+}
+
+function ClientFields({ path, tool }: Fields) {
+  return (
+    <>
+      <NameAndDescription path={path} />
+      <InputSchema path={path} />
+      <Effectful path={path} tool={tool} />
+      <ApprovalField path={`${path}.approval`} byDefault={defaultApproval(tool)} />
+    </>
+  );
+}
+
+// One page of the service's list; others can be named in the JSON.
+const MOST_AGENTS = 100;
+
+function AgentFields({ path, tool }: Fields) {
+  const agents = useAsk(['agents', 'choice'], (client) => client.agents.list({ limit: MOST_AGENTS }));
+  const chosen = textOf(tool.agentId);
+  const options = (agents.data?.data ?? []).map(({ agentId, name }) => ({ value: agentId, label: name }));
+  return (
+    <>
+      <NameAndDescription path={path} />
+      <DraftSelect
+        path={`${path}.agentId`}
+        label="Agent"
+        options={chosen === '' ? [{ value: '', label: 'Choose' }, ...options] : options}
+        hint={
+          agents.data?.hasMore
+            ? `The newest ${MOST_AGENTS} are listed; name another by its id in the JSON.`
+            : 'Its Sessions are children of the calling one, and spend its budget.'
+        }
+      />
+      <ApprovalField path={`${path}.approval`} byDefault="never: that Agent asks for itself" />
+    </>
+  );
+}
+
+function Timeout({ path }: { path: string }) {
+  return (
+    <DraftNumber path={`${path}.timeoutSeconds`} label="Seconds until it is given up" hint="1 to 300. Empty: 30." />
+  );
+}

@@ -1,0 +1,137 @@
+import { useEffect, useRef, useState } from 'react';
+import { Badge } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Menu } from '../../ui/menu.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import { policyWord } from './approval-field.tsx';
+import { useDraft } from './draft.tsx';
+import { DraftJson, textOf } from './fields.tsx';
+import { isRecord } from './model.ts';
+import { isWithin } from './path.ts';
+import { isEffectful, newTools, ToolFields, type ToolType, toolTypes, toolWords } from './tool-fields.tsx';
+
+// Tools have no identity of their own: the list gives them numbers, so that a moved one keeps its focus and stays open.
+let lastKey = 0;
+const keysFor = (count: number) => Array.from({ length: count }, () => ++lastKey);
+
+export function ToolsForm({ readOnly }: { readOnly: boolean }) {
+  const draft = useDraft();
+  const toast = useToast();
+  const value = draft.get('tools') ?? [];
+  const tools = Array.isArray(value) ? value : [];
+  const [keys, setKeys] = useState(() => keysFor(tools.length));
+  const [added, setAdded] = useState<number>();
+  const list = useRef<HTMLOListElement>(null);
+  const adding = useRef<HTMLDivElement>(null);
+
+  // The JSON may have brought some or taken some.
+  const present =
+    keys.length < tools.length ? [...keys, ...keysFor(tools.length - keys.length)] : keys.slice(0, tools.length);
+  if (present.length !== keys.length) setKeys(present);
+
+  useEffect(() => {
+    if (added !== undefined) list.current?.querySelector<HTMLElement>(`[data-key="${added}"] input`)?.focus();
+  }, [added]);
+
+  if (!Array.isArray(value)) return <DraftJson path="tools" label="Tools" hint="A list." />;
+
+  function add(type: ToolType) {
+    const [key = 0] = keysFor(1);
+    draft.set(`tools[${tools.length}]`, newTools[type]);
+    setKeys([...present, key]);
+    setAdded(key);
+  }
+  function arrange(order: number[]) {
+    draft.arrangeTools(order);
+    setKeys(order.map((index) => present[index]!));
+  }
+  function move(from: number, to: number) {
+    const order = tools.map((_, index) => index);
+    order.splice(to, 0, ...order.splice(from, 1));
+    arrange(order);
+    toast(`${labelOf(tools[from])} is now tool ${to + 1} of ${tools.length}`);
+  }
+  function remove(index: number) {
+    arrange(tools.flatMap((_, other) => (other === index ? [] : [other])));
+    toast(`${labelOf(tools[index])} removed`);
+    adding.current?.querySelector('button')?.focus();
+  }
+
+  return (
+    <>
+      {tools.length === 0 && <p className="quiet">None: the model can only answer.</p>}
+      <ol className="tools" ref={list}>
+        {tools.map((tool, index) => (
+          <li key={present[index]} data-key={present[index]}>
+            <ToolItem
+              index={index}
+              tool={tool}
+              isNew={present[index] === added}
+              {...(!readOnly && {
+                actions: [
+                  { label: 'Move up', disabled: index === 0, onSelect: () => move(index, index - 1) },
+                  { label: 'Move down', disabled: index === tools.length - 1, onSelect: () => move(index, index + 1) },
+                  { label: 'Remove', danger: true, onSelect: () => remove(index) },
+                ],
+              })}
+            />
+          </li>
+        ))}
+      </ol>
+      {!readOnly && (
+        <div ref={adding} className="add-tools">
+          {toolTypes.map((type) => (
+            <div key={type}>
+              <Button small onClick={() => add(type)}>
+                Add: {toolWords[type].label}
+              </Button>
+              <span className="quiet small">{toolWords[type].about}</span>
+            </div>
+          ))}
+        </div>
+      )}
+    </>
+  );
+}
+
+function ToolItem({
+  index,
+  tool,
+  isNew,
+  actions,
+}: {
+  index: number;
+  tool: unknown;
+  isNew: boolean;
+  actions?: Parameters<typeof Menu>[0]['items'];
+}) {
+  const draft = useDraft();
+  const path = `tools[${index}]`;
+  const record = isRecord(tool) ? tool : {};
+  const wrong = draft.shown.some((one) => isWithin(one.path, path));
+  const type = toolWords[record.type as ToolType]?.label ?? textOf(record.type);
+  return (
+    <div className="tool">
+      <details open={isNew}>
+        <summary>
+          <strong className="mono">{textOf(record.name) || '(no name yet)'}</strong> <Badge>{type}</Badge>{' '}
+          <span className="quiet small">{policyWord(record.approval, usual(record))}</span>{' '}
+          {wrong && <Badge tone="bad">to correct</Badge>}
+        </summary>
+        <div className="stack">
+          <ToolFields path={path} tool={record} />
+        </div>
+      </details>
+      {actions && <Menu label={`Move or remove ${labelOf(tool)}`} items={actions} />}
+    </div>
+  );
+}
+
+function usual(tool: Record<string, unknown>): string {
+  if (tool.type === 'mcp') return 'asks, unless it only reads';
+  return isEffectful(tool) ? 'always asks' : 'never asks';
+}
+
+function labelOf(tool: unknown): string {
+  return (isRecord(tool) && textOf(tool.name)) || 'the tool without a name';
+}

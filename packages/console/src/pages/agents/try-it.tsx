@@ -1,0 +1,109 @@
+// A Session of the Agent beside its definition.
+import type { Environment } from '@signalbox/client';
+import { type FormEvent, useState } from 'react';
+import { useAsk, useChange, useOrganization } from '../../organization.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Select, TextArea } from '../../ui/field.tsx';
+import { ErrorNotice, fieldError, Notice } from '../../ui/notice.tsx';
+import { Await } from '../../ui/page.tsx';
+import { SessionView } from '../sessions/session-view.tsx';
+
+/** `version`: the newest that is saved. `unsaved`: there are changes that are not in it. */
+export function TryIt({
+  agentId,
+  version,
+  unsaved,
+  sessionId,
+  onOpen,
+}: {
+  agentId: string;
+  version: number;
+  unsaved: boolean;
+  sessionId: string | undefined;
+  /** A Session was opened; undefined: another is wanted. */
+  onOpen: (sessionId: string | undefined) => void;
+}) {
+  const { may } = useOrganization();
+  const environments = useAsk(['environments', 'choice'], (client) => client.environments.list({ limit: MOST }));
+  return (
+    <>
+      {unsaved && (
+        <Notice kind="warn">
+          <p>Sessions run version {version}, which is saved. Your changes are not in it yet.</p>
+        </Notice>
+      )}
+      {sessionId ? (
+        <>
+          <SessionView sessionId={sessionId} />
+          <div>
+            <Button small onClick={() => onOpen(undefined)}>
+              Another Session
+            </Button>
+          </div>
+        </>
+      ) : may('write') ? (
+        <Await query={environments}>
+          {({ data }) => <OpenForm agentId={agentId} environments={data} onOpen={onOpen} />}
+        </Await>
+      ) : (
+        <p className="quiet">Members, admins and owners open Sessions.</p>
+      )}
+    </>
+  );
+}
+
+// One page of the service's list.
+const MOST = 100;
+
+function OpenForm({
+  agentId,
+  environments,
+  onOpen,
+}: {
+  agentId: string;
+  environments: readonly Environment[];
+  onOpen: (sessionId: string) => void;
+}) {
+  const [environment, setEnvironment] = useState(
+    () => (environments.find(({ name }) => name === 'staging') ?? environments[0])?.name ?? '',
+  );
+  const [input, setInput] = useState('');
+  const open = useChange(
+    (client, body: { environment: string; input: string }) => client.sessions.open({ agentId, ...body }),
+    ['sessions', 'overview'],
+  );
+  async function submit(event: FormEvent) {
+    event.preventDefault();
+    if (open.isPending) return;
+    const { sessionId } = await open.mutateAsync({ environment, input });
+    onOpen(sessionId);
+  }
+  return (
+    <form className="stack" onSubmit={(event) => void submit(event).catch(() => {})} noValidate>
+      <p className="quiet small">
+        A Session like any other: its tools do what they do, with the secrets of its Environment, and it stands among
+        the Sessions.
+      </p>
+      <Select
+        label="Environment"
+        value={environment}
+        error={fieldError(open.error, 'environment')}
+        onChange={({ currentTarget }) => setEnvironment(currentTarget.value)}
+        options={environments.map(({ name }) => ({ value: name, label: name }))}
+      />
+      <TextArea
+        label="Message"
+        rows={3}
+        value={input}
+        error={fieldError(open.error, 'input')}
+        onChange={({ currentTarget }) => setInput(currentTarget.value)}
+      />
+      {open.error && <ErrorNotice error={open.error} />}
+      <div>
+        <Button type="submit" look="primary" busy={open.isPending}>
+          Open a Session
+        </Button>
+      </div>
+    </form>
+  );
+}

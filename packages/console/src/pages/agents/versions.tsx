@@ -1,0 +1,213 @@
+import type { Agent } from '@signalbox/client';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useEffect, useRef, useState } from 'react';
+import { type ListQuery, useAsk, useChange, useList, useOrganization } from '../../organization.tsx';
+import { Button, ButtonLink } from '../../ui/button.tsx';
+import { FormDialog } from '../../ui/dialog.tsx';
+import { Select } from '../../ui/field.tsx';
+import { type Column, List } from '../../ui/list.tsx';
+import { Page } from '../../ui/page.tsx';
+import { Time } from '../../ui/time.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import { changedFields, definitionOf } from './definition.ts';
+import { DefinitionDiff } from './diff-view.tsx';
+import { savedWords, saveVersion } from './saving.ts';
+import './agents.css';
+
+export function AgentVersionsPage() {
+  const { organizationId } = useOrganization();
+  const { agentId } = useParams({ from: '/$organizationId/agents/$agentId/versions' });
+  const { version } = useSearch({ from: '/$organizationId/agents/$agentId/versions' });
+  const query = useList<Agent>(['agents', agentId, 'versions'], (client, page) =>
+    client.agents.versions(agentId, page),
+  );
+  const savedBy = useSavedBy(agentId);
+  const versions = query.data ?? [];
+  const [newest] = versions;
+  const shown = version === undefined ? newest : versions.find((one) => one.version === version);
+  const { hasNextPage, isFetchingNextPage, fetchNextPage } = query;
+  const isMissing = newest !== undefined && shown === undefined;
+  useEffect(() => {
+    // A link may lead to one that is further down.
+    if (isMissing && hasNextPage && !isFetchingNextPage) void fetchNextPage();
+  }, [isMissing, hasNextPage, isFetchingNextPage, fetchNextPage]);
+
+  const columns: readonly Column<Agent>[] = [
+    {
+      label: 'Version',
+      cell: (one) => (
+        <Link
+          to="/$organizationId/agents/$agentId/versions"
+          params={{ organizationId, agentId }}
+          search={{ version: one.version }}
+          aria-current={one === shown ? 'true' : undefined}
+          resetScroll={false}
+        >
+          Version {one.version}
+        </Link>
+      ),
+    },
+    {
+      label: 'Saved',
+      cell: (one) => (
+        <>
+          <Time at={one.updatedAt} />
+          {savedBy(one.version) && <div className="quiet small">by {savedBy(one.version)}</div>}
+        </>
+      ),
+    },
+    { label: 'Changed', cell: (one) => <Changed agent={one} versions={versions} /> },
+  ];
+
+  return (
+    <Page
+      title={newest ? `Versions of ${newest.name}` : 'Versions'}
+      about="A version never changes. A Session takes the newest one when a turn begins."
+      actions={
+        <ButtonLink to="/$organizationId/agents/$agentId" params={{ organizationId, agentId }}>
+          To the Agent
+        </ButtonLink>
+      }
+    >
+      <div className="versions">
+        <List
+          caption="Versions, the newest first"
+          query={query}
+          columns={columns}
+          rowKey={(one) => String(one.version)}
+          empty={<p>No versions.</p>}
+        />
+        {newest && shown && <Comparison key={shown.version} shown={shown} newest={newest} query={query} />}
+        {isMissing && !hasNextPage && <p className="quiet">There is no version {version}.</p>}
+      </div>
+    </Page>
+  );
+}
+
+// Beyond these changes nobody is named: the event log has the rest.
+const MOST_EVENTS = 100;
+
+/** Who saved a version, as the event log has it. */
+function useSavedBy(agentId: string): (version: number) => string | undefined {
+  const { data } = useAsk(['agents', agentId, 'events'], (client) =>
+    client.events.list({ resourceId: agentId, limit: MOST_EVENTS }),
+  );
+  const names = new Map(
+    data?.data.map(({ type, actor, changes }) => [
+      type === 'agent.created' ? 1 : Number((changes as Record<string, unknown[]> | null)?.version?.[1]),
+      actor.name ?? undefined,
+    ]),
+  );
+  return (version) => names.get(version);
+}
+
+function Changed({ agent, versions }: { agent: Agent; versions: readonly Agent[] }) {
+  if (agent.version === 1) return <span className="quiet">the first</span>;
+  const before = versions.find((one) => one.version === agent.version - 1);
+  if (!before) return <span className="quiet">…</span>;
+  return changedFields(definitionOf(before), definitionOf(agent)).join(', ');
+}
+
+function Comparison({ shown, newest, query }: { shown: Agent; newest: Agent; query: ListQuery<Agent> }) {
+  const { organizationId, may } = useOrganization();
+  const { version, against } = useSearch({ from: '/$organizationId/agents/$agentId/versions' });
+  const navigate = useNavigate();
+  const heading = useRef<HTMLHeadingElement>(null);
+  const [isReturning, setReturning] = useState(false);
+  const versions = query.data ?? [];
+  const { agentId } = newest;
+  const others = versions.filter((one) => one.version !== shown.version);
+  const other =
+    others.find((one) => one.version === against) ??
+    others.find((one) => one.version === shown.version - 1) ??
+    others[0];
+
+  useEffect(() => {
+    // Whoever chose a version wants to read it.
+    if (version !== undefined) heading.current?.focus();
+  }, [version]);
+
+  return (
+    <section className="stack" aria-labelledby="comparison">
+      <div className="row apart">
+        <h2 id="comparison" ref={heading} tabIndex={-1}>
+          Version {shown.version}
+          {shown === newest && <span className="quiet"> (newest)</span>}
+        </h2>
+        {shown !== newest && may('write') && !newest.archivedAt && (
+          <Button small onClick={() => setReturning(true)}>
+            Go back to version {shown.version}
+          </Button>
+        )}
+      </div>
+      {other ? (
+        <>
+          <Select
+            label="Compared with"
+            value={String(other.version)}
+            onChange={({ currentTarget }) =>
+              void navigate({
+                to: '/$organizationId/agents/$agentId/versions',
+                params: { organizationId, agentId },
+                search: { version: shown.version, against: Number(currentTarget.value) },
+                replace: true,
+                resetScroll: false,
+              })
+            }
+            options={others.map((one) => ({
+              value: String(one.version),
+              label: `version ${one.version}${one === newest ? ' (newest)' : ''}`,
+            }))}
+          />
+          <DefinitionDiff before={definitionOf(other)} after={definitionOf(shown)} />
+        </>
+      ) : (
+        <p className="quiet">It is the only version: there is nothing to compare it with.</p>
+      )}
+      {isReturning && <GoBackDialog shown={shown} newest={newest} onClose={() => setReturning(false)} />}
+    </section>
+  );
+}
+
+function GoBackDialog({ shown, newest, onClose }: { shown: Agent; newest: Agent; onClose: () => void }) {
+  const { organizationId } = useOrganization();
+  const navigate = useNavigate();
+  const toast = useToast();
+  const update = useChange(saveVersion, ['agents']);
+  const [seen, setSeen] = useState(newest);
+  const [isPassed, setPassed] = useState(false);
+  async function submit() {
+    const result = await update.mutateAsync({ seen, definition: definitionOf(shown) });
+    if ('newest' in result) {
+      setSeen(result.newest);
+      setPassed(true);
+      // The dialog stays open, with what is true now.
+      throw new Error('Nothing was saved. Read what would change now, and decide again.');
+    }
+    toast(savedWords(result.saved, seen));
+    await navigate({
+      to: '/$organizationId/agents/$agentId/versions',
+      params: { organizationId, agentId: newest.agentId },
+      search: { version: result.saved.version },
+    });
+  }
+  return (
+    <FormDialog
+      title={`Go back to version ${shown.version}?`}
+      action="Make the new version"
+      wide
+      submit={submit}
+      onClose={onClose}
+    >
+      {isPassed && (
+        <p>
+          <strong>Version {seen.version} was saved meanwhile.</strong>
+        </p>
+      )}
+      <p>
+        A new version is made with what version {shown.version} holds. Against version {seen.version} this changes:
+      </p>
+      <DefinitionDiff before={definitionOf(seen)} after={definitionOf(shown)} />
+    </FormDialog>
+  );
+}
