@@ -53,8 +53,10 @@ export function Id({ value }: { value: string }) {
   const short = body.length > 10 ? `${prefix}_…${body.slice(-6)}` : value;
   const copy = async () => void ((await writeClipboard(value)) && toast('Copied'));
   return (
-    <button type="button" className="id mono" title={`${value}: copy`} onClick={copy} aria-label={`Copy ${value}`}>
+    <button type="button" className="id mono" title={`${value}: copy`} onClick={copy}>
+      {/* What is seen is part of the name by which people who speak to their machine call it. */}
       {short}
+      <span className="visually-hidden">: copy</span>
     </button>
   );
 }
