@@ -139,7 +139,12 @@ function createFeed(db: Db, ids: readonly string[]): Feed {
       log: createLog({ level: 'warn' }),
       metrics: createMetrics(),
       live: { committed } as unknown as Live,
-      wake: { publish: () => {}, subscribe: () => () => {}, close: async () => {} },
+      wake: {
+        publish: () => {},
+        subscribe: () => () => {},
+        heard: () => ({ here: new Map(), elsewhere: new Map() }),
+        close: async () => {},
+      },
     }),
   };
   return feed;

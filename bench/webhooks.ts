@@ -46,7 +46,7 @@ export const webhooks: Benchmark = {
 
     const db = createDb({ url: bench.databaseUrl });
     const metrics = createMetrics();
-    const wake = createWake({ db, log, clock: systemClock, metrics, acrossNodes: false });
+    const wake = createWake({ db, log, clock: systemClock, acrossNodes: false });
     const writer = createWriter(db, wake, parseId('org', bench.organizationId)!);
     const egress = createEgress({ policy: parseEgressAllow('127.0.0.1/32') });
     let delivered = 0;

@@ -362,7 +362,7 @@ test('a database that does not answer is waited for two seconds', async () => {
   await expect.poll(async () => (await text()).get('signalbox_database_up')).toBe(1);
 });
 
-const sumOf = async (metric: Metrics['leaseLosses'] | Metrics['wakeUps']) =>
+const sumOf = async (metric: Metrics['leaseLosses']) =>
   (await metric.get()).values.map(({ value }) => value).reduce((sum, value) => sum + value, 0);
 
 test('a Session that another node took counts as lost, one that this node ended does not', async () => {
@@ -425,27 +425,27 @@ test('wake-ups are counted apart by where they come from', async () => {
   const { platform, close } = await createTestPlatform();
   endings.push(close);
   const node = () => {
-    const metrics = createMetrics();
-    const wake = createWake({ ...platform, metrics, acrossNodes: true });
+    const wake = createWake({ ...platform, acrossNodes: true });
     endings.push(() => wake.close());
-    return { wake, metrics };
+    const observed = createScrape({ ...platform, metrics: createMetrics(), wake });
+    endings.push(() => observed.stop());
+    const origins = async () =>
+      [...samplesOf(await observed.text()).keys()].filter((name) => name.startsWith('signalbox_wakeups_total'));
+    return { wake, origins };
   };
   const [here, there] = [node(), node()];
   let isHeard = false;
   there.wake.subscribe('journal', (id) => {
     isHeard ||= id === 'one';
   });
-  here.wake.subscribe('journal', () => {});
   // Whoever does not listen yet is told nothing.
   const tell = () => {
     here.wake.publish('journal', 'one');
     return isHeard;
   };
   await expect.poll(tell).toBe(true);
-  const origins = async ({ wakeUps }: Metrics) =>
-    (await wakeUps.get()).values.map(({ labels }) => `${labels.topic} ${labels.origin}`);
-  expect(await origins(here.metrics)).toEqual(['journal here']);
-  expect(await origins(there.metrics)).toEqual(['journal elsewhere']);
+  expect(await here.origins()).toEqual(['signalbox_wakeups_total{topic="journal",origin="here"}']);
+  expect(await there.origins()).toEqual(['signalbox_wakeups_total{topic="journal",origin="elsewhere"}']);
 });
 
 test('the documentation lists every metric with its labels, and no other', async () => {

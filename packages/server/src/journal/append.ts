@@ -190,6 +190,8 @@ export function createAppender(
   let timer: NodeJS.Timeout | undefined;
   let flushing: Promise<void> | undefined;
   let urgent = false;
+  /** Chunks of the flush under way that are committed. */
+  let advanced = 0;
 
   function schedule(): void {
     if (urgent && !flushing) {
@@ -245,6 +247,8 @@ export function createAppender(
     const missed = batches.filter(({ head }) => !written.has(head.sessionId));
     for (const batch of batches) if (written.has(batch.head.sessionId)) advance(batch, now);
     if (missed.length > 0) await readAgain(missed, now);
+    metrics.appendChunks.inc({ path: 'text' }, advanced);
+    advanced = 0;
     // A full disk is not emptier in a moment.
     if (failed) await clock.sleep(RETRY_MS);
   }
@@ -259,7 +263,7 @@ export function createAppender(
       createdAt: now,
     };
     head.nextSeq = segment.seqTo + 1;
-    metrics.appendChunks.inc({ path: 'text' }, deltas.length);
+    advanced += deltas.length;
     announce(platform, head.sessionId, previous, [segment]);
   }
 

@@ -9,6 +9,7 @@ import type { Db } from '../db/db.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { version } from '../lib/version.ts';
+import type { Wake } from '../wake/wake.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface Scrape {
@@ -23,6 +24,7 @@ export interface ScrapePlatform {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly live: { readers(): number };
+  readonly wake: Pick<Wake, 'heard'>;
 }
 
 const KEPT_MS = 5_000;
@@ -45,7 +47,7 @@ interface Waiting {
   oldest: Date | null;
 }
 
-export function createScrape({ db, clock, log, metrics, live }: ScrapePlatform): Scrape {
+export function createScrape({ db, clock, log, metrics, live, wake }: ScrapePlatform): Scrape {
   const loop = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS });
   loop.enable();
   const stopping = new AbortController();
@@ -74,6 +76,10 @@ export function createScrape({ db, clock, log, metrics, live }: ScrapePlatform):
     metrics.connectionsIdle.set(idle);
     metrics.connectionsAwaited.set(awaited);
     metrics.liveReaders.set(live.readers());
+    metrics.wakeUps.reset();
+    for (const [origin, counts] of Object.entries(wake.heard())) {
+      for (const [topic, count] of counts) metrics.wakeUps.inc({ topic, origin }, count);
+    }
   }
 
   async function look(): Promise<void> {

@@ -8,7 +8,6 @@ import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import type { Metrics } from '../observe/metrics.ts';
 
 /**
  * - `runnable`: a Session may be claimed
@@ -28,6 +27,8 @@ export interface Wake {
    * `here`: it was published on this node.
    */
   subscribe(topic: Topic, listener: (id: string | undefined, here: boolean) => void): () => void;
+  /** How many there were since the start, by topic: from this node, and from others. */
+  heard(): { here: ReadonlyMap<string, number>; elsewhere: ReadonlyMap<string, number> };
   close(): Promise<void>;
 }
 
@@ -42,16 +43,18 @@ export interface WakeOptions {
   db: Db;
   log: Log;
   clock: Clock;
-  metrics: Pick<Metrics, 'wakeUps'>;
   /** Whether other nodes use this database. */
   acrossNodes: boolean;
 }
 
-export function createWake({ db, log, clock, metrics, acrossNodes }: WakeOptions): Wake {
+export function createWake({ db, log, clock, acrossNodes }: WakeOptions): Wake {
   const local = new EventEmitter();
   local.setMaxListeners(0);
   const stop = new AbortController();
   const origin = process.pid.toString(36) + Math.random().toString(36).slice(2, 8);
+  // Plain numbers: each commit of text to a Session is one.
+  const here = new Map<string, number>();
+  const elsewhere = new Map<string, number>();
   let gathered = new Set<string>();
   let sending: Promise<void> | undefined;
 
@@ -77,7 +80,7 @@ export function createWake({ db, log, clock, metrics, acrossNodes }: WakeOptions
         const [topic = '', id] = hint.split(':');
         // A newer node may have topics that nobody here knows.
         if (local.listenerCount(topic) === 0) continue;
-        metrics.wakeUps.inc({ topic, origin: 'elsewhere' });
+        elsewhere.set(topic, (elsewhere.get(topic) ?? 0) + 1);
         local.emit(topic, id, false);
       }
     }
@@ -107,7 +110,7 @@ export function createWake({ db, log, clock, metrics, acrossNodes }: WakeOptions
   const listening = acrossNodes ? listen() : Promise.resolve();
   return {
     publish(topic, id) {
-      metrics.wakeUps.inc({ topic, origin: 'here' });
+      here.set(topic, (here.get(topic) ?? 0) + 1);
       local.emit(topic, id, true);
       if (!acrossNodes) return;
       gathered.add(`${topic}:${id}`);
@@ -117,6 +120,7 @@ export function createWake({ db, log, clock, metrics, acrossNodes }: WakeOptions
       local.on(topic, listener);
       return () => local.off(topic, listener);
     },
+    heard: () => ({ here, elsewhere }),
     async close() {
       stop.abort();
       await Promise.all([listening, sending]);
