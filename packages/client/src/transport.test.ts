@@ -36,7 +36,7 @@ describe('a call', () => {
       authorization: `Bearer ${apiKey}`,
       'content-type': 'application/json',
       'user-agent': `mine/2 signalbox-client/${version}`,
-      'idempotency-key': expect.stringMatching(/^[0-9a-f-]{36}$/),
+      'idempotency-key': expect.stringMatching(/^[0-9a-f]{32}$/),
     });
   });
 

@@ -147,7 +147,7 @@ export class Transport {
       ...this.#credentials,
     };
     if (body !== undefined) headers['content-type'] = 'application/json';
-    if (method === 'POST') headers['idempotency-key'] = options.idempotencyKey ?? crypto.randomUUID();
+    if (method === 'POST') headers['idempotency-key'] = options.idempotencyKey ?? newKey();
     const init = {
       method,
       headers,
@@ -219,6 +219,11 @@ export class Transport {
       if (!open) finish();
     }
   }
+}
+
+/** Not `randomUUID`: browsers have that on https alone. */
+function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 /** Of the page that this runs in. */
