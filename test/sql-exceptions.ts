@@ -77,7 +77,7 @@ export const exceptions: Exception[] = [
   },
   {
     like: /^select organization_id as "organizationId", name from organizations order by organization_id( limit 1)?$/,
-    reason: 'the start and the commands of the operator are about the installation',
+    reason: 'the start, the background pass and the commands of the operator are about the installation',
   },
   {
     like: /^select 1 from (environment_secrets|webhook_subscriptions) where substring\(sealed_\w+ from /,

@@ -171,6 +171,12 @@ export const settings = {
     about: 'how long records of the event log are kept',
     parse: (text) => parseDays(text, { minimum: 1, maximum: 36_500 }),
   }),
+  deliveriesKeptDays: required({
+    variable: 'SIGNALBOX_DELIVERIES_KEPT_DAYS',
+    default: '30',
+    about: 'how long webhook deliveries that are over can be looked at',
+    parse: (text) => parseDays(text, { minimum: 1, maximum: 36_500 }),
+  }),
   trustProxy: required({
     variable: 'SIGNALBOX_TRUST_PROXY',
     default: '',

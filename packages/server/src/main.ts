@@ -176,7 +176,7 @@ async function startRoles(
   { checkAnswers = false, consoleDir }: Overrides,
   stops: (() => Promise<unknown>)[],
 ): Promise<Omit<Service, 'stop'>> {
-  const { roles, host, port, leaseSeconds, graceSeconds, providerKeys, eventsKeptDays, trustProxy } = config;
+  const { roles, host, port, leaseSeconds, graceSeconds, providerKeys, trustProxy } = config;
   const { log } = platform;
   const workerId = newUuid();
   const scrape = createScrape(platform);
@@ -189,7 +189,7 @@ async function startRoles(
     log.info({ host, port }, 'metrics are served');
   }
   if (roles.has('runtime')) {
-    const upkeep = createUpkeep(platform, { eventsKeptDays });
+    const upkeep = createUpkeep(platform, config);
     upkeep.start();
     stops.push(() => upkeep.stop());
     const tools = createTools(platform);

@@ -6,10 +6,12 @@ import { dropAccessDenials } from './events/denied.ts';
 import { dropEvents, organizationsToDropEvents } from './events/retention.ts';
 import { organizationsToSequence, sequenceEvents } from './events/sequencer.ts';
 import { dropRetiredSecrets } from './keys/retired.ts';
+import { allOrganizations } from './organizations/organizations.ts';
 import { dropExpiredLinks } from './people/invitations.ts';
 import { dropExpiredSignIns } from './people/sign-ins.ts';
 import type { Platform } from './platform.ts';
 import { compactUsage, organizationsToCompact } from './usage/compact.ts';
+import { dropDeliveries, subscriptionsWithDeliveries } from './webhooks/retention.ts';
 
 export interface Upkeep {
   start(): void;
@@ -22,11 +24,13 @@ const SEQUENCE_EVERY_MS = 1_000;
 const EXPIRE_EVERY_MS = 60_000;
 // A report is right before it too; this only makes it cheaper.
 const COMPACT_EVERY_MS = 60_000;
+// Kept for weeks: an hour more is nothing.
+const DROP_DELIVERIES_EVERY_MS = 3600_000;
 const DAY_MS = 24 * 3600 * 1000;
 
 export function createUpkeep(
   { db, clock, log }: Pick<Platform, 'db' | 'clock' | 'log'>,
-  { eventsKeptDays }: { eventsKeptDays: number },
+  { eventsKeptDays, deliveriesKeptDays }: { eventsKeptDays: number; deliveriesKeptDays: number },
 ): Upkeep {
   const stopping = new AbortController();
   const loops: Promise<void>[] = [];
@@ -58,6 +62,17 @@ export function createUpkeep(
     }
   }
 
+  async function dropOldDeliveries(): Promise<void> {
+    const before = new Date(clock.now().getTime() - deliveriesKeptDays * DAY_MS);
+    for (const { organizationId } of await allOrganizations(db)) {
+      for (const webhookSubscriptionId of await subscriptionsWithDeliveries(db, organizationId)) {
+        const of = { organizationId, webhookSubscriptionId };
+        while (!stopping.signal.aborted && (await dropDeliveries(db, of, before)));
+      }
+      if (stopping.signal.aborted) return;
+    }
+  }
+
   async function expire(): Promise<void> {
     const now = clock.now();
     await db.execute(sql`delete from idempotency_records where expires_at <= ${now}`);
@@ -74,6 +89,7 @@ export function createUpkeep(
         every(SEQUENCE_EVERY_MS, 'sequencing the event log', sequence),
         every(EXPIRE_EVERY_MS, 'dropping what has expired', expire),
         every(COMPACT_EVERY_MS, 'compacting usage', compact),
+        every(DROP_DELIVERIES_EVERY_MS, 'dropping old deliveries', dropOldDeliveries),
       );
     },
     async stop() {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { formatId, newUuid, parseId } from './ids.ts';
+import { firstUuidOf, formatId, newUuid, parseId } from './ids.ts';
 
 test('an identifier says the same as its UUID, in both directions', () => {
   fc.assert(fc.property(fc.uuid(), (uuid) => parseId('ses', formatId('ses', uuid)) === uuid));
@@ -14,6 +14,13 @@ test('identifiers of one process sort in the order in which they were made', () 
   const made = Array.from({ length: 10_000 }, () => formatId('evt', newUuid()));
   expect(made.toSorted()).toEqual(made);
   expect(new Set(made).size).toBe(made.length);
+});
+
+test('what is made at a time or later sorts after the first UUID of that time', () => {
+  const before = new Date();
+  const made = newUuid();
+  expect(firstUuidOf(before) < made).toBe(true);
+  expect(made < firstUuidOf(new Date(Date.now() + 1))).toBe(true);
 });
 
 test('what is no identifier of the prefix is refused', () => {

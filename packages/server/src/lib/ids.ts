@@ -11,6 +11,12 @@ const PATTERN = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 /** A new UUIDv7; later ones of this process sort after it. */
 export const newUuid: () => string = v7;
 
+/** No UUIDv7 that was made at this time or later sorts before it. */
+export function firstUuidOf(time: Date): string {
+  const hex = Math.max(0, time.getTime()).toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
+}
+
 /** `key`, `0198…` → `key_01k…`. */
 export function formatId(prefix: IdPrefix, uuid: string): string {
   let text = '';

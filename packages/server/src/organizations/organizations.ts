@@ -30,7 +30,7 @@ export async function createOrganization(tx: Tx, name: string, now: Date): Promi
   return { organizationId, name };
 }
 
-/** Every organization of the installation, oldest first: for the operator's commands, never for a request. */
+/** Every organization of the installation, oldest first: for the operator and the background pass, never for a request. */
 export function allOrganizations(db: Db): Promise<Organization[]> {
   return db.query<Organization>(
     sql`select organization_id as "organizationId", name from organizations order by organization_id`,

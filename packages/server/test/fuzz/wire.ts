@@ -22,8 +22,8 @@ export interface WireAnswer {
   whole: string;
 }
 
-/** Not a time that is measured: only what is hanging is ended by it. */
-const HANGS_AFTER_MS = 20_000;
+/** Not a time that is measured: only what is hanging is ended by it. A long poll may take 20 s. */
+const HANGS_AFTER_MS = 40_000;
 /** How long a stream is listened to after its first bytes: what is there already comes at once. */
 const STREAM_PEEK_MS = 5;
 
@@ -76,7 +76,7 @@ function answerOf(bytes: Buffer, method: string): (WireAnswer & { isWhole: boole
   );
   const isChunked = headers.get('transfer-encoding') === 'chunked';
   const length = method === 'HEAD' || status === 204 ? 0 : Number(headers.get('content-length') ?? Number.NaN);
-  const body = isChunked ? joined(rest) : rest.subarray(0, length || rest.length);
+  const body = isChunked ? joined(rest) : rest.subarray(0, Number.isNaN(length) ? rest.length : length);
   const isWhole = isChunked ? rest.subarray(-5).toString() === '0\r\n\r\n' : rest.length >= length;
   return { status, headers, text: body.toString(), whole: bytes.toString(), isWhole };
 }

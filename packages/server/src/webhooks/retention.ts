@@ -1,0 +1,45 @@
+// Dropping old deliveries. Their rows are for people to look at: where a Session's deliveries have come to stands on the Session,
+// so nothing is sent twice or skipped without them. One that is not over, or was asked for once more, stays.
+import sql from 'sql-template-tag';
+import type { Db } from '../db/db.ts';
+import { firstUuidOf } from '../lib/ids.ts';
+
+// What one statement locks and writes: some milliseconds of it.
+const BATCH = 1_000;
+
+/**
+ * The subscriptions that the organization has or had deliveries of, deleted ones too: one look by the key for each, rather than
+ * at each delivery.
+ */
+export async function subscriptionsWithDeliveries(db: Db, organizationId: string): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(sql`
+    with recursive found as (
+      (select d.webhook_subscription_id as id from webhook_deliveries d
+      where d.organization_id = ${organizationId} order by d.webhook_subscription_id limit 1)
+      union all
+      select (
+        select d.webhook_subscription_id from webhook_deliveries d
+        where d.organization_id = ${organizationId} and d.webhook_subscription_id > found.id
+        order by d.webhook_subscription_id limit 1)
+      from found where found.id is not null)
+    select found.id from found where found.id is not null`);
+  return rows.map(({ id }) => id);
+}
+
+/** Drops a batch of those that were over before that time, oldest first. Returns whether it was full. */
+export async function dropDeliveries(
+  db: Db,
+  { organizationId, webhookSubscriptionId }: { organizationId: string; webhookSubscriptionId: string },
+  before: Date,
+): Promise<boolean> {
+  // Ids sort by time of creation: what is younger is not looked at.
+  const dropped = await db.execute(sql`
+    delete from webhook_deliveries d using (
+      select x.delivery_id from webhook_deliveries x
+      where x.organization_id = ${organizationId} and x.webhook_subscription_id = ${webhookSubscriptionId}
+        and x.delivery_id < ${firstUuidOf(before)} and x.finished_at < ${before} and x.next_attempt_at is null
+      order by x.delivery_id limit ${BATCH}) old
+    where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
+      and d.delivery_id = old.delivery_id and d.finished_at < ${before} and d.next_attempt_at is null`);
+  return dropped === BATCH;
+}
