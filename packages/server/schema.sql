@@ -477,6 +477,8 @@ create table webhook_subscriptions (
   failing_since timestamp with time zone,
   failures integer default 0 not null,
   failing_session_id uuid,
+  last_error text,
+  last_status integer,
   probe_at timestamp with time zone,
   degraded boolean default false not null,
   created_at timestamp with time zone not null,
