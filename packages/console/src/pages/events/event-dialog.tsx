@@ -8,6 +8,7 @@ import { Button } from '../../ui/button.tsx';
 import { Id, Json } from '../../ui/copy.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Await } from '../../ui/page.tsx';
+import { SessionLink } from '../../ui/session-link.tsx';
 import { ExactTime } from '../../ui/time.tsx';
 import type { EventsSearch } from './search.ts';
 
@@ -67,7 +68,7 @@ function Details({ event, filters }: { event: Event; filters: EventsSearch }) {
         {environment && <Fact name="Environment">{environment}</Fact>}
         {sessionId && (
           <Fact name="Session">
-            <Id value={sessionId} /> <Only filters={filters} by={{ sessionId }} of="all about it" />
+            <SessionLink sessionId={sessionId} /> <Only filters={filters} by={{ sessionId }} of="all about it" />
           </Fact>
         )}
       </dl>

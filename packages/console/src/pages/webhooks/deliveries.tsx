@@ -4,10 +4,10 @@ import { useState } from 'react';
 import { useList, useOrganization } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
-import { Id } from '../../ui/copy.tsx';
 import { Select } from '../../ui/field.tsx';
 import { FilterField } from '../../ui/filter.tsx';
 import { type Column, List } from '../../ui/list.tsx';
+import { SessionLink } from '../../ui/session-link.tsx';
 import { Time } from '../../ui/time.tsx';
 import { RecoverDialog } from './recover.tsx';
 import { type SubscriptionSearch, sessionIdPattern } from './search.ts';
@@ -55,7 +55,7 @@ export function Deliveries({ environment }: { environment: string }) {
       ),
     },
     { label: 'Status', cell: (delivery) => <Status value={delivery.status} /> },
-    { label: 'Session', cell: (delivery) => <Id value={delivery.sessionId} /> },
+    { label: 'Session', cell: (delivery) => <SessionLink sessionId={delivery.sessionId} /> },
     { label: 'Up to', cell: ({ cursor }) => <span className="mono">{cursor}</span> },
     { label: 'Attempts', cell: ({ attemptCount }) => <span className="number">{attemptCount}</span> },
     {

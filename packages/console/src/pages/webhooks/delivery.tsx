@@ -6,8 +6,10 @@ import { Button } from '../../ui/button.tsx';
 import { Id } from '../../ui/copy.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';
+import { SessionLink } from '../../ui/session-link.tsx';
 import { ExactTime, Time } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
+import { counted } from '../../words.ts';
 import { Attempt, RequestBody } from './attempt.tsx';
 
 const LOOK_EVERY_MS = 3_000;
@@ -79,7 +81,7 @@ function Delivery({ delivery }: { delivery: WebhookDeliveryWithAttempts }) {
           </dd>
           <dt>Session</dt>
           <dd>
-            <Id value={sessionId} />
+            <SessionLink sessionId={sessionId} />
           </dd>
           <dt>Holds</dt>
           <dd>
@@ -114,14 +116,12 @@ function Delivery({ delivery }: { delivery: WebhookDeliveryWithAttempts }) {
           )}
         </dl>
       </section>
-      <section className="stack" aria-labelledby="attempts" aria-live="polite">
+      <section className="stack" aria-labelledby="attempts">
         <h2 id="attempts">Attempts</h2>
-        {attempts.length === 0 && <p className="quiet">None yet.</p>}
-        {attemptCount > attempts.length && (
-          <p className="quiet small">
-            The last {attempts.length} of {attemptCount}.
-          </p>
-        )}
+        <p className="quiet small" role="status">
+          {attemptCount === 0 ? 'None yet.' : `${counted(attemptCount, 'attempt')} so far`}
+          {attemptCount > attempts.length && `, of which the last ${attempts.length} are kept`}
+        </p>
         {attempts.toReversed().map((attempt, index) => (
           <Attempt key={attempt.attempt} delivery={delivery} attempt={attempt} open={index === 0} />
         ))}

@@ -74,7 +74,7 @@ export function Health({ subscription, actions }: { subscription: WebhookSubscri
           </>
         )}
       </p>
-      {health.failingSessionId && (
+      {health.nextProbeAt && health.failingSessionId && (
         <OneSession environment={subscription.environment} sessionId={health.failingSessionId} />
       )}
       {actions}

@@ -20,8 +20,6 @@ import { RotateDialog, SigningSecret } from './rotation.tsx';
 import { DeleteDialog, EditDialog } from './settings.tsx';
 import { TestDelivery } from './test-delivery.tsx';
 
-export const subscriptionTabs = ['overview', 'deliveries', 'received'] as const;
-
 const LOOK_EVERY_MS = 5_000;
 
 type Doing = 'edit' | 'rotate' | 'recover' | 'delete';
@@ -75,6 +73,7 @@ function Actions({ subscription }: { subscription: WebhookSubscription }) {
           { label: 'Delete', danger: true, onSelect: () => setDoing('delete') },
         ]}
       />
+      {pause.error !== null && <ErrorNotice error={pause.error} />}
       {doing === 'edit' && <EditDialog subscription={subscription} onClose={close} />}
       {doing === 'rotate' && <RotateDialog subscription={subscription} onClose={close} onMade={setMade} />}
       {doing === 'recover' && <RecoverDialog environment={environment} onClose={close} />}
@@ -84,7 +83,7 @@ function Actions({ subscription }: { subscription: WebhookSubscription }) {
   );
 }
 
-export function useStatus(environment: string, status: 'enabled' | 'paused') {
+function useStatus(environment: string, status: 'enabled' | 'paused') {
   return useChange(
     (client, _: undefined) => client.webhookSubscriptions.update(environment, { status }),
     ['webhooks', 'overview'],
