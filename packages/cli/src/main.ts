@@ -8,6 +8,7 @@ const help = `Signalbox, a platform for running AI Agents that anyone can host.
 
   signalbox start [options]         runs the service
   signalbox keys create [options]   makes an API key, on the host of the service
+  signalbox users …                 who may sign in to the console, managed on the host of the service
   signalbox events verify [options] checks the event log of a service, or an export of it
   signalbox --version
   signalbox COMMAND --help          what a command takes
@@ -28,6 +29,8 @@ async function run([command = '--help', ...rest]: string[]): Promise<void> {
         'keys create --help',
       );
     }
+    case 'users':
+      return (await import('./users.ts')).users(rest);
     case 'events': {
       const [verb, ...args] = rest;
       const { verify } = await import('./events.ts');

@@ -69,7 +69,9 @@ function announcement({ databaseUrl, dataDir }: Config, { url, consoleUrl, setup
         ['Make a key', `${where}npx signalbox keys create --name first --permission admin`],
       ]
     : [['API', 'not on this node (SIGNALBOX_ROLES)']];
-  const once = setupLink ? 'The console waits for its first person: the link above is good once, for 24 hours.\n\n' : '';
+  const once = setupLink
+    ? 'The console waits for its first person: the link above is good once, for 24 hours.\n\n'
+    : '';
   return `\nSignalbox ${version} is running. Ctrl-C stops it.\n\n${columns(rows)}\n${once}`;
 }
 

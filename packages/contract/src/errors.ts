@@ -15,6 +15,7 @@ export const errorCodes = {
   sign_in_failed: [401, 'E-mail and password do not belong together'],
   insufficient_permission: [403, 'The caller lacks the permission'],
   person_required: [403, 'Only a person who is signed in may do this'],
+  sign_in_again: [403, 'This needs a sign-in that is not old'],
   csrf_refused: [403, 'The request did not come from the console'],
   ip_not_allowed: [403, 'The API key is not allowed from this address'],
   not_found: [404, 'Not found'],

@@ -41,6 +41,13 @@ export { type Config, ConfigError, readConfig, settings } from './config.ts';
 export { createLog, type Log } from './lib/log.ts';
 export { version } from './lib/version.ts';
 export { createKeyOnHost, type KeyOnHost, OperatorError } from './operator.ts';
+export {
+  inviteOnHost,
+  listUsersOnHost,
+  removeUserOnHost,
+  resetPasswordOnHost,
+  setupLinkOnHost,
+} from './operator-people.ts';
 export { StartError } from './start-error.ts';
 
 export interface Service {

@@ -77,7 +77,7 @@ const optionOf: Readonly<Record<string, string>> = {
   allowedIps: 'allowed-ip',
 };
 
-function linesOf({ errors, message }: ApiError): string {
+export function linesOf({ errors, message }: ApiError): string {
   const lines = errors?.map(({ path, message: problem }) => {
     const [field = ''] = path.split('[');
     return `--${optionOf[field] ?? path} ${problem}`;
@@ -85,7 +85,7 @@ function linesOf({ errors, message }: ApiError): string {
   return lines?.join('\n') ?? message;
 }
 
-function choose(organizations: readonly Organization[], wanted: string | undefined): Organization {
+export function choose(organizations: readonly Organization[], wanted: string | undefined): Organization {
   const listed = organizations.map((one) => `  ${formatId('org', one.organizationId)}  ${one.name}`).join('\n');
   if (wanted !== undefined) {
     const found = organizations.find(({ organizationId }) => formatId('org', organizationId) === wanted);
@@ -100,7 +100,7 @@ function choose(organizations: readonly Organization[], wanted: string | undefin
   return only;
 }
 
-async function withInstallation<T>({ databaseUrl, dataDir }: Config, use: (db: Db) => Promise<T>): Promise<T> {
+export async function withInstallation<T>({ databaseUrl, dataDir }: Config, use: (db: Db) => Promise<T>): Promise<T> {
   if (databaseUrl !== undefined) return withDb(databaseUrl, use);
   const running = await findRunningPostgres(dataDir);
   if (running !== undefined) return withDb(running, use);

@@ -22,6 +22,7 @@ import type { Platform } from '../platform.ts';
 import { type Caller, createAuthorizer } from './auth.ts';
 import { addConsole } from './console.ts';
 import { addConsoleApi } from './console-api.ts';
+import { addOtherSignIns } from './console-sign-in.ts';
 import { docsPage } from './docs-page.ts';
 import { environmentGateOf } from './environment-gate.ts';
 import { handleError, sendProblem } from './errors.ts';
@@ -127,6 +128,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   addPages(app, options.version);
   addObservation(app, platform, options.observation);
   addConsoleApi(app, platform, { ...options, limits, callerOf });
+  addOtherSignIns(app, platform, { ...options, limits, callerOf });
   await addConsole(app, options.consoleDir);
 
   function addRoute(name: RouteName, route: Route, path: string): void {

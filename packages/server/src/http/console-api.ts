@@ -18,7 +18,7 @@ import { endSignIn, endSignIns, signInsOf, waysIn } from '../people/sign-ins.ts'
 import type { Platform } from '../platform.ts';
 import type { Caller } from './auth.ts';
 import type { Limits } from './limits.ts';
-import { cookieHeaderOf, requireCsrfToken, requireOwnOrigin, visitorOf } from './session-cookie.ts';
+import { cookieHeaderOf, requireCsrfToken, requireOwnOrigin, signedOut, visitorOf } from './session-cookie.ts';
 import { validatorOf } from './validate.ts';
 
 export interface ConsoleApiOptions {
@@ -241,8 +241,4 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
       await recordOfPerson(platform, signIn!.userId, visitor, { type: 'user.signed_out' });
     },
   );
-}
-
-function signedOut(): ApiError {
-  return new ApiError('signed_out', 'You are not signed in any more. Sign in again.');
 }

@@ -4,7 +4,8 @@ import { reachOf } from './environment-gate.ts';
 
 const namesOf = (reach: string) =>
   Object.entries(routes as Record<string, Route>)
-    .filter(([, route]) => reachOf(route) === reach)
+    // No key may call what is for people.
+    .filter(([, route]) => reachOf(route) === reach && !route.byPerson)
     .map(([name]) => name);
 
 // A route that is new here is either limited by what it takes, or somebody has to decide that it is right where it stands.

@@ -88,6 +88,8 @@ const tags: Record<string, string> = {
     "Steps of Agents whose model is `worker`, run by a program of the integrator's own. The client's `workers.run` does all of it.",
   'Webhook subscriptions': 'Session activity pushed to an address of yours, signed; one subscription an Environment.',
   Overview: 'What goes on now, in a few numbers.',
+  People:
+    'Who signs in to the console, and the links that let them in. Only for a person who is signed in: no key will do.',
   Usage: 'Tokens, model calls and what they cost, over all Sessions.',
   'Event log': 'Who changed what in the organization, in one chain without gaps.',
 };
@@ -280,6 +282,7 @@ function codesOf(route: Route): ErrorCode[] {
   if (query.properties && 'cursor' in query.properties) can.add('invalid_cursor');
   // Every key holds `read` at least; one that is limited to Environments lacks what is of another.
   if (route.permission !== 'read' || reachOf(route) !== 'open') can.add('insufficient_permission');
+  if (route.byPerson) can.add('person_required');
   if (route.params) can.add('not_found');
   // Also where none is taken: what comes is read before it is refused.
   if (route.method !== 'GET') can.add('payload_too_large').add('unsupported_media_type');

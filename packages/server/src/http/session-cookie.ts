@@ -54,3 +54,7 @@ export function requireCsrfToken(identity: Identity, signIn: SignIn, headers: In
 export function cookieHeaderOf(setCookies: readonly string[]): string {
   return setCookies.map((one) => one.split(';', 1)[0]!).join('; ');
 }
+
+export function signedOut(): ApiError {
+  return new ApiError('signed_out', 'You are not signed in any more. Sign in again.');
+}

@@ -1,0 +1,162 @@
+// Signing in otherwise than by a password: passkeys, and an OpenID Connect provider. Of better-auth's own interface these paths
+// are let through and no other; what it refuses becomes a problem like any other.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { ApiError, invalidField } from '../lib/api-error.ts';
+import { AUTH_PATH, PROVIDER_ID, type Visitor } from '../people/identity.ts';
+import { lookLink } from '../people/links.ts';
+import { recordOfPerson } from '../people/records.ts';
+import type { Platform } from '../platform.ts';
+import type { ConsoleApiOptions } from './console-api.ts';
+import { requireCsrfToken, requireOwnOrigin, signedOut, visitorOf } from './session-cookie.ts';
+
+interface PasskeyCall {
+  method: 'GET' | 'POST';
+  path: string;
+  /** Of the body, what is passed on. */
+  fields?: readonly string[];
+  /** For who is signed in alone. */
+  asPerson?: true;
+  isSignIn?: true;
+  records?: 'user.passkey_added' | 'user.passkey_removed';
+}
+
+const passkeyCalls: readonly PasskeyCall[] = [
+  { method: 'GET', path: '/passkey/generate-register-options', asPerson: true },
+  {
+    method: 'POST',
+    path: '/passkey/verify-registration',
+    fields: ['response', 'name'],
+    asPerson: true,
+    records: 'user.passkey_added',
+  },
+  { method: 'GET', path: '/passkey/list-user-passkeys', asPerson: true },
+  { method: 'POST', path: '/passkey/delete-passkey', fields: ['id'], asPerson: true, records: 'user.passkey_removed' },
+  { method: 'GET', path: '/passkey/generate-authenticate-options' },
+  { method: 'POST', path: '/passkey/verify-authentication', fields: ['response'], isSignIn: true },
+];
+
+// Of passkeys all together: who tries has no e-mail to be counted by.
+const ANY_PASSKEY = 'passkey';
+
+export function addOtherSignIns(app: FastifyInstance, platform: Platform, options: ConsoleApiOptions): void {
+  const { identity, limits, provider } = options;
+
+  for (const call of passkeyCalls) {
+    app.route({
+      method: call.method,
+      url: AUTH_PATH + call.path,
+      onRequest: async (request, reply) => {
+        limits.enter(reply.raw);
+        if (call.method === 'POST') requireOwnOrigin(request.headers, platform.publicUrl());
+      },
+      handler: async (request, reply) => {
+        const visitor = visitorOf(options.callerOf(request));
+        const signIn = call.asPerson ? await identity.find(visitor.cookie) : undefined;
+        if (call.asPerson && !signIn) throw signedOut();
+        if (signIn && call.method === 'POST') requireCsrfToken(identity, signIn, request.headers);
+        const body = call.fields && chosen(request.body, call.fields);
+        const ask = () => identity.handle({ method: call.method, path: AUTH_PATH + call.path, body }, visitor);
+        const response = call.isSignIn ? await signInBy(visitor, ask) : await ask();
+        const answer = await answerOf(response);
+        if (call.records && signIn) await recordOfPerson(platform, signIn.userId, visitor, { type: call.records });
+        passCookies(response, reply);
+        // better-auth would tell the page its own token, which the cookie keeps from it.
+        return call.isSignIn ? { signedIn: true } : answer;
+      },
+    });
+  }
+
+  async function signInBy(visitor: Visitor, ask: () => Promise<Response>): Promise<Response> {
+    const response = await limits.signIn(visitor.ipAddress, ANY_PASSKEY, async () => {
+      const found = await ask();
+      return found.ok || found.status >= 500 ? found : undefined;
+    });
+    if (!response)
+      throw new ApiError('sign_in_failed', 'This passkey is not known here, or it took too long. Try again.');
+    return response;
+  }
+
+  if (!provider) return;
+
+  // Answers where to go. With the token of a link a new person may come back; without one, only somebody who is known.
+  app.post('/console/api/oidc', {
+    onRequest: async (request, reply) => {
+      limits.enter(reply.raw);
+      requireOwnOrigin(request.headers, platform.publicUrl());
+    },
+    handler: async (request, reply) => {
+      const visitor = visitorOf(options.callerOf(request));
+      const { token, returnTo = '/console', link } = wishOf(request.body);
+      if (link) {
+        const signIn = await identity.find(visitor.cookie);
+        if (!signIn) throw signedOut();
+        requireCsrfToken(identity, signIn, request.headers);
+      }
+      // A reset is for who has a password; a new person would be nobody's.
+      if (token !== undefined && (await lookLink(platform, token)).type === 'passwordReset') {
+        throw invalidField('token', 'must be of an invitation');
+      }
+      const kind = link ? 'link' : token !== undefined ? 'signUp' : 'signIn';
+      const { url, setCookies } = await identity.startProvider({ kind, returnTo }, visitor);
+      reply.header('set-cookie', setCookies);
+      return { url };
+    },
+  });
+
+  app.get(`${AUTH_PATH}/callback/${PROVIDER_ID}`, async (request, reply) => {
+    limits.enter(reply.raw);
+    const query = request.raw.url?.split('?', 2)[1] ?? '';
+    const path = `${AUTH_PATH}/callback/${PROVIDER_ID}?${query}`;
+    const response = await identity.handle(
+      { method: 'GET', path, body: undefined },
+      visitorOf(options.callerOf(request)),
+    );
+    const location = response.headers.get('location');
+    if (!location)
+      throw new ApiError('invalid_request', 'The way back from the provider was not whole. Sign in again.');
+    passCookies(response, reply);
+    return reply.redirect(location);
+  });
+}
+
+function passCookies(response: Response, reply: FastifyReply): void {
+  const cookies = response.headers.getSetCookie();
+  if (cookies.length > 0) reply.header('set-cookie', cookies);
+}
+
+async function answerOf(response: Response): Promise<unknown> {
+  const answer = (await response.json().catch(() => ({}))) as { message?: string };
+  if (response.ok) return answer;
+  const detail = answer.message ?? 'It did not work. Try again.';
+  switch (response.status) {
+    case 401:
+      throw new ApiError('not_found', 'There is no such passkey of yours.');
+    case 403:
+      throw new ApiError('sign_in_again', 'This needs a sign-in of the last 24 hours. Sign in again.');
+    case 404:
+      throw new ApiError('not_found', detail);
+    case 400:
+      throw new ApiError('invalid_request', `${detail}.`);
+    default:
+      throw new ApiError('unavailable', 'It did not work now. Try again soon.', { retryAfterSeconds: 1 });
+  }
+}
+
+function chosen(body: unknown, fields: readonly string[]): Record<string, unknown> {
+  const given = (body ?? {}) as Record<string, unknown>;
+  return Object.fromEntries(fields.flatMap((field) => (Object.hasOwn(given, field) ? [[field, given[field]]] : [])));
+}
+
+function wishOf(body: FastifyRequest['body']): { token?: string; returnTo?: string; link?: boolean } {
+  const given = (body ?? {}) as Record<string, unknown>;
+  const { token, returnTo, link, ...others } = given;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) throw invalidField(unknown, 'is not a known field');
+  if (token !== undefined && typeof token !== 'string') throw invalidField('token', 'must be a string');
+  if (link !== undefined && typeof link !== 'boolean') throw invalidField('link', 'must be true or false');
+  // A page of the console, and nothing that a browser would take for another host.
+  if (returnTo !== undefined && !(typeof returnTo === 'string' && /^\/console(\/[\w./?=&%-]*)?$/.test(returnTo))) {
+    throw invalidField('returnTo', 'must be a path of the console, such as /console/link');
+  }
+  return { ...(token !== undefined && { token }), ...(returnTo !== undefined && { returnTo }), ...(link && { link }) };
+}

@@ -1,0 +1,136 @@
+// What the operator does about people on the host: whoever runs the service may let anybody in, as they could by SQL.
+import { type Role, roles } from '@signalbox/contract';
+import sql from 'sql-template-tag';
+import type { Config } from './config.ts';
+import type { Db } from './db/db.ts';
+import { type EventSource, systemActor } from './events/record.ts';
+import { ApiError } from './lib/api-error.ts';
+import { systemClock } from './lib/clock.ts';
+import { formatId } from './lib/ids.ts';
+import { choose, linesOf, OperatorError, withInstallation } from './operator.ts';
+import { allOrganizations } from './organizations/organizations.ts';
+import { insertInvitation, insertReset, linkOf, makeSetupToken } from './people/invitations.ts';
+import { deleteMember } from './people/members.ts';
+import { holdOrganization } from './people/memberships.ts';
+import { explainStart } from './start-error.ts';
+
+export interface MemberOnHost {
+  userId: string;
+  name: string;
+  email: string;
+  role: Role;
+  lastSignedInAt: string | null;
+}
+
+interface Wish {
+  /** May be left out where there is one. */
+  organization?: string | undefined;
+}
+
+/** Everybody of an organization, by e-mail. Throws `OperatorError` or `StartError`, like what follows. */
+export function listUsersOnHost(config: Config, wish: Wish): Promise<MemberOnHost[]> {
+  return onHost(config, wish, async (db, { organizationId }) =>
+    (await membersOf(db, organizationId)).map(({ userId, lastSignedInAt, ...member }) => ({
+      userId: formatId('usr', userId),
+      ...member,
+      lastSignedInAt: lastSignedInAt?.toISOString() ?? null,
+    })),
+  );
+}
+
+/** A link for a new person, valid once and for 7 days. */
+export function inviteOnHost(
+  config: Config,
+  wish: Wish & { role?: string | undefined; email?: string | undefined; name?: string | undefined },
+): Promise<string> {
+  const role = roles.find((one) => one === wish.role);
+  if (!role) throw new OperatorError(`--role must be one of ${roles.join(', ')}`);
+  const { email, name } = wish;
+  if (email !== undefined && !/^[^\s@]+@[^\s@]+\.[^\s@.]+$/.test(email))
+    throw new OperatorError('--email must be an e-mail');
+  return onHost(config, wish, async (db, source) => {
+    const { token } = await db.transaction((tx) =>
+      insertInvitation(tx, source, systemClock.now(), {
+        role,
+        ...(email !== undefined && { email }),
+        ...(name !== undefined && { name }),
+      }),
+    );
+    return linkOf(publicUrlOf(config), token);
+  });
+}
+
+/** A link by which a person sets a new password, valid once and for 24 hours; also for who is of several organizations. */
+export function resetPasswordOnHost(config: Config, wish: Wish & { user?: string | undefined }): Promise<string> {
+  return onHost(config, wish, async (db, source) => {
+    const { userId } = await findMember(db, source.organizationId, wish.user);
+    const { token } = await db.transaction((tx) => insertReset(tx, source, systemClock.now(), userId, true));
+    return linkOf(publicUrlOf(config), token);
+  });
+}
+
+/** Removes a person, at once. */
+export function removeUserOnHost(config: Config, wish: Wish & { user?: string | undefined }): Promise<MemberOnHost> {
+  return onHost(config, wish, async (db, source) => {
+    const member = await findMember(db, source.organizationId, wish.user);
+    await db.transaction(async (tx) => {
+      await holdOrganization(tx, source.organizationId);
+      await deleteMember(tx, source, systemClock.now(), member.userId, member.role);
+    });
+    return { ...member, userId: formatId('usr', member.userId), lastSignedInAt: null };
+  });
+}
+
+/** The link that the start prints, made anew; the one before is void. */
+export function setupLinkOnHost(config: Config, wish: Wish): Promise<string> {
+  return onHost(config, wish, async (db, { organizationId }) => {
+    const token = await makeSetupToken(db, organizationId, systemClock.now());
+    if (token === undefined) {
+      throw new OperatorError('The organization has people already. Let in another one with `signalbox users invite`.');
+    }
+    return linkOf(publicUrlOf(config), token);
+  });
+}
+
+async function onHost<T>(config: Config, wish: Wish, act: (db: Db, source: EventSource) => Promise<T>): Promise<T> {
+  try {
+    return await withInstallation(config, async (db) => {
+      const { organizationId } = choose(await allOrganizations(db), wish.organization);
+      return act(db, { organizationId, actor: systemActor, requestId: null, ipAddress: null, userAgent: null });
+    });
+  } catch (error) {
+    if (error instanceof ApiError) throw new OperatorError(linesOf(error));
+    throw explainStart(error, config.databaseUrl);
+  }
+}
+
+interface Row {
+  userId: string;
+  name: string;
+  email: string;
+  role: Role;
+  lastSignedInAt: Date | null;
+}
+
+function membersOf(db: Db, organizationId: string): Promise<Row[]> {
+  return db.query<Row>(sql`
+    select m.user_id as "userId", u.name, u.email, m.role, m.last_signed_in_at as "lastSignedInAt"
+    from members m join auth.users u on u.id = m.user_id
+    where m.organization_id = ${organizationId} order by u.email`);
+}
+
+/** By e-mail or id. */
+async function findMember(db: Db, organizationId: string, wanted: string | undefined): Promise<Row> {
+  if (wanted === undefined) throw new OperatorError('Say whom: an e-mail, or an id usr_…');
+  const members = await membersOf(db, organizationId);
+  const found = members.find(
+    ({ userId, email }) => email === wanted.toLowerCase() || formatId('usr', userId) === wanted,
+  );
+  if (!found) throw new OperatorError(`There is no ${wanted} in this organization. See: signalbox users list`);
+  return found;
+}
+
+/** As the service takes it; with a port that the service chose itself, SIGNALBOX_PUBLIC_URL has to say it. */
+function publicUrlOf({ publicUrl, port }: Config): URL {
+  return publicUrl ?? new URL(`http://localhost:${port}`);
+}
