@@ -266,6 +266,7 @@ create table received_webhooks (
   organization_id uuid not null,
   webhook_subscription_id uuid not null,
   received_webhook_id uuid not null,
+  session_id uuid,
   headers json not null,
   body text not null,
   truncated boolean not null,

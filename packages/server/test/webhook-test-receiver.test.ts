@@ -59,6 +59,10 @@ describe('through the client', () => {
     const first = await webhookSubscriptions.received('production', { limit: 1 });
     expect([first.data, first.hasMore]).toEqual([[last], true]);
     expect((await first.nextPage()).data[0]).toEqual(others[0]);
+
+    // A Session is deleted with all of its data: this is some of it.
+    await client.sessions.delete(sessionId);
+    expect((await received()).map(({ body }) => JSON.parse(body).sessionId)).toEqual(['ses_test']);
   });
 
   test('no other url that is not https passes with it', async () => {

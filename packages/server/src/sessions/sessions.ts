@@ -124,6 +124,8 @@ export async function deleteSession(ctx: Context, input: Input<'deleteSession'>)
       tx.query(sql`
         delete from webhook_deliveries where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])`),
       tx.query(sql`
+        delete from received_webhooks where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])`),
+      tx.query(sql`
         delete from sessions where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])`),
       ...family.map((one) => tx.query(recordEvent(ctx, now, { type: 'session.deleted', ...sessionEvent(one) }))),
     ]);

@@ -7,6 +7,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import {
   deliveryHeaders,
+  type Envelope,
   type Input,
   type ReceivedWebhook,
   type Result,
@@ -16,7 +17,7 @@ import {
 import sql, { empty } from 'sql-template-tag';
 import type { Egress, EgressRequest, EgressResponse } from '../egress/egress.ts';
 import type { Context } from '../lib/context.ts';
-import { newUuid } from '../lib/ids.ts';
+import { newUuid, uuidOf } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
 import type { Platform } from '../platform.ts';
 import { subscriptionOf } from './deliveries.ts';
@@ -53,9 +54,9 @@ async function receive(
   const kept = bytes.subarray(0, KEPT_BODY_BYTES).toString();
   // Nothing where the subscription is gone: nobody could read it.
   await db.query(sql`
-    insert into received_webhooks (organization_id, webhook_subscription_id, received_webhook_id, headers, body, truncated,
-      verified, received_at)
-    select w.organization_id, w.webhook_subscription_id, ${newUuid()}::uuid, ${JSON.stringify(headers)}::json, ${kept}::text,
+    insert into received_webhooks (organization_id, webhook_subscription_id, received_webhook_id, session_id, headers, body,
+      truncated, verified, received_at)
+    select w.organization_id, w.webhook_subscription_id, ${newUuid()}::uuid, ${sessionIn(bytes)}::uuid, ${JSON.stringify(headers)}::json, ${kept}::text,
       ${bytes.length > KEPT_BODY_BYTES}::boolean, ${verified}::boolean, ${receivedAt}::timestamptz
     from webhook_subscriptions w
     where w.organization_id = ${organizationId} and w.environment = ${environment}
@@ -68,6 +69,15 @@ async function receive(
     body: Buffer.from(JSON.stringify({ received: true, verified })),
     truncated: false,
   };
+}
+
+/** The Session of an envelope; none of a test. */
+function sessionIn(body: Buffer): string | null {
+  try {
+    return uuidOf('ses', (JSON.parse(body.toString()) as Envelope).sessionId);
+  } catch {
+    return null;
+  }
 }
 
 /** As `docs/webhooks.md` tells integrators to. */

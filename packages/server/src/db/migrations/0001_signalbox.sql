@@ -377,6 +377,8 @@ create table received_webhooks (
   organization_id uuid not null,
   webhook_subscription_id uuid not null,
   received_webhook_id uuid not null,
+  -- Whose chunks it holds: it goes with the Session too.
+  session_id uuid,
   headers json not null,
   body text not null,
   truncated boolean not null,
