@@ -6,9 +6,6 @@ const PendingContext = createContext(0);
 
 // The event log tells of changes at once (live.ts). This is the net under it: nobody may be waited for unseen.
 const AGAIN_MS = 60_000;
-/** The service counts no further (overview in the contract). */
-const MAX_COUNT = 10_000;
-
 export function PendingProvider({ children }: { children: ReactNode }) {
   // Under the noun of approvals: what else the overview counts changes more often.
   const { data } = useAsk(['approvals', 'count'], async (client) => (await client.overview()).pendingApprovals, {
@@ -19,7 +16,3 @@ export function PendingProvider({ children }: { children: ReactNode }) {
 
 /** 0 outside of an organization. */
 export const usePending = () => useContext(PendingContext);
-
-export function pendingText(count: number): string {
-  return count >= MAX_COUNT ? `${MAX_COUNT.toLocaleString('en')}+` : count.toLocaleString('en');
-}

@@ -1,16 +1,17 @@
 // The frame around every page of an organization.
 import { useQuery } from '@tanstack/react-query';
-import { Link, Navigate, Outlet, useNavigate, useParams, useRouterState } from '@tanstack/react-router';
+import { Link, Outlet, useNavigate, useParams, useRouter, useRouterState } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
-import { type Account, accountQuery, becomeAccount, consoleCall } from './account.ts';
+import { type Account, accountQuery, consoleCall } from './account.ts';
 import icon from './icon.svg';
 import { useLive } from './live.ts';
 import { OrganizationProvider, useOrganization } from './organization.tsx';
-import { PendingProvider, pendingText, usePending } from './pending.tsx';
+import { PendingProvider, usePending } from './pending.tsx';
 import { applyTheme, chosenTheme, type Theme } from './theme.ts';
 import { Button } from './ui/button.tsx';
 import { Select } from './ui/field.tsx';
 import { Menu } from './ui/menu.tsx';
+import { capped } from './words.ts';
 
 /** The pages in the order of their use; `needs` hides what the role may not read. */
 const places = [
@@ -33,10 +34,13 @@ export function Shell() {
   const { organizationId } = useParams({ from: '/$organizationId' });
   const { data: account } = useQuery(accountQuery);
   const membership = account?.organizations.find((one) => one.organizationId === organizationId);
-  const from = useRouterState({ select: (state) => state.location.href });
-  // Signed out, or removed, while the page was open.
-  if (account && !account.user) return <Navigate to="/sign-in" search={{ from }} />;
-  if (!account?.user || !membership) return <Navigate to="/" />;
+  const router = useRouter();
+  const isOut = account !== undefined && !membership;
+  // Signed out, or removed, while the page was open: the way in decides anew.
+  useEffect(() => {
+    if (isOut) void router.invalidate();
+  }, [isOut, router]);
+  if (!account?.user || !membership) return null;
   return (
     // Another organization is another page: nothing of the one before it stays.
     <OrganizationProvider account={account} membership={membership} key={organizationId}>
@@ -100,7 +104,7 @@ function PendingLink() {
   if (pending === 0) return null;
   return (
     <Link className="pending" to="/$organizationId/approvals" params={{ organizationId }}>
-      <span className="count">{pendingText(pending)}</span> pending
+      <span className="count">{capped(pending)}</span> pending
     </Link>
   );
 }
@@ -119,7 +123,7 @@ function Navigation() {
                 {label}
                 {label === 'Approvals' && pending > 0 && (
                   <span className="count">
-                    {pendingText(pending)} <span className="visually-hidden">pending</span>
+                    {capped(pending)} <span className="visually-hidden">pending</span>
                   </span>
                 )}
               </Link>
@@ -154,8 +158,9 @@ function PersonMenu() {
   const navigate = useNavigate();
   const [theme, setTheme] = useState(chosenTheme);
   async function signOut() {
-    becomeAccount(await consoleCall<Account>('POST', 'sign_out', {}));
-    await navigate({ to: '/sign-in' });
+    await consoleCall('POST', 'sign_out', {});
+    // Nothing that was loaded for this person stays in the page.
+    location.assign('/console/sign-in');
   }
   const others = (Object.keys(themes) as Theme[]).filter((one) => one !== theme);
   return (

@@ -25,6 +25,14 @@ export function counted(count: number, one: string, several = `${one}s`): string
   return `${count.toLocaleString('en')} ${count === 1 ? one : several}`;
 }
 
+/** The service counts no further, in the overview. */
+const MAX_COUNT = 10_000;
+
+/** A number of the overview: `12`, `10,000+`. */
+export function capped(count: number): string {
+  return count >= MAX_COUNT ? `${MAX_COUNT.toLocaleString('en')}+` : count.toLocaleString('en');
+}
+
 // Characters that are not seen, or that turn the text around them: with them a text can look like another one.
 const unseen = /[[\p{Cc}\p{Cf}\u2028\u2029]--[\n\r\t\u200c\u200d]]/v;
 

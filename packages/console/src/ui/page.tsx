@@ -1,5 +1,6 @@
 import { type ReactNode, useEffect, useRef } from 'react';
-import { pendingText, usePending } from '../pending.tsx';
+import { usePending } from '../pending.tsx';
+import { capped } from '../words.ts';
 import { Loading } from './list.tsx';
 import { ErrorNotice } from './notice.tsx';
 
@@ -21,7 +22,7 @@ export function Page({
   const heading = useRef<HTMLHeadingElement>(null);
   const pending = usePending();
   useEffect(() => {
-    document.title = `${pending > 0 ? `(${pendingText(pending)}) ` : ''}${title} · Signalbox`;
+    document.title = `${pending > 0 ? `(${capped(pending)}) ` : ''}${title} · Signalbox`;
   }, [title, pending]);
   // Whoever came here by a link is at its beginning, also with a screen reader.
   useEffect(() => heading.current?.focus({ preventScroll: true }), []);

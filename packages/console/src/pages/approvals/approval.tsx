@@ -4,9 +4,9 @@ import { useRef } from 'react';
 import { useAsk } from '../../organization.tsx';
 import { Id } from '../../ui/copy.tsx';
 import { Await, Page } from '../../ui/page.tsx';
-import { ExactTime, Time } from '../../ui/time.tsx';
+import { ExactTime } from '../../ui/time.tsx';
 import { toolWords } from '../../words.ts';
-import { AgentName, SessionLink } from './asker.tsx';
+import { Asker } from './asker.tsx';
 import { Decision } from './decision.tsx';
 import { InputView, PlainText } from './input-view.tsx';
 import { useShortcuts } from './shortcuts.ts';
@@ -36,39 +36,7 @@ export function ApprovalPage() {
         <Await query={query}>
           {(approval) => (
             <article className="stack one-approval" data-item tabIndex={-1} aria-label={toolWords(approval.name)}>
-              <dl className="facts">
-                <dt>Who asks</dt>
-                <dd>
-                  <AgentName agentId={approval.agentId} /> in <SessionLink sessionId={approval.sessionId} />
-                </dd>
-                <dt>Environment</dt>
-                <dd>{approval.environment}</dd>
-                <dt>Tool</dt>
-                <dd>
-                  <code>
-                    <PlainText text={approval.name} />
-                  </code>
-                </dd>
-                <dt>Since</dt>
-                <dd>
-                  <Time at={approval.requestedAt} />{' '}
-                  <span className="quiet small">
-                    <ExactTime at={approval.requestedAt} />
-                  </span>
-                </dd>
-                {approval.status === 'pending' && (
-                  <>
-                    <dt>Expires</dt>
-                    <dd>
-                      <Time at={approval.expiresAt} />
-                    </dd>
-                  </>
-                )}
-                <dt>Operation</dt>
-                <dd>
-                  <Id value={operationId} />
-                </dd>
-              </dl>
+              <Asker approval={approval} />
               <section className="card" aria-labelledby="input">
                 <h2 id="input">Input</h2>
                 <InputView value={approval.input} />
@@ -77,6 +45,30 @@ export function ApprovalPage() {
                 <Decision approval={approval} />
               </div>
               {approval.status !== 'pending' && <Since approval={approval} />}
+              <dl className="facts small">
+                <dt>Tool</dt>
+                <dd>
+                  <code>
+                    <PlainText text={approval.name} />
+                  </code>
+                </dd>
+                <dt>Asked</dt>
+                <dd>
+                  <ExactTime at={approval.requestedAt} />
+                </dd>
+                {approval.expiresAt !== null && (
+                  <>
+                    <dt>Time limit</dt>
+                    <dd>
+                      <ExactTime at={approval.expiresAt} />
+                    </dd>
+                  </>
+                )}
+                <dt>Operation</dt>
+                <dd>
+                  <Id value={operationId} />
+                </dd>
+              </dl>
             </article>
           )}
         </Await>

@@ -32,11 +32,13 @@ export function Asker({ approval }: { approval: Approval }) {
   return (
     <p className="asker small">
       <span>
-        <AgentName agentId={agentId} /> asks in <SessionLink sessionId={sessionId} />
+        <AgentName agentId={agentId} /> in <SessionLink sessionId={sessionId} />
       </span>
-      <Badge>{environment}</Badge>
+      <span>
+        in <strong>{environment}</strong>
+      </span>
       <span className="quiet">
-        since <Time at={requestedAt} />
+        asked <Time at={requestedAt} />
       </span>
       {status === 'pending' && <Expiry at={expiresAt} />}
     </p>
@@ -48,7 +50,7 @@ const SOON_MS = 15 * 60_000;
 
 function Expiry({ at }: { at: string | null }) {
   const now = useNow();
-  if (at === null) return <span className="quiet">waits for ever</span>;
+  if (at === null) return <span className="quiet">no time limit</span>;
   const left = Date.parse(at) - now;
   const words = (
     <>

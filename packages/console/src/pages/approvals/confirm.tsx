@@ -101,6 +101,7 @@ export function Confirm({
         hint={denies ? 'Not needed. The Agent is told it.' : 'Is kept with the approval.'}
         value={reason}
         maxLength={MAX_REASON_CHARACTERS}
+        enterKeyHint="send"
         onChange={(event) => setReason(event.currentTarget.value)}
         error={fieldError(error, 'reason')}
       />

@@ -1,0 +1,153 @@
+// Bars over days: a picture for the eye, the same numbers as a table for whoever wants to read or hear them.
+
+interface Bar {
+  label: string;
+  /** One for each series, none below 0; they stand upon one another. */
+  values: readonly number[];
+}
+
+/** At most two series: for more there are no colours that everybody can tell apart. */
+export function BarChart({
+  title,
+  total,
+  series,
+  bars,
+  format,
+}: {
+  title: string;
+  /** What it comes to, in words. */
+  total?: string;
+  series: readonly string[];
+  bars: readonly Bar[];
+  format: (value: number) => string;
+}) {
+  const sums = bars.map(({ values }) => values.reduce((sum, one) => sum + one, 0));
+  const top = roundAbove(Math.max(0, ...sums));
+  return (
+    <figure className="chart">
+      <figcaption>
+        <h2>{title}</h2>
+        {total && <span className="quiet">{total}</span>}
+      </figcaption>
+      {series.length > 1 && (
+        <div className="key" aria-hidden="true">
+          {series.map((name, index) => (
+            <span key={name}>
+              <svg viewBox="0 0 1 1" aria-hidden="true">
+                <rect className={`series-${index + 1}`} width="1" height="1" />
+              </svg>{' '}
+              {name}
+            </span>
+          ))}
+        </div>
+      )}
+      <div className="plot" aria-hidden="true">
+        <div className="axis-y">
+          {[top, top / 2, 0].map((value) => (
+            <span key={value}>{format(value)}</span>
+          ))}
+        </div>
+        <svg viewBox={`0 0 ${bars.length} 100`} preserveAspectRatio="none" aria-hidden="true">
+          {[0, 50, 100].map((y) => (
+            <line key={y} x1="0" x2={bars.length} y1={y} y2={y} />
+          ))}
+          {bars.map((bar, index) => (
+            <Stack key={bar.label} at={index} bar={bar} top={top} series={series} format={format} />
+          ))}
+        </svg>
+        <div className="axis-x">
+          {ends(bars).map(({ label }) => (
+            <span key={label}>{label}</span>
+          ))}
+        </div>
+      </div>
+      <details>
+        <summary>As a table</summary>
+        <div className="data-frame">
+          <table className="data">
+            <caption className="visually-hidden">{title}</caption>
+            <thead>
+              <tr>
+                <th scope="col">Day</th>
+                {series.map((name) => (
+                  <th scope="col" className="end" key={name}>
+                    {name}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {bars.map(({ label, values }) => (
+                <tr key={label}>
+                  <td data-label="Day">{label}</td>
+                  {series.map((name, index) => (
+                    <td className="end number" data-label={name} key={name}>
+                      {format(values[index] ?? 0)}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </details>
+    </figure>
+  );
+}
+
+// Of the width that a day has.
+const BAR_WIDTH = 0.72;
+// A day on which little was used is not one on which nothing was.
+const LEAST_HEIGHT = 1;
+
+function Stack({
+  at,
+  bar,
+  top,
+  series,
+  format,
+}: {
+  at: number;
+  bar: Bar;
+  top: number;
+  series: readonly string[];
+  format: (value: number) => string;
+}) {
+  let y = 100;
+  const parts = bar.values.map((value) => {
+    const height = value === 0 ? 0 : Math.max(LEAST_HEIGHT, (value / top) * 100);
+    y -= height;
+    return { y, height };
+  });
+  const words = series.map((name, index) => `${name}: ${format(bar.values[index] ?? 0)}`).join(', ');
+  return (
+    <g>
+      <title>{`${bar.label}. ${words}`}</title>
+      {/* The whole column shows its words, not the bar alone. */}
+      <rect x={at} width="1" y="0" height="100" fill="transparent" />
+      {parts.map((part, index) => (
+        <rect
+          key={series[index]}
+          className={`series-${index + 1}`}
+          x={at + (1 - BAR_WIDTH) / 2}
+          width={BAR_WIDTH}
+          y={part.y}
+          height={part.height}
+        />
+      ))}
+    </g>
+  );
+}
+
+/** The next of 1, 2, 5, 10, 20 … that is not below; 1 for nothing. */
+export function roundAbove(value: number): number {
+  if (value <= 0) return 1;
+  const power = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value) ?? 10 * power;
+}
+
+/** The first, the middle and the last. */
+function ends<T>(all: readonly T[]): T[] {
+  if (all.length < 3) return [...all];
+  return [all[0]!, all[Math.floor(all.length / 2)]!, all.at(-1)!];
+}

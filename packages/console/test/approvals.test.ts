@@ -1,0 +1,300 @@
+// The inbox of approvals, in real browsers on a real service: by mouse, by keyboard, by two people at once, on a phone.
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectAccessible } from './support/axe.ts';
+import { type Person, startConsole, type TestConsole } from './support/console.ts';
+
+const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
+const hostile = '<img src=x onerror="document.title=1"><script>document.title=1</script>';
+
+/** What the shop was asked to pay back. */
+const refunded: { order: string; cents: number }[] = [];
+const shop = createServer(async (request, response) => {
+  const parts: Buffer[] = [];
+  for await (const part of request) parts.push(part as Buffer);
+  refunded.push(JSON.parse(Buffer.concat(parts).toString()));
+  response.setHeader('content-type', 'application/json').end('{"receipt":"rf_1"}');
+});
+
+let console: TestConsole;
+let member: Person;
+let viewer: Person;
+beforeAll(async () => {
+  await once(shop.listen(0, '127.0.0.1'), 'listening');
+  console = await startConsole();
+  member = await console.person('member', 'Mara Member');
+  viewer = await console.person('viewer', 'Vito Viewer');
+});
+afterAll(() => {
+  shop.closeAllConnections();
+  shop.close();
+});
+
+/** A Session that asks for this refund; comes back when it is asked for. */
+async function askRefund(input: object, name = 'Refund desk'): Promise<{ sessionId: string; operationId: string }> {
+  const { client } = console.service;
+  const { agentId } = await client.agents.create({
+    name,
+    model: {
+      provider: 'scripted',
+      model: 'support',
+      settings: { script: [{ toolCalls: [{ name: 'refund_order', input }] }, { text: 'Done.' }] },
+    },
+    tools: [
+      {
+        type: 'http',
+        name: 'refund_order',
+        description: 'Pays money back.',
+        inputSchema: {
+          type: 'object',
+          properties: { order: { type: 'string' }, cents: { type: 'integer', minimum: 1 } },
+          required: ['order', 'cents'],
+        },
+        request: {
+          method: 'POST',
+          url: `http://127.0.0.1:${(shop.address() as AddressInfo).port}/refunds`,
+          body: { order: '{{input.order}}', cents: '{{input.cents}}' },
+        },
+      },
+    ],
+  });
+  const { sessionId } = await client.sessions.open({ agentId, environment: 'production', input: 'go' });
+  for await (const { chunks } of client.sessions.stream(sessionId)) {
+    for (const chunk of chunks) {
+      if (chunk.type === 'approval.requested') return { sessionId, operationId: chunk.operationId };
+    }
+  }
+  throw new Error('It ended without asking.');
+}
+
+const approval = (operationId: string) => console.service.client.approvals.get(operationId);
+const refundsOf = (order: string) => refunded.filter((one) => one.order === order);
+const hasFocus = (element: Locator) => element.and(element.page().locator(':focus')).isVisible();
+/** The approval of this order on the page. */
+const itemOf = (page: Page, order: string) => page.getByRole('article').filter({ hasText: order });
+
+test('how many approvals are pending stands in the title of every page, and moves without a reload', async () => {
+  const page = await console.open(member, '/environments');
+  await page.getByRole('heading', { name: 'Environments' }).waitFor();
+  expect(await page.title()).toBe('Environments · Signalbox');
+  const { operationId } = await askRefund({ order: 'order-title', cents: 100 });
+  await expect.poll(() => page.title()).toBe('(1) Environments · Signalbox');
+  await page.getByRole('link', { name: 'Approvals 1 pending' }).click();
+  await itemOf(page, 'order-title').waitFor();
+  expect(await page.title()).toBe('(1) Approvals · Signalbox');
+  await console.service.client.approvals.deny(operationId);
+  await expect.poll(() => page.title()).toBe('Approvals · Signalbox');
+  await page.context().close();
+});
+
+test('with the keyboard alone: approve is A and Enter, deny is D, the reason and Enter', async () => {
+  const first = await askRefund({ order: 'order-key-1', cents: 100 });
+  const second = await askRefund({ order: 'order-key-2', cents: 200 });
+  const page = await console.open(member, '/approvals');
+  await itemOf(page, 'order-key-2').waitFor();
+
+  await page.keyboard.press('j');
+  await page.keyboard.press('a');
+  const confirm = page.getByRole('button', { name: 'Approve now' });
+  await confirm.waitFor();
+  await expect.poll(() => hasFocus(confirm)).toBe(true);
+  expect((await approval(first.operationId)).status).toBe('pending');
+  await page.keyboard.press('Enter');
+  await itemOf(page, 'order-key-1').getByText('by you').waitFor();
+  await itemOf(page, 'order-key-1').getByText('The call succeeded').waitFor();
+  await itemOf(page, 'order-key-1').getByText('rf_1').waitFor();
+  expect(refundsOf('order-key-1')).toEqual([{ order: 'order-key-1', cents: 100 }]);
+
+  // Where the decision was made the focus stays, so the next key goes on from there.
+  await page.locator('article:focus').waitFor();
+  await page.keyboard.press('j');
+  await page.keyboard.press('d');
+  // What is typed is a text, though it holds all the keys.
+  await page.keyboard.type('jade had a debt, and kept it');
+  await page.keyboard.press('Enter');
+  await itemOf(page, 'order-key-2').getByText('jade had a debt, and kept it').waitFor();
+  expect(await approval(second.operationId)).toMatchObject({
+    status: 'denied',
+    reason: 'jade had a debt, and kept it',
+    resolvedBy: { type: 'user', id: member.userId, name: 'Mara Member' },
+  });
+  expect(refundsOf('order-key-2')).toEqual([]);
+  await page.context().close();
+});
+
+test('Escape takes back the first stroke, and switched off the keys do nothing', async () => {
+  const { operationId } = await askRefund({ order: 'order-off', cents: 100 });
+  const page = await console.open(member, '/approvals');
+  await itemOf(page, 'order-off').waitFor();
+  await page.keyboard.press('j');
+  await page.keyboard.press('a');
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Approve', exact: true }).and(page.locator(':focus')).waitFor();
+  await page.getByText('Keys', { exact: true }).click();
+  await page.getByLabel('Use these keys').uncheck();
+  await page.getByRole('article').focus();
+  await page.keyboard.press('a');
+  await page.keyboard.press('Enter');
+  expect(await page.getByRole('button', { name: 'Approve now' }).count()).toBe(0);
+  expect((await approval(operationId)).status).toBe('pending');
+  await console.service.client.approvals.deny(operationId);
+  await page.context().close();
+});
+
+test('two people on one approval: the second is told who was first and what was decided', async () => {
+  const { operationId } = await askRefund({ order: 'order-two', cents: 100 });
+  const [first, second] = await Promise.all([
+    console.open(console.owner, `/approvals/${operationId}`),
+    console.open(member, `/approvals/${operationId}`),
+  ]);
+  // Both have made the first stroke; of the second one nothing has come back when the other presses.
+  await first.getByRole('button', { name: 'Deny', exact: true }).click();
+  await first.getByLabel('Reason').fill('Not after 30 days.');
+  await second.getByRole('button', { name: 'Approve', exact: true }).click();
+  await second.route('**/api/v1/events**', (route) => route.abort());
+  await second.route(`**/approvals/${operationId}/resolve`, async (route) => {
+    await first.getByLabel('Reason').press('Enter');
+    await first.getByText('by you').waitFor();
+    await route.continue();
+  });
+  await second.getByRole('button', { name: 'Approve now' }).press('Enter');
+  const told = second.getByRole('alert');
+  await told.getByText('Olga Owner was first, and denied it. Your decision was not used.').waitFor();
+  await told.getByText('Not after 30 days.').waitFor();
+  expect(await approval(operationId)).toMatchObject({ status: 'denied', resolvedBy: { name: 'Olga Owner' } });
+  expect(refundsOf('order-two')).toEqual([]);
+  await first.context().close();
+  await second.context().close();
+});
+
+test('who is still reading is told too, and the item stays where it was', async () => {
+  const { operationId } = await askRefund({ order: 'order-reading', cents: 100 });
+  const page = await console.open(member, '/approvals');
+  await itemOf(page, 'order-reading').getByRole('button', { name: 'Approve', exact: true }).click();
+  await console.owner.client.approvals.approve(operationId, { reason: 'it is fine' });
+  await page.getByText('Olga Owner was first, and approved it. Your decision was not used.').waitFor();
+  await page.getByText('Nothing waits for you.').waitFor();
+  await page.getByRole('button', { name: 'Hide 1 that is decided' }).click();
+  expect(await page.getByRole('article').count()).toBe(0);
+  await page.context().close();
+});
+
+test('another input: what does not fit is said at its field, what fits is what the tool gets', async () => {
+  const { operationId } = await askRefund({ order: 'order-edit', cents: 9900, note: null, fast: true });
+  const page = await console.open(member, `/approvals/${operationId}`);
+  await page.getByRole('button', { name: 'Edit the input' }).click();
+  const cents = page.getByLabel('cents');
+  const send = page.getByRole('button', { name: 'Approve now' });
+
+  await cents.fill('much');
+  await send.press('Enter');
+  await page.getByText('Enter a number.').waitFor();
+  await cents.fill('0');
+  // Enter in a field means that it is done; the decision is another stroke.
+  await cents.press('Enter');
+  expect(await hasFocus(send)).toBe(true);
+  await page.keyboard.press('Enter');
+  // By the service, which has the tool's schema.
+  await page.getByText('must be >= 1').waitFor();
+  await expect.poll(() => hasFocus(cents)).toBe(true);
+  expect(await cents.getAttribute('aria-invalid')).toBe('true');
+  expect((await approval(operationId)).status).toBe('pending');
+
+  await cents.fill('4900');
+  await page.getByRole('button', { name: 'Edit as JSON' }).click();
+  const json = page.getByLabel('Input as JSON');
+  await json.fill('{ "order": ');
+  await send.press('Enter');
+  await page.getByText('This is not JSON').waitFor();
+  await json.fill('{ "order": "order-edit", "cents": 4800 }');
+  await page.getByLabel('Reason').fill('half of it');
+  await send.press('Enter');
+  await page.getByText('The call succeeded').waitFor();
+  expect(refundsOf('order-edit')).toEqual([{ order: 'order-edit', cents: 4800 }]);
+  await page.getByText('asked for: 9900').waitFor();
+  expect(await approval(operationId)).toMatchObject({ editedInput: { cents: 4800 }, reason: 'half of it' });
+  await page.context().close();
+});
+
+test('on a phone a finger that taps twice decides nothing; approved for the rest of the Session when asked to', async () => {
+  const { operationId, sessionId } = await askRefund({ order: 'order-phone', cents: 100 });
+  const page = await console.open(member, `/approvals/${operationId}`, phone);
+  for (const name of ['Deny', 'Approve']) {
+    const box = (await page.getByRole('button', { name, exact: true }).boundingBox())!;
+    expect(box.height).toBeGreaterThanOrEqual(44);
+    const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+    await page.touchscreen.tap(x, y);
+    await page.touchscreen.tap(x, y);
+    expect((await approval(operationId)).status).toBe('pending');
+    const cancel = page.getByRole('button', { name: 'Cancel' });
+    if (await cancel.isVisible()) await cancel.tap();
+  }
+  await page.getByRole('button', { name: 'Approve', exact: true }).tap();
+  await page.getByLabel(/rest of this Session/).check();
+  const { width } = page.viewportSize()!;
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Approve now' }).tap();
+  await page.getByText('The call succeeded').waitFor();
+  expect(refundsOf('order-phone')).toHaveLength(1);
+  const { data } = await console.service.client.events.list({ sessionId, type: 'approval.resolved' });
+  expect(data[0]!.changes).toMatchObject({ scope: ['once', 'session'] });
+  await page.context().close();
+});
+
+test('whatever an Agent writes is text: markup, names of fields, characters that are not seen, and long ones at a wish', async () => {
+  const input = {
+    order: hostile,
+    cents: 1,
+    '<b>x</b>': 'pay \u202e0001 to',
+    deep: { to: [hostile] },
+    long: 'word '.repeat(500),
+  };
+  const { operationId } = await askRefund(input, hostile);
+  const page = await console.open(viewer, `/approvals/${operationId}`);
+  await page.getByText(hostile).first().waitFor();
+  await page.getByText('U+202E').waitFor();
+  await page.getByRole('button', { name: 'Show all 2,500 characters' }).click();
+  expect(await page.getByText('word '.repeat(500).trim()).count()).toBe(1);
+  expect(await page.locator('main :is(img, script, b)').count()).toBe(0);
+  await expect.poll(() => page.title()).toBe('(1) Refund order · Signalbox');
+  // A viewer reads it all, and is told why there are no buttons.
+  await page.getByText('Your role may read this, not decide it').waitFor();
+  expect(await page.getByRole('button', { name: /Approve|Deny|Edit/ }).count()).toBe(0);
+  await page.keyboard.press('a');
+  await page.keyboard.press('Enter');
+  expect((await approval(operationId)).status).toBe('pending');
+  await expect(viewer.client.approvals.approve(operationId)).rejects.toMatchObject({ status: 403 });
+
+  await page.goto(page.url().replace(operationId, ''));
+  await page.getByRole('article').waitFor();
+  await expectAccessible(page);
+  await page.setViewportSize({ width: 360, height: 740 });
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
+  await expectAccessible(page);
+  await console.service.client.approvals.deny(operationId);
+  await page.context().close();
+});
+
+test('the filters stand in the URL, and what was decided is listed with who decided it', async () => {
+  const page = await console.open(member, '/approvals?status=denied&environment=production', {
+    viewport: { width: 1440, height: 900 },
+  });
+  await page.getByRole('row', { name: /Refund order.*denied.*Olga Owner/ }).waitFor();
+  await expectAccessible(page);
+  await page.getByLabel('Status').selectOption('approved');
+  await page
+    .getByRole('row', { name: /approved.*you/ })
+    .first()
+    .waitFor();
+  expect(new URL(page.url()).search).toBe('?status=approved&environment=production');
+  await page.getByLabel('Environment').selectOption('staging');
+  await page.getByText('There are none of this kind.').waitFor();
+  await page.getByLabel('Session').fill('ses_');
+  await page.getByLabel('Session').press('Enter');
+  await page.getByText('Enter a Session id').waitFor();
+  await page.context().close();
+});
