@@ -52,7 +52,7 @@ function SignIns() {
   }
   async function endAll() {
     try {
-      becomeAccount(await consoleCall<Account>('POST', 'sign_out', { everywhere: true }));
+      await consoleCall('POST', 'sign_out', { everywhere: true });
       location.assign('/console/sign-in');
     } catch (problem) {
       setError(problem);

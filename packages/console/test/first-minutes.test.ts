@@ -1,0 +1,63 @@
+// From the link that the first start prints to a webhook that was delivered, as a person does it.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestService, watchSecret } from '../../server/test/support/service.ts';
+import { expectAccessible } from './support/axe.ts';
+import { browser } from './support/browser.ts';
+import { consoleDir } from './support/console-dir.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ consoleDir });
+});
+afterAll(() => service.stop());
+
+test('the first person comes in by the link, makes a key, runs an Agent, approves, and sees the webhook arrive', async () => {
+  const page = await (await browser()).newPage({ viewport: { width: 360, height: 740 } });
+  const link = service.setupLink!;
+  watchSecret(new URL(link).hash.slice(1));
+  await page.goto(link);
+  await page.getByRole('heading', { name: 'Welcome to Signalbox' }).waitFor();
+  // The token is in no address that a history or a colleague's glance would keep.
+  expect(page.url()).not.toContain('#');
+  await expectAccessible(page);
+  await page.getByLabel('Name of the organization').fill('Acme');
+  await page.getByLabel('Your name').fill('Olga Owner');
+  await page.getByLabel('E-mail').fill('olga@example.com');
+  await page.getByLabel('Password').fill('short');
+  await page.getByRole('button', { name: 'Make the account' }).click();
+  await page.getByLabel('Password').and(page.locator('[aria-invalid=true]')).waitFor();
+  watchSecret('a long sentence for tests');
+  await page.getByLabel('Password').fill('a long sentence for tests');
+  await page.getByRole('button', { name: 'Make the account' }).click();
+
+  // An empty installation leads by the hand.
+  await page.getByRole('link', { name: /first minutes/i }).click();
+  await page.getByRole('heading', { name: 'First minutes', level: 1 }).waitFor();
+  await page.getByRole('button', { name: /^Make (a|another) key$/ }).click();
+  await page.getByText('Copy it now').waitFor();
+  const secret = (await page.locator('pre').first().textContent())!;
+  watchSecret(secret);
+  expect((await service.clientWith(secret).me()).permission).toBe('write');
+  await page.getByRole('button', { name: 'Make the refund desk' }).click();
+  await page.getByRole('button', { name: 'Send webhooks to the built-in receiver' }).click();
+  await page.getByRole('button', { name: 'Run it' }).click();
+  await page.getByRole('button', { name: /^Approve/ }).click();
+  // By key: a second tap that comes at once is taken for a slip of the finger.
+  await page.getByRole('button', { name: 'Approve now' }).press('Enter');
+  await page
+    .getByText(/42\.50 EUR are on their way back/)
+    .first()
+    .waitFor();
+  await page.getByText('tool.call').first().waitFor();
+  await page.getByText('verified').first().waitFor();
+  await expectAccessible(page);
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
+  await page.close();
+});
+
+test('the link is good once', async () => {
+  const page = await (await browser()).newPage();
+  await page.goto(service.setupLink!);
+  await page.getByText('This link was used, withdrawn or has expired. Ask for a new one.').waitFor();
+  await page.close();
+});

@@ -1,0 +1,169 @@
+// Signing in and out, and managing who may, as people do it in the browser.
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
+import { watchSecret } from '../../server/test/support/service.ts';
+import { expectAccessible } from './support/axe.ts';
+import { browser } from './support/browser.ts';
+import { startConsole, type TestConsole } from './support/console.ts';
+
+let console: TestConsole;
+beforeAll(async () => {
+  console = await startConsole();
+});
+
+async function fresh(): Promise<Page> {
+  return await (await (await browser()).newContext()).newPage();
+}
+
+async function signIn(page: Page, { email, password }: { email: string; password: string }): Promise<void> {
+  await page.getByLabel('E-mail').fill(email);
+  await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+}
+
+test('who is not signed in is asked to, and is then where they wanted to go; a wrong password says no more than that', async () => {
+  const page = await fresh();
+  await page.goto(`${console.origin}/console/${console.organizationId}/environments?environment=staging`);
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  await expectAccessible(page);
+  await signIn(page, { ...console.owner, password: 'not the password' });
+  await page.getByText('E-mail or password is wrong.').waitFor();
+  await signIn(page, console.owner);
+  await page.getByRole('heading', { name: 'Secrets of staging' }).waitFor();
+  const [cookie] = await page.context().cookies();
+  watchSecret(cookie!.value);
+  expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Lax' });
+  expect(await page.evaluate('document.cookie')).toBe('');
+  await page.context().close();
+});
+
+test('after signing in nobody is led to another site', async () => {
+  for (const from of [
+    '//evil.example/',
+    'https://evil.example/',
+    '/\\evil.example',
+    '/%2F/evil.example',
+    'javascript:alert(1)',
+  ]) {
+    const page = await fresh();
+    await page.goto(`${console.origin}/console/sign-in?from=${encodeURIComponent(from)}`);
+    await signIn(page, console.owner);
+    await page.getByRole('navigation', { name: 'Pages' }).or(page.getByText('There is no such page')).waitFor();
+    expect(new URL(page.url()).origin).toBe(console.origin);
+    await page.context().close();
+  }
+});
+
+test('signing out ends it in every tab, and signing out everywhere in every browser', async () => {
+  const member = await console.person('member');
+  const first = await console.open(member, '/environments');
+  const second = await first.context().newPage();
+  await second.goto(first.url());
+  await second.getByRole('button', { name: /^member/ }).click();
+  await second.getByRole('menuitem', { name: 'Sign out' }).click();
+  await second.getByRole('heading', { name: 'Sign in' }).waitFor();
+  await first.reload();
+  await first.getByRole('heading', { name: 'Sign in' }).waitFor();
+  await first.context().close();
+
+  const here = await fresh();
+  const there = await fresh();
+  for (const page of [here, there]) {
+    await page.goto(`${console.origin}/console/sign-in`);
+    await signIn(page, member);
+    await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+  }
+  await here.getByRole('button', { name: /^member/ }).click();
+  await here.getByRole('menuitem', { name: 'Your account' }).click();
+  await here.getByText('this one').waitFor();
+  await here.getByRole('button', { name: 'Sign out everywhere' }).click();
+  await here.getByRole('heading', { name: 'Sign in' }).waitFor();
+  await there.reload();
+  await there.getByRole('heading', { name: 'Sign in' }).waitFor();
+  await here.context().close();
+  await there.context().close();
+});
+
+test('an admin invites, changes a role and removes; it holds at once in pages that are open', async () => {
+  const page = await console.open(console.owner, '/people');
+  await page.getByRole('button', { name: 'Invite somebody' }).click();
+  await page.getByLabel('Name').fill('Mara Member');
+  await page.getByLabel('E-mail').fill('mara@example.com');
+  await page.getByRole('radio', { name: /^viewer/ }).check();
+  await page.getByRole('button', { name: 'Make the link' }).click();
+  const link = (await page.getByRole('dialog').locator('pre').textContent())!;
+  watchSecret(new URL(link).hash.slice(1));
+  await page.getByRole('button', { name: 'Done' }).click();
+  await page.getByRole('table', { name: 'Invitations' }).getByText('Mara Member').waitFor();
+  await expectAccessible(page);
+
+  const hers = await fresh();
+  await hers.goto(link);
+  await hers.getByRole('heading', { name: 'Join Acme' }).waitFor();
+  expect(await hers.getByLabel('Your name').inputValue()).toBe('Mara Member');
+  await hers.getByLabel('Password').fill(console.owner.password);
+  await hers.getByRole('button', { name: 'Make the account' }).click();
+  await hers.getByRole('link', { name: 'Environments' }).click();
+  await hers.getByText('production').first().waitFor();
+  expect(await hers.getByRole('button', { name: 'New Environment' }).count()).toBe(0);
+
+  // She appears by herself, and the invitation is gone.
+  await page.getByRole('table', { name: 'Members' }).getByText('Mara Member').waitFor();
+  await page.getByRole('button', { name: 'Actions for Mara Member' }).click();
+  await page.getByRole('menuitem', { name: 'Change the role' }).click();
+  await page.getByRole('radio', { name: /^member/ }).check();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('table', { name: 'Members' }).getByText('viewer').waitFor({ state: 'detached' });
+  await hers.reload();
+  await hers.getByRole('button', { name: 'New Environment' }).waitFor();
+
+  await page.getByRole('button', { name: 'Actions for Mara Member' }).click();
+  await page.getByRole('menuitem', { name: 'Remove' }).click();
+  await page.getByRole('button', { name: 'Remove', exact: true }).click();
+  await page.getByRole('table', { name: 'Members' }).getByText('Mara Member').waitFor({ state: 'detached' });
+  await hers.reload();
+  await hers.getByRole('heading', { name: 'Sign in' }).or(hers.getByText('You are in no organization')).waitFor();
+  await hers.context().close();
+  await page.context().close();
+});
+
+test('a person of two organizations switches between them, and sees of each its own', async () => {
+  const page = await console.open(console.owner, '/keys');
+  await page.getByText('Test', { exact: true }).waitFor();
+  await page.getByRole('button', { name: /^Olga Owner/ }).click();
+  await page.getByRole('menuitem', { name: 'Another organization' }).click();
+  await page.getByLabel('Name').fill('Second');
+  await page.getByRole('button', { name: 'Make the organization' }).click();
+  await page.getByRole('link', { name: 'API keys' }).click();
+  await page.getByText('No keys yet').waitFor();
+  await page.getByLabel('Organization').selectOption({ label: 'Acme' });
+  await page.getByRole('link', { name: 'API keys' }).click();
+  await page.getByText('Test', { exact: true }).waitFor();
+  await page.context().close();
+});
+
+test('a passkey is added and signs in, without a password', async () => {
+  const member = await console.person('member', 'Petra Passkey');
+  const page = await console.open(member, '/account');
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send('WebAuthn.enable');
+  await devtools.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  });
+  await page.getByLabel('Name of the device').fill('My phone');
+  await page.getByRole('button', { name: 'Add a passkey' }).click();
+  await page.getByRole('table', { name: 'Passkeys' }).getByText('My phone').waitFor();
+  await expectAccessible(page);
+  await page.getByRole('button', { name: /^Petra/ }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+  await page.getByRole('button', { name: /^Petra/ }).waitFor();
+  await page.context().close();
+});
