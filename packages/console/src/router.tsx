@@ -42,8 +42,11 @@ const index = createRoute({
 const signIn = createRoute({
   getParentRoute: () => root,
   path: '/sign-in',
-  validateSearch: (search: Record<string, unknown>): { from?: string } =>
-    typeof search.from === 'string' ? { from: search.from } : {},
+  validateSearch: ({ from, error }: Record<string, unknown>): { from?: string; error?: string } => ({
+    ...(typeof from === 'string' && { from }),
+    // Of a provider that did not let somebody in.
+    ...(typeof error === 'string' && { error }),
+  }),
   beforeLoad: async () => {
     const account = await loadAccount();
     if (account.user) throw home(account);

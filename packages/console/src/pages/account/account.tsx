@@ -1,4 +1,4 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { type Account, accountQuery, becomeAccount, consoleCall } from '../../account.ts';
 import { useOrganization } from '../../organization.tsx';
@@ -10,6 +10,7 @@ import { ErrorNotice, fieldError } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';
 import { Time } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
+import { ProviderButtons } from '../sign-in/provider.tsx';
 import { addPasskey, listPasskeys, type Passkey, removePasskey } from './passkeys.ts';
 
 interface SignIn {
@@ -21,6 +22,17 @@ interface SignIn {
   isThis: boolean;
 }
 
+/** How the person can sign in. */
+interface Ways {
+  password: boolean;
+  provider: boolean;
+}
+
+const signInsQuery = queryOptions({
+  queryKey: ['sign-ins'],
+  queryFn: () => consoleCall<{ signIns: SignIn[]; ways: Ways }>('GET', 'sign_ins'),
+});
+
 export function AccountPage() {
   const { user } = useOrganization();
   const { data: account } = useQuery(accountQuery);
@@ -28,6 +40,7 @@ export function AccountPage() {
     <Page title="Your account" about={`${user.name}, ${user.email}`}>
       <SignIns />
       {account?.signIn.passkey && <Passkeys />}
+      <Provider />
       <Password />
     </Page>
   );
@@ -37,10 +50,7 @@ function SignIns() {
   const queries = useQueryClient();
   const toast = useToast();
   const [error, setError] = useState<unknown>();
-  const query = useQuery({
-    queryKey: ['sign-ins'],
-    queryFn: async () => (await consoleCall<{ signIns: SignIn[] }>('GET', 'sign_ins')).signIns,
-  });
+  const query = useQuery(signInsQuery);
   async function end(signInId: string) {
     try {
       await consoleCall('POST', 'sign_ins/end', { signInId });
@@ -89,7 +99,7 @@ function SignIns() {
       </div>
       {error !== undefined && <ErrorNotice error={error} />}
       <Await query={query}>
-        {(signIns) => (
+        {({ signIns }) => (
           <div className="data-frame">
             <Rows caption="Sign-ins" items={signIns} columns={columns} rowKey={({ signInId }) => signInId} />
           </div>
@@ -110,6 +120,27 @@ function browserName(userAgent: string | null): string {
   ].find(([mark]) => userAgent.includes(mark!))?.[1];
   const system = ['iPhone', 'iPad', 'Android', 'Windows', 'Mac OS', 'Linux'].find((mark) => userAgent.includes(mark));
   return browser ? `${browser}${system ? ` on ${system}` : ''}` : userAgent.slice(0, 60);
+}
+
+/** The organization's own sign-in, where one is configured. */
+function Provider() {
+  const { organizationId } = useOrganization();
+  const { data: account } = useQuery(accountQuery);
+  const { data } = useQuery(signInsQuery);
+  const [provider] = account?.signIn.providers ?? [];
+  if (!provider || !data) return null;
+  return (
+    <section className="stack" aria-labelledby="provider">
+      <h2 id="provider">{provider.name}</h2>
+      {data.ways.provider ? (
+        <p className="quiet">Your account there is connected: you can sign in with it.</p>
+      ) : (
+        <div className="row">
+          <ProviderButtons verb="Connect" link returnTo={`/console/${organizationId}/account`} />
+        </div>
+      )}
+    </section>
+  );
 }
 
 function Passkeys() {

@@ -9,6 +9,7 @@ import { ErrorNotice, fieldError, Notice } from '../../ui/notice.tsx';
 import { Await } from '../../ui/page.tsx';
 import { Time } from '../../ui/time.tsx';
 import { enter } from './enter.ts';
+import { ProviderButtons } from './provider.tsx';
 
 interface LinkInfo {
   type: 'setup' | 'invitation' | 'passwordReset';
@@ -19,11 +20,15 @@ interface LinkInfo {
   expiresAt: string;
 }
 
-// Kept here, and taken out of the address bar and the history.
-const token = location.hash.slice(1);
-if (token) history.replaceState(history.state, '', location.pathname);
+// Kept by this tab alone, for a reload and for the way back from a provider; taken out of the address bar and the history.
+const KEY = 'signalbox.link';
+if (location.hash.length > 1) {
+  sessionStorage.setItem(KEY, location.hash.slice(1));
+  history.replaceState(history.state, '', location.pathname);
+}
 
 export function LinkPage() {
+  const [token] = useState(() => sessionStorage.getItem(KEY) ?? '');
   const { data: account } = useQuery(accountQuery);
   const query = useQuery({
     queryKey: ['link'],
@@ -39,7 +44,7 @@ export function LinkPage() {
   }
   return (
     <Alone title={query.data ? titles[query.data.type](query.data.organizationName) : 'Your link'}>
-      <Await query={query}>{(link) => <LinkForm link={link} account={account} />}</Await>
+      <Await query={query}>{(link) => <LinkForm token={token} link={link} account={account} />}</Await>
     </Alone>
   );
 }
@@ -50,11 +55,11 @@ const titles: Record<LinkInfo['type'], (organization: string) => string> = {
   passwordReset: () => 'Choose a new password',
 };
 
-function LinkForm({ link, account }: { link: LinkInfo; account: Account | undefined }) {
+function LinkForm({ token, link, account }: { token: string; link: LinkInfo; account: Account | undefined }) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
   const isReset = link.type === 'passwordReset';
-  const person = link.type === 'invitation' ? account?.user : null;
+  const person = isReset ? null : account?.user;
   async function submit(event: FormEvent<HTMLFormElement>) {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
@@ -63,6 +68,7 @@ function LinkForm({ link, account }: { link: LinkInfo; account: Account | undefi
     try {
       const body = { token, ...Object.fromEntries(form) };
       becomeAccount(await consoleCall<Account>('POST', 'links/accept', body));
+      sessionStorage.removeItem(KEY);
       enter(undefined);
     } catch (problem) {
       setError(problem);
@@ -81,6 +87,15 @@ function LinkForm({ link, account }: { link: LinkInfo; account: Account | undefi
           You are invited to <strong>{link.organizationName}</strong> as <strong>{link.role}</strong>.
         </p>
       )}
+      {link.type === 'setup' && (
+        <TextField
+          label="Name of the organization"
+          name="organizationName"
+          autoComplete="organization"
+          required
+          error={said('organizationName')}
+        />
+      )}
       {person ? (
         <Notice>
           <p>
@@ -89,15 +104,6 @@ function LinkForm({ link, account }: { link: LinkInfo; account: Account | undefi
         </Notice>
       ) : (
         <>
-          {link.type === 'setup' && (
-            <TextField
-              label="Name of the organization"
-              name="organizationName"
-              autoComplete="organization"
-              required
-              error={said('organizationName')}
-            />
-          )}
           {!isReset && (
             <>
               <TextField
@@ -141,6 +147,7 @@ function LinkForm({ link, account }: { link: LinkInfo; account: Account | undefi
       <Button type="submit" look="primary" busy={busy}>
         {isReset ? 'Set the password' : person ? `Join ${link.organizationName}` : 'Make the account'}
       </Button>
+      {!isReset && !person && <ProviderButtons verb="Continue" token={token} returnTo="/console/link" />}
       <p className="quiet small">
         The link works once, until it ends <Time at={link.expiresAt} />.
       </p>

@@ -5,11 +5,12 @@ import { type Account, accountQuery, becomeAccount, consoleCall } from '../../ac
 import { Alone } from '../../ui/alone.tsx';
 import { Button } from '../../ui/button.tsx';
 import { TextField } from '../../ui/field.tsx';
-import { ErrorNotice } from '../../ui/notice.tsx';
+import { ErrorNotice, Notice } from '../../ui/notice.tsx';
 import { enter } from './enter.ts';
+import { ProviderButtons, providerError } from './provider.tsx';
 
 export function SignInPage() {
-  const { from } = useSearch({ from: '/sign-in' });
+  const { from, error: refused } = useSearch({ from: '/sign-in' });
   const { data: account } = useQuery(accountQuery);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
@@ -30,6 +31,7 @@ export function SignInPage() {
   }
   return (
     <Alone title="Sign in">
+      {refused !== undefined && <Notice kind="bad" title={providerError(refused)} />}
       <form className="stack" onSubmit={submit}>
         <TextField label="E-mail" name="email" type="email" autoComplete="username webauthn" required autoFocus />
         <TextField label="Password" name="password" type="password" autoComplete="current-password" required />
@@ -38,6 +40,7 @@ export function SignInPage() {
           Sign in
         </Button>
       </form>
+      <ProviderButtons verb="Sign in" returnTo={`/console${from ?? '/'}`} />
       {account?.signIn.passkey && (
         <Button
           onClick={async () => {
