@@ -1,5 +1,5 @@
 // The page stays true by the event log: one long poll follows it, and each record makes stale what it is about.
-import type { Signalbox } from '@signalbox/client';
+import type { Event, Signalbox } from '@signalbox/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { noteRefusal } from './account.ts';
@@ -23,6 +23,8 @@ const stale: Record<string, readonly string[]> = {
 // Many records of one moment are one look.
 const GATHER_MS = 300;
 const AGAIN_MS = 3000;
+// More than are written while a page asks its first questions, where it is not so busy that more follow anyway.
+const LATEST = 10;
 
 /** Follows the organization's log while the component is there. */
 export function useLive(): void {
@@ -49,17 +51,23 @@ export function useLive(): void {
   }, [client, organizationId, queries]);
 }
 
+function nounsOf({ type }: Event): readonly string[] {
+  return ['events', ...(stale[type.split('.')[0]!] ?? [])];
+}
+
 async function follow(client: Signalbox, signal: AbortSignal, note: (nouns: readonly string[]) => void): Promise<void> {
   let afterSequence: number | undefined;
   while (!signal.aborted) {
     try {
       if (afterSequence === undefined) {
-        const { data } = await client.events.list({ limit: 1 }, { signal });
+        // The page asks for what it shows at the same time, and may have had its answer before these were written.
+        const { data } = await client.events.list({ limit: LATEST }, { signal });
         afterSequence = data[0]?.sequence ?? 0;
+        note(data.flatMap(nounsOf));
       }
       for await (const event of client.events.follow({ afterSequence }, { signal })) {
         afterSequence = event.sequence;
-        note(['events', ...(stale[event.type.split('.')[0]!] ?? [])]);
+        note(nounsOf(event));
       }
     } catch (error) {
       if (!signal.aborted) noteRefusal(error);

@@ -43,5 +43,16 @@ export function unseenApart(text: string): string[] {
 
 /** `U+202E` */
 export function codePoint(character: string): string {
-  return `U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`;
+  return `U+${hex(character.codePointAt(0)!).toUpperCase()}`;
+}
+
+/** Of JSON: the same value, with `\u202e` for what nobody would see. */
+export function escapeUnseen(json: string): string {
+  return json.replaceAll(new RegExp(unseen.source, 'gv'), (character) =>
+    Array.from({ length: character.length }, (_, at) => `\\u${hex(character.charCodeAt(at))}`).join(''),
+  );
+}
+
+function hex(code: number): string {
+  return code.toString(16).padStart(4, '0');
 }

@@ -1,4 +1,5 @@
 import { type ReactNode, useState } from 'react';
+import { escapeUnseen } from '../words.ts';
 import { Button } from './button.tsx';
 import { useToast } from './toast.tsx';
 
@@ -32,9 +33,9 @@ export function Code({ text, wide, label = 'Copy' }: { text: string; wide?: bool
   );
 }
 
-/** A value as JSON, with its keys and values told apart. */
+/** A value as JSON, with its keys and values told apart. Characters that nobody would see stand as escapes. */
 export function Json({ value }: { value: unknown }) {
-  const text = JSON.stringify(value, null, 2) ?? 'null';
+  const text = escapeUnseen(JSON.stringify(value, null, 2) ?? 'null');
   return (
     <div className="code">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}

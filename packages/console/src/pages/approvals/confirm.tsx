@@ -5,9 +5,8 @@ import { Button } from '../../ui/button.tsx';
 import { Checkbox, TextField } from '../../ui/field.tsx';
 import { ErrorNotice, fieldError } from '../../ui/notice.tsx';
 import { toolWords } from '../../words.ts';
-import { draftOf, type Problem, problemsOf, readDraft } from './input-draft.ts';
+import { draftOf, type Problem, problemsOf, readDraft, same } from './input-draft.ts';
 import { InputEditor } from './input-editor.tsx';
-import { same } from './input-view.tsx';
 
 export type Step = 'approve' | 'edit' | 'deny' | undefined;
 export type Answer = Pick<ResolveApproval, 'decision' | 'reason' | 'input' | 'scope'>;

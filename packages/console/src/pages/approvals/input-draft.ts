@@ -1,5 +1,17 @@
 // An input while a person edits it: as a form where each field is one text, number, truth value or null; else as JSON.
-import { type Fields, isFields } from './input-view.tsx';
+import { escapeUnseen, unseenApart } from '../../words.ts';
+
+/** An object that is no array. */
+export type Fields = Record<string, unknown>;
+
+export function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The same JSON, in the same order. */
+export function same(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
 
 export type Draft = { as: 'form'; fields: Record<string, string> } | { as: 'json'; text: string };
 
@@ -14,14 +26,15 @@ export interface Problem {
 // A form of more is worse than the JSON.
 const MAX_FIELDS = 30;
 
-/** Whether a form can hold it without losing anything. */
+/** Whether a form can show and hold all of it: no values in values, no characters that an input field would hide. */
 export function fitsForm(input: unknown): input is Fields {
   if (!isFields(input)) return false;
   const values = Object.values(input);
   return (
     values.length > 0 &&
     values.length <= MAX_FIELDS &&
-    values.every((value) => value === null || typeof value !== 'object')
+    values.every((value) => value === null || typeof value !== 'object') &&
+    [...Object.keys(input), ...values].every((one) => typeof one !== 'string' || unseenApart(one).length === 1)
   );
 }
 
@@ -35,7 +48,7 @@ export function formOf(input: Fields): Draft {
 }
 
 export function jsonOf(input: unknown): Draft {
-  return { as: 'json', text: JSON.stringify(input, null, 2) ?? 'null' };
+  return { as: 'json', text: escapeUnseen(JSON.stringify(input, null, 2) ?? 'null') };
 }
 
 const jsonNumber = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;

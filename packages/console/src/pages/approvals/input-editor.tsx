@@ -1,8 +1,7 @@
 import type { KeyboardEvent } from 'react';
 import { Button } from '../../ui/button.tsx';
 import { Select, TextArea, TextField } from '../../ui/field.tsx';
-import { type Draft, fitsForm, formOf, jsonOf, type Problem, readDraft } from './input-draft.ts';
-import { isFields } from './input-view.tsx';
+import { type Draft, fitsForm, formOf, isFields, jsonOf, type Problem, readDraft } from './input-draft.ts';
 
 // What does not fit one line of a phone.
 const LONG_CHARACTERS = 60;

@@ -3,13 +3,7 @@ import { Fragment, useId, useState } from 'react';
 import { Button } from '../../ui/button.tsx';
 import { Json } from '../../ui/copy.tsx';
 import { codePoint, unseenApart } from '../../words.ts';
-
-/** An object that is no array. */
-export type Fields = Record<string, unknown>;
-
-export function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+import { isFields, same } from './input-draft.ts';
 
 /** Fields in rows, what is nested in them as JSON. With `before`, what has changed against it says so. */
 export function InputView({ value, before }: { value: unknown; before?: unknown }) {
@@ -55,10 +49,6 @@ export function InputView({ value, before }: { value: unknown; before?: unknown 
       ))}
     </dl>
   );
-}
-
-export function same(one: unknown, other: unknown): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 function Value({ value }: { value: unknown }) {
