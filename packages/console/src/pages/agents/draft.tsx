@@ -21,8 +21,8 @@ interface State {
 export interface Draft {
   value: Definition;
   get(path: string): unknown;
-  /** Puts a value; undefined takes the field out. */
-  set(path: string, value: unknown): void;
+  /** Puts a value; undefined takes the field out. `visited`: where what is wrong is shown from now on; null: nowhere else. */
+  set(path: string, value: unknown, visited?: string | null): void;
   /** The text of a JSON field where it cannot be read. */
   unreadText(path: string): string | undefined;
   /** Takes the text of a JSON field: as its value, or as unread. Nothing written: no value. */
@@ -61,10 +61,10 @@ export function useNewDraft(start: Definition): Draft {
     ({ path }) => tried || [...touched].some((one) => isWithin(path, one)) || refused.some((one) => one.path === path),
   );
 
-  function change(path: string, next: (state: State) => Partial<State>): void {
+  function change(path: string, next: (state: State) => Partial<State>, visited: string | null = path): void {
     setState((before) => ({
       ...before,
-      touched: new Set([...before.touched, path]),
+      touched: visited === null ? before.touched : new Set([...before.touched, visited]),
       refused: before.refused.filter((one) => !isWithin(one.path, path) && !isWithin(path, one.path)),
       ...next(before),
     }));
@@ -75,11 +75,15 @@ export function useNewDraft(start: Definition): Draft {
     problems,
     shown,
     get: (path) => valueAt(value, path),
-    set: (path, next) =>
-      change(path, (before) => ({
-        value: withValueAt(before.value, path, next) as Definition,
-        unread: without(before.unread, path),
-      })),
+    set: (path, next, visited) =>
+      change(
+        path,
+        (before) => ({
+          value: withValueAt(before.value, path, next) as Definition,
+          unread: without(before.unread, path),
+        }),
+        visited,
+      ),
     unreadText: (path) => unread[path]?.text,
     setText: (path, text) =>
       change(path, (before) => {
@@ -89,19 +93,19 @@ export function useNewDraft(start: Definition): Draft {
         return { unread: others, value: withValueAt(before.value, path, read.value) as Definition };
       }),
     arrangeTools: (order) =>
-      change('tools', (before) => {
-        const tools = valueAt(before.value, 'tools') as unknown[];
-        const moved = (path: string) => movedPath(path, order);
+      setState((before) => {
+        const tools = before.value.tools as unknown[];
+        const moved = <T,>(entries: [string, T][]) =>
+          entries.flatMap(([path, one]): [string, T][] => {
+            const to = movedPath(path, order);
+            return to === undefined ? [] : [[to, one]];
+          });
         return {
+          ...before,
           value: { ...before.value, tools: order.map((index) => tools[index]) },
-          unread: Object.fromEntries(
-            Object.entries(before.unread).flatMap(([path, one]) => (moved(path) ? [[moved(path), one]] : [])),
-          ),
-          touched: new Set([...before.touched].flatMap((path) => moved(path) ?? [])),
-          refused: before.refused.flatMap((one) => {
-            const path = moved(one.path);
-            return path ? [{ ...one, path }] : [];
-          }),
+          unread: Object.fromEntries(moved(Object.entries(before.unread))),
+          touched: new Set(moved([...before.touched].map((path) => [path, path])).map(([path]) => path)),
+          refused: moved(before.refused.map((one) => [one.path, one])).map(([path, one]) => ({ ...one, path })),
         };
       }),
     errorAt: (path, { within = false } = {}) => {

@@ -57,12 +57,19 @@ export function Editor({
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
 
+  const showsForm = isWide || view === 'form';
   useEffect(() => {
-    if (sought) focusPlace(frame.current!, sought.path);
-  }, [sought]);
+    if (!sought || !showsForm) return;
+    // A view that was just chosen stands in the page after this effect.
+    const next = requestAnimationFrame(() => {
+      focusPlace(frame.current!, sought.path);
+      setSought(undefined);
+    });
+    return () => cancelAnimationFrame(next);
+  }, [sought, showsForm]);
 
   function seek(path: string) {
-    if (!isWide && view !== 'form') onView('form');
+    if (!showsForm) onView('form');
     setSought({ path });
   }
 

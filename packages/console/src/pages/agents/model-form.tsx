@@ -26,22 +26,18 @@ export function ModelForm() {
   const draft = useDraft();
   const model = modelOf(draft.get('model'));
   const provider = textOf(model.provider);
-  // What another provider does not take is put aside, for whoever comes back.
-  const aside = useRef<Record<string, unknown>>({});
+  // Names, addresses and keys belong to one provider; whoever comes back to it finds them.
+  const left = useRef(new Map<string, unknown>());
 
   function become(next: string) {
-    const { queue, baseUrl, apiKeySecret, model: name, settings, ...others } = { ...aside.current, ...model };
-    aside.current = { queue, baseUrl, apiKeySecret, model: name, settings };
-    const { script: _, ...unscripted } = isRecord(settings) ? settings : {};
-    const kept = next === 'scripted' ? settings : Object.keys(unscripted).length > 0 ? unscripted : undefined;
-    const fitting = {
-      ...others,
+    left.current.set(provider, model);
+    const { script: _, ...settings } = isRecord(model.settings) ? model.settings : {};
+    const begun = {
       provider: next,
-      ...(next === 'worker' ? { queue: queue ?? '' } : { model: name ?? '' }),
-      ...(isAsked(next) && { baseUrl, apiKeySecret }),
-      settings: kept,
+      ...(next === 'worker' ? { queue: '' } : { model: '' }),
+      ...(Object.keys(settings).length > 0 && { settings }),
     };
-    draft.set('model', JSON.parse(JSON.stringify(fitting)));
+    draft.set('model', left.current.get(next) ?? begun, 'model.provider');
   }
 
   return (

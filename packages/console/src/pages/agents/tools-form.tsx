@@ -37,7 +37,8 @@ export function ToolsForm({ readOnly }: { readOnly: boolean }) {
 
   function add(type: ToolType) {
     const [key = 0] = keysFor(1);
-    draft.set(`tools[${tools.length}]`, newTools[type]);
+    // Nobody was in its fields yet.
+    draft.set(`tools[${tools.length}]`, newTools[type], null);
     setKeys([...present, key]);
     setAdded(key);
   }

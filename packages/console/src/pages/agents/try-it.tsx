@@ -1,6 +1,6 @@
 // A Session of the Agent beside its definition.
 import type { Environment } from '@signalbox/client';
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { useAsk, useChange, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Select, TextArea } from '../../ui/field.tsx';
@@ -24,9 +24,16 @@ export function TryIt({
   onOpen: (sessionId: string | undefined) => void;
 }) {
   const { may } = useOrganization();
+  const panel = useRef<HTMLDivElement>(null);
+  const shown = useRef(sessionId);
+  useEffect(() => {
+    // The form gave way to the Session, or the other way round: what had the focus is gone.
+    if (shown.current !== sessionId) panel.current?.focus();
+    shown.current = sessionId;
+  }, [sessionId]);
   const environments = useAsk(['environments', 'choice'], (client) => client.environments.list({ limit: MOST }));
   return (
-    <>
+    <div className="stack" ref={panel} tabIndex={-1}>
       {unsaved && (
         <Notice kind="warn">
           <p>Sessions run version {version}, which is saved. Your changes are not in it yet.</p>
@@ -48,7 +55,7 @@ export function TryIt({
       ) : (
         <p className="quiet">Members, admins and owners open Sessions.</p>
       )}
-    </>
+    </div>
   );
 }
 

@@ -1,0 +1,409 @@
+// Agents as people make, change, compare and try them in the browser.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Agent, CreateAgent } from '@signalbox/client';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
+import { expectAccessible } from './support/axe.ts';
+import { type Person, startConsole, type TestConsole } from './support/console.ts';
+import { consoleDir } from './support/console-dir.ts';
+
+let console: TestConsole;
+let member: Person;
+beforeAll(async () => {
+  console = await startConsole();
+  member = await console.person('member', 'Mara Member');
+});
+
+const wide = { viewport: { width: 1440, height: 900 } };
+const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
+
+async function agentOf(more: Partial<CreateAgent> = {}): Promise<Agent> {
+  return await console.service.client.agents.create({ name: 'Helper', model: 'scripted/test', ...more });
+}
+const newest = (agentId: string) => console.service.client.agents.get(agentId);
+const json = (page: Page) => page.getByLabel('Definition as JSON');
+const name = (page: Page) => page.getByLabel('Name', { exact: true }).first();
+const save = (page: Page) => page.getByRole('button', { name: 'Save', exact: true });
+
+/** The texts of errors that are tied to the field. */
+async function errorOf(page: Page, label: string): Promise<string> {
+  const field = page.getByLabel(label, { exact: true }).and(page.locator('[aria-invalid=true]')).first();
+  const ids = (await field.getAttribute('aria-describedby')) ?? '';
+  const error = ids.split(' ').find((id) => id.endsWith('-error'));
+  return (await page.locator(`[id="${error}"]`).textContent()) ?? '';
+}
+
+test('an Agent is made from a template, through the form, by somebody whom the event log names', async () => {
+  const page = await console.open(member, '/agents', wide);
+  await page.getByRole('link', { name: 'New Agent' }).click();
+  await page.getByRole('link', { name: /^A refund desk/ }).click();
+  await name(page).fill('Refunds of Acme');
+  await page.getByLabel('Instructions', { exact: true }).last().fill('Refund what is broken.');
+  await page.getByText('refund_order', { exact: true }).click();
+  await page.getByLabel('A person is asked').selectOption({ label: 'Once in a Session: after a yes, later calls run' });
+  await page.getByRole('button', { name: 'Make the Agent' }).click();
+  await page.getByRole('heading', { name: 'Refunds of Acme' }).waitFor();
+  const [agent] = (await console.service.client.agents.list()).data;
+  expect(agent).toMatchObject({
+    name: 'Refunds of Acme',
+    instructions: 'Refund what is broken.',
+    tools: [{ type: 'client', name: 'refund_order', effectful: true, approval: 'once' }],
+  });
+  const [event] = (await console.service.client.events.list({ resourceId: agent!.agentId })).data;
+  expect(event).toMatchObject({ type: 'agent.created', actor: { type: 'user', name: 'Mara Member' } });
+  await page.context().close();
+});
+
+test('form and JSON are one: what is changed in the one is in the other, and what cannot be read stops neither', async () => {
+  const { agentId } = await agentOf();
+  const page = await console.open(member, `/agents/${agentId}`, wide);
+  await name(page).fill('By the form');
+  expect(JSON.parse(await json(page).inputValue()).name).toBe('By the form');
+
+  const typed = '{ "name": "By the JSON",  "model": "openai/gpt-5", "limits": { "maxStepsPerTurn": 7 } }';
+  await json(page).fill(typed);
+  expect(await name(page).inputValue()).toBe('By the JSON');
+  expect(await page.getByLabel('Provider').inputValue()).toBe('openai');
+  expect(await page.getByLabel('Steps of a turn').inputValue()).toBe('7');
+  // It stays as it was typed.
+  expect(await json(page).inputValue()).toBe(typed);
+
+  await json(page).fill(typed.slice(0, -1));
+  expect(await errorOf(page, 'Definition as JSON')).toMatch(/^is not JSON/);
+  await page.getByText('The form shows what it was before, and waits.').waitFor();
+  expect(await name(page).isDisabled()).toBe(true);
+  await save(page).click();
+  expect((await newest(agentId)).version).toBe(1);
+
+  await json(page).fill(typed);
+  await page.getByLabel('Model', { exact: true }).last().fill('gpt-5-mini');
+  expect(JSON.parse(await json(page).inputValue()).model).toEqual({ provider: 'openai', model: 'gpt-5-mini' });
+  await save(page).click();
+  await page.getByText('As saved in version 2').waitFor();
+  // What the JSON left out is as if it had never been there.
+  expect(await newest(agentId)).toMatchObject({
+    name: 'By the JSON',
+    model: { provider: 'openai', model: 'gpt-5-mini' },
+    limits: { maxStepsPerTurn: 7, turnTimeoutSeconds: 600 },
+    instructions: '',
+  });
+  await page.context().close();
+});
+
+test('what is wrong is said at its field in the words of the service: before any request, and when the service says it', async () => {
+  const page = await console.open(member, '/agents/new?template=empty', wide);
+  const sent: string[] = [];
+  page.on('request', (request) => {
+    if (request.method() === 'POST') sent.push(request.url());
+  });
+  await page.getByRole('button', { name: 'Make the Agent' }).click();
+  expect(await errorOf(page, 'Name')).toBe('must have at least 1 character');
+  await name(page).and(page.locator(':focus')).waitFor();
+  await name(page).fill('Local');
+  await page.getByLabel('Settings', { exact: true }).fill('{ "temperature": 7, "colour": "red" }');
+  expect(await errorOf(page, 'Settings')).toBe('colour is not a known field');
+  await page.getByRole('listitem').filter({ hasText: 'model.settings.temperature must be <= 2' }).first().waitFor();
+  await page.getByLabel('Settings', { exact: true }).fill('');
+  await page.getByRole('button', { name: 'Add: Client tool' }).click();
+  await page.getByLabel('Name', { exact: true }).last().fill('2 words');
+  expect(await errorOf(page, 'Name')).toMatch(/^must match pattern/);
+  expect(sent).toEqual([]);
+
+  // Only the service knows this.
+  await page.getByLabel('Name', { exact: true }).last().fill('look_up');
+  await page.getByRole('button', { name: 'Add: Client tool' }).click();
+  await page.getByLabel('Name', { exact: true }).last().fill('look_up');
+  await page.getByLabel('Provider').selectOption('openai-compatible');
+  await page.getByLabel('Model', { exact: true }).last().fill('llama3.2');
+  await page.getByRole('button', { name: 'Make the Agent' }).click();
+  await page.getByText(/^Request req_/).waitFor();
+  expect(sent).toHaveLength(1);
+  expect(await errorOf(page, 'Base URL')).toBe('is needed for openai-compatible, up to and with /v1');
+  expect(await errorOf(page, 'Name')).toBe('"look_up" is another tool\'s name already');
+  // Said until it is changed.
+  await page.getByLabel('Base URL').fill('http://192.0.2.1/v1');
+  await page.getByLabel('Base URL').and(page.locator('[aria-invalid=true]')).waitFor({ state: 'detached' });
+  await page.getByLabel('Name', { exact: true }).last().fill('count');
+  await page.getByRole('button', { name: 'Make the Agent' }).click();
+  await page.getByLabel('Base URL').and(page.locator('[aria-invalid=true]')).waitFor();
+  await page.getByLabel('Base URL').and(page.locator(':focus')).waitFor();
+  await page.context().close();
+});
+
+test('tools of each type are added, asked about in plain words, put into another order and removed, by keyboard', async () => {
+  const other = await agentOf({ name: 'Researcher' });
+  const { agentId } = await agentOf();
+  const page = await console.open(member, `/agents/${agentId}`, wide);
+  const add = async (type: string, toolName: string) => {
+    await page.getByRole('button', { name: `Add: ${type}` }).press('Enter');
+    // The new tool's first field has the focus.
+    await page.keyboard.type(toolName);
+    await page.locator('summary').filter({ hasText: toolName }).waitFor();
+    return page.getByRole('listitem').filter({ has: page.locator('summary').filter({ hasText: toolName }) });
+  };
+  const http = await add('HTTP request', 'refund');
+  // Of fields in which nobody was yet nothing is said.
+  expect(await page.getByText('to correct').count()).toBe(0);
+  await http.getByLabel('Method').selectOption('POST');
+  await http.getByLabel('URL').fill('http://127.0.0.1:9/orders/{{input.order}}');
+  await http.getByText('always asks').waitFor();
+  await http.getByLabel('A person is asked').selectOption({ label: 'Where the input matches a schema' });
+  await http.getByLabel('Where the input matches').fill('{ "properties": { "cents": { "minimum": 5000 } } }');
+  const mcp = await add('MCP server', 'crm');
+  await mcp.getByLabel('URL').fill('http://127.0.0.1:9/mcp');
+  await mcp.getByLabel('A person is asked').selectOption({ label: 'Different for each of the server’s tools' });
+  await mcp.getByLabel('A policy for each tool').fill('{ "find": "never" }');
+  await mcp.getByLabel('Offer only some').check();
+  await mcp.getByLabel('Tools to offer').fill('["find"]');
+  const client = await add('Client tool', 'count');
+  await client.getByLabel('A call changes something outside').check();
+  const agent = await add('Another Agent', 'research');
+  await agent.getByLabel('Agent', { exact: true }).selectOption({ label: 'Researcher' });
+
+  await page.getByRole('button', { name: 'Move or remove research' }).press('Enter');
+  await page.getByRole('menuitem', { name: 'Move up' }).press('Enter');
+  await page.getByText('research is now tool 3 of 4').waitFor();
+  // Whoever moved it can move it on.
+  const menu = page.getByRole('button', { name: 'Move or remove research' });
+  await menu.and(page.locator(':focus')).waitFor();
+  await page.getByRole('button', { name: 'Move or remove count' }).press('Enter');
+  await page.getByRole('menuitem', { name: 'Remove' }).press('Enter');
+  await page.keyboard.press('Control+s');
+  await page.getByText('As saved in version 2').waitFor();
+  expect((await newest(agentId)).tools).toEqual([
+    {
+      type: 'http',
+      name: 'refund',
+      description: '',
+      inputSchema: { type: 'object', properties: {}, required: [] },
+      request: { method: 'POST', url: 'http://127.0.0.1:9/orders/{{input.order}}' },
+      approval: { when: { properties: { cents: { minimum: 5000 } } } },
+    },
+    { type: 'mcp', name: 'crm', url: 'http://127.0.0.1:9/mcp', approval: { find: 'never' }, allowedTools: ['find'] },
+    { type: 'agent', name: 'research', description: '', agentId: other.agentId },
+  ]);
+  await expectAccessible(page);
+  await page.context().close();
+});
+
+test('what two people change at once is told, and overwritten only by who has seen it', async () => {
+  const { agentId } = await agentOf({ instructions: 'First.' });
+  const page = await console.open(member, `/agents/${agentId}`, wide);
+  await name(page).fill('Mine');
+  await console.service.client.agents.update(agentId, { instructions: 'Second.' });
+  await page.getByText('Version 2 was saved meanwhile').waitFor();
+  await save(page).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('− First.').waitFor();
+  await dialog.getByText('+ Second.').waitFor();
+  expect((await newest(agentId)).version).toBe(2);
+  await dialog.getByRole('button', { name: 'Back to my changes' }).click();
+  expect(await name(page).inputValue()).toBe('Mine');
+
+  await save(page).click();
+  await dialog.getByText('+ Second.').waitFor();
+  // And again meanwhile: what was not seen is not overwritten either.
+  await console.service.client.agents.update(agentId, { instructions: 'Third.' });
+  await dialog.getByRole('button', { name: 'Save mine over it' }).click();
+  await dialog.getByText('+ Third.').waitFor();
+  expect((await newest(agentId)).version).toBe(3);
+  await dialog.getByRole('button', { name: 'Save mine over it' }).click();
+  await page.getByText('As saved in version 4').waitFor();
+  expect(await newest(agentId)).toMatchObject({ version: 4, name: 'Mine', instructions: 'First.' });
+
+  // Where nothing is lost by it, the page follows by itself.
+  await console.service.client.agents.update(agentId, { name: 'Theirs' });
+  await page.getByText('As saved in version 5').waitFor();
+  expect(await name(page).inputValue()).toBe('Theirs');
+  await page.context().close();
+});
+
+test('changes that are not saved are not left behind by a slip', async () => {
+  const { agentId } = await agentOf();
+  const page = await console.open(member, `/agents/${agentId}`, wide);
+  await name(page).fill('Half done');
+  await page.getByRole('link', { name: 'Sessions' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Stay' }).click();
+  expect(await name(page).inputValue()).toBe('Half done');
+  await page.getByRole('link', { name: 'Sessions' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Leave' }).click();
+  await page.getByRole('heading', { name: 'Sessions' }).waitFor();
+  expect((await newest(agentId)).name).toBe('Helper');
+  await page.context().close();
+});
+
+test('versions say what changed and who did it; going back makes a new one with what the old one holds', async () => {
+  const { agentId } = await agentOf({ instructions: 'Be kind.\nBe short.' });
+  await member.client.agents.update(agentId, { instructions: 'Be kind.\nBe long.', metadata: { team: 'a' } });
+  await console.service.client.agents.update(agentId, { name: 'Other' });
+  const page = await console.open(member, `/agents/${agentId}/versions`, wide);
+  await page.getByRole('row', { name: /Version 2 .* by Mara Member instructions, metadata/ }).waitFor();
+  await page.getByRole('link', { name: 'Version 2' }).click();
+  await page.getByRole('heading', { name: 'Version 2' }).and(page.locator(':focus')).waitFor();
+  const diff = page.getByLabel('What changed: Instructions');
+  expect(await diff.locator('del').allTextContents()).toEqual(['− Be short.']);
+  expect(await diff.locator('ins').allTextContents()).toEqual(['+ Be long.']);
+  await page.getByLabel('What changed: All but').locator('ins').filter({ hasText: '"team": "a"' }).waitFor();
+  await expectAccessible(page);
+
+  await page.getByRole('link', { name: 'Version 1' }).click();
+  await page.getByLabel('Compared with').selectOption({ label: 'version 3 (newest)' });
+  expect(new URL(page.url()).search).toBe('?version=1&against=3');
+  await page.getByRole('button', { name: 'Go back to version 1' }).click();
+  await page.getByRole('dialog').getByText('+ Be short.').waitFor();
+  await page.getByRole('button', { name: 'Make the new version' }).click();
+  await page.getByRole('heading', { name: 'Version 4 (newest)' }).waitFor();
+  expect(await newest(agentId)).toMatchObject({
+    version: 4,
+    name: 'Helper',
+    instructions: 'Be kind.\nBe short.',
+    metadata: {},
+  });
+  await page.context().close();
+});
+
+test('an Agent is tried in a Session beside the form, which goes on with what is saved later', async () => {
+  const say = (text: string) => ({ provider: 'scripted' as const, model: 't', settings: { script: [{ text }] } });
+  const { agentId } = await agentOf({ model: say('You said {{input}}.') });
+  const page = await console.open(member, `/agents/${agentId}`, wide);
+  await page.getByRole('tab', { name: 'Try it' }).click();
+  await page.getByLabel('Message').fill('hello there');
+  await page.getByRole('button', { name: 'Open a Session' }).click();
+  await page.getByText('You said hello there.').first().waitFor();
+  const { data } = await console.service.client.sessions.list({ agentId });
+  expect(data).toMatchObject([{ environment: 'staging', agentVersion: 1 }]);
+
+  // Beside it the form is still there, and says that the Session does not have what is not saved.
+  await page.getByLabel('Settings', { exact: true }).fill(JSON.stringify(say('New: {{input}}').settings));
+  await page.getByText('Your changes are not in it yet.').waitFor();
+  await save(page).click();
+  await page.getByText('Your changes are not in it yet.').waitFor({ state: 'detached' });
+  await page.getByRole('textbox', { name: 'Message' }).fill('again');
+  await page.getByRole('textbox', { name: 'Message' }).press('Enter');
+  await page.getByText('New: again').first().waitFor();
+  // The address leads to the same.
+  await page.reload();
+  await page.getByText('New: again').first().waitFor();
+  await expectAccessible(page);
+  await page.context().close();
+});
+
+test('an Agent is archived after a word of warning, and is found among the archived, where it changes no more', async () => {
+  await agentOf({ name: 'Old hand' });
+  const page = await console.open(member, '/agents', wide);
+  await page.getByRole('link', { name: 'Old hand' }).click();
+  await page.getByRole('button', { name: 'Other actions' }).click();
+  await page.getByRole('menuitem', { name: 'Archive' }).click();
+  await page.getByText('It cannot be taken back.').waitFor();
+  await page.getByRole('button', { name: 'Archive', exact: true }).click();
+  await page.getByText(/^Archived at/).waitFor();
+  expect(await save(page).count()).toBe(0);
+  await page.getByRole('link', { name: 'Agents' }).click();
+  await page.getByRole('link', { name: 'Archived' }).click();
+  await page.getByRole('link', { name: 'Old hand' }).waitFor();
+  expect(new URL(page.url()).search).toBe('?archived=true');
+  await page.getByRole('link', { name: 'In use' }).click();
+  await page.getByRole('link', { name: 'Old hand' }).waitFor({ state: 'detached' });
+  await page.context().close();
+});
+
+test('a viewer sees all of it and is offered no change', async () => {
+  const viewer = await console.person('viewer');
+  const { agentId } = await agentOf({ name: 'Look at me', instructions: 'Read me.' });
+  await console.service.client.agents.update(agentId, { name: 'Look at me now' });
+  const page = await console.open(viewer, '/agents', wide);
+  await page.getByText('Members make and change Agents.').waitFor();
+  expect(await page.getByRole('link', { name: 'New Agent' }).count()).toBe(0);
+  await page.getByRole('link', { name: 'Look at me now' }).click();
+  await page.getByText('You can look at this Agent.').waitFor();
+  expect(await page.getByLabel('Instructions', { exact: true }).last().inputValue()).toBe('Read me.');
+  expect(await name(page).isDisabled()).toBe(true);
+  expect(await save(page).count()).toBe(0);
+  expect(await page.getByRole('button', { name: 'Other actions' }).count()).toBe(0);
+  await expectAccessible(page);
+  await page.getByRole('tab', { name: 'Try it' }).click();
+  await page.getByText('Members, admins and owners open Sessions.').waitFor();
+  await page.getByRole('link', { name: 'Versions' }).click();
+  await page.getByRole('link', { name: 'Version 1' }).click();
+  await page.getByLabel('What changed: All but').waitFor();
+  expect(await page.getByRole('button', { name: /^Go back/ }).count()).toBe(0);
+  await page.context().close();
+});
+
+test('hostile text stays text, and nothing is wider than a phone', async () => {
+  const hostile = `<img src=x onerror="document.title='taken'">`;
+  const tool = { type: 'client' as const, name: 'a'.repeat(64), description: hostile, inputSchema: { type: 'object' } };
+  const { agentId } = await agentOf({
+    name: `${hostile} ${'w'.repeat(150)}`,
+    description: `${hostile} ${'v'.repeat(300)}`,
+    instructions: `${hostile}\n${'u'.repeat(5_000)}`,
+    metadata: { 'https://x': hostile },
+    tools: [tool],
+  });
+  await console.service.client.agents.update(agentId, { instructions: `javascript:alert(1) ${hostile}`, tools: [] });
+  const page = await console.open(member, '/agents', phone);
+  const narrow = async () =>
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
+  await page.getByRole('link', { name: hostile }).waitFor();
+  await narrow();
+  await expectAccessible(page);
+  await page.getByRole('link', { name: hostile }).click();
+  await name(page).waitFor();
+  await narrow();
+  await expectAccessible(page);
+  await page.getByRole('tab', { name: 'JSON' }).click();
+  expect(await json(page).inputValue()).toContain('javascript:alert(1)');
+  await narrow();
+  await page.getByRole('link', { name: 'Versions' }).click();
+  await page.getByLabel('What changed: Instructions').getByText(`− ${hostile}`).waitFor();
+  await narrow();
+  expect(await page.title()).toMatch(/^Versions of <img/);
+  expect(await page.locator('main img').count()).toBe(0);
+  await page.context().close();
+});
+
+test('on a phone an Agent is made by keyboard alone, view by view', async () => {
+  const page = await console.open(member, '/agents/new', { ...phone, isMobile: false });
+  await expectAccessible(page);
+  await page.getByRole('link', { name: /^An assistant/ }).press('Enter');
+  await name(page).fill('');
+  await page.getByRole('tab', { name: 'Form' }).press('ArrowRight');
+  await json(page).waitFor();
+  await page.keyboard.press('Control+s');
+  // What is wrong is shown where it can be mended.
+  await page.locator('input:focus[data-path=name]').waitFor();
+  await page.keyboard.type('Pocket');
+  await page.keyboard.press('Control+s');
+  await page.getByRole('heading', { name: 'Pocket' }).waitFor();
+  await page.context().close();
+});
+
+test('schemas and what checks them come with the pages of Agents, not with the first load', () => {
+  const manifest = JSON.parse(readFileSync(join(consoleDir, '.vite/manifest.json'), 'utf8')) as Record<
+    string,
+    { file: string; isEntry?: true; imports?: string[] }
+  >;
+  const load = (start: string, files = new Set<string>()): Set<string> => {
+    const { file, imports = [] } = manifest[start]!;
+    if (!files.has(file)) {
+      files.add(file);
+      for (const one of imports) load(one, files);
+    }
+    return files;
+  };
+  const textOf = (files: Set<string>) =>
+    [...files].map((file) => readFileSync(join(consoleDir, file), 'utf8')).join('\n');
+  const entry = Object.keys(manifest).find((key) => manifest[key]!.isEntry)!;
+  const fromContract = 'What the model calls it by; unique in the Agent.';
+  const fromTypebox = 'additionalProperties';
+  const first = textOf(load(entry));
+  const editor = textOf(load('src/pages/agents/agent.tsx'));
+  for (const mark of [fromContract, fromTypebox]) {
+    expect(editor).toContain(mark);
+    expect(first).not.toContain(mark);
+    expect(textOf(load('src/pages/agents/agents.tsx'))).not.toContain(mark);
+  }
+  // The page's policy allows no code from text.
+  expect(editor).not.toMatch(/\bnew Function\b|\bFunction\(|\beval\(/);
+});
