@@ -201,6 +201,12 @@ export const settings = {
     about: 'how many requests a node answers at once before it says 503',
     parse: (text) => parseCount(text, { minimum: 1, maximum: 1_000_000 }),
   }),
+  maxConnections: required({
+    variable: 'SIGNALBOX_MAX_CONNECTIONS',
+    default: '20000',
+    about: 'how many connections a node takes at once; more are closed unanswered',
+    parse: (text) => parseCount(text, { minimum: 1, maximum: 1_000_000 }),
+  }),
   maxStreamsPerKey: required({
     variable: 'SIGNALBOX_MAX_STREAMS_PER_KEY',
     default: '10000',

@@ -82,6 +82,16 @@ test('requests of a key are limited by kind, said in every answer, and free agai
   expect((await rotate()).status).toBe(200);
 });
 
+test('of many requests at once no more pass than the limit says', async () => {
+  await start({ rateLimits: { writes: 5 } });
+  const create = (n: number) =>
+    send(service.url, 'POST', '/agents', { key: service.adminKey, body: { name: `A${n}`, model: 'scripted/x' } });
+  const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => create(n)));
+  expect(answers.filter(({ status }) => status === 201)).toHaveLength(5);
+  expect(answers.filter(({ status }) => status === 429)).toHaveLength(15);
+  expect((await service.client.agents.list()).data).toHaveLength(5);
+});
+
 test('nothing is limited, and no header says so, unless the operator does', async () => {
   await start({});
   const answer = await get('/me');
@@ -236,10 +246,31 @@ test('headers, urls and requests that are too long or too slow have their codes,
   expect(problemIn(await raw('GET / HTTP/9.9\r\n\r\n'))).toMatchObject({ status: 400, code: 'invalid_request' });
   const slow = await raw(`POST /api/v1/agents HTTP/1.1\r\nHost: x\r\nX-A: `);
   expect(problemIn(slow)).toMatchObject({ status: 408, code: 'request_timeout' });
+  // One that says nothing at all is no different.
+  expect(problemIn(await raw(''))).toMatchObject({ status: 408, code: 'request_timeout' });
   // With its headers there and its body not: whatever is answered, the connection does not stay.
   await raw(
     `POST /api/v1/agents HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.adminKey}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`,
   );
+});
+
+test('a node takes so many connections; one more is closed unanswered, and another is taken as soon as one ends', async () => {
+  await start({ maxConnections: 2 });
+  const port = Number(new URL(service.url).port);
+  const idle = async () => {
+    const socket = connect(port, '127.0.0.1');
+    sockets.push(socket);
+    await once(socket, 'connect');
+    return socket;
+  };
+  const ask = () => raw('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+  const [first] = [await idle(), await idle()];
+  expect(await ask()).toBe('');
+  first!.destroy();
+  let answer = '';
+  // The server notices a moment later.
+  while (answer === '') answer = await ask();
+  expect(answer).toMatch(/^HTTP\/1.1 200/);
 });
 
 test('a statement that takes too long is given up, and the request is told to come again', async () => {

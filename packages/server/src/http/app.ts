@@ -35,7 +35,7 @@ import { beginSpan, countedAuthorizer, requestEnded } from './observed.ts';
 import { openApiDocument } from './openapi.ts';
 import { parseQuery } from './query.ts';
 import { recheck } from './recheck.ts';
-import { passOverExpectations, refuseUnread, requireShortUrl, type ServerSettings, serverOptions } from './server.ts';
+import { prepareServer, refuseUnread, requireShortUrl, type ServerSettings, serverOptions } from './server.ts';
 import { writeEvents } from './sse.ts';
 import { validatorOf } from './validate.ts';
 
@@ -103,7 +103,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     },
   });
 
-  passOverExpectations(app.server);
+  prepareServer(app.server, options.limits);
   readJsonStrictly(app);
   app.decorateRequest('ctx', undefined);
   app.decorateRequest('span', undefined).decorateRequest('isStream', false).decorateRequest('isOver', false);

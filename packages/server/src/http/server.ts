@@ -7,6 +7,8 @@ import { formatId, newUuid } from '../lib/ids.ts';
 import { problemOf } from './errors.ts';
 
 export interface ServerSettings {
+  /** Beyond it a connection is closed as soon as it comes: each costs memory, idle or not. */
+  readonly maxConnections: number;
   /** Of the request line and all headers together. */
   readonly maxHeaderBytes: number;
   /** For a request to arrive, from its first byte to its last. */
@@ -31,8 +33,10 @@ export function serverOptions({ maxHeaderBytes, requestTimeoutSeconds }: ServerS
   };
 }
 
-/** An `Expect` that nobody knows is passed over, as its standard allows: node:http would answer 417 before there is a request id. */
-export function passOverExpectations(server: Server): void {
+/** What Fastify has no option for. */
+export function prepareServer(server: Server, { maxConnections }: ServerSettings): void {
+  server.maxConnections = maxConnections;
+  // One that nobody knows is passed over, as its standard allows: node:http would answer 417 before there is a request id.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 }
 

@@ -49,14 +49,14 @@ const waysWithBytes = [
 ] as const;
 
 export function casesOf(route: Route): Arbitrary<Case> {
-  const { method, path, params, query, body } = route;
+  const { method, path, params, query, body, byPerson } = route;
   const part = (schema: unknown) => (schema ? valid(schema as SchemaObject) : fc.constant({}));
   return fc
     .record({
       params: part(params) as Arbitrary<Record<string, unknown>>,
       query: part(query) as Arbitrary<Record<string, unknown>>,
       body: body ? valid(body as SchemaObject) : fc.constant(undefined),
-      caller: callers,
+      caller: byPerson ? fc.oneof({ weight: 3, arbitrary: people }, { weight: 1, arbitrary: callers }) : callers,
       headers: headersOf(method),
       mutations: fc.oneof(
         { weight: 2, arbitrary: fc.constant<Mutation[]>([]) },
@@ -152,9 +152,39 @@ const mutations: Arbitrary<Mutation> = fc.oneof(
   },
 );
 
+/** Somebody who is signed in to the console, or seems to be. */
+const people: Arbitrary<[string, string][]> = fc.oneof(
+  { weight: 5, arbitrary: fc.constant(personOf({})) },
+  {
+    weight: 3,
+    arbitrary: fc.constantFrom(
+      personOf({ 'X-Signalbox-Organization': '@org:foreign:0' }),
+      personOf({ 'X-Signalbox-Organization': '__proto__' }),
+      personOf({ 'X-Signalbox-CSRF': '' }),
+      personOf({ 'X-Signalbox-CSRF': '\u00e9'.repeat(50) }),
+      personOf({ Origin: 'https://example.com' }),
+      personOf({ Origin: 'null', 'Sec-Fetch-Site': 'cross-site' }),
+      personOf({ Cookie: '@cookie:own:0x' }),
+      personOf({ Cookie: '@cookie:own:0; @cookie:own:0' }),
+      personOf({ Authorization: 'Bearer @admin:own:0' }),
+    ),
+  },
+);
+
+function personOf(changed: Record<string, string>): [string, string][] {
+  return Object.entries({
+    Cookie: '@cookie:own:0',
+    'X-Signalbox-Organization': '@org:own:0',
+    'X-Signalbox-CSRF': '@csrf:own:0',
+    Origin: '@origin:own:0',
+    ...changed,
+  });
+}
+
 /** Who calls: mostly a key that may. */
 const callers: Arbitrary<[string, string][]> = fc.oneof(
   { weight: 12, arbitrary: fc.constant([['Authorization', 'Bearer @admin:own:0']] as [string, string][]) },
+  { weight: 3, arbitrary: people },
   {
     weight: 3,
     arbitrary: fc

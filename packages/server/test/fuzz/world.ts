@@ -9,6 +9,7 @@ import { insertKey } from '../../src/keys/keys.ts';
 import { newSecret } from '../../src/keys/secret.ts';
 import { formatId, newUuid, parseId, uuidOf } from '../../src/lib/ids.ts';
 import { createOrganization } from '../../src/organizations/organizations.ts';
+import { openBrowser, tokenOf } from '../support/browser.ts';
 import { startTestService, type TestService, watchSecret } from '../support/service.ts';
 
 export interface FuzzWorld {
@@ -79,7 +80,7 @@ export async function createFuzzWorld(): Promise<FuzzWorld> {
       if (name === 'nextCursor' && value !== '') keep(pools, /^turn_/.test(value) ? 'position' : 'cursor', value);
       if (name === 'cursor') keep(pools, 'position', value);
       if (name === 'environment') keep(pools, 'environment', value);
-      if (name === 'secret' || name === 'signingSecret') {
+      if (name === 'secret' || name === 'signingSecret' || name === 'link') {
         secrets.add(value);
         watchSecret(value);
         keep(pools, 'secret', value);
@@ -192,9 +193,27 @@ export async function createFuzzWorld(): Promise<FuzzWorld> {
     );
   }
 
+  /** The owner, signed in to the console. */
+  async function addPerson(): Promise<void> {
+    const browser = openBrowser(service);
+    const token = tokenOf(service.setupLink!);
+    const password = 'a password of the fuzzing person';
+    const given = { token, name: 'Owner', email: 'owner@example.com', password, organizationName: 'Own' };
+    await browser.post('/links/accept', given);
+    callers.set('cookie', browser.cookieHeader());
+    callers.set('csrf', browser.account!.csrfToken!);
+    callers.set('origin', service.url);
+    for (const secret of [token, password, ...browser.cookies.values(), browser.account!.csrfToken!]) {
+      secrets.add(secret);
+      watchSecret(secret);
+    }
+    keep(own, 'org', service.organizationId);
+  }
+
   const { apiKey: first } = await service.client.me();
   spared.add(first!.keyId);
   await addCallers();
+  await addPerson();
   await asForeign((at) => at.environments.create({ name: 'theirs' }));
   await fill(asForeign, stranger, CANARY);
   const foreignIds = new Set([...foreign].flatMap(([kind, values]) => (isIdKind(kind) ? values : [])));
