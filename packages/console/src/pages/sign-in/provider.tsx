@@ -1,0 +1,53 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { accountQuery, consoleCall } from '../../account.ts';
+import { Button } from '../../ui/button.tsx';
+import { ErrorNotice } from '../../ui/notice.tsx';
+
+/** Goes to the organization's own sign-in (OpenID Connect), and comes back to `returnTo`. Nothing where none is configured. */
+export function ProviderButtons({
+  verb,
+  returnTo,
+  ...wish
+}: {
+  /** `Sign in`, `Continue`, `Connect`. */
+  verb: string;
+  /** A page of the console, such as `/console/link`. */
+  returnTo: string;
+  /** Of a link that a new person comes with. */
+  token?: string;
+  /** Connects the account to who is signed in. */
+  link?: true;
+}) {
+  const { data: account } = useQuery(accountQuery);
+  const [error, setError] = useState<unknown>();
+  const [busy, setBusy] = useState(false);
+  async function go() {
+    setBusy(true);
+    setError(undefined);
+    try {
+      const { url } = await consoleCall<{ url: string }>('POST', 'oidc', { returnTo, ...wish });
+      location.assign(url);
+    } catch (problem) {
+      setError(problem);
+      setBusy(false);
+    }
+  }
+  return (
+    <>
+      {account?.signIn.providers.map(({ id, name }) => (
+        <Button key={id} busy={busy} onClick={go}>
+          {verb} with {name}
+        </Button>
+      ))}
+      {error !== undefined && <ErrorNotice error={error} />}
+    </>
+  );
+}
+
+/** What the provider, or the way back from it, said instead of letting the person in. */
+export function providerError(code: string): string {
+  return code === 'signup_disabled'
+    ? 'Nobody here has this account. Ask an admin of your organization for an invitation, and open its link.'
+    : `It did not work (${code.slice(0, 100)}). Try again, or sign in with your password.`;
+}
