@@ -16,7 +16,7 @@ import type { JournalStream } from '../journal/live.ts';
 import { createAuthenticator } from '../keys/authenticate.ts';
 import { ApiError } from '../lib/api-error.ts';
 import type { Context } from '../lib/context.ts';
-import { formatId, newUuid } from '../lib/ids.ts';
+import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import type { Identity } from '../people/identity.ts';
 import type { Platform } from '../platform.ts';
 import { type Caller, createAuthorizer } from './auth.ts';
@@ -34,7 +34,7 @@ import { addObservation, type Observation } from './observation.ts';
 import { beginSpan, countedAuthorizer, requestEnded } from './observed.ts';
 import { openApiDocument } from './openapi.ts';
 import { parseQuery } from './query.ts';
-import { recheck } from './recheck.ts';
+import { createDoubts, recheck } from './recheck.ts';
 import { prepareServer, refuseUnread, requireShortUrl, type ServerSettings, serverOptions } from './server.ts';
 import { writeEvents } from './sse.ts';
 import { validatorOf } from './validate.ts';
@@ -82,6 +82,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   );
   /** How to end each answer that would take long: streams, and what waits. */
   const endings = new Set<() => void>();
+  const doubts = createDoubts();
   let closing = false;
 
   const app = Fastify({
@@ -127,8 +128,8 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   }
   addPages(app, options.version);
   addObservation(app, platform, options.observation);
-  addConsoleApi(app, platform, { ...options, limits, callerOf });
-  addOtherSignIns(app, platform, { ...options, limits, callerOf });
+  addConsoleApi(app, platform, { ...options, limits, doubts, callerOf });
+  addOtherSignIns(app, platform, { ...options, limits, doubts, callerOf });
   await addConsole(app, options.consoleDir);
 
   function addRoute(name: RouteName, route: Route, path: string): void {
@@ -142,6 +143,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
       if (maxOpenSessions > 0 && name === 'openSession') await requireRoom(ctx, maxOpenSessions);
       const value = await handle(ctx, input);
       if (ctx.environments) await heard(route, ctx, () => gate.leave(ctx, value));
+      if (route.method !== 'GET') doubtWhoWasChanged(ctx, input as { keyId?: string; userId?: string });
       if (check && !check.Check(value)) {
         throw new Error(`The answer of ${name} is not as the contract has it: ${JSON.stringify(check.Errors(value))}`);
       }
@@ -203,6 +205,16 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     });
   }
 
+  /** Asks whether the streams of a key or a person that the request named may go on. */
+  function doubtWhoWasChanged({ tx }: Context, { keyId, userId }: { keyId?: string; userId?: string }): void {
+    const doubt = () => {
+      if (keyId !== undefined) doubts.about(uuidOf('key', keyId));
+      if (userId !== undefined) doubts.about(uuidOf('usr', userId));
+    };
+    if (tx) tx.afterCommit(doubt);
+    else doubt();
+  }
+
   /** The signal is aborted when the caller has gone, or the service stops. */
   async function whileWanted<T>(reply: FastifyReply, fn: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const unwanted = new AbortController();
@@ -232,7 +244,8 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     const end = () => reply.raw.destroy();
     endings.add(end);
     const over = new AbortController();
-    void recheck(platform.clock, over.signal, still, end);
+    const { callerId } = request.ctx!;
+    void recheck(platform.clock, over.signal, still, end, (hear) => doubts.listen(callerId!, hear));
     try {
       await write(reply.raw);
     } catch (error) {

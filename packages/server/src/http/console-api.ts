@@ -18,6 +18,7 @@ import { endSignIn, endSignIns, signInsOf, waysIn } from '../people/sign-ins.ts'
 import type { Platform } from '../platform.ts';
 import type { Caller } from './auth.ts';
 import type { Limits } from './limits.ts';
+import type { Doubts } from './recheck.ts';
 import { cookieHeaderOf, requireCsrfToken, requireOwnOrigin, signedOut, visitorOf } from './session-cookie.ts';
 import { validatorOf } from './validate.ts';
 
@@ -26,6 +27,7 @@ export interface ConsoleApiOptions {
   identity: Identity;
   provider: { name: string } | undefined;
   limits: Limits;
+  doubts: Doubts;
   callerOf(request: FastifyRequest): Caller;
 }
 
@@ -62,7 +64,7 @@ const token = text(200);
 const name = text(200);
 
 export function addConsoleApi(app: FastifyInstance, platform: Platform, options: ConsoleApiOptions): void {
-  const { identity, limits, provider, version } = options;
+  const { identity, limits, doubts, provider, version } = options;
   const noteFailure = createNoteFailure(platform);
 
   /** `asPerson`: for who is signed in alone. `optional`: for anybody, and a sign-in that is used needs its CSRF token. */
@@ -165,6 +167,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
       if (signIn) {
         if (body.everywhere) await endSignIns(platform.db, signIn.userId);
         else await endSignIn(platform.db, signIn.userId, signIn.signInId);
+        doubts.about(signIn.userId);
         await recordOfPerson(platform, signIn.userId, visitor, { type: 'user.signed_out' });
       }
       reply.header('set-cookie', identity.clearing());
@@ -189,6 +192,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
     }),
     async ({ visitor, signIn, body, reply }) => {
       const { userId, isNewSignIn } = await acceptLink(platform, visitor, signIn, body);
+      doubts.about(userId);
       if (!isNewSignIn) return accountOf(signIn);
       const { setCookies } = await identity.begin(userId, visitor);
       return accountOfBegun(reply, { visitor }, setCookies);
@@ -211,6 +215,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
         identity.changePassword(body.currentPassword, body.newPassword, visitor),
       );
       if (!begun) throw new ApiError('sign_in_failed', 'The present password is another one.');
+      doubts.about(signIn!.userId);
       await recordOfPerson(platform, signIn!.userId, visitor, { type: 'user.password_changed' });
       return accountOfBegun(reply, { visitor }, begun.setCookies);
     },
@@ -238,6 +243,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
       if (!(await endSignIn(platform.db, signIn!.userId, body.signInId))) {
         throw new ApiError('not_found', 'This sign-in has ended already.');
       }
+      doubts.about(signIn!.userId);
       await recordOfPerson(platform, signIn!.userId, visitor, { type: 'user.signed_out' });
     },
   );

@@ -1,10 +1,35 @@
-// A stream may stay open for days, and the key that opened it may be rotated, deleted or limited meanwhile: whether it may still
-// be read is asked again while it lasts.
+// A stream may stay open for days, and the key or the person that opened it may be rotated, deleted, limited, removed or signed
+// out meanwhile: whether it may still be read is asked again while it lasts, and at once where this node itself did that.
 import { ApiError } from '../lib/api-error.ts';
 import type { Clock } from '../lib/clock.ts';
 
 /** How long a stream outlives its key at most: with 5,000 streams on a node this is 166 look-ups a second, in far fewer queries. */
 const RECHECK_EVERY_MS = 30_000;
+
+/** Who was just changed, for the streams of this node that they have open. */
+export interface Doubts {
+  /** Asks about every stream of a key or person now. */
+  about(callerId: string): void;
+  /** Calls `hear` at each doubt about a caller, until the function it returns is called. */
+  listen(callerId: string, hear: () => void): () => void;
+}
+
+export function createDoubts(): Doubts {
+  const listeners = new Map<string, Set<() => void>>();
+  return {
+    about(callerId) {
+      for (const hear of [...(listeners.get(callerId) ?? [])]) hear();
+    },
+    listen(callerId, hear) {
+      const own = listeners.get(callerId) ?? new Set();
+      listeners.set(callerId, own.add(hear));
+      return () => {
+        own.delete(hear);
+        if (own.size === 0 && listeners.get(callerId) === own) listeners.delete(callerId);
+      };
+    },
+  };
+}
 
 /** Asks `check` again and again until `signal` is aborted; calls `end` where it is refused. */
 export async function recheck(
@@ -12,16 +37,25 @@ export async function recheck(
   signal: AbortSignal,
   check: () => Promise<unknown>,
   end: () => void,
+  listen: (hear: () => void) => () => void,
 ): Promise<void> {
-  while (true) {
-    try {
-      await clock.sleep(RECHECK_EVERY_MS, signal);
+  let pause = new AbortController();
+  // Heard while a check is under way, it makes the next pause none: that check may have asked too early.
+  const stop = listen(() => pause.abort());
+  try {
+    while (!signal.aborted) {
+      await clock.sleep(RECHECK_EVERY_MS, AbortSignal.any([signal, pause.signal])).catch(() => {});
       if (signal.aborted) return;
-      await check();
-    } catch (error) {
-      if (signal.aborted) return;
-      // A database that is away says nothing about the key.
-      if (error instanceof ApiError && (error.status === 401 || error.status === 403)) return end();
+      pause = new AbortController();
+      try {
+        await check();
+      } catch (error) {
+        if (signal.aborted) return;
+        // A database that is away says nothing about the key.
+        if (error instanceof ApiError && (error.status === 401 || error.status === 403)) return end();
+      }
     }
+  } finally {
+    stop();
   }
 }

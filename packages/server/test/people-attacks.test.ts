@@ -1,0 +1,212 @@
+// What attackers do at the door: guessing, forged pages, planted and stolen cookies, links tried twice.
+
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readConfig } from '../src/config.ts';
+import { type Browser, openBrowser, tokenOf } from './support/browser.ts';
+import { join, password, setUp } from './support/people.ts';
+import { asProblem } from './support/raw.ts';
+import { startTestService, type TestService } from './support/service.ts';
+
+let service: TestService;
+let owner: Browser;
+
+beforeAll(async () => {
+  service = await startTestService();
+  owner = await setUp(service);
+});
+afterAll(() => service.stop());
+
+const codeOf = async (answer: Promise<Parameters<typeof asProblem>[0]>) => asProblem(await answer).code;
+
+describe('a change with the cookie is refused', () => {
+  const create = (headers: Record<string, string | undefined>, by = owner) =>
+    by.api('POST', '/environments', { name: `e${Math.random().toString(36).slice(2, 8)}` }, headers);
+
+  test('without the CSRF token, with another one, and with that of another sign-in of the same person', async () => {
+    const other = openBrowser(service);
+    await other.post('/sign_in', { email: 'mara@example.com', password });
+    for (const token of [undefined, '', 'x', owner.account!.csrfToken!.slice(1), other.account!.csrfToken!]) {
+      expect(await codeOf(create({ 'x-signalbox-csrf': token }))).toBe('csrf_refused');
+    }
+    expect((await create({})).status).toBe(201);
+  });
+
+  test.each([
+    ['a page of another origin', { origin: 'https://evil.example' }],
+    ['a page of another port', { origin: 'http://127.0.0.1:1' }],
+    ['a sandboxed page', { origin: 'null' }],
+    ['what the browser calls another site', { 'sec-fetch-site': 'cross-site' }],
+    ['what the browser calls another host of the site', { 'sec-fetch-site': 'same-site' }],
+  ])('from %s', async (_, headers) => {
+    expect(await codeOf(create(headers))).toBe('csrf_refused');
+    expect(await codeOf(owner.post('/sign_out', {}, headers))).toBe('csrf_refused');
+    const sign = openBrowser(service).post('/sign_in', { email: 'mara@example.com', password }, headers);
+    expect(await codeOf(sign)).toBe('csrf_refused');
+    expect((await owner.get('/account')).json.user.name).toBe('Mara');
+  });
+
+  test('reading needs no token, and the log hears of the refusals', async () => {
+    expect((await owner.api('GET', '/environments', undefined, { origin: undefined })).status).toBe(200);
+    const denied = await service.client.events.list({ type: 'access.denied', actorId: owner.account!.user!.userId });
+    expect(denied.data.map(({ changes }) => changes)).toContainEqual({ code: [null, 'csrf_refused'] });
+  });
+});
+
+test('a key and the cookie at once are refused, and neither is used', async () => {
+  const answer = await owner.api('GET', '/me', undefined, { authorization: `Bearer ${service.adminKey}` });
+  expect(asProblem(answer).code).toBe('invalid_request');
+});
+
+test('a key can do nothing about people', async () => {
+  for (const call of [
+    service.client.members.list().then((page) => page.data),
+    service.client.invitations.create({ role: 'owner' }),
+    service.client.organization.update({ name: 'Mine' }),
+  ]) {
+    await expect(call).rejects.toMatchObject({ status: 403, code: 'person_required' });
+  }
+});
+
+test('the cookie is kept from scripts and other sites, and over https from other hosts', async () => {
+  const accepted = await openBrowser(service).post('/sign_in', { email: 'mara@example.com', password });
+  const [cookie] = accepted.headers.getSetCookie();
+  expect(cookie).toMatch(/^signalbox\.session_token=[^;]+; Max-Age=604800; Path=\/; HttpOnly; SameSite=Lax$/);
+  const { publicUrl } = readConfig({ 'public-url': 'https://signalbox.example.com' }, {});
+  const https = await startTestService({ config: { publicUrl }, database: service.database });
+  const browser = openBrowser(https, { origin: 'https://signalbox.example.com' });
+  const signedIn = await browser.post('/sign_in', { email: 'mara@example.com', password });
+  expect(signedIn.headers.getSetCookie()[0]).toMatch(
+    /^__Host-signalbox\.session_token=[^;]+; Max-Age=604800; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+  );
+  expect((await browser.api('GET', '/me')).json.user.name).toBe('Mara');
+  // Where https is in front, the plain address behind it is another place.
+  expect(await codeOf(browser.post('/sign_out', {}, { origin: https.url }))).toBe('csrf_refused');
+  await https.stop();
+});
+
+test('a sign-in makes a token of its own: one that was planted is worth nothing, nor is one that was made up', async () => {
+  const browser = openBrowser(service);
+  await browser.post('/sign_in', { email: 'mara@example.com', password });
+  const planted = browser.cookieHeader();
+  const again = await browser.post('/sign_in', { email: 'mara@example.com', password });
+  expect(again.status).toBe(200);
+  expect(browser.cookieHeader()).not.toBe(planted);
+  expect((await openBrowser(service).get('/account', { cookie: planted })).json.user).toBeNull();
+  const [name, value] = browser.cookieHeader().split(/=(.*)/s) as [string, string];
+  const [token] = decodeURIComponent(value).split('.');
+  for (const made of [token, `${token}.`, `${token}.${'A'.repeat(43)}%3D`, `x${value}`, '', 'null']) {
+    const cookie = `${name}=${made}`;
+    expect(await codeOf(openBrowser(service).api('GET', '/me', undefined, { cookie }))).toBe('signed_out');
+  }
+});
+
+test('a wrong password and an unknown e-mail are answered alike, and guessing is slowed down', async () => {
+  const victim = await join(owner, service, 'Vera');
+  const attacker = openBrowser(service);
+  const guess = (email: string) => attacker.post('/sign_in', { email, password: `guess ${Math.random()}` });
+  const [known, unknown] = [await guess('vera@example.com'), await guess('nobody@example.com')];
+  const { requestId: _, ...first } = asProblem(known);
+  const { requestId: __, ...second } = asProblem(unknown);
+  expect(first).toEqual(second);
+  expect([...known.headers.keys()]).toEqual([...unknown.headers.keys()]);
+  // All at once, so that none has ended when the next begins.
+  const guesses = await Promise.all(Array.from({ length: 15 }, () => guess('Vera@example.com')));
+  expect(guesses.filter(({ status }) => status === 429).length).toBeGreaterThanOrEqual(5);
+  const refused = await attacker.post('/sign_in', { email: 'vera@example.com', password });
+  expect([refused.status, Number(refused.headers.get('retry-after'))]).toEqual([429, expect.any(Number)]);
+  // Others are not locked out with her, and she goes on where she is signed in.
+  expect((await openBrowser(service).post('/sign_in', { email: 'mara@example.com', password })).status).toBe(200);
+  expect((await victim.api('GET', '/me')).status).toBe(200);
+  const { data } = await service.client.events.list({ type: 'user.sign_in_failed' });
+  expect(data.map(({ outcome, actor }) => [outcome, actor.name])).toEqual([['denied', 'Vera']]);
+});
+
+test('a password is long, and neither known to everybody nor to who knows the person', async () => {
+  const { link } = (await owner.api('POST', '/invitations', { role: 'viewer', email: 'pia@example.com', name: 'Pia' }))
+    .json;
+  const token = tokenOf(link);
+  const browser = openBrowser(service);
+  for (const bad of ['short', 'elevenchars', 'password1234', 'aaaaaaaaaaaaaa', 'PIA@example.com', 'x'.repeat(129)]) {
+    const answer = asProblem(await browser.post('/links/accept', { token, password: bad }));
+    expect([answer.code, answer.errors?.[0]?.path], bad).toEqual(['invalid_request', 'password']);
+  }
+  expect(
+    asProblem(await browser.post('/links/accept', { token, password, email: 'x@example.com' })).errors,
+  ).toMatchObject([{ path: 'email' }]);
+  expect((await browser.post('/links/accept', { token, password })).json.user).toMatchObject({
+    name: 'Pia',
+    email: 'pia@example.com',
+  });
+});
+
+describe('a link', () => {
+  test('that two follow at the same instant lets one in', async () => {
+    const { link } = (await owner.api('POST', '/invitations', { role: 'viewer' })).json;
+    const token = tokenOf(link);
+    const answers = await Promise.all(
+      ['one', 'two', 'three'].map((name) =>
+        openBrowser(service).post('/links/accept', { token, name, email: `${name}@example.com`, password }),
+      ),
+    );
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 404, 404]);
+    const people = await service.db.query(sql`select 1 from auth.users where email like any ('{one@%,two@%,three@%}')`);
+    expect(people).toHaveLength(1);
+    expect(await codeOf(openBrowser(service).post('/links/look', { token }))).toBe('link_invalid');
+  });
+
+  test('that was changed, withdrawn, is of another kind or has expired opens nothing', async () => {
+    const { link, invitation } = (await owner.api('POST', '/invitations', { role: 'viewer' })).json;
+    const token = tokenOf(link);
+    const changed = `${token.slice(0, 60)}${token[60] === 'A' ? 'B' : 'A'}${token.slice(61)}`;
+    for (const bad of [changed, token.replace('sbi_', 'sbr_'), token.replace('sbi_', 'sbk_'), 'sbi_', `${token}x`]) {
+      expect(await codeOf(openBrowser(service).post('/links/look', { token: bad }))).toBe('link_invalid');
+    }
+    expect(
+      asProblem(await openBrowser(service).api('GET', '/me', undefined, { authorization: `Bearer ${token}` })).code,
+    ).toBe('malformed_token');
+    await service.db.query(sql`
+      update invitations set expires_at = now() - interval '1 second'
+      where organization_id = (select organization_id from organizations limit 1)`);
+    const given = { token, name: 'Late', email: 'late@example.com', password };
+    expect(await codeOf(openBrowser(service).post('/links/accept', given))).toBe('link_invalid');
+    expect((await owner.client().invitations.list()).data).toEqual([]);
+    expect(invitation.role).toBe('viewer');
+    const second = (await owner.api('POST', '/invitations', { role: 'viewer' })).json;
+    await owner.client().invitations.delete(second.invitation.invitationId);
+    expect(await codeOf(openBrowser(service).post('/links/look', { token: tokenOf(second.link) }))).toBe(
+      'link_invalid',
+    );
+  });
+
+  test('of the first start is void once somebody is in, and each start makes the one before void', async () => {
+    const first = await startTestService();
+    const second = await startTestService({ database: first.database });
+    expect(await codeOf(openBrowser(first).post('/links/look', { token: tokenOf(first.setupLink!) }))).toBe(
+      'link_invalid',
+    );
+    await setUp(second);
+    expect(await codeOf(openBrowser(first).post('/links/look', { token: tokenOf(second.setupLink!) }))).toBe(
+      'link_invalid',
+    );
+    const third = await startTestService({ database: first.database });
+    expect(third.setupLink).toBeUndefined();
+    await third.stop();
+    await second.stop();
+    await first.stop();
+  });
+});
+
+test('what does not lead anywhere: better-auth has no paths but those of passkeys', async () => {
+  for (const path of [
+    'sign-up/email',
+    'sign-in/email',
+    'get-session',
+    'update-user',
+    'list-sessions',
+    'callback/oidc',
+    'ok',
+  ]) {
+    expect((await owner.post(`/auth/${path}`, { email: 'x@example.com', password, name: 'x' })).status, path).toBe(404);
+  }
+});

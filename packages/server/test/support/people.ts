@@ -1,0 +1,25 @@
+// People of a test: the first one, and whoever they invite.
+import { expect } from 'vitest';
+import { type Browser, openBrowser, tokenOf } from './browser.ts';
+import type { TestService } from './service.ts';
+
+export const password = 'seven small red boats';
+
+/** The owner, who has set the installation up. */
+export async function setUp(service: TestService): Promise<Browser> {
+  const browser = openBrowser(service);
+  const given = { token: tokenOf(service.setupLink!), name: 'Mara', email: 'mara@example.com', password };
+  const accepted = await browser.post('/links/accept', { ...given, organizationName: 'Acme' });
+  expect(accepted.status, accepted.text).toBe(200);
+  return browser;
+}
+
+/** A new person in the first organization of `by`. */
+export async function join(by: Browser, service: TestService, name: string, role = 'member'): Promise<Browser> {
+  const { link } = (await by.api('POST', '/invitations', { role })).json;
+  const browser = openBrowser(service);
+  const email = `${name.toLowerCase()}@example.com`;
+  const accepted = await browser.post('/links/accept', { token: tokenOf(link), name, email, password });
+  expect(accepted.status, accepted.text).toBe(200);
+  return browser;
+}
