@@ -1,0 +1,137 @@
+// The overview, in a real browser on a real service: what it says is what is, it moves by itself, and it leads on.
+
+import { beforeAll, expect, test } from 'vitest';
+import { createPrices } from '../../server/src/usage/prices.ts';
+import { expectAccessible } from './support/axe.ts';
+import { type Person, startConsole, type TestConsole } from './support/console.ts';
+
+const hostile = '<img src=x onerror="document.title=1"><b>bold</b>';
+const DAY_MS = 86_400_000;
+
+let console: TestConsole;
+let viewer: Person;
+beforeAll(async () => {
+  console = await startConsole({
+    config: { prices: createPrices({ 'scripted/priced': { inputUsd: 3_000, outputUsd: 15_000 } }) },
+  });
+  viewer = await console.person('viewer', 'Vito Viewer');
+});
+
+/** An Agent that answers, or asks before it acts. */
+async function makeAgent(name: string, toolName?: string): Promise<string> {
+  const { agentId } = await console.service.client.agents.create({
+    name,
+    model: {
+      provider: 'scripted',
+      model: 'priced',
+      settings: { script: [...(toolName ? [{ toolCalls: [{ name: toolName, input: {} }] }] : []), { text: 'Done.' }] },
+    },
+    tools: toolName
+      ? [{ type: 'client', name: toolName, description: 'Acts.', inputSchema: { type: 'object' }, effectful: true }]
+      : [],
+  });
+  return agentId;
+}
+
+/** Opens a Session and comes back when it is in this state. */
+async function openSession(agentId: string, status: string, closeOnIdle = false): Promise<string> {
+  const { client } = console.service;
+  const { sessionId } = await client.sessions.open({ agentId, environment: 'production', input: 'go', closeOnIdle });
+  for await (const { chunks } of client.sessions.stream(sessionId)) {
+    if (chunks.some((chunk) => chunk.type === 'session.status' && chunk.status === status)) break;
+  }
+  return sessionId;
+}
+
+test('an empty installation leads to the first minutes, until there is something', async () => {
+  const page = await console.open(console.owner);
+  await page.getByText('Nothing runs here yet.').waitFor();
+  await page.getByText('Nothing waits for you.').waitFor();
+  await page.getByText('No model was called in the last 30 days.').waitFor();
+  await expectAccessible(page);
+  const link = page.getByRole('link', { name: 'The first minutes' });
+  expect(await link.getAttribute('href')).toBe(`/console/${console.organizationId}/start`);
+  await makeAgent(hostile);
+  await link.waitFor({ state: 'detached' });
+  // Whoever made it is named as they named themselves, and so is what they made.
+  await page.getByText(`Test made an Agent: ${hostile}`).waitFor();
+  expect(await page.locator('main :is(img, b)').count()).toBe(0);
+  await page.context().close();
+});
+
+test('what waits, what runs and what needs care, as it is now, without a reload', async () => {
+  const { client } = console.service;
+  const page = await console.open(viewer, '', { viewport: { width: 1440, height: 900 } });
+  const tile = (status: string) => page.getByRole('link', { name: new RegExp(`^\\d+ ${status}$`) });
+  await tile('waiting').waitFor();
+  expect(await tile('waiting').textContent()).toBe('0 waiting');
+  const agentId = await makeAgent('Refund desk', 'pay_back');
+  const sessionId = await openSession(agentId, 'waiting');
+  await openSession(await makeAgent('Answers'), 'completed', true);
+  await client.keys.create({
+    name: 'soon over',
+    permission: 'read',
+    expiresAt: new Date(Date.now() + DAY_MS).toISOString(),
+  });
+
+  await page.getByText('1 call waits for a decision').waitFor();
+  await page.getByRole('link', { name: '1 waiting' }).waitFor();
+  await page.getByRole('link', { name: '1 completed' }).waitFor();
+  await page.getByText('1 API key expires within 14 days').waitFor();
+  // A viewer may not open the page of keys, and is not led there.
+  expect(await page.getByRole('link', { name: /API key expires/ }).count()).toBe(0);
+  await expectAccessible(page);
+  await page.setViewportSize({ width: 360, height: 740 });
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
+  await expectAccessible(page);
+
+  await page.getByRole('link', { name: 'Pay back' }).click();
+  await page.getByRole('heading', { name: 'Pay back', level: 1 }).waitFor();
+  await page.goBack();
+  await page.getByRole('link', { name: '1 waiting' }).click();
+  await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
+  expect(new URL(page.url()).search).toBe('?status=waiting');
+  await page.goBack();
+  const { operationIds } = (await client.sessions.get(sessionId)).waitingFor!;
+  await client.approvals.deny(operationIds[0]!);
+  await page.getByText('Nothing waits for you.').waitFor();
+  await page.getByText('Test decided an approval: denied').waitFor();
+  await page.context().close();
+});
+
+test('a receiver that fails is named, and the way to it', async () => {
+  const { client } = console.service;
+  // Nobody listens on this port.
+  await client.webhookSubscriptions.create({ environment: 'staging', url: 'http://127.0.0.1:9/' });
+  const agentId = await makeAgent('Speaks');
+  await client.sessions.open({ agentId, environment: 'staging', input: 'go' });
+  await expect.poll(async () => (await client.overview()).webhooks.failing).toBe(1);
+  const page = await console.open(console.owner);
+  await page.getByRole('link', { name: '1 webhook receiver failing now' }).click();
+  await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
+  await page.context().close();
+});
+
+test('tokens and cost by day are what the service reports, in the picture and in a table', async () => {
+  const { data, total } = await console.service.client.usage.get();
+  const today = data.at(-1)!;
+  expect(total.costUsd).toBeGreaterThan(0);
+  const page = await console.open(viewer);
+  const chart = page.getByRole('figure').filter({ hasText: 'Tokens by day' });
+  await chart.getByText('As a table').click();
+  const rows = chart.getByRole('table', { name: 'Tokens by day' }).getByRole('row');
+  await rows.last().waitFor();
+  expect(await rows.count()).toBe(1 + data.length);
+  const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+  expect(await rows.last().getByRole('cell').allTextContents()).toEqual([
+    expect.stringMatching(/^[A-Z][a-z]{2} \d+$/),
+    compact.format(today.inputTokens),
+    compact.format(today.outputTokens),
+  ]);
+  const cost = page.getByRole('figure').filter({ hasText: 'Cost by day' });
+  await cost.getByText('As a table').click();
+  await cost.getByRole('cell', { name: /^\$\d/ }).last().waitFor();
+  expect(Number((await cost.getByRole('cell').last().textContent())!.slice(1))).toBeCloseTo(total.costUsd!, 2);
+  await expectAccessible(page);
+  await page.context().close();
+});
