@@ -13,6 +13,7 @@ const steps = [
   ['format and lint', 'node_modules/@biomejs/biome/bin/biome', 'ci', '--error-on-warnings'],
   ['types', 'node_modules/typescript/bin/tsc', '--noEmit'],
   ['types of the console', 'node_modules/typescript/bin/tsc', '--noEmit', '-p', 'packages/console'],
+  ['types of its tests', 'node_modules/typescript/bin/tsc', '--noEmit', '-p', 'packages/console/test'],
   ['unused code', 'node_modules/knip/bin/knip.js', '--no-progress'],
   ['tests', 'node_modules/vitest/vitest.mjs', 'run'],
   ['SQL rules, over every statement that the tests ran', 'test/sql-lint.ts', statements],

@@ -170,6 +170,7 @@ test('only config.ts reads the environment', () => {
     'packages/server/src/config.ts': 'its one reader',
     'packages/server/src/http/docs-page.ts': 'stands in a sample program',
     'packages/cli/src/events.ts': 'a client of the service; an API key has no option, which others could read',
+    'packages/console/src/pages/webhooks/new-secret.tsx': 'stands in a sample program',
   };
   expect(uses(sources, /process\.env\b/, allowed)).toEqual([]);
 });
@@ -179,6 +180,7 @@ test('only the clocks read the time', () => {
     'packages/server/src/lib/clock.ts': 'the clock of the service',
     'packages/client/src/time.ts': 'the clock of the client',
     'packages/console/src/ui/time.tsx': 'the clock of the console',
+    'packages/console/src/pages/approvals/confirm.tsx': 'tells a double tap from two; no state depends on it',
     'packages/cli/src/start.ts': 'tells a second Ctrl-C from the first one passed on; no state depends on it',
   };
   expect(uses(sources, /Date\.now\(|new Date\(\)|performance\.now\(|Temporal\.Now/, allowed)).toEqual([]);
@@ -208,6 +210,8 @@ test('only the command ends the process or writes to its streams', () => {
     /process\.(exit|stdout|stderr|on)\b|console\.(log|info|warn|error)\b/,
     {
       'packages/server/src/http/docs-page.ts': 'stands in a sample program',
+      'packages/console/src/pages/keys/new-secret.tsx': 'stands in a sample program',
+      'packages/console/src/pages/webhooks/new-secret.tsx': 'stands in a sample program',
       'packages/client/src/receiver.ts': 'says what the caller gave it no other way to hear of',
       'packages/client/src/workers/run.ts': 'says what the caller gave it no other way to hear of',
     },

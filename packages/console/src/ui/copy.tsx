@@ -3,7 +3,7 @@ import { escapeUnseen } from '../words.ts';
 import { Button } from './button.tsx';
 import { useToast } from './toast.tsx';
 
-export function CopyButton({ text, label = 'Copy', look }: { text: string; label?: string; look?: 'primary' }) {
+function CopyButton({ text, label = 'Copy', look }: { text: string; label?: string; look?: 'primary' }) {
   const [copied, setCopied] = useState(false);
   const toast = useToast();
   async function copy() {

@@ -23,7 +23,7 @@ interface Ties {
 }
 
 /** For an input of one's own: `children` is given what ties it to its label, hint and error. */
-export function Field({ label, hint, error, quiet, children }: Labelled & { children: (ties: Ties) => ReactElement }) {
+function Field({ label, hint, error, quiet, children }: Labelled & { children: (ties: Ties) => ReactElement }) {
   const id = useId();
   const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ');
   return (

@@ -84,7 +84,7 @@ function watch(page: Page): void {
 }
 
 /** A call beside /api/v1 as the console makes it, without a browser. */
-export async function consoleCall(
+async function consoleCall(
   origin: string,
   path: string,
   body: unknown,
