@@ -34,7 +34,7 @@ export function Conversation({
   const content = useRef<HTMLElement>(null);
   const [extra, setExtra] = useState(0);
   const { isAway, toEnd } = useFollowEnd(content, !isEnded(session));
-  const approvals = useApprovals(sessionId);
+  const { approvals, areThere } = useApprovals(sessionId);
   const ends = useMemo(() => new Map(turns.map((turn) => [turn.turn, turn])), [turns]);
   const children = useMemo(
     () =>
@@ -49,58 +49,60 @@ export function Conversation({
   const showEarlier = useShowEarlier(content, hidden, () => setExtra(extra + SHOWN_ENTRIES));
 
   return (
-    <section className="conversation" ref={content} aria-label="Conversation" tabIndex={-1}>
-      {error != null && <ErrorNotice error={error} retry={() => location.reload()} />}
-      {hidden > 0 && (
-        <div>
-          <Button onClick={showEarlier}>Show earlier</Button>{' '}
-          <span className="quiet small">{counted(hidden, 'entry', 'entries')} before this</span>
-        </div>
-      )}
-      {shown.length === 0 && queued.length === 0 && (isCaughtUp ? <Nothing session={session} /> : <Loading />)}
-      <ol className="entries">
-        {shown.map((entry, index) => (
-          <Fragment key={entry.key}>
-            <li data-kind={entry.kind}>
-              {entry.kind === 'user' ? (
-                <Said entry={entry} />
-              ) : entry.kind === 'text' ? (
-                <Text text={entry.text} isGrowing={growing.has(entry.key)} />
-              ) : (
-                <Call
-                  call={entry}
-                  sessionId={sessionId}
-                  approval={approvals.get(operationIdOf(entry))}
-                  isAwaited={awaited.has(entry.key)}
-                  childSessionId={children.get(entry.key) ?? null}
-                />
-              )}
+    <>
+      <section className="conversation" ref={content} aria-label="Conversation" tabIndex={-1}>
+        {error != null && <ErrorNotice error={error} retry={() => location.reload()} />}
+        {hidden > 0 && (
+          <div>
+            <Button onClick={showEarlier}>Show earlier</Button>{' '}
+            <span className="quiet small">{counted(hidden, 'entry', 'entries')} before this</span>
+          </div>
+        )}
+        {shown.length === 0 && queued.length === 0 && (isCaughtUp ? <Nothing session={session} /> : <Loading />)}
+        <ol className="entries">
+          {shown.map((entry, index) => (
+            <Fragment key={entry.key}>
+              <li data-kind={entry.kind}>
+                {entry.kind === 'user' ? (
+                  <Said entry={entry} />
+                ) : entry.kind === 'text' ? (
+                  <Text text={entry.text} isGrowing={growing.has(entry.key)} />
+                ) : (
+                  <Call
+                    call={entry}
+                    sessionId={sessionId}
+                    approval={approvals.get(operationIdOf(entry))}
+                    isAwaited={awaited.has(entry.key)}
+                    childSessionId={children.get(entry.key) ?? null}
+                  />
+                )}
+              </li>
+              {isLastOfTurn(shown, index) && <TurnEnd turn={ends.get(entry.turn!)} />}
+            </Fragment>
+          ))}
+          {queued.map((entry) => (
+            <li data-kind="user" key={entry.key}>
+              <Said entry={entry as UserEntry} />
             </li>
-            {isLastOfTurn(shown, index) && <TurnEnd turn={ends.get(entry.turn!)} />}
-          </Fragment>
-        ))}
-        {queued.map((entry) => (
-          <li data-kind="user" key={entry.key}>
-            <Said entry={entry as UserEntry} />
-          </li>
-        ))}
-      </ol>
-      {session.error && (
-        <Notice kind="bad" title="The Session failed">
-          <p>
-            <PlainText text={session.error.message} /> <code className="small">{session.error.code}</code>
-          </p>
-        </Notice>
-      )}
-      {isAway && (
-        <div className="to-end">
-          <Button small onClick={toEnd}>
-            To the end
-          </Button>
-        </div>
-      )}
-      <SpokenAloud entries={entries} growing={growing} isCaughtUp={isCaughtUp} approvals={approvals} />
-    </section>
+          ))}
+        </ol>
+        {session.error && (
+          <Notice kind="bad" title="The Session failed">
+            <p>
+              <PlainText text={session.error.message} /> <code className="small">{session.error.code}</code>
+            </p>
+          </Notice>
+        )}
+        {isAway && (
+          <div className="to-end">
+            <Button small onClick={toEnd}>
+              To the end
+            </Button>
+          </div>
+        )}
+      </section>
+      <SpokenAloud entries={entries} growing={growing} isCaughtUp={isCaughtUp && areThere} approvals={approvals} />
+    </>
   );
 }
 
@@ -151,7 +153,7 @@ function TurnEnd({ turn }: { turn: SessionTurn | undefined }) {
 // Decided ones are shown at their calls; of a Session with more, the newest open ones are still asked for.
 const MAX_APPROVALS = 500;
 
-function useApprovals(sessionId: string): ReadonlyMap<string, Approval> {
+function useApprovals(sessionId: string): { approvals: ReadonlyMap<string, Approval>; areThere: boolean } {
   const { data } = useAsk(['approvals', 'of', sessionId], async (client) => {
     const all: Approval[] = [...(await client.approvals.list({ sessionId, status: 'pending', limit: 100 })).data];
     for await (const approval of client.approvals.list({ sessionId, limit: 100 })) {
@@ -160,7 +162,8 @@ function useApprovals(sessionId: string): ReadonlyMap<string, Approval> {
     }
     return all;
   });
-  return useMemo(() => new Map(data?.map((approval) => [approval.operationId, approval])), [data]);
+  const approvals = useMemo(() => new Map(data?.map((approval) => [approval.operationId, approval])), [data]);
+  return { approvals, areThere: data !== undefined };
 }
 
 /** Shows more above, and leaves what is read where it is. */

@@ -121,9 +121,9 @@ export function Children({
   );
   if (!data || data.length === 0) return null;
   return (
-    <section className="stack tight" aria-labelledby="children">
+    <section className="stack tight children" aria-labelledby="children">
       <h2 id="children">Child Sessions</h2>
-      <ul className="children">
+      <ul>
         {data.map((child) => (
           <li className="row" key={child.sessionId}>
             <Link to="/$organizationId/sessions/$sessionId" params={{ organizationId, sessionId: child.sessionId }}>

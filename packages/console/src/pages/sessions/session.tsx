@@ -107,8 +107,8 @@ function Shown({ session }: { session: Session }) {
           <details className="card" open={matchMedia('(min-width: 1100px)').matches}>
             <summary>About this Session</summary>
             <Facts session={session} agent={agent} />
+            <Children sessionId={sessionId} nameOf={(agentId) => names.get(agentId)} />
           </details>
-          <Children sessionId={sessionId} nameOf={(agentId) => names.get(agentId)} />
         </aside>
       </div>
     </Page>

@@ -7,11 +7,12 @@ import { Button } from '../../ui/button.tsx';
 import { type Column, List } from '../../ui/list.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Time } from '../../ui/time.tsx';
+import { counted } from '../../words.ts';
 import { PlainText } from '../approvals/input-view.tsx';
 import { useAgentNames } from './agent-names.ts';
 import { Filters } from './filters.tsx';
 import { NewSession } from './new-session.tsx';
-import { costWords, number, waitingWords } from './words.ts';
+import { costWords, waitingWords } from './words.ts';
 import './sessions.css';
 
 export function SessionsPage() {
@@ -44,13 +45,15 @@ export function SessionsPage() {
       ),
     },
     { label: 'Environment', cell: ({ environment }) => environment },
-    { label: 'Turns', end: true, cell: ({ turn }) => <span className="number">{number(turn)}</span> },
     {
-      label: 'Tokens',
-      end: true,
-      cell: ({ usage }) => <span className="number">{number(usage.inputTokens + usage.outputTokens)}</span>,
+      label: 'Usage',
+      cell: ({ turn, usage: { inputTokens, outputTokens, costUsd } }) => (
+        <span className="number small">
+          {counted(turn, 'turn')}, {counted(inputTokens + outputTokens, 'token')}
+          {costUsd !== null && `, ${costWords(costUsd)}`}
+        </span>
+      ),
     },
-    { label: 'Cost', end: true, cell: ({ usage }) => <span className="number">{costWords(usage.costUsd)}</span> },
     { label: 'Opened', cell: ({ createdAt }) => <Time at={createdAt} /> },
   ];
   return (
