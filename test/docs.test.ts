@@ -17,11 +17,17 @@ test('every link to a file leads to one', () => {
 });
 
 test('every file that the documentation names by its path from the root is there', () => {
-  const names = ['README.md', 'CONTRIBUTING.md', 'docs/architecture.md'].flatMap((page) =>
+  const names = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/architecture.md'].flatMap((page) =>
     [...read(page).matchAll(/`((?:packages|test|docs|examples)\/[\w./-]+)`/g)].map(([, name = '']) => name),
   );
   expect(names.length).toBeGreaterThan(10);
   expect(names.filter((name) => !existsSync(join(root, name)))).toEqual([]);
+});
+
+test('SECURITY.md names a test for what it promises', () => {
+  const tests = [...read('SECURITY.md').matchAll(/`([\w./-]+\.test\.ts)`/g)].map(([, name = '']) => name);
+  expect(new Set(tests).size).toBeGreaterThan(20);
+  expect(tests.filter((name) => !existsSync(join(root, name)))).toEqual([]);
 });
 
 test('the program in the README is examples/quickstart.ts', () => {
