@@ -9,6 +9,7 @@ import {
   redirect,
 } from '@tanstack/react-router';
 import { type Account, accountQuery, queryClient } from './account.ts';
+import { agentSearch, agentsSearch, newAgentSearch, versionsSearch } from './pages/agents/search.ts';
 import { approvalsSearch } from './pages/approvals/search.ts';
 import { eventsSearch } from './pages/events/search.ts';
 import { sessionSearch, sessionsSearch } from './pages/sessions/search.ts';
@@ -121,37 +122,28 @@ const session = createRoute({
 const agents = createRoute({
   ...inOrganization,
   path: '/agents',
-  validateSearch: (search: Record<string, unknown>): { archived?: true } =>
-    search.archived === true ? { archived: true } : {},
+  validateSearch: agentsSearch,
   component: lazyRouteComponent(() => import('./pages/agents/agents.tsx'), 'AgentsPage'),
 });
 
 const newAgent = createRoute({
   ...inOrganization,
   path: '/agents/new',
-  validateSearch: (search: Record<string, unknown>): { template?: string } =>
-    typeof search.template === 'string' ? { template: search.template } : {},
+  validateSearch: newAgentSearch,
   component: lazyRouteComponent(() => import('./pages/agents/new-agent.tsx'), 'NewAgentPage'),
 });
 
 const agent = createRoute({
   ...inOrganization,
   path: '/agents/$agentId',
-  validateSearch: ({ view, session }: Record<string, unknown>) => ({
-    ...((view === 'form' || view === 'json' || view === 'try') && { view: view as 'form' | 'json' | 'try' }),
-    // The Session that it is tried in.
-    ...(typeof session === 'string' && { session }),
-  }),
+  validateSearch: agentSearch,
   component: lazyRouteComponent(() => import('./pages/agents/agent.tsx'), 'AgentPage'),
 });
 
 const agentVersions = createRoute({
   ...inOrganization,
   path: '/agents/$agentId/versions',
-  validateSearch: ({ version, against }: Record<string, unknown>) => ({
-    ...(typeof version === 'number' && { version }),
-    ...(typeof against === 'number' && { against }),
-  }),
+  validateSearch: versionsSearch,
   component: lazyRouteComponent(() => import('./pages/agents/versions.tsx'), 'AgentVersionsPage'),
 });
 

@@ -223,10 +223,11 @@ test('changes that are not saved are not left behind by a slip', async () => {
   const { agentId } = await agentOf();
   const page = await console.open(member, `/agents/${agentId}`, wide);
   await name(page).fill('Half done');
-  await page.getByRole('link', { name: 'Sessions' }).click();
+  const elsewhere = page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Sessions' });
+  await elsewhere.click();
   await page.getByRole('dialog').getByRole('button', { name: 'Stay' }).click();
   expect(await name(page).inputValue()).toBe('Half done');
-  await page.getByRole('link', { name: 'Sessions' }).click();
+  await elsewhere.click();
   await page.getByRole('dialog').getByRole('button', { name: 'Leave' }).click();
   await page.getByRole('heading', { name: 'Sessions' }).waitFor();
   expect((await newest(agentId)).name).toBe('Helper');
@@ -341,7 +342,9 @@ test('hostile text stays text, and nothing is wider than a phone', async () => {
     metadata: { 'https://x': hostile },
     tools: [tool],
   });
-  await console.service.client.agents.update(agentId, { instructions: `javascript:alert(1) ${hostile}`, tools: [] });
+  // U+202E turns what comes after it around.
+  const turned = `javascript:alert(1) ${hostile} \u202Etxet`;
+  await console.service.client.agents.update(agentId, { instructions: turned, tools: [] });
   const page = await console.open(member, '/agents', phone);
   const narrow = async () =>
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
@@ -356,7 +359,9 @@ test('hostile text stays text, and nothing is wider than a phone', async () => {
   expect(await json(page).inputValue()).toContain('javascript:alert(1)');
   await narrow();
   await page.getByRole('link', { name: 'Versions' }).click();
-  await page.getByLabel('What changed: Instructions').getByText(`− ${hostile}`).waitFor();
+  const diff = page.getByLabel('What changed: Instructions');
+  await diff.getByText(`− ${hostile}`).waitFor();
+  await diff.getByText('U+202E').waitFor();
   await narrow();
   expect(await page.title()).toMatch(/^Versions of <img/);
   expect(await page.locator('main img').count()).toBe(0);

@@ -36,6 +36,9 @@ export function AgentPage() {
       }
       actions={
         <>
+          <ButtonLink to="/$organizationId/sessions" params={{ organizationId }} search={{ agentId }}>
+            Sessions
+          </ButtonLink>
           <ButtonLink to="/$organizationId/agents/$agentId/versions" params={{ organizationId, agentId }}>
             Versions
           </ButtonLink>

@@ -5,6 +5,7 @@ import { ButtonLink } from '../../ui/button.tsx';
 import { type Column, List } from '../../ui/list.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Time } from '../../ui/time.tsx';
+import { PlainText } from '../approvals/input-view.tsx';
 import { modelOf } from './model.ts';
 
 export function AgentsPage() {
@@ -17,9 +18,13 @@ export function AgentsPage() {
       cell: ({ agentId, name, description }) => (
         <>
           <Link to="/$organizationId/agents/$agentId" params={{ organizationId, agentId }}>
-            {name}
+            <PlainText text={name} />
           </Link>
-          {description && <div className="quiet small clamp">{description}</div>}
+          {description && (
+            <div className="quiet small clamp">
+              <PlainText text={description} />
+            </div>
+          )}
         </>
       ),
     },

@@ -1,3 +1,4 @@
+import { PlainText } from '../approvals/input-view.tsx';
 import type { Definition } from './definition.ts';
 import { type DiffLine, diffDefinitions } from './diff.ts';
 
@@ -52,7 +53,7 @@ function DiffLines({ title, lines }: { title: string; lines: readonly DiffLine[]
           const Line = { '+': 'ins', '-': 'del', ' ': 'span' }[row.sign] as 'ins' | 'del' | 'span';
           return (
             <Line key={index}>
-              {row.sign === '-' ? '−' : row.sign} {row.text}
+              {row.sign === '-' ? '−' : row.sign} <PlainText text={row.text} />
             </Line>
           );
           // biome-ignore-end lint/suspicious/noArrayIndexKey: rows never move

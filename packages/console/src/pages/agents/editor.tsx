@@ -29,6 +29,7 @@ function useWide(): boolean {
 export function Editor({
   draft,
   readOnly,
+  isNew = false,
   changed,
   action,
   state,
@@ -39,6 +40,8 @@ export function Editor({
 }: {
   draft: Draft;
   readOnly: boolean;
+  /** There is nothing saved of it yet. */
+  isNew?: boolean;
   /** Whether something would be lost by leaving. */
   changed: boolean;
   /** What the button says. */
@@ -116,6 +119,7 @@ export function Editor({
       <Problems problems={draft.problems} onChoose={seek} none="It is as the service wants it." />
     </>
   );
+  const toSave = changed || isNew || draft.shown.length > 0 || error !== undefined;
   const views = [
     { value: 'form' as const, label: 'Form', content: form },
     { value: 'json' as const, label: 'JSON', content: json },
@@ -145,7 +149,7 @@ export function Editor({
           <Tabs label="Views" value={view} onChange={onView} tabs={views} />
         )}
         {!readOnly && (
-          <div className="save-bar">
+          <div className={toSave ? 'save-bar' : 'save-bar resting'}>
             {error !== undefined && !isStale ? (
               <ErrorNotice error={error} />
             ) : (

@@ -79,6 +79,7 @@ function NewAgent({ template }: { template: Template }) {
     <Editor
       draft={draft}
       readOnly={false}
+      isNew
       changed={draft.differs(template.definition)}
       action="Make the Agent"
       state="Not saved yet"

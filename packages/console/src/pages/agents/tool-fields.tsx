@@ -1,6 +1,6 @@
 // The fields of a tool, by its type.
-import { useAsk } from '../../organization.tsx';
 import { Checkbox } from '../../ui/field.tsx';
+import { useAgents } from '../sessions/agent-names.ts';
 import { ApprovalField } from './approval-field.tsx';
 import { useDraft } from './draft.tsx';
 import { DraftJson, DraftNumber, DraftSelect, DraftText, textOf } from './fields.tsx';
@@ -197,13 +197,12 @@ function ClientFields({ path, tool }: Fields) {
   );
 }
 
-// One page of the service's list; others can be named in the JSON.
-const MOST_AGENTS = 100;
-
 function AgentFields({ path, tool }: Fields) {
-  const agents = useAsk(['agents', 'choice'], (client) => client.agents.list({ limit: MOST_AGENTS }));
+  const agents = useAgents().data ?? [];
   const chosen = textOf(tool.agentId);
-  const options = (agents.data?.data ?? []).map(({ agentId, name }) => ({ value: agentId, label: name }));
+  const options = agents
+    .filter(({ agentId, archivedAt }) => archivedAt === null || agentId === chosen)
+    .map(({ agentId, name }) => ({ value: agentId, label: name }));
   return (
     <>
       <NameAndDescription path={path} />
@@ -211,11 +210,7 @@ function AgentFields({ path, tool }: Fields) {
         path={`${path}.agentId`}
         label="Agent"
         options={chosen === '' ? [{ value: '', label: 'Choose' }, ...options] : options}
-        hint={
-          agents.data?.hasMore
-            ? `The newest ${MOST_AGENTS} are listed; name another by its id in the JSON.`
-            : 'Its Sessions are children of the calling one, and spend its budget.'
-        }
+        hint="Its Sessions are children of the calling one, and spend its budget."
       />
       <ApprovalField path={`${path}.approval`} byDefault="never: that Agent asks for itself" />
     </>

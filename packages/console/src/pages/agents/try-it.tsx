@@ -1,5 +1,6 @@
 // A Session of the Agent beside its definition.
 import type { Environment } from '@signalbox/client';
+import { Link } from '@tanstack/react-router';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { useAsk, useChange, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -23,7 +24,7 @@ export function TryIt({
   /** A Session was opened; undefined: another is wanted. */
   onOpen: (sessionId: string | undefined) => void;
 }) {
-  const { may } = useOrganization();
+  const { organizationId, may } = useOrganization();
   const panel = useRef<HTMLDivElement>(null);
   const shown = useRef(sessionId);
   useEffect(() => {
@@ -42,10 +43,13 @@ export function TryIt({
       {sessionId ? (
         <>
           <SessionView sessionId={sessionId} />
-          <div>
+          <div className="row">
             <Button small onClick={() => onOpen(undefined)}>
               Another Session
             </Button>
+            <Link to="/$organizationId/sessions/$sessionId" params={{ organizationId, sessionId }}>
+              On a page of its own
+            </Link>
           </div>
         </>
       ) : may('write') ? (

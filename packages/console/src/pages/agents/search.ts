@@ -1,0 +1,32 @@
+// What the addresses of these pages hold beside the ids.
+import { oneOf, textIn } from '../../search.ts';
+
+export function agentsSearch({ archived }: Record<string, unknown>): { archived?: true } {
+  return archived === true ? { archived } : {};
+}
+
+/** The template to begin from. */
+export function newAgentSearch(search: Record<string, unknown>): { template?: string } {
+  return textIn(search, 'template', /^[a-z]+$/);
+}
+
+export interface AgentSearch {
+  view?: 'form' | 'json' | 'try';
+  /** That it is tried in. */
+  session?: string;
+}
+
+export function agentSearch(search: Record<string, unknown>): AgentSearch {
+  return {
+    ...oneOf(search, 'view', ['form', 'json', 'try'] as const),
+    ...textIn(search, 'session', /^ses_[0-9a-z]{26}$/),
+  };
+}
+
+/** The version to look at, and the one to compare it with. */
+export function versionsSearch({ version, against }: Record<string, unknown>): { version?: number; against?: number } {
+  return {
+    ...(typeof version === 'number' && { version }),
+    ...(typeof against === 'number' && { against }),
+  };
+}
