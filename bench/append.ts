@@ -86,10 +86,10 @@ async function insertSessions(db: Db, organizationId: string, agentId: string): 
   const sessionIds = Array.from({ length: SESSIONS }, () => newUuid());
   const now = systemClock.now();
   await db.execute(sql`
-    insert into sessions (organization_id, session_id, agent_id, environment, status, turn, runnable_at, close_on_idle,
+    insert into sessions (organization_id, session_id, agent_id, environment, status, turn, close_on_idle,
       metadata, created_at, updated_at)
-    select ${organizationId}, id, ${agentId}, 'production', 'idle', 1, ${now}::timestamptz, false, '{}', ${now}::timestamptz,
-      ${now}::timestamptz from unnest(${sessionIds}::uuid[]) as id`);
+    select ${organizationId}, id, ${agentId}, 'production', 'idle', 1, false, '{}', ${now}::timestamptz, ${now}::timestamptz
+    from unnest(${sessionIds}::uuid[]) as id`);
   return sessionIds.map((sessionId) => `${organizationId} ${sessionId}`);
 }
 

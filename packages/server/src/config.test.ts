@@ -29,6 +29,27 @@ test('an option goes before its variable, and an empty variable counts as none',
   });
 });
 
+test('headers for the collector are read as OpenTelemetry writes them, and no problem shows a value', () => {
+  const read = (text: string) => readConfig({}, { OTEL_EXPORTER_OTLP_HEADERS: text }).otlpHeaders;
+  expect(read('')).toEqual({});
+  expect(read('x-api-key=abc%2Cdef, authorization = Bearer%20one==')).toEqual({
+    'x-api-key': 'abc,def',
+    authorization: 'Bearer one==',
+  });
+  for (const [variable, value] of [
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'hunter2'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'x-api-key=hunter2%'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'grpc://hunter2@collector'],
+    ['SIGNALBOX_METRICS_TOKEN', 'hunter2'],
+    ['SIGNALBOX_METRICS_TOKEN', 'hunter2 and more of it'],
+  ] as const) {
+    const problems = problemsOf({}, { [variable]: value });
+    expect(problems.length, value).toBe(1);
+    expect(problems[0]).toMatch(new RegExp(`^${variable}: `));
+    expect(problems[0]).not.toContain('hunter2');
+  }
+});
+
 test('every problem is reported at once, named by its option or variable', () => {
   const problems = problemsOf(
     { port: 'http' },

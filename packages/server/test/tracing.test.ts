@@ -24,6 +24,8 @@ interface Collector {
   /** Everything that came, as it came. */
   text: string;
   headers: IncomingHttpHeaders[];
+  /** Requests that wait for an answer. */
+  open: number;
   /** Status of the answers; undefined: none ever. */
   status: number | undefined;
 }
@@ -37,12 +39,16 @@ afterEach(async () => {
 });
 
 async function createCollector(): Promise<Collector> {
-  const collector: Collector = { url: '', spans: [], text: '', headers: [], status: 200 };
+  const collector: Collector = { url: '', spans: [], text: '', headers: [], open: 0, status: 200 };
   const server = createServer(async (request, response) => {
     const parts: Buffer[] = [];
     for await (const part of request) parts.push(part as Buffer);
     const text = Buffer.concat(parts).toString();
     collector.headers.push(request.headers);
+    collector.open += 1;
+    response.once('close', () => {
+      collector.open -= 1;
+    });
     if (collector.status === undefined) return;
     if (collector.status === 200 && request.url === '/v1/traces') {
       collector.text += text;
@@ -260,6 +266,9 @@ test('a collector that refuses or never answers harms nothing, is told of once, 
     await becomes(traced, await open(service, agentId), 'idle');
     await traced.flushed();
     expect(collector.headers.length).toBeGreaterThan(0);
+    // Who never answers is not waited for until the exporter gives up by itself.
+    if (status === undefined) expect(collector.open).toBe(1);
+    expect(service.logLines.filter((line) => line.includes('did not stop as it should'))).toEqual([]);
     const told = service.logLines.filter((line) => line.includes('spans were not taken'));
     expect(told.length).toBeLessThanOrEqual(1);
   }
