@@ -10,6 +10,7 @@ import { Dialog } from '../../ui/dialog.tsx';
 import { Await } from '../../ui/page.tsx';
 import { SessionLink } from '../../ui/session-link.tsx';
 import { ExactTime } from '../../ui/time.tsx';
+import { PlainText } from '../approvals/input-view.tsx';
 import type { EventsSearch } from './search.ts';
 
 /** One record in full. */
@@ -40,7 +41,9 @@ function Details({ event, filters }: { event: Event; filters: EventsSearch }) {
   return (
     <>
       <p>
-        <strong>{eventText(event)}</strong>
+        <strong>
+          <PlainText text={eventText(event)} />
+        </strong>
       </p>
       <dl className="facts">
         <Fact name="When">
@@ -53,7 +56,7 @@ function Details({ event, filters }: { event: Event; filters: EventsSearch }) {
           <Status value={outcome} />
         </Fact>
         <Fact name="By">
-          {actor.name} <span className="quiet small">{actor.type}</span>{' '}
+          <PlainText text={actor.name} /> <span className="quiet small">{actor.type}</span>{' '}
           {actor.id && (
             <>
               <Id value={actor.id} /> <Only filters={filters} by={{ actorId: actor.id }} of="all of theirs" />
@@ -150,5 +153,9 @@ function Changes({ changes }: { changes: NonNullable<Event['changes']> }) {
 
 function Value({ of }: { of: unknown }) {
   if (of === null || of === undefined) return <span className="quiet">–</span>;
-  return <div>{typeof of === 'string' ? of : JSON.stringify(of, null, 2)}</div>;
+  return (
+    <div>
+      <PlainText text={typeof of === 'string' ? of : JSON.stringify(of, null, 2)} />
+    </div>
+  );
 }

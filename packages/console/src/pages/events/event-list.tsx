@@ -9,13 +9,14 @@ import { Button } from '../../ui/button.tsx';
 import { Loading } from '../../ui/list.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
 import { Time } from '../../ui/time.tsx';
+import { PlainText } from '../approvals/input-view.tsx';
 import type { EventsSearch } from './search.ts';
 import { type EventLog, useEventLog } from './use-event-log.ts';
 import './events.css';
 
 const ROW_PIXELS = 66;
 // The next page is asked for so many rows before the end.
-const AHEAD_ROWS = 30;
+const AHEAD_ROWS = 60;
 
 /** The records, newest first; new ones appear on top. Only those in sight are in the page. */
 export function EventList({ filters, beginAnew }: { filters: EventFilters & EventsSearch; beginAnew: () => void }) {
@@ -105,7 +106,7 @@ const Row = memo(function Row({ event, filters }: { event: Event; filters: Event
       preload={false}
     >
       <span className="what">
-        {eventText(event)}
+        <PlainText text={eventText(event)} />
         {outcome !== 'success' && <Badge tone="bad">{outcome}</Badge>}
       </span>
       <span className="quiet small facts-line">

@@ -1,4 +1,5 @@
 import type { EventType } from '@signalbox/client';
+import { useEffect, useState } from 'react';
 import { eventKinds } from '../../event-text.ts';
 import { useAsk } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -24,6 +25,10 @@ export function Filters({ filters, onChange }: { filters: EventsSearch; onChange
   }
   const { actorId, resourceId, sessionId, since, until } = filters;
   const more = [actorId, resourceId, sessionId, since, until].filter((one) => one !== undefined).length;
+  const [open, setOpen] = useState(more > 0);
+  useEffect(() => {
+    if (more > 0) setOpen(true);
+  }, [more]);
   return (
     <search className="stack">
       <div className="filters">
@@ -45,7 +50,7 @@ export function Filters({ filters, onChange }: { filters: EventsSearch; onChange
           </Button>
         )}
       </div>
-      <details open={more > 0 || undefined}>
+      <details open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>More filters</summary>
         <div className="filters">
           <FilterField

@@ -7,7 +7,7 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { useOrganization } from '../../organization.tsx';
 
-const PAGE_ROWS = 100;
+const PAGE_ROWS = 250;
 // Many records of one moment are one drawing.
 const GATHER_MS = 100;
 const AGAIN_MS = 3_000;

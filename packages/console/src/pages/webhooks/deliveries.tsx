@@ -44,16 +44,18 @@ export function Deliveries({ environment }: { environment: string }) {
   const columns: Column<WebhookDelivery>[] = [
     {
       label: 'Delivery',
-      cell: ({ deliveryId, createdAt }) => (
+      cell: ({ deliveryId }) => (
         <Link
+          className="mono"
           to="/$organizationId/webhooks/$environment/deliveries/$deliveryId"
           params={{ organizationId, environment, deliveryId }}
-          aria-label={`Delivery ${deliveryId}`}
+          title={deliveryId}
         >
-          <Time at={createdAt} />
+          whd_…{deliveryId.slice(-6)}
         </Link>
       ),
     },
+    { label: 'Made', cell: ({ createdAt }) => <Time at={createdAt} /> },
     { label: 'Status', cell: (delivery) => <Status value={delivery.status} /> },
     { label: 'Session', cell: (delivery) => <SessionLink sessionId={delivery.sessionId} /> },
     { label: 'Up to', cell: ({ cursor }) => <span className="mono">{cursor}</span> },

@@ -1,0 +1,227 @@
+// The event log as people read it, take it away and verify it.
+import { readFile } from 'node:fs/promises';
+import type { Event } from '@signalbox/client';
+import type { Download, Page } from 'playwright-core';
+import sql from 'sql-template-tag';
+import { beforeAll, expect, test } from 'vitest';
+import { expectAccessible } from './support/axe.ts';
+import { startConsole, type TestConsole } from './support/console.ts';
+
+const MANY = 10_000;
+
+let console: TestConsole;
+let uuid: string;
+
+beforeAll(async () => {
+  console = await startConsole();
+  const [row] = await console.service.db.query<{ id: string }>(
+    sql`select organization_id::text as id from organizations`,
+  );
+  uuid = row!.id;
+});
+
+const records = (page: Page) => page.getByRole('region', { name: 'Records' }).getByRole('listitem');
+
+/** Something that stands in the log. */
+async function happen(name: string): Promise<void> {
+  await console.service.client.environments.create({ name });
+}
+
+/** Records as requests leave them; the sequencer takes them when the log is read. */
+async function many(count: number): Promise<void> {
+  const body = {
+    type: 'agent.updated',
+    outcome: 'success',
+    actor: { type: 'system', id: null, name: 'Signalbox' },
+    resource: { type: 'agent', id: 'agt_many' },
+    environment: null,
+    sessionId: null,
+    changes: null,
+    context: { requestId: null, ipAddress: null, userAgent: null },
+  };
+  await console.service.db.query(sql`
+    insert into events_pending (organization_id, event_id, body, occurred_at)
+    select ${uuid}::uuid, gen_random_uuid(), ${JSON.stringify(body)}::jsonb, now() from generate_series(1, ${count}::int)`);
+  await console.service.client.events.list({ limit: 1 });
+}
+
+async function textOf(download: Download): Promise<string> {
+  return await readFile((await download.path())!, 'utf8');
+}
+
+test('what is shown stands in the URL: a reload, and a colleague, see the same', async () => {
+  await happen('first-place');
+  const page = await console.open(console.owner, '/events');
+  const log = page.getByRole('region', { name: 'Records' });
+  await log.getByText('first-place').waitFor();
+  await log.getByText('api_key.created').waitFor();
+  await page.getByLabel('Kind').selectOption('environment.created');
+  await log.getByText('api_key.created').waitFor({ state: 'detached' });
+  await page.getByText('More filters').click();
+  await page.getByLabel('Since').fill('2020-01-01T00:00:00');
+  await page.getByLabel('Session').fill('nonsense');
+  await page.keyboard.press('Enter');
+  await page.getByText('An id of a Session begins with ses_').waitFor();
+  await page.reload();
+  await log.getByText('first-place').waitFor();
+  expect(await log.getByText('api_key.created').count()).toBe(0);
+  expect(await page.getByLabel('Kind').inputValue()).toBe('environment.created');
+  expect(await page.getByLabel('Since').inputValue()).toBe('2020-01-01T00:00');
+  await page.getByRole('button', { name: 'Clear the filters' }).click();
+  await log.getByText('api_key.created').waitFor();
+  await page.getByLabel('Until').fill('2020-01-01T00:00:00');
+  await page.getByText('No record is like this.').waitFor();
+  await page.context().close();
+});
+
+test('a record is opened in full, by keyboard; what people wrote stays text', async () => {
+  const name = `<img src=x onerror="document.title='taken'">`;
+  await console.service.client.keys.create({ name, permission: 'read' });
+  const page = await console.open(console.owner, '/events');
+  const link = page.getByRole('link', { name }).first();
+  await link.focus();
+  await page.keyboard.press('Enter');
+  const dialog = page.getByRole('dialog', { name: /^Record \d/ });
+  await dialog.getByRole('cell', { name, exact: true }).waitFor();
+  await dialog.getByRole('cell', { name: 'read', exact: true }).waitFor();
+  await dialog.getByText('Hash, and the record as it is').click();
+  const [{ hash } = { hash: '' }] = (await console.service.client.events.list({ type: 'api_key.created' })).data;
+  await dialog.getByText(hash, { exact: true }).waitFor();
+  await expectAccessible(page);
+  await page.setViewportSize({ width: 360, height: 800 });
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
+  const shown = page.url();
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  expect(await page.title()).toBe('Event log · Signalbox');
+  await page.goto(shown);
+  await dialog.getByRole('cell', { name, exact: true }).waitFor();
+  await page.context().close();
+});
+
+test('new records appear by themselves at the top, and wait quietly while somebody reads further down', async () => {
+  await many(150);
+  const page = await console.open(console.owner, '/events');
+  await records(page).first().waitFor();
+  await happen('at-the-top');
+  await records(page).first().getByText('at-the-top').waitFor();
+
+  await page.mouse.wheel(0, 2_000);
+  await expect.poll(() => page.evaluate('scrollY')).toBeGreaterThan(1_000);
+  await happen('while-reading');
+  const news = page.getByRole('button', { name: '1 new' });
+  await news.waitFor();
+  expect(await records(page).getByText('while-reading').count()).toBe(0);
+  await happen('one-more');
+  await page.getByRole('button', { name: '2 new' }).click();
+  await records(page).first().getByText('one-more').waitFor();
+  expect(await page.evaluate('scrollY')).toBe(0);
+  // A filter holds for what is new too.
+  await page.getByLabel('Kind').selectOption('agent.created');
+  await page.getByText('No record is like this.').waitFor();
+  await happen('not-shown');
+  const model = { provider: 'scripted' as const, model: 's', settings: { script: [{ text: 'Hi' }] } };
+  await console.service.client.agents.create({ name: 'Newcomer', model });
+  await records(page).first().getByText('Newcomer').waitFor();
+  expect(await records(page).count()).toBe(1);
+  await page.context().close();
+});
+
+test('a long log is read to its beginning, while the page holds only what is in sight', async () => {
+  await many(MANY);
+  const page = await console.open(console.owner, '/events');
+  await records(page).first().waitFor();
+  let most = 0;
+  const first = page.getByText('№ 1', { exact: true });
+  while (!(await first.isVisible())) {
+    await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
+    most = Math.max(most, await records(page).count());
+  }
+  await page.getByText('This is where the log begins.').waitFor();
+  expect(most).toBeLessThan(60);
+  await expectAccessible(page);
+  await page.context().close();
+});
+
+test('an export is the file that the interface has, whole or as the filters say', async () => {
+  const page = await console.open(console.owner, '/events?type=environment.created');
+  const exported = async (name: string) => {
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name }).click()]);
+    return { name: download.suggestedFilename(), text: await textOf(download) };
+  };
+  const lines = await exported('Export as JSON lines');
+  const expected: Event[] = [];
+  for await (const event of console.service.client.events.export({ type: 'environment.created' })) expected.push(event);
+  expect(lines.name).toBe('events.jsonl');
+  expect(
+    lines.text
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+  ).toEqual(expected);
+  await page.getByRole('button', { name: 'Clear the filters' }).click();
+  await page.getByText('The whole log.').waitFor();
+  const csv = await exported('Export as CSV');
+  const direct = await console.service.client.events.download({ format: 'csv' });
+  expect(csv).toEqual({ name: 'events.csv', text: await new Response(direct).text() });
+  await page.context().close();
+});
+
+test('the chain is verified in the browser, and a record that was tampered with is named', async () => {
+  const page = await console.open(console.owner, '/events');
+  await page.getByRole('button', { name: 'Verify the chain' }).click();
+  await page.getByRole('button', { name: 'Verify', exact: true }).click();
+  await page.getByText('The chain holds.').waitFor();
+  await expectAccessible(page);
+  const [{ sequence } = { sequence: 0 }] = (await console.service.client.events.list({ type: 'environment.created' }))
+    .data;
+  const tamper = (name: string) =>
+    console.service.db.query(sql`
+    update events set body = jsonb_set(body, '{actor,name}', to_jsonb(${name}::text))
+    where organization_id = ${uuid}::uuid and sequence = ${sequence}`);
+  await tamper('Somebody Else');
+  await page.getByRole('button', { name: 'Verify again' }).click();
+  await page.getByText(`The chain does not hold at record ${sequence.toLocaleString('en')}.`).waitFor();
+  await page.getByText('is not what was recorded').waitFor();
+  await page.getByRole('link', { name: 'The record' }).click();
+  await page
+    .getByRole('dialog', { name: `Record ${sequence}` })
+    .getByText('Somebody Else')
+    .first()
+    .waitFor();
+  await tamper('Test');
+  await page.context().close();
+});
+
+test('a log that was made anew does not pass for the one that this browser has verified', async () => {
+  const page = await console.open(console.owner, '/events');
+  const keep = (hash: string) =>
+    page.evaluate(
+      `localStorage.setItem('signalbox.verified.${console.organizationId}', '{"sequence":2,"hash":"${hash}"}')`,
+    );
+  await keep('ab'.repeat(32));
+  await page.getByRole('button', { name: 'Verify the chain' }).click();
+  await page.getByText('verified it up to record 2').waitFor();
+  await page.getByRole('button', { name: 'Verify', exact: true }).click();
+  await page.getByText('The chain does not hold at record 2.').waitFor();
+  await page.context().close();
+});
+
+test('where the browser cannot hash, it says why and what else does', async () => {
+  const page = await console.open(console.owner, '/account');
+  await page.context().addInitScript("Object.defineProperty(Crypto.prototype, 'subtle', { value: undefined })");
+  await page.goto(`${console.origin}/console/${console.organizationId}/events`);
+  await page.getByRole('button', { name: 'Verify the chain' }).click();
+  await page.getByText('opened over plain http').waitFor();
+  await page.getByText('signalbox events verify').waitFor();
+  expect(await page.getByRole('button', { name: 'Verify', exact: true }).count()).toBe(0);
+  await page.context().close();
+});
+
+test('a viewer reads, exports and verifies as others do', async () => {
+  const viewer = await console.person('viewer');
+  const page = await console.open(viewer, '/events');
+  await records(page).first().waitFor();
+  await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export as CSV' }).click()]);
+  await page.context().close();
+});

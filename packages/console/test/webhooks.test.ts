@@ -1,0 +1,321 @@
+// Webhooks as people set them up, watch them, and mend them where they fail.
+
+import { webhooks } from '@signalbox/client';
+import type { Page } from 'playwright-core';
+import sql from 'sql-template-tag';
+import { afterEach, beforeAll, expect, test } from 'vitest';
+import { createReceiver, type Receiver } from '../../server/test/support/receiver.ts';
+import { watchSecret } from '../../server/test/support/service.ts';
+import { expectAccessible } from './support/axe.ts';
+import { startConsole, type TestConsole } from './support/console.ts';
+
+let console: TestConsole;
+let agentId: string;
+let environments = 0;
+const receivers: Receiver[] = [];
+
+beforeAll(async () => {
+  console = await startConsole();
+  const settings = { script: [{ text: 'Hello there' }] };
+  const model = { provider: 'scripted' as const, model: 'greeter', settings };
+  ({ agentId } = await console.service.client.agents.create({ name: 'Greeter', model }));
+});
+
+afterEach(async () => {
+  await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
+});
+
+async function receiverOf(answer?: Receiver['answer']): Promise<Receiver> {
+  const receiver = await createReceiver(answer);
+  receivers.push(receiver);
+  return receiver;
+}
+
+/** An Environment of a test's own. */
+async function environment(): Promise<string> {
+  const { name } = await console.service.client.environments.create({ name: `place-${++environments}` });
+  return name;
+}
+
+async function subscribed(url: string): Promise<string> {
+  const name = await environment();
+  await console.service.client.webhookSubscriptions.create({ environment: name, url });
+  return name;
+}
+
+function say(name: string) {
+  return console.service.client.sessions.open({ agentId, environment: name, input: 'Hi' });
+}
+
+async function secretShown(page: Page): Promise<string> {
+  const secret = (await page.getByRole('dialog').locator('pre').first().textContent())!;
+  expect(secret).toMatch(/^whsec_/);
+  watchSecret(secret.slice('whsec_'.length));
+  return secret;
+}
+
+test('a subscription is made by keyboard; its secret verifies, is shown once, and is nowhere in the page after that', async () => {
+  const name = await environment();
+  const receiver = await receiverOf();
+  const page = await console.open(console.owner, '/webhooks');
+  await page.getByRole('button', { name: `Subscribe ${name}` }).focus();
+  await page.keyboard.press('Enter');
+  const dialog = page.getByRole('dialog', { name: `Subscribe ${name}` });
+  await dialog.getByRole('textbox', { name: 'Address' }).fill('https://10.0.0.1/hook');
+  await page.keyboard.press('Enter');
+  await dialog.getByRole('textbox', { name: 'Address' }).and(page.locator('[aria-invalid=true]')).waitFor();
+  await dialog.getByRole('textbox', { name: 'Address' }).fill(receiver.url);
+  await page.keyboard.press('Enter');
+  await page.getByText('Copy it now: it is shown this once.').waitFor();
+  const secret = await secretShown(page);
+  await page.getByText('webhooks.receiver({').waitFor();
+  await expectAccessible(page);
+  // Not closed by accident.
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'I have kept it' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  const bare = secret.slice('whsec_'.length);
+  expect(await page.content()).not.toContain(bare);
+  expect(await page.evaluate('JSON.stringify({ ...localStorage, ...sessionStorage })')).not.toContain(bare);
+
+  await page.getByRole('link', { name }).click();
+  await page.getByRole('button', { name: 'Send a test' }).click();
+  await page.getByText('Accepted with 200.').waitFor();
+  const [{ body, headers } = { body: '', headers: {} }] = receiver.received;
+  expect((await webhooks.verify(body, headers, secret)).sessionId).toBe('ses_test');
+  expect(await page.content()).not.toContain(bare);
+  await page.context().close();
+});
+
+test('a secret is rotated as a person does it: told what is next, until the receiver has accepted the new one', async () => {
+  const name = await environment();
+  const made = console.service.client.webhookSubscriptions;
+  const known: string[] = [];
+  const receiver = await receiverOf(async ({ body, headers }) =>
+    webhooks.verify(body, headers, known).then(
+      () => 200,
+      () => 401,
+    ),
+  );
+  const { signingSecret } = await made.create({ environment: name, url: receiver.url });
+  known.push(signingSecret!);
+  const page = await console.open(console.owner, `/webhooks/${name}`);
+  await page.getByRole('button', { name: 'Send a test' }).click();
+  await page.getByText('Version 1. The receiver has accepted it.').waitFor();
+
+  await page.getByRole('button', { name: 'Rotate the secret' }).click();
+  await page.getByRole('radio', { name: /^1 hour/ }).check();
+  await page.getByRole('button', { name: 'Rotate', exact: true }).click();
+  await page.getByText('Until').and(page.getByText('both are good')).waitFor();
+  const next = await secretShown(page);
+  await page.getByText('SIGNALBOX_OLD_SIGNING_SECRET').waitFor();
+  await page.getByRole('button', { name: 'I have kept it' }).click();
+  expect(await page.content()).not.toContain(next.slice('whsec_'.length));
+
+  const now = page.locator('[aria-current=step]');
+  await now.getByText('Put the new secret into the receiver').waitFor();
+  // It knows the old one alone, and loses nothing.
+  await page.getByRole('button', { name: 'Send a test' }).click();
+  await page.getByText('Accepted with 200.').waitFor();
+  await page.getByText('signed with version 1').waitFor();
+  await page.getByText('Version 2. No answer has accepted it yet.').waitFor();
+  await expectAccessible(page);
+
+  known.unshift(next);
+  await page.getByRole('button', { name: 'Send a test' }).click();
+  await page.getByText('signed with version 2').waitFor();
+  await now.getByText('Take the old secret away').waitFor();
+  const { confirmedSecretVersion, previousSecretExpiresAt } = await made.get(name);
+  expect(confirmedSecretVersion).toBe(2);
+  await now.locator(`time[datetime="${previousSecretExpiresAt}"]`).first().waitFor();
+  await page.context().close();
+});
+
+test('a receiver that fails is explained with its answer, which stays text; mended, it gets what waited; recovered, all of it again', async () => {
+  const hostile = `<img src=x onerror="document.title='taken'"><script>document.title='taken'</script>`;
+  const receiver = await receiverOf(() => ({ status: 502, headers: { 'content-type': 'text/html' }, body: hostile }));
+  const name = await subscribed(receiver.url);
+  const { sessionId } = await say(name);
+  await receiver.first(1);
+  const page = await console.open(console.owner, `/webhooks/${name}`);
+  await page.getByText('The last attempt failed.').waitFor();
+  await page.getByText('The receiver fails: it answers with 502.').waitFor();
+  await page.getByRole('link', { name: 'The delivery and what was answered' }).click();
+  await page.getByText(hostile).first().waitFor();
+  expect(await page.title()).toBe('Delivery · Signalbox');
+  // The request as it was sent.
+  await page.getByText(receiver.received[0]!.deliveryId).first().waitFor();
+  await page.getByText(`"${sessionId}"`).waitFor();
+  await expectAccessible(page);
+
+  receiver.answer = () => 200;
+  await page.getByRole('button', { name: 'Try it now' }).click();
+  await page.getByText('the receiver answered with 2xx').waitFor();
+  await page.getByText('Accepted with 200').first().waitFor();
+  await page.getByRole('link', { name: `Deliveries of ${name}` }).click();
+  await page.getByText('The last attempt failed.').waitFor({ state: 'detached' });
+
+  const { deliveries } = console.service.client.webhookSubscriptions;
+  const isAllIn = async () => (await deliveries.list(name, { status: 'pending' })).data.length === 0;
+  await expect.poll(isAllIn).toBe(true);
+  const before = receiver.received.length;
+  await page.getByRole('button', { name: 'Send again since' }).click();
+  await page.getByRole('button', { name: 'Send again', exact: true }).click();
+  await page.getByRole('textbox', { name: 'Since' }).and(page.locator('[aria-invalid=true]')).waitFor();
+  await page.getByRole('textbox', { name: 'Since' }).fill('2020-01-01T00:00:00');
+  await page.getByRole('button', { name: 'Send again', exact: true }).click();
+  await page.getByText('It is sent again').waitFor();
+  await receiver.first(before + 1);
+  const again = receiver.received[before]!.envelope;
+  expect([again.sessionId, again.chunks[0]]).toMatchObject([sessionId, { turn: 1, seq: 1 }]);
+  await page.context().close();
+});
+
+test('a subscription that was disabled says why, keeps what comes, and sends it when a person enables it', async () => {
+  const receiver = await receiverOf(() => 410);
+  const name = await subscribed(receiver.url);
+  const { sessionId } = await say(name);
+  const page = await console.open(console.owner, `/webhooks/${name}`);
+  await page.getByText('It is disabled: the receiver answered with 410').waitFor();
+  await page.getByText('make it answer with 2xx and enable the subscription').waitFor();
+  receiver.answer = () => 200;
+  const before = receiver.received.length;
+  await page.getByRole('button', { name: 'Enable', exact: true }).click();
+  await receiver.first(before + 1);
+  expect(receiver.received[before]!.envelope.sessionId).toBe(sessionId);
+  await page.getByText('It is disabled').waitFor({ state: 'detached' });
+
+  await page.getByRole('button', { name: 'Actions for the subscription' }).click();
+  await page.getByRole('menuitem', { name: 'Pause' }).click();
+  await page.getByText('It is paused.').waitFor();
+  await page.getByRole('button', { name: 'Enable', exact: true }).click();
+  await page.getByText('It is paused.').waitFor({ state: 'detached' });
+  await page.context().close();
+});
+
+test('one that is degraded says since when it fails, when it is tried, and when it will be disabled; after that, how it comes back', async () => {
+  const name = await subscribed('https://example.com/hook');
+  const { db } = console.service;
+  await db.query(sql`
+    update webhook_subscriptions set failing_since = now() - interval '30 hours', degraded = true, failures = 40,
+      last_failure_at = now(), probe_at = now() + interval '14 minutes 30 seconds'
+    where environment = ${name}`);
+  const { health } = await console.service.client.webhookSubscriptions.get(name);
+  const disabledAt = new Date(new Date(health.failingSince!).getTime() + 5 * 86_400_000).toISOString();
+  const page = await console.open(console.owner, '/webhooks');
+  await page.getByRole('row', { name }).getByText('degraded').waitFor();
+  await page.getByRole('link', { name }).click();
+  await page.getByText('It is degraded: it has failed for more than a day.').waitFor();
+  await page.getByText('everything else waits, and is not lost').waitFor();
+  await page.locator(`time[datetime="${health.failingSince}"]`).waitFor();
+  await page.locator(`time[datetime="${health.nextProbeAt}"]`).getByText('in 14 min').waitFor();
+  await page.locator(`time[datetime="${disabledAt}"]`).waitFor();
+  await db.query(sql`
+    update webhook_subscriptions set status = 'disabled', disabled_reason = 'failing', epoch = epoch + 1
+    where environment = ${name}`);
+  await page.reload();
+  await page.getByText('It is disabled: the receiver has failed for 5 days.').waitFor();
+  await page.getByRole('button', { name: 'Enable', exact: true }).click();
+  await page.getByText('nothing sent yet').waitFor();
+  await page.context().close();
+});
+
+test('another address is given and another is refused at its field; deleting asks first', async () => {
+  const [before, after] = [await receiverOf(() => 404), await receiverOf()];
+  const name = await subscribed(before.url);
+  const page = await console.open(console.owner, `/webhooks/${name}`);
+  const change = async (url: string) => {
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('textbox', { name: 'Address' }).fill(url);
+    await dialog.getByRole('button', { name: 'Save' }).click();
+  };
+  await page.getByRole('button', { name: 'Send a test' }).click();
+  await page.getByText('There is nothing at this path that takes a POST.').waitFor();
+  await page.getByRole('button', { name: 'Actions for the subscription' }).click();
+  await page.getByRole('menuitem', { name: 'Change' }).click();
+  await change('https://10.0.0.1/');
+  await page.getByRole('textbox', { name: 'Address' }).and(page.locator('[aria-invalid=true]')).waitFor();
+  await page.getByRole('checkbox', { name: /tool.result/ }).check();
+  await change(after.url);
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await page.getByText(after.url).waitFor();
+  expect(await console.service.client.webhookSubscriptions.get(name)).toMatchObject({
+    url: after.url,
+    chunkTypes: expect.arrayContaining(['tool.result']),
+  });
+
+  await page.getByRole('button', { name: 'Actions for the subscription' }).click();
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
+  await page.getByRole('button', { name: 'Delete the subscription' }).click();
+  await page.getByRole('button', { name: `Subscribe ${name}` }).waitFor();
+  await expect(console.service.client.webhookSubscriptions.get(name)).rejects.toMatchObject({ code: 'not_found' });
+  await page.context().close();
+});
+
+test('which deliveries are shown stands in the URL: a reload, and a colleague, see the same', async () => {
+  const receiver = await receiverOf();
+  const name = await subscribed(receiver.url);
+  const [first, second] = [await say(name), await say(name)];
+  const page = await console.open(console.owner, `/webhooks/${name}?tab=deliveries`);
+  await page.getByTitle(second.sessionId).first().waitFor();
+  await page.getByLabel('Status').selectOption('succeeded');
+  await page.getByLabel('Session').fill('not an id');
+  await page.keyboard.press('Enter');
+  await page.getByText('An id of a Session begins with ses_').waitFor();
+  await page.getByLabel('Session').fill(first.sessionId);
+  await page.keyboard.press('Enter');
+  await page.getByTitle(second.sessionId).first().waitFor({ state: 'detached' });
+  await page.reload();
+  await page.getByTitle(first.sessionId).first().waitFor();
+  expect(await page.getByTitle(second.sessionId).count()).toBe(0);
+  expect(await page.getByLabel('Status').inputValue()).toBe('succeeded');
+  for (const width of [360, 1440]) {
+    await page.setViewportSize({ width, height: 800 });
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+  }
+  await expectAccessible(page);
+  await page.context().close();
+});
+
+test('the test receiver shows what arrives as it arrives, and that it verified it', async () => {
+  const name = await environment();
+  const page = await console.open(console.owner, '/webhooks');
+  await page.getByRole('button', { name: `Subscribe ${name}` }).click();
+  await page.getByRole('radio', { name: /^The test receiver/ }).check();
+  await page.getByRole('button', { name: 'Subscribe', exact: true }).click();
+  await secretShown(page);
+  await page.getByRole('button', { name: 'I have kept it' }).click();
+  await page.getByRole('link', { name }).click();
+  await page.getByRole('tab', { name: 'Test receiver' }).click();
+  await page.getByText('Nothing has arrived yet.').waitFor();
+  const { sessionId } = await say(name);
+  await page.getByText(sessionId).first().click();
+  await page.getByText('verified', { exact: true }).first().waitFor();
+  await page.getByText(`"sessionId"`).first().waitFor();
+  await expectAccessible(page);
+  await page.context().close();
+});
+
+test('a viewer sees all of it and can change nothing', async () => {
+  const receiver = await receiverOf(() => 500);
+  const name = await subscribed(receiver.url);
+  await say(name);
+  const [{ deliveryId } = { deliveryId: '' }] = await receiver.first(1);
+  const bare = await environment();
+  const viewer = await console.person('viewer');
+  const page = await console.open(viewer, '/webhooks');
+  await page.getByText(bare).waitFor();
+  await expectAccessible(page);
+  await page.getByRole('link', { name }).click();
+  await page.getByText('The receiver fails: it answers with 500.').waitFor();
+  await page.getByText('To send one takes the role member.').waitFor();
+  await page.goto(`${console.origin}/console/${console.organizationId}/webhooks/${name}/deliveries/${deliveryId}`);
+  await page.getByText('Answered with 500').first().waitFor();
+  for (const changing of ['Try it now', 'Rotate the secret', 'Subscribe', 'Send a test', 'Send again since …']) {
+    expect(await page.getByRole('button', { name: changing }).count()).toBe(0);
+  }
+  await expect(viewer.client.webhookSubscriptions.rotateSecret(name)).rejects.toMatchObject({
+    code: 'insufficient_permission',
+  });
+  await page.context().close();
+});
