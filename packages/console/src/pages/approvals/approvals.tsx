@@ -17,7 +17,7 @@ import { PlainText } from './input-view.tsx';
 import { Item } from './item.tsx';
 import { KeysHelp } from './keys-help.tsx';
 import { nameOf } from './resolution.tsx';
-import type { ApprovalsSearch } from './search.ts';
+import { type ApprovalsSearch, sessionIdPattern } from './search.ts';
 import { useShortcuts } from './shortcuts.ts';
 
 // Live by the event log; this is the net under it.
@@ -101,7 +101,7 @@ function Filters({ search, onChange }: { search: ApprovalsSearch; onChange: (cha
       <FilterField
         label="Session"
         placeholder="ses_…"
-        pattern={/^ses_[0-9a-z]{26}$/}
+        pattern={sessionIdPattern}
         refusal="Enter a Session id: ses_ and 26 characters."
         value={search.sessionId ?? ''}
         onChange={(sessionId) => onChange({ sessionId: sessionId || undefined })}

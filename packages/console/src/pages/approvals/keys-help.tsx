@@ -15,16 +15,14 @@ export function KeysHelp({ on, setOn }: { on: boolean; setOn: (on: boolean) => v
     <details className="keys-help">
       <summary>Keys</summary>
       <div className="stack tight">
-        <dl className="facts">
+        <ul>
           {keys.map(([key, what]) => (
-            <div key={key}>
-              <dt>
-                <kbd>{key}</kbd>
-              </dt>
-              <dd>{what}</dd>
-            </div>
+            <li key={key}>
+              <kbd>{key}</kbd>
+              <span>{what}</span>
+            </li>
           ))}
-        </dl>
+        </ul>
         <Checkbox label="Use these keys" checked={on} onChange={(event) => setOn(event.currentTarget.checked)} />
       </div>
     </details>

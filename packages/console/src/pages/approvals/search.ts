@@ -1,3 +1,5 @@
+import { oneOf, textIn } from '../../search.ts';
+
 /** Which approvals the inbox shows, as it stands in the URL; without a status those that are pending. */
 export interface ApprovalsSearch {
   status?: (typeof statuses)[number] | undefined;
@@ -6,13 +8,12 @@ export interface ApprovalsSearch {
 }
 
 const statuses = ['approved', 'denied', 'expired', 'cancelled', 'all'] as const;
+export const sessionIdPattern = /^ses_[0-9a-z]{26}$/;
 
 export function approvalsSearch(search: Record<string, unknown>): ApprovalsSearch {
-  const status = statuses.find((one) => one === search.status);
-  const { environment, sessionId } = search;
   return {
-    ...(status && { status }),
-    ...(typeof environment === 'string' && environment && { environment }),
-    ...(typeof sessionId === 'string' && sessionId && { sessionId }),
+    ...oneOf(search, 'status', statuses),
+    ...textIn(search, 'environment', /^[a-z][a-z0-9_-]{0,62}$/),
+    ...textIn(search, 'sessionId', sessionIdPattern),
   };
 }

@@ -6,13 +6,11 @@ import { counted } from '../../words.ts';
 
 const day = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 const tokens = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
-const dollars = new Intl.NumberFormat('en', {
-  style: 'currency',
-  currency: 'USD',
-  minimumFractionDigits: 2,
-  maximumSignificantDigits: 3,
-  roundingPriority: 'morePrecision',
-});
+/** Cents, and what is less than a dollar more exactly: a model call costs fractions of a cent. */
+function dollars(value: number): string {
+  const maximumFractionDigits = value > 0 && value < 1 ? 4 : 2;
+  return value.toLocaleString('en', { style: 'currency', currency: 'USD', maximumFractionDigits });
+}
 
 /** Tokens and cost of the last 30 days, by day of UTC. */
 export function UsageCharts() {
@@ -50,10 +48,10 @@ function Charts({ report: { data, total } }: { report: UsageReport }) {
           <>
             <BarChart
               title="Cost by day"
-              total={`${dollars.format(total.costUsd)} in 30 days`}
+              total={`${dollars(total.costUsd)} in 30 days`}
               series={['Cost']}
               bars={data.map(({ group, costUsd }) => ({ label: label(group), values: [costUsd ?? 0] }))}
-              format={(value) => dollars.format(value)}
+              format={dollars}
             />
             {total.unpricedSteps > 0 && (
               <p className="quiet small">
