@@ -1,26 +1,25 @@
-// Who is signed in. better-auth keeps people, password hashes, sign-ins, passkeys and accounts of a provider, in the schema
-// `auth`; this is the one file that knows it. What makes a person one of an organization is ours (members.ts).
-//
-// What is switched off, and why:
-//   open sign-up            a person comes by a link alone (links.ts), also by way of a provider
-//   linking by e-mail       nobody proves an e-mail here: who was invited as somebody else's would get what a provider later
-//                           says is theirs. A provider's account is linked by a person who is signed in, or comes with a link
-//   the cookie cache        every request asks the database, so that a sign-out holds at once on every node
-//   its own HTTP interface  only what http/console-api.ts lets through
+// Who is signed in, on top of better-auth (auth.ts), which nobody else calls. What makes a person one of an organization is
+// ours (memberships.ts).
 //
 // The cookie holds the sign-in's token and a signature of it under a key derived from the master key: who reads the database
 // alone can't make one. Every sign-in has a token of its own, so none can be planted before.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { passkey } from '@better-auth/passkey';
-import { betterAuth } from 'better-auth';
-import { createAuthEndpoint } from 'better-auth/api';
-import { setSessionCookie } from 'better-auth/cookies';
-import { genericOAuth } from 'better-auth/plugins/generic-oauth';
-import type { Pool } from 'pg';
-import type { OidcProvider } from '../config.ts';
-import { newUuid } from '../lib/ids.ts';
+import { ApiError } from '../lib/api-error.ts';
 import type { Log } from '../lib/log.ts';
+import {
+  ADDRESS_HEADER,
+  AUTH_PATH,
+  type Auth,
+  type AuthOptions,
+  configureAuth,
+  cookieNameOf,
+  errorUrlOf,
+  isHttps,
+  PROVIDER_ID,
+} from './auth.ts';
+
+export { AUTH_PATH, PROVIDER_ID } from './auth.ts';
 
 /** Who is asking, before anything is known of them. */
 export interface Visitor {
@@ -47,16 +46,10 @@ export interface Begun {
   readonly setCookies: readonly string[];
 }
 
-export interface IdentityOptions {
-  pool: Pool;
+export interface IdentityOptions extends Omit<AuthOptions, 'publicUrl' | 'log' | 'onSignedIn'> {
   log: Pick<Log, 'debug' | 'warn' | 'error'>;
   /** Where people open the console; passkeys hold for its host. Asked for the first time by the first request. */
-  publicUrl: () => URL;
-  /** Derived from the master key. */
-  key: Buffer;
-  oidc: OidcProvider | undefined;
-  /** A sign-in that is not used for so long has ended. */
-  signInDays: number;
+  publicUrl(): URL;
   /** Runs in every sign-in, whichever way it was made; a sign-in that can't be recorded fails. */
   onSignedIn(userId: string, visitor: Visitor): Promise<void>;
 }
@@ -88,28 +81,42 @@ export interface Identity {
   clearing(): string;
 }
 
-export const AUTH_PATH = '/console/api/auth';
-export const PROVIDER_ID = 'oidc';
-const DAY_SECONDS = 24 * 3600;
-// better-auth reads the address of a request from a header; nobody but us can set this one, as requests to it are made here.
-const ADDRESS_HEADER = 'x-signalbox-address';
-
 export function createIdentity(options: IdentityOptions): Identity {
   const { publicUrl } = options;
   const visitors = new AsyncLocalStorage<Visitor>();
   const csrfKey = createHmac('sha256', options.key).update('csrf').digest();
-  let made: { auth: Auth; at: Promise<boolean> } | undefined;
+  let own: Auth | undefined;
+  let withProvider: Auth | undefined;
 
-  /** Made with the first request; made anew where the provider could not be reached then. */
+  function configured(oidc: AuthOptions['oidc']): Auth {
+    const onSignedIn = (userId: string) => options.onSignedIn(userId, visitors.getStore()!);
+    return configureAuth({ ...options, oidc, publicUrl: publicUrl(), onSignedIn });
+  }
+
+  /** Made with the first request. */
   async function auth(): Promise<Auth> {
-    if (made && (await made.at)) return made.auth;
-    const instance = configure(options, visitors);
-    const hasProvider = instance.$context.then(
-      (context) => !options.oidc || context.socialProviders.some(({ id }) => id === PROVIDER_ID),
-    );
-    made = { auth: instance, at: hasProvider };
-    await hasProvider;
-    return instance;
+    own ??= configured(undefined);
+    return own;
+  }
+
+  /**
+   * The same, and it knows the provider, which it asks for its addresses and keys when it is made: nobody else has to wait for
+   * one that is away. Made anew where it could not be reached. Throws 503.
+   */
+  async function authWithProvider(): Promise<Auth> {
+    withProvider ??= configured(options.oidc);
+    const { socialProviders } = await withProvider.$context;
+    if (socialProviders.some(({ id }) => id === PROVIDER_ID)) return withProvider;
+    withProvider = undefined;
+    throw new ApiError('unavailable', 'The provider cannot be reached now. Try again soon.', { retryAfterSeconds: 5 });
+  }
+
+  /** What better-auth could not do, mostly as it could not ask the database, is not the caller's fault. */
+  function unavailable(error: unknown): never {
+    if (error instanceof ApiError) throw error;
+    const { name, code } = error as { name?: string; code?: string };
+    options.log.error({ name, code }, 'signing in is not possible');
+    throw new ApiError('unavailable', 'Signing in is not possible now. Try again soon.', { retryAfterSeconds: 1 });
   }
 
   /** For a call of better-auth's: what it may know of the request, and nothing that the caller made up. */
@@ -123,10 +130,12 @@ export function createIdentity(options: IdentityOptions): Identity {
   async function find(cookie: string | undefined): Promise<SignIn | undefined> {
     if (cookieIn(cookie) === undefined) return undefined;
     const { api } = await auth();
-    const found = await api.getSession({
-      headers: new Headers({ cookie: cookie! }),
-      query: { disableRefresh: true, disableCookieCache: true },
-    });
+    const found = await api
+      .getSession({
+        headers: new Headers({ cookie: cookie! }),
+        query: { disableRefresh: true, disableCookieCache: true },
+      })
+      .catch(unavailable);
     return found ? signInOf(found) : undefined;
   }
 
@@ -147,7 +156,9 @@ export function createIdentity(options: IdentityOptions): Identity {
     async refresh(visitor) {
       if (cookieIn(visitor.cookie) === undefined) return { signIn: undefined, setCookies: [] };
       const { api } = await auth();
-      const { headers, response } = await api.getSession({ headers: headersOf(visitor), returnHeaders: true });
+      const { headers, response } = await api
+        .getSession({ headers: headersOf(visitor), returnHeaders: true })
+        .catch(unavailable);
       return { signIn: response ? signInOf(response) : undefined, setCookies: headers.getSetCookie() };
     },
 
@@ -163,18 +174,16 @@ export function createIdentity(options: IdentityOptions): Identity {
           return { userId: response.user.id, setCookies: headers.getSetCookie() };
         } catch (error) {
           if (isRefusal(error)) return undefined;
-          throw error;
+          return unavailable(error);
         }
       }),
 
     begin: (userId, visitor) =>
       visitors.run(visitor, async () => {
         const { api } = await auth();
-        const { headers } = await api.beginSignIn({
-          headers: headersOf(visitor),
-          query: { userId },
-          returnHeaders: true,
-        });
+        const { headers } = await api
+          .beginSignIn({ headers: headersOf(visitor), query: { userId }, returnHeaders: true })
+          .catch(unavailable);
         return { userId, setCookies: headers.getSetCookie() };
       }),
 
@@ -190,12 +199,12 @@ export function createIdentity(options: IdentityOptions): Identity {
           return { userId: response.user.id, setCookies: headers.getSetCookie() };
         } catch (error) {
           if (isRefusal(error)) return undefined;
-          throw error;
+          return unavailable(error);
         }
       }),
 
     async startProvider({ kind, returnTo }, visitor) {
-      const { api } = await auth();
+      const { api } = await authWithProvider();
       const body = {
         provider: PROVIDER_ID,
         callbackURL: publicUrl().origin + returnTo,
@@ -223,7 +232,8 @@ export function createIdentity(options: IdentityOptions): Identity {
           headers,
           ...(body !== undefined && { body: JSON.stringify(body) }),
         });
-        return (await auth()).handler(request);
+        const isOfProvider = path.startsWith(`${AUTH_PATH}/callback/`);
+        return (await (isOfProvider ? authWithProvider() : auth())).handler(request);
       }),
 
     csrfTokenOf,
@@ -235,167 +245,6 @@ export function createIdentity(options: IdentityOptions): Identity {
     clearing: () =>
       `${cookieNameOf(publicUrl())}=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax${isHttps(publicUrl()) ? '; Secure' : ''}`,
   };
-}
-
-type Auth = ReturnType<typeof configure>;
-
-function configure(
-  { pool, log, publicUrl: publicUrlOf, key, oidc, signInDays, onSignedIn }: IdentityOptions,
-  visitors: AsyncLocalStorage<Visitor>,
-) {
-  const publicUrl = publicUrlOf();
-  const times = { createdAt: 'created_at', updatedAt: 'updated_at' };
-  return betterAuth({
-    appName: 'Signalbox',
-    baseURL: publicUrl.origin,
-    basePath: AUTH_PATH,
-    secret: key.toString('base64url'),
-    trustedOrigins: [publicUrl.origin],
-    database: pool,
-    telemetry: { enabled: false },
-    // Limited where the address of the caller is known (http/limits.ts).
-    rateLimit: { enabled: false },
-    // Its messages may say whom it was about; what can be mended stands in the message alone.
-    logger: {
-      level: 'warn',
-      disableColors: true,
-      log: (level, message) =>
-        level === 'error' ? log.warn({ message }, 'sign-in') : log.debug({ message }, 'sign-in'),
-    },
-    onAPIError: { errorURL: errorUrlOf(publicUrl) },
-    user: { modelName: 'users', fields: { emailVerified: 'email_verified', ...times } },
-    session: {
-      modelName: 'sign_ins',
-      fields: {
-        userId: 'user_id',
-        expiresAt: 'expires_at',
-        ipAddress: 'ip_address',
-        userAgent: 'user_agent',
-        ...times,
-      },
-      expiresIn: signInDays * DAY_SECONDS,
-      updateAge: DAY_SECONDS / 24,
-      cookieCache: { enabled: false },
-    },
-    account: {
-      modelName: 'accounts',
-      fields: {
-        userId: 'user_id',
-        providerId: 'provider_id',
-        accountId: 'account_id',
-        accessToken: 'access_token',
-        refreshToken: 'refresh_token',
-        idToken: 'id_token',
-        accessTokenExpiresAt: 'access_token_expires_at',
-        refreshTokenExpiresAt: 'refresh_token_expires_at',
-        ...times,
-      },
-      updateAccountOnSignIn: false,
-      accountLinking: {
-        enabled: true,
-        disableImplicitLinking: true,
-        allowDifferentEmails: true,
-        trustedProviders: [PROVIDER_ID],
-      },
-    },
-    verification: { modelName: 'verifications', fields: { expiresAt: 'expires_at', ...times } },
-    emailAndPassword: { enabled: true, disableSignUp: true, minPasswordLength: 1, maxPasswordLength: 128 },
-    databaseHooks: {
-      session: {
-        create: {
-          after: async ({ userId }) => onSignedIn(userId, visitors.getStore()!),
-        },
-      },
-      account: {
-        create: {
-          // Who signs in by a provider is all that we ask of it; its tokens would only be there to be stolen.
-          before: async (account) => ({
-            data: { ...account, accessToken: undefined, refreshToken: undefined, idToken: undefined },
-          }),
-        },
-      },
-    },
-    advanced: {
-      cookiePrefix: prefixOf(publicUrl),
-      useSecureCookies: false,
-      defaultCookieAttributes: { secure: isHttps(publicUrl), httpOnly: true, sameSite: 'lax', path: '/' },
-      ipAddress: { ipAddressHeaders: [ADDRESS_HEADER], ipv6Subnet: 128 },
-      database: { generateId: () => newUuid(), validateSchema: false },
-    },
-    plugins: [
-      passkey({
-        rpID: publicUrl.hostname,
-        rpName: 'Signalbox',
-        origin: publicUrl.origin,
-        advanced: { webAuthnChallengeCookie: 'passkey' },
-        schema: {
-          passkey: {
-            modelName: 'passkeys',
-            fields: {
-              userId: 'user_id',
-              publicKey: 'public_key',
-              credentialID: 'credential_id',
-              deviceType: 'device_type',
-              backedUp: 'backed_up',
-              createdAt: 'created_at',
-            },
-          },
-        },
-      }),
-      genericOAuth({
-        config: oidc
-          ? [
-              {
-                providerId: PROVIDER_ID,
-                name: oidc.name,
-                discoveryUrl: `${oidc.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
-                clientId: oidc.clientId,
-                clientSecret: oidc.clientSecret,
-                scopes: ['openid', 'email', 'profile'],
-                pkce: true,
-                requireIdTokenVerification: true,
-                disableImplicitSignUp: true,
-              },
-            ]
-          : [],
-      }),
-      {
-        id: 'signalbox',
-        endpoints: {
-          // Without a path it is no part of the HTTP interface.
-          beginSignIn: createAuthEndpoint({ method: 'GET', requireHeaders: true }, async (ctx) => {
-            const { internalAdapter } = ctx.context;
-            const { userId } = ctx.query as { userId: string };
-            const [session, user] = [
-              await internalAdapter.createSession(userId),
-              await internalAdapter.findUserById(userId),
-            ];
-            if (!session || !user) throw new Error('The person is not there any more');
-            await setSessionCookie(ctx, { session, user });
-            return { userId };
-          }),
-        },
-      },
-    ],
-  });
-}
-
-function isHttps(publicUrl: URL): boolean {
-  return publicUrl.protocol === 'https:';
-}
-
-/** `__Host-`: no other host of the domain can set such a cookie. A browser takes it over https alone. */
-function prefixOf(publicUrl: URL): string {
-  return isHttps(publicUrl) ? '__Host-signalbox' : 'signalbox';
-}
-
-function cookieNameOf(publicUrl: URL): string {
-  return `${prefixOf(publicUrl)}.session_token`;
-}
-
-/** Where the console says that signing in by a provider did not work; `?error=` is added. */
-function errorUrlOf(publicUrl: URL): string {
-  return `${publicUrl.origin}/console/sign-in`;
 }
 
 function signInOf({

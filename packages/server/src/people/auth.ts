@@ -1,0 +1,195 @@
+// How better-auth is set up: people, password hashes, sign-ins, passkeys and accounts of a provider, in the schema `auth`. What
+// is made of it stands in identity.ts.
+//
+// What is switched off, and why:
+//   open sign-up            a person comes by a link alone (links.ts), also by way of a provider
+//   linking by e-mail       nobody proves an e-mail here: who was invited as somebody else's would get what a provider later
+//                           says is theirs. A provider's account is linked by a person who is signed in, or comes with a link
+//   the cookie cache        every request asks the database, so that a sign-out holds at once on every node
+//   its own HTTP interface  only what http/console-sign-in.ts lets through
+import { passkey } from '@better-auth/passkey';
+import { betterAuth } from 'better-auth';
+import { createAuthEndpoint } from 'better-auth/api';
+import { setSessionCookie } from 'better-auth/cookies';
+import { genericOAuth } from 'better-auth/plugins/generic-oauth';
+import type { Pool } from 'pg';
+import type { OidcProvider } from '../config.ts';
+import { newUuid } from '../lib/ids.ts';
+import type { Log } from '../lib/log.ts';
+
+/** What better-auth works with. */
+export interface AuthOptions {
+  pool: Pool;
+  log: Pick<Log, 'debug' | 'warn'>;
+  publicUrl: URL;
+  /** Derived from the master key. */
+  key: Buffer;
+  /** A sign-in that is not used for so long has ended. */
+  signInDays: number;
+  oidc: OidcProvider | undefined;
+  /** Runs in every sign-in, whichever way it was made; a sign-in that can't be recorded fails. */
+  onSignedIn(userId: string): Promise<void>;
+}
+
+export type Auth = ReturnType<typeof configureAuth>;
+
+export const AUTH_PATH = '/console/api/auth';
+export const PROVIDER_ID = 'oidc';
+const DAY_SECONDS = 24 * 3600;
+/** better-auth reads the address of a request from a header; nobody but us can set it, as requests to it are made here. */
+export const ADDRESS_HEADER = 'x-signalbox-address';
+
+export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, onSignedIn }: AuthOptions) {
+  const times = { createdAt: 'created_at', updatedAt: 'updated_at' };
+  return betterAuth({
+    appName: 'Signalbox',
+    baseURL: publicUrl.origin,
+    basePath: AUTH_PATH,
+    secret: key.toString('base64url'),
+    trustedOrigins: [publicUrl.origin],
+    database: pool,
+    telemetry: { enabled: false },
+    // Limited where the address of the caller is known (http/limits.ts).
+    rateLimit: { enabled: false },
+    // Its messages may say whom it was about; what can be mended stands in the message alone.
+    logger: {
+      level: 'warn',
+      disableColors: true,
+      log: (level, message) =>
+        level === 'error' ? log.warn({ message }, 'sign-in') : log.debug({ message }, 'sign-in'),
+    },
+    onAPIError: { errorURL: errorUrlOf(publicUrl) },
+    user: { modelName: 'users', fields: { emailVerified: 'email_verified', ...times } },
+    session: {
+      modelName: 'sign_ins',
+      fields: {
+        userId: 'user_id',
+        expiresAt: 'expires_at',
+        ipAddress: 'ip_address',
+        userAgent: 'user_agent',
+        ...times,
+      },
+      expiresIn: signInDays * DAY_SECONDS,
+      updateAge: DAY_SECONDS / 24,
+      cookieCache: { enabled: false },
+    },
+    account: {
+      modelName: 'accounts',
+      fields: {
+        userId: 'user_id',
+        providerId: 'provider_id',
+        accountId: 'account_id',
+        accessToken: 'access_token',
+        refreshToken: 'refresh_token',
+        idToken: 'id_token',
+        accessTokenExpiresAt: 'access_token_expires_at',
+        refreshTokenExpiresAt: 'refresh_token_expires_at',
+        ...times,
+      },
+      updateAccountOnSignIn: false,
+      accountLinking: {
+        enabled: true,
+        disableImplicitLinking: true,
+        allowDifferentEmails: true,
+        trustedProviders: [PROVIDER_ID],
+      },
+    },
+    verification: { modelName: 'verifications', fields: { expiresAt: 'expires_at', ...times } },
+    emailAndPassword: { enabled: true, disableSignUp: true, minPasswordLength: 1, maxPasswordLength: 128 },
+    databaseHooks: {
+      session: {
+        create: {
+          after: async ({ userId }) => onSignedIn(userId),
+        },
+      },
+      account: {
+        create: {
+          // Who signs in by a provider is all that we ask of it; its tokens would only be there to be stolen.
+          before: async (account) => ({
+            data: { ...account, accessToken: undefined, refreshToken: undefined, idToken: undefined },
+          }),
+        },
+      },
+    },
+    advanced: {
+      cookiePrefix: prefixOf(publicUrl),
+      useSecureCookies: false,
+      defaultCookieAttributes: { secure: isHttps(publicUrl), httpOnly: true, sameSite: 'lax', path: '/' },
+      ipAddress: { ipAddressHeaders: [ADDRESS_HEADER], ipv6Subnet: 128 },
+      database: { generateId: () => newUuid(), validateSchema: false },
+    },
+    plugins: [
+      passkey({
+        rpID: publicUrl.hostname,
+        rpName: 'Signalbox',
+        origin: publicUrl.origin,
+        advanced: { webAuthnChallengeCookie: 'passkey' },
+        schema: {
+          passkey: {
+            modelName: 'passkeys',
+            fields: {
+              userId: 'user_id',
+              publicKey: 'public_key',
+              credentialID: 'credential_id',
+              deviceType: 'device_type',
+              backedUp: 'backed_up',
+              createdAt: 'created_at',
+            },
+          },
+        },
+      }),
+      genericOAuth({
+        config: oidc
+          ? [
+              {
+                providerId: PROVIDER_ID,
+                name: oidc.name,
+                discoveryUrl: `${oidc.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
+                clientId: oidc.clientId,
+                clientSecret: oidc.clientSecret,
+                scopes: ['openid', 'email', 'profile'],
+                pkce: true,
+                requireIdTokenVerification: true,
+                disableImplicitSignUp: true,
+              },
+            ]
+          : [],
+      }),
+      {
+        id: 'signalbox',
+        endpoints: {
+          // Without a path it is no part of the HTTP interface.
+          beginSignIn: createAuthEndpoint({ method: 'GET', requireHeaders: true }, async (ctx) => {
+            const { internalAdapter } = ctx.context;
+            const { userId } = ctx.query as { userId: string };
+            const [session, user] = [
+              await internalAdapter.createSession(userId),
+              await internalAdapter.findUserById(userId),
+            ];
+            if (!session || !user) throw new Error('The person is not there any more');
+            await setSessionCookie(ctx, { session, user });
+            return { userId };
+          }),
+        },
+      },
+    ],
+  });
+}
+
+export function isHttps(publicUrl: URL): boolean {
+  return publicUrl.protocol === 'https:';
+}
+
+/** `__Host-`: no other host of the domain can set such a cookie. A browser takes it over https alone. */
+function prefixOf(publicUrl: URL): string {
+  return isHttps(publicUrl) ? '__Host-signalbox' : 'signalbox';
+}
+
+export function cookieNameOf(publicUrl: URL): string {
+  return `${prefixOf(publicUrl)}.session_token`;
+}
+
+/** Where the console says that signing in by a provider did not work; `?error=` is added. */
+export function errorUrlOf(publicUrl: URL): string {
+  return `${publicUrl.origin}/console/sign-in`;
+}

@@ -1,0 +1,118 @@
+// An OpenID Connect provider of the test's own: discovery, keys, the authorization code flow with PKCE, ID tokens signed RS256.
+import { createHash, createSign, generateKeyPairSync, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface Claims {
+  sub: string;
+  email: string;
+  email_verified: boolean;
+  name: string;
+}
+
+export interface OidcProvider {
+  readonly issuer: string;
+  /** Who signs in next; changes what the ID token says where `tamper` is given. */
+  next: Claims & { tamper?: Record<string, unknown>; badSignature?: boolean };
+  /** Follows an authorization request as a browser would: the address that it is sent back to. */
+  follow(url: string): Promise<string>;
+  close(): Promise<void>;
+}
+
+export const clientId = 'signalbox-test';
+export const clientSecret = 'the secret of the client';
+
+export async function startOidcProvider(): Promise<OidcProvider> {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const codes = new Map<string, { challenge: string; nonce: string | null; redirectUri: string }>();
+  const server = createServer(async (request, response) => {
+    const url = new URL(request.url!, issuer());
+    const json = (status: number, body: unknown) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    switch (url.pathname) {
+      case '/.well-known/openid-configuration':
+        return json(200, {
+          issuer: issuer(),
+          authorization_endpoint: `${issuer()}/authorize`,
+          token_endpoint: `${issuer()}/token`,
+          userinfo_endpoint: `${issuer()}/userinfo`,
+          jwks_uri: `${issuer()}/keys`,
+          id_token_signing_alg_values_supported: ['RS256'],
+          response_types_supported: ['code'],
+          subject_types_supported: ['public'],
+        });
+      case '/keys':
+        return json(200, { keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'k1', alg: 'RS256', use: 'sig' }] });
+      case '/authorize': {
+        const given = url.searchParams;
+        if (given.get('client_id') !== clientId || given.get('response_type') !== 'code') return json(400, {});
+        const code = randomBytes(16).toString('hex');
+        const redirectUri = given.get('redirect_uri')!;
+        codes.set(code, { challenge: given.get('code_challenge')!, nonce: given.get('nonce'), redirectUri });
+        const back = new URL(redirectUri);
+        back.searchParams.set('code', code);
+        back.searchParams.set('state', given.get('state')!);
+        return response.writeHead(302, { location: back.href }).end();
+      }
+      case '/token': {
+        const given = new URLSearchParams(await textOf(request));
+        const issued = codes.get(given.get('code') ?? '');
+        codes.delete(given.get('code') ?? '');
+        const verifier = createHash('sha256')
+          .update(given.get('code_verifier') ?? '')
+          .digest('base64url');
+        const basic = `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`;
+        const knows = request.headers.authorization === basic || given.get('client_secret') === clientSecret;
+        if (!issued || !knows || verifier !== issued.challenge || given.get('redirect_uri') !== issued.redirectUri) {
+          return json(400, { error: 'invalid_grant' });
+        }
+        return json(200, {
+          access_token: 'access',
+          token_type: 'Bearer',
+          expires_in: 60,
+          id_token: idToken(issued.nonce),
+        });
+      }
+      default:
+        return json(404, {});
+    }
+  });
+
+  function idToken(nonce: string | null): string {
+    const { tamper, badSignature, ...claims } = provider.next;
+    const seconds = Math.floor(Date.now() / 1000);
+    const body = { iss: issuer(), aud: clientId, iat: seconds, exp: seconds + 60, nonce, ...claims, ...tamper };
+    const parts = [{ alg: 'RS256', kid: 'k1', typ: 'JWT' }, body].map((part) =>
+      Buffer.from(JSON.stringify(part)).toString('base64url'),
+    );
+    const key = badSignature ? stranger.privateKey : privateKey;
+    return `${parts.join('.')}.${createSign('sha256').update(parts.join('.')).sign(key).toString('base64url')}`;
+  }
+
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const issuer = () => `http://127.0.0.1:${port}`;
+  const provider: OidcProvider = {
+    issuer: issuer(),
+    next: { sub: 's1', email: 'x@example.com', email_verified: true, name: 'X' },
+    async follow(url) {
+      const response = await fetch(url, { redirect: 'manual' });
+      return response.headers.get('location')!;
+    },
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+  return provider;
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  let text = '';
+  for await (const part of request) text += part;
+  return text;
+}
