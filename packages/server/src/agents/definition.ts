@@ -10,7 +10,7 @@ import type {
   Tool,
 } from '@signalbox/contract';
 import type { Egress } from '../egress/egress.ts';
-import { UrlNotAllowed } from '../egress/errors.ts';
+import { UrlNotAllowed, whatUrlsMustBe } from '../egress/errors.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { checkInputSchema, checkSchema } from '../runtime/tools/schema.ts';
 import { checkTemplate } from '../runtime/tools/template.ts';
@@ -160,6 +160,8 @@ function checkUrl(egress: Egress, url: string, path: string): void {
     egress.check(url.replaceAll(/\{\{[^}]*\}\}/g, 'x'));
   } catch (error) {
     if (!(error instanceof UrlNotAllowed)) throw error;
-    throw new ApiError('url_not_allowed', `${path}: ${error.message}`, { errors: [{ path, message: error.message }] });
+    throw new ApiError('url_not_allowed', `${path}: ${whatUrlsMustBe}`, {
+      errors: [{ path, message: whatUrlsMustBe }],
+    });
   }
 }

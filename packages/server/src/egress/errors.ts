@@ -55,6 +55,13 @@ export class EgressError extends Error {
   }
 }
 
+/**
+ * What whoever gives a url is told of one that is refused: the same whatever the reason, which could speak of the operator's
+ * network.
+ */
+export const whatUrlsMustBe =
+  'must be an https url at a public address, without user info and fragment; others only where the operator lists them in SIGNALBOX_EGRESS_ALLOW';
+
 /** A url that is refused when it is given, before anything is looked up. */
 export class UrlNotAllowed extends EgressError {
   override readonly name = 'UrlNotAllowed';

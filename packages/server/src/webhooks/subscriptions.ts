@@ -18,7 +18,7 @@ import {
 } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
-import { UrlNotAllowed } from '../egress/errors.ts';
+import { UrlNotAllowed, whatUrlsMustBe } from '../egress/errors.ts';
 import { holdEnvironment } from '../environments/environments.ts';
 import { changesBetween, type EventDraft, recordEvent } from '../events/record.ts';
 import { ApiError, notFound } from '../lib/api-error.ts';
@@ -279,9 +279,9 @@ function checkUrl(ctx: Context, url: string): void {
     ctx.egress.check(url);
   } catch (error) {
     if (!(error instanceof UrlNotAllowed)) throw error;
-    // No reason: it could speak of the operator's network.
-    const message = 'must be an https url at a public address, without user info and fragment';
-    throw new ApiError('url_not_allowed', `url: ${message}`, { errors: [{ path: 'url', message }] });
+    throw new ApiError('url_not_allowed', `url: ${whatUrlsMustBe}`, {
+      errors: [{ path: 'url', message: whatUrlsMustBe }],
+    });
   }
 }
 

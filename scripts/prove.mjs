@@ -1,0 +1,43 @@
+// `npm run prove`: the tests that go on for as long as one lets them, for long. `npm run prove -- NAME …` runs some, `--seed N` what
+// another run did. (`npm test` has a short form of each.)
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+const proofs = [
+  { name: 'fuzz', files: ['packages/server/test/fuzz.test.ts'], env: { SIGNALBOX_FUZZ_RUNS: '500' } },
+  { name: 'kill', files: ['packages/cli/test/kill.test.ts'], env: { SIGNALBOX_KILLS: '30' } },
+  { name: 'idempotency', files: ['packages/cli/test/idempotency.test.ts'], env: { SIGNALBOX_KILLS: '30' } },
+  { name: 'families', files: ['packages/server/test/families.test.ts'], times: 10, env: {} },
+];
+
+const { values, positionals } = parseArgs({ options: { seed: { type: 'string' } }, allowPositionals: true });
+const unknown = positionals.filter((name) => !proofs.some((proof) => proof.name === name));
+if (unknown.length > 0) {
+  console.error(`There is no proof ${unknown.join(', ')}. There are ${proofs.map(({ name }) => name).join(', ')}.`);
+  process.exit(2);
+}
+
+const first = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
+const failed = [];
+for (const { name, files, env, times = 1 } of proofs) {
+  if (positionals.length > 0 && !positionals.includes(name)) continue;
+  for (let seed = first; seed < first + times; seed += 1) {
+    console.log(`\n── ${name}, --seed ${seed}`);
+    const seeds = { SIGNALBOX_FUZZ_SEED: seed, SIGNALBOX_KILL_SEED: seed, SEED: seed };
+    const { status } = spawnSync(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...files], {
+      cwd: root,
+      stdio: 'inherit',
+      env: {
+        ...process.env,
+        ...env,
+        ...Object.fromEntries(Object.entries(seeds).map(([key, value]) => [key, String(value)])),
+      },
+    });
+    if (status !== 0) failed.push(`npm run prove -- ${name} --seed ${seed}`);
+  }
+}
+console.log(failed.length === 0 ? '\nAll held.' : `\nFAILED:\n${failed.join('\n')}`);
+process.exit(failed.length === 0 ? 0 : 1);
