@@ -108,7 +108,7 @@ test('a secret is rotated as a person does it: told what is next, until the rece
   await page.getByRole('button', { name: 'Rotate', exact: true }).click();
   await page.getByText('Until').and(page.getByText('both are good')).waitFor();
   const next = await secretShown(page);
-  await page.getByText('SIGNALBOX_OLD_SIGNING_SECRET').waitFor();
+  await page.getByText('SIGNALBOX_SIGNING_SECRET=whsec_new…,whsec_old…').waitFor();
   await page.getByRole('button', { name: 'I have kept it' }).click();
   expect(await page.content()).not.toContain(next.slice('whsec_'.length));
 

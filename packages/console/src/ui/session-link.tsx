@@ -6,7 +6,7 @@ export function SessionLink({ sessionId }: { sessionId: string }) {
   const { organizationId } = useOrganization();
   return (
     <Link
-      className="mono"
+      className="mono nowrap"
       to="/$organizationId/sessions/$sessionId"
       params={{ organizationId, sessionId }}
       title={sessionId}

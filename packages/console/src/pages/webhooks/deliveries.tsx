@@ -46,7 +46,7 @@ export function Deliveries({ environment }: { environment: string }) {
       label: 'Delivery',
       cell: ({ deliveryId }) => (
         <Link
-          className="mono"
+          className="mono nowrap"
           to="/$organizationId/webhooks/$environment/deliveries/$deliveryId"
           params={{ organizationId, environment, deliveryId }}
           title={deliveryId}

@@ -32,14 +32,12 @@ export function NewSecret({ made, onClose }: { made: NewSigningSecret; onClose: 
 }
 
 function receiverProgram(both: boolean): string {
-  const secrets = both
-    ? '[process.env.SIGNALBOX_SIGNING_SECRET, process.env.SIGNALBOX_OLD_SIGNING_SECRET]'
-    : 'process.env.SIGNALBOX_SIGNING_SECRET';
+  const hint = both ? '\n// While both are good: SIGNALBOX_SIGNING_SECRET=whsec_new…,whsec_old…' : '';
   return `import { createServer } from 'node:http';
 import { webhooks } from '@signalbox/client';
-
+${hint}
 const receiver = webhooks.receiver({
-  secrets: ${secrets},
+  secrets: (process.env.SIGNALBOX_SIGNING_SECRET ?? '').split(','),
   onChunks: async ({ sessionId, chunks }) => {
     // Keep what you need, then return: that answers 200.
     console.log(sessionId, chunks);
