@@ -154,6 +154,9 @@ test('what people read is on stderr, before the log; the log on stdout is JSON a
   for (const line of lines)
     expect(JSON.parse(line)).toMatchObject({ level: expect.any(String), time: expect.any(String) });
   expect(service.output.stderr).toContain(`API          ${service.url}/api/v1`);
+  expect(service.output.stderr).toContain(
+    `Console      http://localhost:${new URL(service.url).port}/console/link#sbi_`,
+  );
   expect(service.output.stderr).toContain(`Reference    ${service.url}/docs`);
   expect(service.output.stderr).toContain('npx signalbox keys create --name first --permission admin');
 });
@@ -171,6 +174,52 @@ test('a key can be made while the service does not run, and never by making an i
   expect(await postgresPid()).toBe(0);
   const again = await start();
   expect((await new Signalbox({ apiKey, baseUrl: again.url }).me()).permission).toBe('admin');
+});
+
+test('people are let in and put out on the host, by links that stdout alone has', async () => {
+  const service = await start();
+  const { origin } = new URL(service.url);
+  const users = async (...args: string[]) => {
+    const { code, stdout, stderr } = await finish(['users', ...args]);
+    running.pop();
+    expect(stderr === '' || stderr.startsWith('Removed') || code !== 0, stderr).toBe(true);
+    return { code, stdout: stdout.trim(), stderr };
+  };
+  const accept = async (link: string, given: object) => {
+    const token = new URL(link).hash.slice(1);
+    secrets.push(token);
+    const response = await fetch(`${origin}/console/api/links/accept`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', origin },
+      body: JSON.stringify({ token, ...given }),
+    });
+    return response.status;
+  };
+  const password = 'seven small red boats';
+  const setup = (await users('setup-link')).stdout;
+  expect(await accept(setup, { name: 'Mara', email: 'mara@example.com', password, organizationName: 'Acme' })).toBe(
+    200,
+  );
+  expect(await users('setup-link')).toMatchObject({ code: 1, stderr: expect.stringContaining('has people already') });
+  const invitation = (await users('invite', '--role', 'viewer', '--email', 'ola@example.com')).stdout;
+  expect(await accept(invitation, { name: 'Ola', password })).toBe(200);
+  const listed = JSON.parse((await users('list', '--json')).stdout);
+  expect(listed.map(({ email, role }: { email: string; role: string }) => [email, role])).toEqual([
+    ['mara@example.com', 'owner'],
+    ['ola@example.com', 'viewer'],
+  ]);
+  const reset = (await users('reset-password', '--user', 'mara@example.com')).stdout;
+  expect(await accept(reset, { password: 'nine slow green trains' })).toBe(200);
+  expect(await users('remove', '--user', 'mara@example.com')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('last owner'),
+  });
+  expect((await users('remove', '--user', listed[1].userId)).stderr).toBe('Removed Ola (ola@example.com).\n');
+  expect((await users('list')).stdout).toMatch(/^mara@example.com +owner +Mara$/);
+  expect(await users('invite', '--role', 'king')).toMatchObject({ code: 1 });
+  expect(await users('crown')).toMatchObject({ code: 2 });
+  service.child.kill('SIGINT');
+  expect(await service.ended).toBe(0);
 });
 
 test('a second Ctrl-C ends it at once; the next start finds everything as it was', async () => {
@@ -269,7 +318,13 @@ test('wrong options: every problem a line, and nothing is made', async () => {
 });
 
 test('help and version go to stdout', async () => {
-  for (const args of [['--help'], ['start', '--help'], ['keys', 'create', '--help'], ['--version']]) {
+  for (const args of [
+    ['--help'],
+    ['start', '--help'],
+    ['keys', 'create', '--help'],
+    ['users', '--help'],
+    ['--version'],
+  ]) {
     expect(await finish(args)).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/./) });
   }
 });

@@ -2,6 +2,8 @@
 import { Pool } from 'pg';
 import type { DbLog } from './db.ts';
 
+export type IdentityPool = Pool;
+
 // A sign-in is rare, and what every request asks is two short reads.
 const MAX_CONNECTIONS = 4;
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -15,7 +17,7 @@ export function createIdentityPool({
   url: string;
   log: DbLog;
   statementTimeoutMs: number;
-}): Pool {
+}): IdentityPool {
   const pool = new Pool({
     connectionString: url,
     max: MAX_CONNECTIONS,

@@ -12,14 +12,14 @@ import { betterAuth } from 'better-auth';
 import { createAuthEndpoint } from 'better-auth/api';
 import { setSessionCookie } from 'better-auth/cookies';
 import { genericOAuth } from 'better-auth/plugins/generic-oauth';
-import type { Pool } from 'pg';
 import type { OidcProvider } from '../config.ts';
+import type { IdentityPool } from '../db/identity-pool.ts';
 import { newUuid } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 
 /** What better-auth works with. */
 export interface AuthOptions {
-  pool: Pool;
+  pool: IdentityPool;
   log: Pick<Log, 'debug' | 'warn'>;
   publicUrl: URL;
   /** Derived from the master key. */
