@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Limits } from '@signalbox/client';
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectAccessible } from './support/axe.ts';
@@ -34,7 +35,11 @@ afterAll(() => {
 });
 
 /** A Session that asks for this refund; comes back when it is asked for. */
-async function askRefund(input: object, name = 'Refund desk'): Promise<{ sessionId: string; operationId: string }> {
+async function askRefund(
+  input: object,
+  name = 'Refund desk',
+  limits: Limits = {},
+): Promise<{ sessionId: string; operationId: string }> {
   const { client } = console.service;
   const { agentId } = await client.agents.create({
     name,
@@ -43,6 +48,7 @@ async function askRefund(input: object, name = 'Refund desk'): Promise<{ session
       model: 'support',
       settings: { script: [{ toolCalls: [{ name: 'refund_order', input }] }, { text: 'Done.' }] },
     },
+    limits,
     tools: [
       {
         type: 'http',
@@ -242,6 +248,53 @@ test('on a phone a finger that taps twice decides nothing; approved for the rest
   expect(refundsOf('order-phone')).toHaveLength(1);
   const { data } = await console.service.client.events.list({ sessionId, type: 'approval.resolved' });
   expect(data[0]!.changes).toMatchObject({ scope: ['once', 'session'] });
+  await page.context().close();
+});
+
+test('a press that comes too quickly after the first stroke is not the second, and one that comes twice decides once', async () => {
+  const { operationId } = await askRefund({ order: 'order-quick', cents: 100 });
+  const page = await console.open(member, `/approvals/${operationId}`);
+  await page.getByRole('button', { name: 'Approve', exact: true }).waitFor();
+  const decisions: string[] = [];
+  page.on('request', (request) => request.url().endsWith('/resolve') && decisions.push(request.url()));
+  await page.clock.install();
+  await page.clock.pauseAt(new Date(Date.now() + 60_000));
+  await page.getByRole('button', { name: 'Approve', exact: true }).click();
+  const confirm = page.getByRole('button', { name: 'Approve now' });
+  await confirm.click();
+  await confirm.waitFor();
+  expect(decisions).toEqual([]);
+  await page.clock.fastForward(1000);
+  await page.clock.resume();
+  await confirm.dblclick();
+  await page.getByText('by you').waitFor();
+  expect(decisions).toHaveLength(1);
+  expect(refundsOf('order-quick')).toHaveLength(1);
+  await page.context().close();
+});
+
+test('a decision that comes too late is said to be, and nobody is named for it', async () => {
+  const { operationId } = await askRefund({ order: 'order-late', cents: 100 }, 'Hurried', {
+    approvalTimeoutSeconds: 1,
+  });
+  await expect.poll(async () => (await approval(operationId)).status).toBe('expired');
+  const page = await console.open(member, '/environments');
+  // Until it is decided, what the page sees of it is older than that.
+  let isDecided = false;
+  page.on('request', (request) => {
+    isDecided ||= request.url().endsWith('/resolve');
+  });
+  await page.route(`**/api/v1/approvals/${operationId}`, async (route) => {
+    if (isDecided) return await route.continue();
+    const response = await route.fetch();
+    const { approval: now } = (await response.json()) as { approval: object };
+    await route.fulfill({ response, json: { approval: { ...now, status: 'pending', resolvedAt: null } } });
+  });
+  await page.goto(`${console.origin}/console/${console.organizationId}/approvals/${operationId}`);
+  await page.getByRole('button', { name: 'Deny', exact: true }).click();
+  await page.getByLabel('Reason').press('Enter');
+  await page.getByText('Too late: its time is over. Your decision was not used.').waitFor();
+  await page.getByText('Nobody decided in time.').waitFor();
   await page.context().close();
 });
 

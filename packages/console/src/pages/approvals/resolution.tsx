@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'react';
 import { useOrganization } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
 import { Time } from '../../ui/time.tsx';
-import { InputView, LongText } from './input-view.tsx';
+import { InputView, LongText, PlainText } from './input-view.tsx';
 
 /** What was decided, by whom, when and why. `late`: this person wanted to decide it and was not the first. */
 export function Resolution({ approval, late }: { approval: Approval; late?: boolean }) {
@@ -16,13 +16,22 @@ export function Resolution({ approval, late }: { approval: Approval; late?: bool
   }, [late]);
   return (
     <div className={late ? 'notice warn' : 'stack tight'} ref={box} tabIndex={-1} role={late ? 'alert' : undefined}>
-      {late && <strong>{lateWords(approval, resolvedBy?.id === user.userId)}</strong>}
+      {late && (
+        <strong>
+          <PlainText text={lateWords(approval, resolvedBy?.id === user.userId)} />
+        </strong>
+      )}
       <p>
         <Status value={status} />{' '}
         {resolvedBy ? (
           <>
-            by {nameOf(approval, user.userId)}
-            {resolvedBy.onBehalfOf && <> on behalf of {resolvedBy.onBehalfOf}</>}
+            by <PlainText text={nameOf(approval, user.userId)} />
+            {resolvedBy.onBehalfOf && (
+              <>
+                {' '}
+                on behalf of <PlainText text={resolvedBy.onBehalfOf} />
+              </>
+            )}
           </>
         ) : (
           undecided[status]
