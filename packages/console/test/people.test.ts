@@ -133,6 +133,7 @@ test('a person of two organizations switches between them, and sees of each its 
   await page.getByRole('button', { name: /^Olga Owner/ }).click();
   await page.getByRole('menuitem', { name: 'Another organization' }).click();
   await page.getByLabel('Name').fill('Second');
+  await expectAccessible(page);
   await page.getByRole('button', { name: 'Make the organization' }).click();
   await page.getByRole('link', { name: 'API keys' }).click();
   await page.getByText('No keys yet').waitFor();

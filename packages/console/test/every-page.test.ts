@@ -1,0 +1,97 @@
+// What must hold of every page, whatever it shows: it fits from a phone to a desk, in light and in dark, for those who do not see it,
+// and nothing of it is refused by the policy or thrown (support/console.ts watches).
+import { readFileSync } from 'node:fs';
+import { beforeAll, expect, test, vi } from 'vitest';
+import { firstMessage, refundDesk } from '../src/pages/start/refund-desk.ts';
+import { expectAccessible } from './support/axe.ts';
+import { type Person, startConsole, type TestConsole } from './support/console.ts';
+
+let console: TestConsole;
+let viewer: Person;
+/** Addresses below the organization's, with the heading that the page has. */
+let pages: [route: string, path: string, heading: string | RegExp][];
+
+beforeAll(async () => {
+  console = await startConsole();
+  viewer = await console.person('viewer');
+  const { client } = console.service;
+  await client.webhookSubscriptions.create({ environment: 'staging', url: 'signalbox:test-receiver' });
+  const agent = await client.agents.create(refundDesk);
+  await client.agents.update(agent.agentId, { description: 'Gives money back.' });
+  const session = await client.sessions.open({
+    agentId: agent.agentId,
+    environment: 'staging',
+    input: firstMessage,
+    closeOnIdle: true,
+  });
+  for await (const { chunks } of client.sessions.stream(session.sessionId)) {
+    if (chunks.some(({ type }) => type === 'approval.requested')) break;
+  }
+  const [approval] = (await client.approvals.list()).data;
+  const { deliveries } = client.webhookSubscriptions;
+  const delivery = await vi.waitUntil(async () => (await deliveries.list('staging')).data[0], { timeout: 30_000 });
+  pages = [
+    ['/', '', 'Overview'],
+    ['/start', '/start', 'First minutes'],
+    ['/approvals', '/approvals', 'Approvals'],
+    ['/approvals/$operationId', `/approvals/${approval!.operationId}`, 'Refund order'],
+    ['/sessions', '/sessions', 'Sessions'],
+    ['/sessions/$sessionId', `/sessions/${session.sessionId}`, /Refund desk/],
+    ['/agents', '/agents', 'Agents'],
+    ['/agents/new', '/agents/new', /./],
+    ['/agents/$agentId', `/agents/${agent.agentId}`, 'Refund desk'],
+    ['/agents/$agentId/versions', `/agents/${agent.agentId}/versions`, /Refund desk/],
+    ['/webhooks', '/webhooks', 'Webhooks'],
+    ['/webhooks/$environment', '/webhooks/staging', /staging/],
+    ['/webhooks/$environment/deliveries/$deliveryId', `/webhooks/staging/deliveries/${delivery.deliveryId}`, /./],
+    ['/environments', '/environments?environment=staging', 'Environments'],
+    ['/keys', '/keys', 'API keys'],
+    ['/events', '/events', 'Event log'],
+    ['/people', '/people', 'People'],
+    ['/account', '/account', 'Your account'],
+  ];
+});
+
+test('every page of an organization is in this list', () => {
+  const source = readFileSync(new URL('../src/router.tsx', import.meta.url), 'utf8');
+  const routes = [...source.matchAll(/\.\.\.inOrganization,\s+path: '([^']+)'/g)].map(([, path]) => path!);
+  expect(routes.toSorted()).toEqual(pages.map(([route]) => route).toSorted());
+});
+
+test('it has a title and one heading, fits 360, 768 and 1440 px, and axe finds nothing serious in light and dark', async () => {
+  const page = await console.open(console.owner);
+  for (const [, path, heading] of pages) {
+    await page.setViewportSize({ width: 360, height: 740 });
+    await page.goto(`${console.origin}/console/${console.organizationId}${path}`);
+    const title = page.getByRole('heading', { level: 1, name: heading });
+    await title.waitFor();
+    await page.getByText('Loading…').first().waitFor({ state: 'detached' });
+    expect(await page.getByRole('heading', { level: 1 }).count(), path).toBe(1);
+    expect(await page.title(), path).toContain(`${(await title.textContent())!.trim()} · Signalbox`);
+    for (const width of [360, 768, 1440]) {
+      await page.setViewportSize({ width, height: 900 });
+      expect(
+        await page.evaluate(() => document.documentElement.scrollWidth),
+        `${path} at ${width}`,
+      ).toBeLessThanOrEqual(width);
+      if (width !== 768) await expectAccessible(page);
+    }
+  }
+  await page.context().close();
+}, 300_000);
+
+test('a viewer sees every page, or a word why not, and is refused nothing that a page asks for by itself', async () => {
+  const page = await console.open(viewer);
+  const refused: string[] = [];
+  page.on('response', (response) => {
+    if (response.status() >= 400) refused.push(`${response.status()} ${response.url()}`);
+  });
+  for (const [, path] of pages) {
+    await page.goto(`${console.origin}/console/${console.organizationId}${path}`);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.getByText('Loading…').first().waitFor({ state: 'detached' });
+    expect(await page.getByRole('alert').count(), path).toBe(0);
+  }
+  expect(refused).toEqual([]);
+  await page.context().close();
+}, 120_000);
