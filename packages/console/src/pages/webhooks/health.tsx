@@ -1,5 +1,5 @@
 // How a destination does, and what to do where it does not do well.
-import type { WebhookAttempt, WebhookSubscription } from '@signalbox/client';
+import type { Signalbox, WebhookAttempt, WebhookSubscription } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useAsk, useOrganization } from '../../organization.tsx';
@@ -8,6 +8,9 @@ import { Notice } from '../../ui/notice.tsx';
 import { ExactTime, Time } from '../../ui/time.tsx';
 import { outcomeOf, reasonOf, testReceiverUrl } from './reasons.ts';
 
+// As often as the page of the subscription asks.
+const LOOK_EVERY_MS = 5_000;
+// As the service has it (webhooks/health.ts).
 const DISABLED_AFTER_MS = 5 * 86_400_000;
 
 /** In a word: its status, or how its destination does where it is enabled. */
@@ -103,9 +106,9 @@ function OneSession({ environment, sessionId }: { environment: string; sessionId
 }
 
 /** What the last attempt that failed says, from the deliveries that wait or were given up. */
-function LastFailure({ subscription: { environment, lastFailureAt } }: { subscription: WebhookSubscription }) {
+function LastFailure({ subscription: { environment } }: { subscription: WebhookSubscription }) {
   const { organizationId } = useOrganization();
-  const { data } = useAsk(['webhooks', environment, 'last failure', lastFailureAt], async (client) => {
+  const look = async (client: Signalbox) => {
     const { deliveries } = client.webhookSubscriptions;
     for (const status of ['pending', 'exhausted'] as const) {
       const { data: some } = await deliveries.list(environment, { status, limit: 20 });
@@ -116,7 +119,8 @@ function LastFailure({ subscription: { environment, lastFailureAt } }: { subscri
       if (attempt) return { deliveryId, attempt };
     }
     return null;
-  });
+  };
+  const { data } = useAsk(['webhooks', environment, 'last failure'], look, { everyMs: LOOK_EVERY_MS });
   if (!data) return null;
   return (
     <>

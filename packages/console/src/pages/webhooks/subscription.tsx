@@ -78,7 +78,7 @@ function Actions({ subscription }: { subscription: WebhookSubscription }) {
       {doing === 'rotate' && <RotateDialog subscription={subscription} onClose={close} onMade={setMade} />}
       {doing === 'recover' && <RecoverDialog environment={environment} onClose={close} />}
       {doing === 'delete' && <DeleteDialog subscription={subscription} onClose={close} />}
-      {made && <NewSecret made={made} onClose={() => setMade(undefined)} />}
+      {made && doing === undefined && <NewSecret made={made} onClose={() => setMade(undefined)} />}
     </>
   );
 }

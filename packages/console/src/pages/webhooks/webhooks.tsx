@@ -1,5 +1,5 @@
 import type { Environment, WebhookSubscription } from '@signalbox/client';
-import { Link } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useAsk, useList, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -15,6 +15,7 @@ const LOOK_EVERY_MS = 10_000;
 
 export function WebhooksPage() {
   const { organizationId, may } = useOrganization();
+  const navigate = useNavigate();
   const environments = useList(['environments'], (client, page) => client.environments.list(page));
   const subscriptions = useAsk(
     ['webhooks', 'by environment'],
@@ -27,6 +28,8 @@ export function WebhooksPage() {
   );
   const [creating, setCreating] = useState<string>();
   const [made, setMade] = useState<NewSigningSecret>();
+  const goTo = (environment: string) =>
+    void navigate({ to: '/$organizationId/webhooks/$environment', params: { organizationId, environment } });
   const columns = (all: ReadonlyMap<string, WebhookSubscription>): Column<Environment>[] => [
     {
       label: 'Environment',
@@ -90,7 +93,8 @@ export function WebhooksPage() {
       {creating && (
         <CreateSubscription environment={creating} onClose={() => setCreating(undefined)} onMade={setMade} />
       )}
-      {made && <NewSecret made={made} onClose={() => setMade(undefined)} />}
+      {/* When the form is gone: closed, this one gives the focus back to the page. */}
+      {made && !creating && <NewSecret made={made} onClose={() => goTo(made.environment)} />}
     </Page>
   );
 }
