@@ -94,7 +94,7 @@ export const hostileTexts = [
   'é'.repeat(20_000),
 ];
 
-export const hostileValues: readonly unknown[] = [
+const hostileValues: readonly unknown[] = [
   null,
   true,
   false,
