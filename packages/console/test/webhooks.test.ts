@@ -196,6 +196,30 @@ test('a subscription that was disabled says why, keeps what comes, and sends it 
   await page.context().close();
 });
 
+test('a delivery that was given up says what the receiver lacks; its Session is sent again from there', async () => {
+  const receiver = await receiverOf();
+  const name = await subscribed(receiver.url);
+  const { sessionId } = await say(name);
+  const { deliveries } = console.service.client.webhookSubscriptions;
+  const { client, db } = console.service;
+  await expect.poll(async () => (await client.sessions.get(sessionId)).status).toBe('idle');
+  await expect.poll(async () => (await deliveries.list(name, { status: 'pending' })).data.length).toBe(0);
+  const { deliveryId } = (await deliveries.list(name, { sessionId, limit: 100 })).data.at(-1)!;
+  await db.query(sql`
+    update webhook_deliveries set status = 'exhausted' where environment = ${name} and previous_cursor = ''`);
+  const page = await console.open(console.owner, `/webhooks/${name}?tab=deliveries&status=exhausted`);
+  await page.getByTitle(deliveryId).click();
+  await page.getByText('It was given up after its last retry.').waitFor();
+  const before = receiver.received.length;
+  await page.getByRole('button', { name: 'Send the Session again from here' }).click();
+  expect(await page.getByRole('textbox', { name: 'Cursor' }).inputValue()).toBe('turn_0:seq_0');
+  await page.getByRole('button', { name: 'Send again', exact: true }).click();
+  await receiver.first(before + 1);
+  const again = receiver.received[before]!.envelope;
+  expect([again.sessionId, again.chunks[0]]).toMatchObject([sessionId, { turn: 1, seq: 1 }]);
+  await page.context().close();
+});
+
 test('one that is degraded says since when it fails, when it is tried, and when it will be disabled; after that, how it comes back', async () => {
   const name = await subscribed('https://example.com/hook');
   const { db } = console.service;

@@ -1,16 +1,18 @@
 import type { WebhookDeliveryWithAttempts } from '@signalbox/client';
 import { Link, useParams } from '@tanstack/react-router';
+import { useState } from 'react';
 import { useAsk, useChange, useOrganization } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Id } from '../../ui/copy.tsx';
-import { ErrorNotice } from '../../ui/notice.tsx';
+import { ErrorNotice, Notice } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';
 import { SessionLink } from '../../ui/session-link.tsx';
 import { ExactTime, Time } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { counted } from '../../words.ts';
 import { Attempt, RequestBody } from './attempt.tsx';
+import { RecoverDialog } from './recover.tsx';
 
 const LOOK_EVERY_MS = 3_000;
 
@@ -64,11 +66,39 @@ function Resend({ delivery: { environment, deliveryId, status } }: { delivery: W
   );
 }
 
+/** The receiver has a hole where it was; what came after it was sent. */
+function GivenUp({ delivery: { environment, sessionId, previousCursor } }: { delivery: WebhookDeliveryWithAttempts }) {
+  const { may } = useOrganization();
+  const [recovering, setRecovering] = useState(false);
+  return (
+    <Notice kind="bad" title="It was given up after its last retry.">
+      <p>
+        The Session went on without it, so the receiver lacks what it holds. Mend the receiver, then send this one once
+        more, or the Session again from here: everything since then, in order.
+      </p>
+      {may('write') && (
+        <div>
+          <Button onClick={() => setRecovering(true)}>Send the Session again from here</Button>
+        </div>
+      )}
+      {recovering && (
+        <RecoverDialog
+          environment={environment}
+          sessionId={sessionId}
+          cursor={previousCursor}
+          onClose={() => setRecovering(false)}
+        />
+      )}
+    </Notice>
+  );
+}
+
 function Delivery({ delivery }: { delivery: WebhookDeliveryWithAttempts }) {
   const { deliveryId, status, sessionId, previousCursor, cursor, attemptCount, attempts } = delivery;
   const { createdAt, nextAttemptAt, finishedAt, requestBody } = delivery;
   return (
     <>
+      {status === 'exhausted' && <GivenUp delivery={delivery} />}
       <section className="card" aria-label="The delivery">
         <dl className="facts">
           <dt>Status</dt>

@@ -7,6 +7,9 @@ import { fieldError } from '../../ui/notice.tsx';
 import { instantOf } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
 
+// Before the first chunk of a Session.
+const beginning = 'turn_0:seq_0';
+
 function timeIn(local: string): string {
   const instant = instantOf(local);
   if (instant) return instant;
@@ -18,17 +21,20 @@ function timeIn(local: string): string {
 export function RecoverDialog({
   environment,
   sessionId,
+  cursor: heldCursor,
   onClose,
 }: {
   environment: string;
   sessionId?: string;
+  /** What the receiver holds of the Session; null: nothing. */
+  cursor?: string | null;
   onClose: () => void;
 }) {
   const toast = useToast();
   const [what, setWhat] = useState<'since' | 'session'>(sessionId ? 'session' : 'since');
   const [since, setSince] = useState('');
   const [session, setSession] = useState(sessionId ?? '');
-  const [cursor, setCursor] = useState('');
+  const [cursor, setCursor] = useState(heldCursor === null ? beginning : (heldCursor ?? ''));
   const recover = useChange(
     async (client, _: undefined) => {
       const place = { sessionId: session.trim(), cursor: cursor.trim() };
@@ -79,7 +85,7 @@ export function RecoverDialog({
             label="Cursor"
             mono
             placeholder="turn_1:seq_12"
-            hint="The last one that the receiver has; turn_0:seq_0 for all of the Session"
+            hint={`The last one that the receiver has; ${beginning} for all of the Session`}
             value={cursor}
             error={fieldError(recover.error, 'cursor')}
             onChange={(event) => setCursor(event.currentTarget.value)}

@@ -144,6 +144,7 @@ function Mend({ subscription: { environment, status } }: { subscription: Webhook
 }
 
 function Overview({ subscription }: { subscription: WebhookSubscription }) {
+  const { organizationId } = useOrganization();
   const { url, chunkTypes, createdAt, lastSuccessAt, lastFailureAt } = subscription;
   return (
     <div className="columns">
@@ -177,6 +178,15 @@ function Overview({ subscription }: { subscription: WebhookSubscription }) {
             <Time at={createdAt} />
           </dd>
         </dl>
+        <p className="small">
+          <Link
+            to="/$organizationId/events"
+            params={{ organizationId }}
+            search={{ resourceId: subscription.webhookSubscriptionId }}
+          >
+            What was changed, and by whom
+          </Link>
+        </p>
       </section>
       <TestDelivery subscription={subscription} />
       <SigningSecret subscription={subscription} />
