@@ -94,6 +94,8 @@ function particularOf({ type, changes, resource, environment }: Event): string {
   switch (type) {
     case 'approval.resolved':
       return after('status');
+    case 'user.joined':
+      return after('role');
     case 'access.denied':
       return [resource.id, after('code')].filter(Boolean).join(', ');
     case 'user.role_changed':
