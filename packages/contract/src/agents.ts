@@ -105,6 +105,7 @@ export type Model = Static<typeof Model>;
 const ToolName = Type.String({
   pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$',
   description: 'What the model calls it by; unique in the Agent.',
+  examples: ['refund_order'],
 });
 const Description = Type.String({ maxLength: 4_000 });
 const Effectful = Type.Boolean({
