@@ -169,6 +169,8 @@ test('tools of each type are added, asked about in plain words, put into another
   await menu.and(page.locator(':focus')).waitFor();
   await page.getByRole('button', { name: 'Move or remove count' }).press('Enter');
   await page.getByRole('menuitem', { name: 'Remove' }).press('Enter');
+  // What had the focus is gone; it is near, where one could be added.
+  await page.getByRole('button', { name: 'Add: HTTP request' }).and(page.locator(':focus')).waitFor();
   await page.keyboard.press('Control+s');
   await page.getByText('As saved in version 2').waitFor();
   expect((await newest(agentId)).tools).toEqual([
@@ -373,7 +375,14 @@ test('on a phone an Agent is made by keyboard alone, view by view', async () => 
   await expectAccessible(page);
   await page.getByRole('link', { name: /^An assistant/ }).press('Enter');
   await name(page).fill('');
+  await page.getByRole('button', { name: 'Add: Client tool' }).press('Enter');
+  await page.keyboard.type('count');
   await page.getByRole('tab', { name: 'Form' }).press('ArrowRight');
+  expect(await json(page).inputValue()).toContain('"name": "count"');
+  await page.keyboard.press('ArrowLeft');
+  // What was open is open still.
+  await page.getByLabel('Input schema').waitFor();
+  await page.keyboard.press('ArrowRight');
   await json(page).waitFor();
   await page.keyboard.press('Control+s');
   // What is wrong is shown where it can be mended.

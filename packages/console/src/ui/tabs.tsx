@@ -11,7 +11,8 @@ export function Tabs<T extends string>({
   label: string;
   value: T;
   onChange: (value: T) => void;
-  tabs: readonly { value: T; label: ReactNode; content: ReactNode }[];
+  /** `kept`: what somebody left there is there when they come back. */
+  tabs: readonly { value: T; label: ReactNode; content: ReactNode; kept?: boolean }[];
 }) {
   return (
     <Radix.Root className="stack" value={value} onValueChange={(next) => onChange(next as T)}>
@@ -23,7 +24,7 @@ export function Tabs<T extends string>({
         ))}
       </Radix.List>
       {tabs.map((tab) => (
-        <Radix.Content key={tab.value} value={tab.value} className="stack">
+        <Radix.Content key={tab.value} value={tab.value} className="stack" {...(tab.kept && { forceMount: true })}>
           {tab.content}
         </Radix.Content>
       ))}

@@ -15,7 +15,7 @@ const words: Record<Policy, string> = {
 };
 
 /** What an approval says: '' where it says nothing; undefined where that is none of the policies. */
-export function policyOf(approval: unknown): Policy | '' | undefined {
+function policyOf(approval: unknown): Policy | '' | undefined {
   if (approval === undefined) return '';
   if (typeof approval === 'string') return policies.find((one) => one === approval);
   if (!isRecord(approval)) return undefined;

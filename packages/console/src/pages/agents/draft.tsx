@@ -115,7 +115,7 @@ export function useNewDraft(start: Definition): Draft {
       return inner && `${inner.path.slice(path.length).replace(/^\./, '')} ${inner.message}`;
     },
     attempt: () => {
-      setState((before) => ({ ...before, tried: true, refused: [] }));
+      setState((before) => ({ ...before, tried: true }));
       return together(problemsOf(value), { ...state, refused: [] });
     },
     refuse: (errors) => setState((before) => ({ ...before, refused: errors })),

@@ -63,22 +63,20 @@ export function Editor({
   const showsForm = isWide || view === 'form';
   useEffect(() => {
     if (!sought || !showsForm) return;
-    // A view that was just chosen stands in the page after this effect.
-    const next = requestAnimationFrame(() => {
-      focusPlace(frame.current!, sought.path);
-      setSought(undefined);
-    });
-    return () => cancelAnimationFrame(next);
+    focusPlace(frame.current!, sought.path);
+    setSought(undefined);
   }, [sought, showsForm]);
 
   function seek(path: string) {
     if (!showsForm) onView('form');
+    draft.attempt();
     setSought({ path });
   }
 
   async function save() {
     if (busy) return;
     setError(undefined);
+    draft.refuse([]);
     const [first] = draft.attempt();
     if (first) return seek(first.path);
     setBusy(true);
@@ -121,7 +119,7 @@ export function Editor({
   );
   const toSave = changed || isNew || draft.shown.length > 0 || error !== undefined;
   const views = [
-    { value: 'form' as const, label: 'Form', content: form },
+    { value: 'form' as const, label: 'Form', content: form, kept: true },
     { value: 'json' as const, label: 'JSON', content: json },
     { value: 'try' as const, label: 'Try it', content: tryIt },
   ];

@@ -107,21 +107,25 @@ function ToolItem({
   actions?: Parameters<typeof Menu>[0]['items'];
 }) {
   const draft = useDraft();
+  // There may be a hundred. The fields of a closed one are there only where something in them is to be corrected.
+  const [open, setOpen] = useState(isNew);
   const path = `tools[${index}]`;
   const record = isRecord(tool) ? tool : {};
   const wrong = draft.shown.some((one) => isWithin(one.path, path));
   const type = toolWords[record.type as ToolType]?.label ?? textOf(record.type);
   return (
     <div className="tool">
-      <details open={isNew}>
+      <details open={open} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
         <summary>
           <strong className="mono">{textOf(record.name) || '(no name yet)'}</strong> <Badge>{type}</Badge>{' '}
           <span className="quiet small">{policyWord(record.approval, usual(record))}</span>{' '}
           {wrong && <Badge tone="bad">to correct</Badge>}
         </summary>
-        <div className="stack">
-          <ToolFields path={path} tool={record} />
-        </div>
+        {(open || wrong) && (
+          <div className="stack">
+            <ToolFields path={path} tool={record} />
+          </div>
+        )}
       </details>
       {actions && <Menu label={`Move or remove ${labelOf(tool)}`} items={actions} />}
     </div>
