@@ -253,7 +253,7 @@ create table password_resets (
   organization_id uuid not null,
   password_reset_id uuid not null,
   user_id uuid not null,
-  by_operator boolean not null,
+  made_by uuid,
   token_hash bytea not null,
   expires_at timestamp with time zone not null,
   created_at timestamp with time zone not null,

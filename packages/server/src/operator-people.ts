@@ -64,7 +64,7 @@ export function inviteOnHost(
 export function resetPasswordOnHost(config: Config, wish: Wish & { user?: string | undefined }): Promise<string> {
   return onHost(config, wish, async (db, source) => {
     const { userId } = await findMember(db, source.organizationId, wish.user);
-    const { token } = await db.transaction((tx) => insertReset(tx, source, systemClock.now(), userId, true));
+    const { token } = await db.transaction((tx) => insertReset(tx, source, systemClock.now(), userId, null));
     return linkOf(publicUrlOf(config), token);
   });
 }

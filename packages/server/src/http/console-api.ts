@@ -66,6 +66,8 @@ const name = text(200);
 export function addConsoleApi(app: FastifyInstance, platform: Platform, options: ConsoleApiOptions): void {
   const { identity, limits, doubts, provider, version } = options;
   const noteFailure = createNoteFailure(platform);
+  const background = new Set<Promise<void>>();
+  app.addHook('onClose', async () => void (await Promise.all(background)));
 
   /** `asPerson`: for who is signed in alone. `optional`: for anybody, and a sign-in that is used needs its CSRF token. */
   function post<B>(
@@ -99,6 +101,13 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
       if (!signIn) throw signedOut();
       return act({ visitor, signIn, body: undefined, reply });
     });
+  }
+
+  function inBackground(work: Promise<void>): void {
+    const known = work
+      .catch((error) => platform.log.warn({ err: error }, 'a failed sign-in was not recorded'))
+      .finally(() => background.delete(known));
+    background.add(known);
   }
 
   async function accountOf(signIn: SignIn | undefined): Promise<Account> {
@@ -152,7 +161,8 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
         identity.signIn(body.email, body.password, visitor),
       );
       if (!begun) {
-        await noteFailure(body.email, visitor);
+        // Not waited for: how long it takes would tell whether there is such a person.
+        inBackground(noteFailure(body.email, visitor));
         throw new ApiError('sign_in_failed', 'E-mail or password is wrong.');
       }
       return accountOfBegun(reply, { visitor }, begun.setCookies);

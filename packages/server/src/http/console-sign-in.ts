@@ -51,6 +51,7 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
       },
       handler: async (request, reply) => {
         const visitor = visitorOf(options.callerOf(request));
+        if (!call.asPerson && !call.isSignIn) limits.begin(visitor.ipAddress);
         const signIn = call.asPerson ? await identity.find(visitor.cookie) : undefined;
         if (call.asPerson && !signIn) throw signedOut();
         if (signIn && call.method === 'POST') requireCsrfToken(identity, signIn, request.headers);
@@ -86,6 +87,7 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
     },
     handler: async (request, reply) => {
       const visitor = visitorOf(options.callerOf(request));
+      limits.begin(visitor.ipAddress);
       const { token, returnTo = '/console', link } = wishOf(request.body);
       if (link) {
         const signIn = await identity.find(visitor.cookie);

@@ -39,6 +39,8 @@ export interface Limits {
   throttled(caller: Caller, authenticate: () => Promise<Context>): Promise<Context>;
   /** Runs `attempt` to sign in, which resolves to undefined where it failed. Throws 429 `rate_limited`. */
   signIn<T>(ipAddress: string, email: string, attempt: () => Promise<T | undefined>): Promise<T | undefined>;
+  /** Counts what anybody may begin, and what costs a row that is kept for minutes. Throws 429 `rate_limited`. */
+  begin(ipAddress: string): void;
   /** Counts the request and says so in the answer's headers. Throws 429 `rate_limited`. */
   rate(ctx: Context, route: Route, reply: FastifyReply): void;
   /** Counts what stays open until the response is closed. Throws 429 `rate_limited`. */
@@ -49,6 +51,8 @@ export interface Limits {
 // them together also keeps the owner out; a long password is what resists, and this only makes it slow.
 const SIGN_INS_OF_ADDRESS_AND_EMAIL = 10;
 const SIGN_INS_OF_EMAIL = 100;
+// Of an office behind one address; a person begins one or two.
+const BEGINNINGS_OF_ADDRESS = 120;
 
 /** How long a credential that was good is let past the throttle of its address. */
 const TRUSTED_MS = 3600_000;
@@ -126,6 +130,15 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
       const result = await attempt();
       if (result !== undefined) for (const [name] of counted) signIns.back(name);
       return result;
+    },
+
+    begin(ipAddress) {
+      const { used, resetSeconds } = signIns.add(`begin ${networkOf(ipAddress)}`);
+      if (used > BEGINNINGS_OF_ADDRESS) {
+        throw new ApiError('rate_limited', 'Too many sign-ins were begun from your address. Wait a minute.', {
+          retryAfterSeconds: resetSeconds,
+        });
+      }
     },
 
     rate(ctx, route, reply) {

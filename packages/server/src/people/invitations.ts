@@ -125,7 +125,7 @@ export async function resetPassword(ctx: Context, input: Input<'resetPassword'>)
         'This person is of other organizations too. Only the operator can make the link, with `signalbox users reset-password` on the host.',
       );
     }
-    return insertReset(tx, ctx, ctx.clock.now(), userId, false);
+    return insertReset(tx, ctx, ctx.clock.now(), userId, ctx.callerId);
   });
   return { link: linkOf(ctx.publicUrl(), token), expiresAt: expiresAt.toISOString() };
 }
@@ -136,7 +136,7 @@ export async function insertReset(
   source: EventSource,
   now: Date,
   userId: string,
-  byOperator: boolean,
+  madeBy: string | null,
 ): Promise<{ token: string; expiresAt: Date }> {
   const { organizationId } = source;
   const resetId = newUuid();
@@ -144,8 +144,8 @@ export async function insertReset(
   const expiresAt = new Date(now.getTime() + RESET_MS);
   await tx.query(sql`delete from password_resets where organization_id = ${organizationId} and user_id = ${userId}`);
   await tx.query(sql`
-    insert into password_resets (organization_id, password_reset_id, user_id, by_operator, token_hash, expires_at, created_at)
-    values (${organizationId}, ${resetId}, ${userId}, ${byOperator}, ${hashSecret(token)}, ${expiresAt}, ${now})`);
+    insert into password_resets (organization_id, password_reset_id, user_id, made_by, token_hash, expires_at, created_at)
+    values (${organizationId}, ${resetId}, ${userId}, ${madeBy}, ${hashSecret(token)}, ${expiresAt}, ${now})`);
   await tx.query(recordEvent(source, now, { type: 'user.password_reset_requested', resource: userResource(userId) }));
   return { token, expiresAt };
 }

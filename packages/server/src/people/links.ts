@@ -52,8 +52,6 @@ interface InvitationRow {
 }
 
 interface ResetRow {
-  userId: string;
-  byOperator: boolean;
   name: string;
   email: string;
   expiresAt: Date;
@@ -200,15 +198,15 @@ async function acceptReset(
   const passwordHash = await hashPassword(password);
   const now = clock.now();
   const userId = await db.transaction(async (tx) => {
-    const [used] = await tx.query<{ userId: string; byOperator: boolean }>(sql`
+    const [used] = await tx.query<{ userId: string; madeBy: string | null }>(sql`
       delete from password_resets as r
       where r.organization_id = ${organizationId} and r.password_reset_id = ${id} and r.token_hash = ${hash}
         and r.expires_at > ${now}
-      returning r.user_id as "userId", r.by_operator as "byOperator"`);
+      returning r.user_id as "userId", r.made_by as "madeBy"`);
     if (!used || (await roleIn(tx, organizationId, used.userId)) === undefined) throw invalid();
     const memberships = await membershipsOf(tx, used.userId);
     // Joined another one since the link was made, which its admin has no say in.
-    if (!used.byOperator && memberships.length > 1) throw invalid();
+    if (used.madeBy !== null && memberships.length > 1) throw invalid();
     await setPassword(tx, used.userId, passwordHash, now);
     await tx.query(sql`delete from auth.sign_ins where user_id = ${used.userId}`);
     const actor = actorOf({ userId: used.userId, name: link.name! });
@@ -245,7 +243,7 @@ async function findInvitation(db: Db, { organizationId, id, hash }: Parsed, now:
 
 async function findReset(db: Db, { organizationId, id, hash }: Parsed, now: Date): Promise<ResetRow> {
   const [row] = await db.query<ResetRow>(sql`
-    select r.user_id as "userId", r.by_operator as "byOperator", u.name, u.email, r.expires_at as "expiresAt",
+    select u.name, u.email, r.expires_at as "expiresAt",
       r.token_hash as "tokenHash", o.name as "organizationName"
     from password_resets r
     join organizations o on o.organization_id = r.organization_id

@@ -1,5 +1,6 @@
 // The people of an organization. Only an owner makes, changes or removes owners, and the last owner stays. A person of no
-// organization is nobody here any more, and is deleted with all sign-ins.
+// organization is nobody here any more, and is deleted with all sign-ins. Who is removed, or may do less than before, must not
+// come back by a link made while they still could.
 import { type Input, type Member, type Result, type Role, roles } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
@@ -42,6 +43,9 @@ export async function updateMember(ctx: Context, input: Input<'updateMember'>): 
     await tx.query(sql`
       update members set role = ${input.role}
       where organization_id = ${ctx.organizationId} and user_id = ${before.userId}`);
+    if (roles.indexOf(input.role) < roles.indexOf(before.role)) {
+      await voidLinksOf(tx, ctx.organizationId, before.userId);
+    }
     await tx.query(
       recordEvent(ctx, ctx.clock.now(), {
         type: 'user.role_changed',
@@ -75,6 +79,7 @@ export async function deleteMember(tx: Tx, source: EventSource, now: Date, userI
   );
   await tx.query(sql`delete from members where organization_id = ${organizationId} and user_id = ${userId}`);
   await tx.query(sql`delete from password_resets where organization_id = ${organizationId} and user_id = ${userId}`);
+  await voidLinksOf(tx, organizationId, userId);
   await tx.query(
     recordEvent(source, now, {
       type: 'user.removed',
@@ -83,6 +88,14 @@ export async function deleteMember(tx: Tx, source: EventSource, now: Date, userI
     }),
   );
   if ((await membershipsOf(tx, userId)).length === 0) await tx.query(sql`delete from auth.users where id = ${userId}`);
+}
+
+/** Whoever made a link has read it: their invitations, and what lets somebody set the password of another. */
+async function voidLinksOf(tx: Tx, organizationId: string, userId: string): Promise<void> {
+  await tx.query(sql`
+    delete from invitations where organization_id = ${organizationId} and invited_by->>'id' = ${formatId('usr', userId)}`);
+  await tx.query(sql`
+    delete from password_resets where organization_id = ${organizationId} and made_by = ${userId}`);
 }
 
 /** A member, held until the transaction ends; 404 for anybody else. */

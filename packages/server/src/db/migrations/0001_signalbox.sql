@@ -580,8 +580,8 @@ create table password_resets (
   organization_id uuid not null references organizations,
   password_reset_id uuid not null,
   user_id uuid not null,
-  -- Made on the host, and so for people of several organizations too.
-  by_operator boolean not null,
+  -- Who made it; null of one made on the host, which is for people of several organizations too.
+  made_by uuid,
   token_hash bytea not null,
   expires_at timestamptz not null,
   created_at timestamptz not null,
