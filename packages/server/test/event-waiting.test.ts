@@ -123,7 +123,7 @@ test('what a key is refused is recorded once a minute for a code, by all nodes t
   const { keyId } = await node.platform.db.transaction((tx) =>
     insertKey(tx, node.ctx, clock.now(), { name: 'k', permission: 'read' }),
   );
-  const ctx = { ...node.ctx, keyId: uuidOf('key', keyId) };
+  const ctx = { ...node.ctx, callerId: uuidOf('key', keyId), keyId: uuidOf('key', keyId) };
   const route = { method: 'GET', path: '/api_keys' } as Parameters<ReturnType<typeof createNoteDenied>>[2];
   const nodes = Array.from({ length: 4 }, createNoteDenied);
   const refuse = async (code: 'insufficient_permission' | 'token_expired') => {
