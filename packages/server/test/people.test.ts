@@ -10,6 +10,8 @@ import {
 } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readConfig } from '../src/config.ts';
+import { resetPasswordOnHost } from '../src/operator-people.ts';
 import { type Browser, openBrowser, tokenOf } from './support/browser.ts';
 import { join, password, setUp } from './support/people.ts';
 import { asProblem, type RawAnswer } from './support/raw.ts';
@@ -161,6 +163,11 @@ describe('roles', () => {
     const { invitation } = await client.invitations.create({ role: 'viewer', email: 'New@example.com', name: 'N' });
     expect(invitation).toMatchObject({ email: 'new@example.com', name: 'N', invitedBy: 'Mara' });
     expect((await client.invitations.list()).data).toEqual([invitation]);
+    const { invitation: second } = await client.invitations.create({ role: 'member' });
+    const listed = [];
+    for await (const one of client.invitations.list({ limit: 1 })) listed.push(one);
+    expect(listed).toEqual([second, invitation]);
+    await client.invitations.delete(second.invitationId);
     await client.invitations.delete(invitation.invitationId);
     await expect(client.invitations.delete(invitation.invitationId)).rejects.toMatchObject({ status: 404 });
     expect(await client.organization.update({ name: 'Acme & Co' })).toMatchObject({ name: 'Acme & Co' });
@@ -311,6 +318,26 @@ describe('several organizations', () => {
     expect((await paul.get('/account')).json.organizations.map(({ name }: { name: string }) => name)).toEqual([
       'Paul’s',
     ]);
+  });
+
+  test('the operator lets in again whoever is of several, on the host', async () => {
+    const ravi = await join(owner, service, 'Ravi');
+    await ravi.post('/organizations', { name: 'Ravi’s' });
+    await expect(owner.client().members.resetPassword(idOf(ravi))).rejects.toMatchObject({ status: 403 });
+    const config = readConfig(
+      { 'public-url': 'https://signalbox.example.com' },
+      { DATABASE_URL: service.database.url },
+    );
+    const organization = service.organizationId;
+    const link = await resetPasswordOnHost(config, { user: 'Ravi@example.com', organization });
+    expect(link).toMatch(/^https:\/\/signalbox\.example\.com\/console\/link#sbr_/);
+    const next = 'nine slow green trains';
+    expect((await openBrowser(service).post('/links/accept', { token: tokenOf(link), password: next })).status).toBe(
+      200,
+    );
+    expect(codeOf(await ravi.api('GET', '/me'))).toBe('signed_out');
+    await expect(resetPasswordOnHost(config, { user: 'Ravi@example.com' })).rejects.toThrow('--organization');
+    await expect(resetPasswordOnHost(config, { user: 'nobody', organization })).rejects.toThrow('There is no nobody');
   });
 
   test('a link to a new password is void for who has joined another organization since', async () => {
