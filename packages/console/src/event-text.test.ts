@@ -1,0 +1,49 @@
+import type { Event } from '@signalbox/client';
+import { eventTypes } from '@signalbox/contract';
+import { expect, test } from 'vitest';
+import { eventKinds, eventText } from './event-text.ts';
+
+const record = (more: Partial<Event>): Event => ({
+  eventId: 'evt_1',
+  sequence: 1,
+  type: 'session.created',
+  occurredAt: '2026-11-21T10:00:00.000Z',
+  outcome: 'success',
+  actor: { type: 'user', id: 'usr_1', name: 'Olga' },
+  resource: { type: 'session', id: 'ses_1' },
+  environment: null,
+  sessionId: null,
+  changes: null,
+  context: { requestId: null, ipAddress: null, userAgent: null },
+  previousHash: '',
+  hash: '',
+  ...more,
+});
+
+test('every kind of record that the service writes has its words', () => {
+  expect(Object.keys(eventKinds).sort()).toEqual([...eventTypes].sort());
+  for (const type of eventTypes) expect(eventText(record({ type })), type).not.toContain(type);
+});
+
+test('a record says who did what, and what tells it from others', () => {
+  const system = { type: 'system' as const, id: null, name: 'Signalbox' };
+  expect(eventText(record({ type: 'api_key.created', changes: { name: [null, 'billing'] } }))).toBe(
+    'Olga made an API key: billing',
+  );
+  expect(eventText(record({ type: 'approval.resolved', changes: { status: ['pending', 'denied'] } }))).toBe(
+    'Olga decided an approval: denied',
+  );
+  expect(
+    eventText(record({ type: 'approval.resolved', actor: system, changes: { status: ['pending', 'expired'] } })),
+  ).toBe('An approval is over: expired');
+  expect(eventText(record({ type: 'user.role_changed', changes: { role: ['viewer', 'admin'] } }))).toBe(
+    "Olga changed somebody's role: viewer → admin",
+  );
+  expect(eventText(record({ type: 'user.joined', changes: { name: [null, 'Olga'], role: [null, 'owner'] } }))).toBe(
+    'Olga joined: owner',
+  );
+});
+
+test('a kind that a newer service writes is named as it is', () => {
+  expect(eventText(record({ type: 'moon.landed' as Event['type'] }))).toBe('Olga: moon.landed');
+});
