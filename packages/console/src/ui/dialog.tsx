@@ -1,5 +1,5 @@
 // The browser's own modal dialog: it keeps the focus inside, closes with Escape and gives the focus back.
-import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import { type FormEvent, type ReactNode, useId, useLayoutEffect, useRef, useState } from 'react';
 import { Button } from './button.tsx';
 import { ErrorNotice } from './notice.tsx';
 
@@ -19,7 +19,8 @@ export function Dialog({
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
+  // Closed while it is still in the page: only then does the browser give the focus back.
+  useLayoutEffect(() => {
     const element = dialog.current!;
     element.showModal();
     return () => element.close();

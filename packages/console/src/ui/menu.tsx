@@ -1,5 +1,5 @@
 import * as Radix from '@radix-ui/react-dropdown-menu';
-import type { ReactNode } from 'react';
+import { type ReactNode, useRef } from 'react';
 
 export interface MenuItem {
   label: string;
@@ -10,19 +10,28 @@ export interface MenuItem {
 
 /** What else can be done with a thing. */
 export function Menu({ label, items, children }: { label: string; items: readonly MenuItem[]; children?: ReactNode }) {
+  // What was chosen is done when the menu has given the focus back: a dialog then gives it back to the menu's button.
+  const chosen = useRef<() => void>(undefined);
+  function onClosed() {
+    const onSelect = chosen.current;
+    chosen.current = undefined;
+    if (onSelect) queueMicrotask(onSelect);
+  }
   return (
     <Radix.Root modal={false}>
       <Radix.Trigger className="button bare small" aria-label={label}>
         {children ?? <span aria-hidden="true">⋯</span>}
       </Radix.Trigger>
       <Radix.Portal>
-        <Radix.Content className="menu" align="end" sideOffset={4} collisionPadding={8}>
+        <Radix.Content className="menu" align="end" sideOffset={4} collisionPadding={8} onCloseAutoFocus={onClosed}>
           {items.map(({ label: text, onSelect, danger, disabled }) => (
             <Radix.Item
               key={text}
               className={danger ? 'danger' : undefined}
               disabled={disabled ?? false}
-              onSelect={onSelect}
+              onSelect={() => {
+                chosen.current = onSelect;
+              }}
             >
               {text}
             </Radix.Item>

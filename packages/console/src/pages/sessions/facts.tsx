@@ -17,7 +17,13 @@ export function Facts({ session, agent }: { session: Session; agent: Agent | und
     <dl className="facts">
       <dt>Agent</dt>
       <dd>
-        {agent ? <PlainText text={agent.name} /> : <Id value={session.agentId} />}
+        {agent ? (
+          <Link to="/$organizationId/agents/$agentId" params={{ organizationId, agentId: agent.agentId }}>
+            <PlainText text={agent.name} />
+          </Link>
+        ) : (
+          <Id value={session.agentId} />
+        )}
         {session.agentVersion !== null && <span className="quiet small"> version {session.agentVersion}</span>}
       </dd>
       <dt>Environment</dt>

@@ -52,7 +52,7 @@ export function Talk({
   onDraft,
 }: {
   session: Session;
-  followed: Followed;
+  followed: Followed & { refresh: () => void };
   turns: readonly SessionTurn[];
   draft: Draft;
   onDraft: (draft: Draft) => void;
@@ -72,7 +72,7 @@ export function Talk({
             <Interrupt session={session} />
           </div>
         </div>
-        <Composer session={session} draft={draft} onDraft={onDraft} onSent={() => {}} />
+        <Composer session={session} draft={draft} onDraft={onDraft} onSent={followed.refresh} />
       </div>
     </>
   );

@@ -11,6 +11,7 @@ import { SessionMenu } from './actions.tsx';
 import { useAgentNames } from './agent-names.ts';
 import { emptyDraft } from './composer.tsx';
 import { Children, Facts, useAgent } from './facts.tsx';
+import { sessionSearch } from './search.ts';
 import { Talk, useTurns } from './session-view.tsx';
 import { Timeline } from './timeline.tsx';
 import { useFollowing, useSession } from './use-session.ts';
@@ -34,7 +35,7 @@ export function SessionPage() {
 function Shown({ session }: { session: Session }) {
   const { organizationId } = useOrganization();
   const { sessionId } = session;
-  const { tab = 'conversation' } = useSearch({ from: '/$organizationId/sessions/$sessionId' });
+  const { tab = 'conversation' } = sessionSearch(useSearch({ from: '/$organizationId/sessions/$sessionId' }));
   const navigate = useNavigate();
   const followed = useFollowing(session);
   const timeline = useTurns(sessionId);

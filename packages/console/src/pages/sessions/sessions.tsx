@@ -12,12 +12,14 @@ import { PlainText } from '../approvals/input-view.tsx';
 import { useAgentNames } from './agent-names.ts';
 import { Filters } from './filters.tsx';
 import { NewSession } from './new-session.tsx';
+import { sessionsSearch } from './search.ts';
 import { costWords, waitingWords } from './words.ts';
 import './sessions.css';
 
 export function SessionsPage() {
   const { may, organizationId } = useOrganization();
-  const search = useSearch({ from: '/$organizationId/sessions' });
+  // The router hands on what else stands in the address.
+  const search = sessionsSearch(useSearch({ from: '/$organizationId/sessions' }));
   const navigate = useNavigate();
   const names = useAgentNames();
   const [isOpening, setOpening] = useState(false);

@@ -32,7 +32,7 @@ export function useSession(sessionId: string) {
 }
 
 /** Follows it while the component is there. One for each Session: give the component the Session's id as its key. */
-export function useFollowing(session: Session): Followed {
+export function useFollowing(session: Session): Followed & { refresh: () => void } {
   const { client, organizationId } = useOrganization();
   const queries = useQueryClient();
   const [following] = useState(() => new Following(client, session, pacing));
@@ -49,10 +49,10 @@ export function useFollowing(session: Session): Followed {
       void queries.invalidateQueries({ queryKey: [organizationId, 'approvals'] });
     }, GATHER_NEWS_MS);
   }, [followed.news, organizationId, sessionId, queries]);
-  // And the other way round: a message that somebody queued is no chunk.
+  // And the other way round: what people write is no chunk.
   // biome-ignore lint/correctness/useExhaustiveDependencies: when the Session has changed
   useEffect(() => void following.refresh(), [following, updatedAt]);
-  return followed;
+  return { ...followed, refresh: () => void following.refresh() };
 }
 
 export const isEnded = ({ status }: Session): boolean =>

@@ -1,0 +1,331 @@
+// The Sessions of the console, in a real browser on a real service.
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
+import { expectAccessible } from './support/axe.ts';
+import { type Person, startConsole, type TestConsole } from './support/console.ts';
+
+const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
+
+let console: TestConsole;
+let member: Person;
+let viewer: Person;
+beforeAll(async () => {
+  console = await startConsole();
+  member = await console.person('member', 'Mara Member');
+  viewer = await console.person('viewer', 'Vito Viewer');
+});
+
+type Script = {
+  text?: string;
+  tokenDelayMs?: number;
+  toolCalls?: { name: string; input: object }[];
+  failWith?: 'refusal';
+}[];
+
+const lookUp = { type: 'client' as const, name: 'look_up', description: 'Looks up.', inputSchema: { type: 'object' } };
+
+async function agentOf(script: Script, name = 'Helper', tools: object[] = [lookUp]): Promise<string> {
+  const { agentId } = await console.service.client.agents.create({
+    name,
+    model: { provider: 'scripted', model: 'demo', settings: { script } },
+    tools: tools as (typeof lookUp)[],
+  });
+  return agentId;
+}
+
+async function sessionOf(
+  script: Script,
+  { input = 'go', name, tools, ...more }: { input?: string; name?: string; tools?: object[]; metadata?: object } = {},
+): Promise<string> {
+  const agentId = await agentOf(script, name, tools);
+  const opened = { agentId, environment: 'staging', input, ...(more as { metadata?: Record<string, string> }) };
+  return (await console.service.client.sessions.open(opened)).sessionId;
+}
+
+const until = (sessionId: string, status: string) =>
+  expect.poll(async () => (await console.service.client.sessions.get(sessionId)).status).toBe(status);
+
+const talk = (page: Page) => page.getByRole('region', { name: 'Conversation' });
+const box = (page: Page) => page.getByRole('textbox', { name: 'Message' });
+
+const tab = (page: Page, name: string) => page.getByRole('tab', { name });
+/** Nothing is wider than the screen. */
+const expectNoSideways = (page: Page) =>
+  expect
+    .poll(() => page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'))
+    .toBeLessThanOrEqual(0);
+
+test('what the Agent says is shown as it comes, then the message box gives the next turn its message', async () => {
+  const sessionId = await sessionOf([
+    { text: 'one two three four five', tokenDelayMs: 40 },
+    { text: 'You said {{input}}.' },
+  ]);
+  const page = await console.open(member, `/sessions/${sessionId}`);
+  await talk(page).getByText('one two').waitFor();
+  await talk(page).getByText('one two three four five').waitFor();
+  await box(page).fill('first line');
+  await box(page).press('Shift+Enter');
+  await box(page).pressSequentially('second line');
+  await box(page).press('Enter');
+  await talk(page).getByText('You said first line').waitFor();
+  await expect.poll(() => box(page).inputValue()).toBe('');
+  const said = page.getByRole('log', { name: 'New messages' });
+  await expect.poll(() => said.getByText('You said first line').count()).toBe(1);
+  await expectAccessible(page);
+});
+
+test('an approval is decided and a result given where the call stands', async () => {
+  const asking = { ...lookUp, approval: 'always' };
+  const script = [
+    { text: 'I look.', toolCalls: [{ name: 'look_up', input: { order: '1042' } }] },
+    { text: 'Found it.' },
+  ];
+  const sessionId = await sessionOf(script, { tools: [asking] });
+  await until(sessionId, 'waiting');
+  const page = await console.open(member, `/sessions/${sessionId}`);
+  await talk(page).getByText('waits for approval').waitFor();
+  await talk(page).getByText('1042').waitFor();
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Approve', exact: true }).click();
+  await page.getByRole('button', { name: 'Approve now' }).press('Enter');
+  await talk(page).getByText('by you').waitFor();
+  await page.getByRole('button', { name: 'Give the result' }).click();
+  await page.getByLabel('JSON').check();
+  await page.getByLabel('Output').fill('{"state": ');
+  await page.getByRole('button', { name: 'Give the result' }).click();
+  await page.getByText('This is not JSON').waitFor();
+  await page.getByLabel('Output').fill('{"state":"sent"}');
+  await page.getByRole('button', { name: 'Give the result' }).click();
+  await talk(page).getByText('Found it.').waitFor();
+  await talk(page).getByText('"sent"').waitFor();
+  // From the transcript it reads the same.
+  await page.reload();
+  await talk(page).getByText('Found it.').waitFor();
+  await talk(page).getByText('by you').waitFor();
+  expect(await talk(page).getByRole('listitem').filter({ hasText: 'I look.' }).count()).toBe(1);
+  expect(await talk(page).getByText('waits for').count()).toBe(0);
+
+  await tab(page, 'Timeline').click();
+  await page.getByRole('row', { name: /Approval of Look up approved/ }).waitFor();
+  await page.getByRole('row', { name: /Tool Look up succeeded \d+(\.\d+)? m?s/ }).waitFor();
+  await expectAccessible(page);
+  await page.reload();
+  await page.getByRole('heading', { name: 'Turn 1' }).waitFor();
+});
+
+test('while a turn is under way a message waits for it, or stops it', async () => {
+  const words = Array.from({ length: 400 }, (_, index) => `w${index}`).join(' ');
+  const sessionId = await sessionOf([{ text: words, tokenDelayMs: 50 }, { text: 'Then {{input}}.' }]);
+  const page = await console.open(member, `/sessions/${sessionId}`);
+  await talk(page).getByText('w1 ').waitFor();
+  await box(page).fill('later');
+  await box(page).press('Enter');
+  await talk(page).getByRole('listitem').filter({ hasText: 'later' }).getByText('queued').waitFor();
+  await page.getByLabel('Now: stop this turn').check();
+  await box(page).fill('now');
+  await box(page).press('Enter');
+  await talk(page).getByText('Then now.').waitFor();
+  await talk(page).getByText('Then later.').waitFor();
+  await talk(page).getByText('The turn was interrupted.').waitFor();
+  await until(sessionId, 'idle');
+  await expect.poll(() => talk(page).getByText('queued').count()).toBe(0);
+});
+
+test('interrupt, close, cancel and delete are done by keyboard, each after it was asked', async () => {
+  const sessionId = await sessionOf([{ text: 'slow '.repeat(500), tokenDelayMs: 100 }]);
+  const page = await console.open(member, `/sessions/${sessionId}`);
+  await talk(page).getByText('slow slow').waitFor();
+  await page.getByRole('button', { name: 'Interrupt' }).press('Enter');
+  await until(sessionId, 'idle');
+  await talk(page).getByText('The turn was interrupted.').waitFor();
+  await expect.poll(() => page.getByRole('button', { name: 'Interrupt' }).count()).toBe(0);
+
+  const actions = page.getByRole('button', { name: 'Actions for this Session' });
+  await actions.press('Enter');
+  await page.getByRole('menuitem', { name: 'Close' }).and(page.locator(':focus')).waitFor();
+  await page.keyboard.press('ArrowDown');
+  await page.getByRole('menuitem', { name: 'Cancel' }).and(page.locator(':focus')).waitFor();
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog', { name: 'Cancel this Session?' }).waitFor();
+  await expectAccessible(page);
+  await page.keyboard.press('Escape');
+  await actions.and(page.locator(':focus')).waitFor();
+  expect((await console.service.client.sessions.get(sessionId)).status).toBe('idle');
+  await actions.press('Enter');
+  await page.getByRole('menuitem', { name: 'Cancel' }).press('Enter');
+  await page.getByRole('button', { name: 'Cancel the Session' }).press('Enter');
+  await until(sessionId, 'cancelled');
+  await page.getByText('takes no more messages').waitFor();
+  await actions.and(page.locator(':focus')).waitFor();
+
+  await actions.press('Enter');
+  await page.getByRole('menuitem', { name: 'Delete' }).press('Enter');
+  await page.getByRole('button', { name: 'Delete it for good' }).press('Enter');
+  await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
+  await expect(console.service.client.sessions.get(sessionId)).rejects.toMatchObject({ status: 404 });
+});
+
+test('filters stand in the address: they outlive a reload, and whatever else stands there is left out', async () => {
+  const mine = await sessionOf([{ text: 'ok' }], { name: 'Filtered', metadata: { customer: '17', note: 'a=b' } });
+  await sessionOf([{ text: 'ok' }], { name: 'Other', metadata: { customer: '18' } });
+  await until(mine, 'idle');
+  const page = await console.open(member, '/sessions?status=nonsense&agentId=%3Cscript%3E');
+  const rows = page.getByRole('table', { name: 'Sessions, newest first' }).getByRole('row');
+  await rows.filter({ hasText: 'Other' }).waitFor();
+  await page.getByLabel('Agent', { exact: true }).selectOption({ label: 'Filtered' });
+  await page.getByLabel('Status').selectOption('idle');
+  await page.getByLabel('Environment').selectOption('staging');
+  await page.getByLabel('Metadata').fill('customer=17');
+  await page.getByLabel('Metadata').press('Enter');
+  await page.getByRole('button', { name: 'customer=17' }).waitFor();
+  await expect.poll(() => rows.count()).toBe(2);
+  await page.reload();
+  await rows.filter({ hasText: 'Filtered' }).waitFor();
+  expect(await rows.count()).toBe(2);
+  expect(await page.getByLabel('Status').inputValue()).toBe('idle');
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'customer=17' }).click();
+  await page.getByLabel('Status').selectOption('failed');
+  await page.getByText('No Session fits these filters.').waitFor();
+  await page.getByLabel('Metadata').fill('nothing');
+  await page.getByLabel('Metadata').press('Enter');
+  await page.getByText('Write it as key=value.').waitFor();
+});
+
+test('a new Session is opened in a dialog, and the page goes there', async () => {
+  await agentOf([{ text: 'Hello, {{input}}.' }], 'Greeter');
+  const page = await console.open(member, '/sessions');
+  await page.getByRole('button', { name: 'New Session' }).click();
+  const dialog = page.getByRole('dialog', { name: 'A new Session' });
+  await dialog.getByLabel('Agent').selectOption({ label: 'Greeter' });
+  await dialog.getByLabel('Environment').selectOption('staging');
+  await dialog.getByLabel('First message').fill('world');
+  await dialog.getByLabel('Complete it when its turn is over').check();
+  await expectAccessible(page);
+  await dialog.getByRole('button', { name: 'Open it' }).click();
+  await talk(page).getByText('Hello, world.').waitFor();
+  await page.getByText('takes no more messages').waitFor();
+  await page.getByRole('heading', { name: 'Session of Greeter' }).waitFor();
+});
+
+test('a viewer sees all of it, and is offered nothing that changes it', async () => {
+  const sessionId = await sessionOf([{ toolCalls: [{ name: 'look_up', input: {} }] }]);
+  await until(sessionId, 'waiting');
+  const page = await console.open(viewer, `/sessions/${sessionId}`);
+  await talk(page).getByText('waits for a result').waitFor();
+  await page.getByText('Your role may read Sessions, not write to them').waitFor();
+  for (const name of ['Interrupt', 'Actions for this Session', 'Give the result', 'Send'])
+    expect(await page.getByRole('button', { name }).count(), name).toBe(0);
+  await page.getByRole('link', { name: 'Sessions' }).click();
+  await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
+  expect(await page.getByRole('button', { name: 'New Session' }).count()).toBe(0);
+  await expect(viewer.client.sessions.cancel(sessionId)).rejects.toMatchObject({ status: 403 });
+});
+
+test('a parent and its child are a click apart', async () => {
+  const child = await agentOf([{ text: 'Child says hi.' }], 'Assistant');
+  const tool = { type: 'agent', name: 'ask_assistant', description: 'Asks.', agentId: child };
+  const sessionId = await sessionOf(
+    [{ toolCalls: [{ name: 'ask_assistant', input: { input: 'hi' } }] }, { text: 'Done.' }],
+    {
+      tools: [tool],
+      name: 'Chief',
+    },
+  );
+  await until(sessionId, 'idle');
+  const page = await console.open(member, `/sessions/${sessionId}`);
+  await talk(page).getByRole('link', { name: 'The child Session' }).click();
+  await page.getByRole('heading', { name: 'Session of Assistant' }).waitFor();
+  await talk(page).getByText('Child says hi.').waitFor();
+  await page.getByRole('link', { name: 'the parent Session' }).click();
+  await page.getByRole('heading', { name: 'Session of Chief' }).waitFor();
+  await page.getByRole('complementary').getByRole('link', { name: 'Assistant' }).waitFor();
+});
+
+test('whatever an agent, a tool or a program brings in is text', async () => {
+  const script = '<script>document.title="owned"</script><img src=x onerror="document.title=1">';
+  const turned = 'pay \u202E001 ot';
+  const long = 'x'.repeat(3000);
+  const toolCalls = [{ name: 'look_up', input: { [script]: turned, long } }];
+  const sessionId = await sessionOf(
+    [{ text: `${script} ${turned} ${long}`, toolCalls }, { text: '{{lastToolResult}}' }],
+    {
+      name: script,
+      input: `[link](javascript:alert(1)) ${script}`,
+      metadata: { [script.slice(0, 60)]: `${script}${turned}`, long: long.slice(0, 500) },
+    },
+  );
+  await until(sessionId, 'waiting');
+  const { waitingFor } = await console.service.client.sessions.get(sessionId);
+  const output = { [script]: script, list: [turned, long] };
+  await console.service.client.sessions.sendToolResult(sessionId, { toolCallId: waitingFor!.toolCallIds[0]!, output });
+  await until(sessionId, 'idle');
+  const page = await console.open(member, `/sessions/${sessionId}`, phone);
+  await talk(page).getByText(script).first().waitFor();
+  // What would turn the text around it is named instead.
+  await talk(page).getByText('U+202E').first().waitFor();
+  await expectNoSideways(page);
+  await expectAccessible(page);
+  for (const name of ['Timeline', 'Chunks']) {
+    await tab(page, name).click();
+    const seen =
+      name === 'Timeline'
+        ? page.getByRole('heading', { name: 'Turn 1' })
+        : page.getByRole('button', { name: 'turn.completed' });
+    await seen.waitFor();
+    await expectNoSideways(page);
+  }
+  await page.goto(`${console.origin}/console/${console.organizationId}/sessions`);
+  await page.getByText(script).first().waitFor();
+  await expectNoSideways(page);
+  expect(await page.title()).toContain('Sessions');
+  expect(await page.locator('main script, main img, main a[href^="javascript"]').count()).toBe(0);
+});
+
+test('ten thousand chunks scroll with a hundred of them in the page, and more come at the end', async () => {
+  const sessionId = await sessionOf([{ text: 'a '.repeat(9_999) }, { text: 'the last word' }]);
+  await until(sessionId, 'idle');
+  const page = await console.open(member, `/sessions/${sessionId}?tab=chunks`);
+  const chunks = page.getByRole('region', { name: 'Chunks' });
+  await chunks.getByRole('listitem').first().waitFor();
+  const most = async () => expect(await chunks.getByRole('listitem').count()).toBeLessThan(100);
+  await most();
+  await page.getByRole('button', { name: 'To the end' }).click();
+  await chunks.getByText('turn.completed').waitFor();
+  await most();
+  await page.getByText(/^10,\d{3} chunks$/).waitFor();
+  await chunks.getByRole('button', { name: /turn.completed/ }).press('Enter');
+  await chunks.getByText('"endTurn"', { exact: true }).waitFor();
+  await expectAccessible(page);
+  await console.service.client.sessions.sendMessage(sessionId, { content: 'more' });
+  await expect.poll(async () => (await console.service.client.sessions.get(sessionId)).turn).toBe(2);
+  await until(sessionId, 'idle');
+  await page.getByRole('button', { name: 'To the end' }).click();
+  await chunks.getByText(/" ?word/).waitFor();
+  await most();
+  await page.getByLabel('Type').selectOption('session.status');
+  await expect.poll(() => chunks.getByRole('listitem').count()).toBe(4);
+  await page.getByLabel('From turn').fill('2');
+  await expect.poll(() => chunks.getByRole('listitem').count()).toBe(2);
+});
+
+test('whoever reads further up is left there, and a click goes on at the end', async () => {
+  const sessionId = await sessionOf([{ text: 'line\n'.repeat(300), tokenDelayMs: 30 }]);
+  const page = await console.open(member, `/sessions/${sessionId}`);
+  const top = () => page.evaluate<number>('document.scrollingElement.scrollTop');
+  const left = () =>
+    page.evaluate<number>(
+      'document.scrollingElement.scrollHeight - document.scrollingElement.scrollTop - document.scrollingElement.clientHeight',
+    );
+  // It follows the end by itself.
+  await expect.poll(top).toBeGreaterThan(200);
+  await page.mouse.move(400, 300);
+  await page.mouse.wheel(0, -5000);
+  await page.getByRole('button', { name: 'To the end' }).waitFor();
+  const stayed = await top();
+  const height = await page.evaluate<number>('document.documentElement.scrollHeight');
+  await expect.poll(() => page.evaluate<number>('document.documentElement.scrollHeight')).toBeGreaterThan(height + 100);
+  expect(await top()).toBe(stayed);
+  await page.getByRole('button', { name: 'To the end' }).click();
+  await expect.poll(left).toBeLessThan(80);
+});
