@@ -244,6 +244,23 @@ test('no test is skipped by hand or alone, and nothing is left to do later', () 
   expect(unfinished).toEqual([]);
 });
 
+test("before the installation nothing runs but what installs: a fresh clone starts on the machine's own Node", () => {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    scripts: Record<string, string>;
+  };
+  // A shell that has found `node` once looks nowhere else for it: what a `pre…` script runs after the install would still run on
+  // the machine's Node, 20 perhaps. npm runs the script itself in another shell, which finds the Node that was installed.
+  const before = Object.entries(scripts).filter(([name]) => name.startsWith('pre') && name.slice(3) in scripts);
+  expect(before.map(([name]) => name)).toContain('prestart');
+  expect(before.filter(([, command]) => command !== 'node scripts/install.mjs')).toEqual([]);
+  expect(importsOf(everything.find(({ file }) => file === 'scripts/install.mjs')!)).toEqual([
+    'node:child_process',
+    'node:crypto',
+    'node:fs',
+    'node:url',
+  ]);
+});
+
 test('the lock file has every optional package for every platform', () => {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { optionalDependencies?: Record<string, string>; version?: string; integrity?: string }>;
