@@ -151,7 +151,7 @@ export function Editor({
             {error !== undefined && !isStale ? (
               <ErrorNotice error={error} />
             ) : (
-              draft.shown.length > 0 && <Problems problems={draft.shown} onChoose={seek} most={3} />
+              draft.shown.length > 0 && <Problems problems={draft.shown} onChoose={seek} most={isWide ? 3 : 1} />
             )}
             <div className="row apart">
               <span className="quiet small" role="status">
