@@ -276,7 +276,7 @@ test('whatever an agent, a tool or a program brings in is text', async () => {
     await expectNoSideways(page);
   }
   await page.goto(`${console.origin}/console/${console.organizationId}/sessions`);
-  await page.getByText(script).first().waitFor();
+  await page.getByRole('link', { name: script }).waitFor();
   await expectNoSideways(page);
   expect(await page.title()).toContain('Sessions');
   expect(await page.locator('main script, main img, main a[href^="javascript"]').count()).toBe(0);

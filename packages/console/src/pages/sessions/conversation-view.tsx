@@ -12,7 +12,7 @@ import { PlainText } from '../approvals/input-view.tsx';
 import { Call } from './call.tsx';
 import { type Entry, operationIdOf, type UserEntry } from './conversation.ts';
 import type { Followed } from './follow.ts';
-import { scrollerOf, useFollowEnd } from './follow-end.ts';
+import { scrollerOf } from './follow-end.ts';
 import { isEnded } from './use-session.ts';
 import { stopWords } from './words.ts';
 
@@ -23,17 +23,18 @@ export function Conversation({
   session,
   followed,
   turns,
+  content,
 }: {
   session: Session;
   followed: Followed;
+  /** What grows. */
+  content: RefObject<HTMLElement | null>;
   /** The newest turns: why they ended, and which calls opened child Sessions. */
   turns: readonly SessionTurn[];
 }) {
   const { entries, queued, growing, isCaughtUp, error } = followed;
   const { sessionId, waitingFor } = session;
-  const content = useRef<HTMLElement>(null);
   const [extra, setExtra] = useState(0);
-  const { isAway, toEnd } = useFollowEnd(content, !isEnded(session));
   const { approvals, areThere } = useApprovals(sessionId);
   const ends = useMemo(() => new Map(turns.map((turn) => [turn.turn, turn])), [turns]);
   const children = useMemo(
@@ -92,13 +93,6 @@ export function Conversation({
               <PlainText text={session.error.message} /> <code className="small">{session.error.code}</code>
             </p>
           </Notice>
-        )}
-        {isAway && (
-          <div className="to-end">
-            <Button small onClick={toEnd}>
-              To the end
-            </Button>
-          </div>
         )}
       </section>
       <SpokenAloud entries={entries} growing={growing} isCaughtUp={isCaughtUp && areThere} approvals={approvals} />

@@ -1,16 +1,18 @@
 // A Session, live: the conversation, what it is at, and the message box.
 import type { Session, SessionTurn } from '@signalbox/client';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { useList } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
 import { Await } from '../../ui/page.tsx';
+import { Interrupt } from './actions.tsx';
 import { Composer, type Draft, emptyDraft } from './composer.tsx';
 import { Conversation } from './conversation-view.tsx';
 import type { Followed } from './follow.ts';
-import { useFollowing, useSession } from './use-session.ts';
+import { useFollowEnd } from './follow-end.ts';
+import { isEnded, useFollowing, useSession } from './use-session.ts';
 import { waitingWords } from './words.ts';
 import './sessions.css';
-import { Interrupt } from './actions.tsx';
 
 /** The timeline, newest turn first. */
 export function useTurns(sessionId: string) {
@@ -57,12 +59,21 @@ export function Talk({
   draft: Draft;
   onDraft: (draft: Draft) => void;
 }) {
+  const content = useRef<HTMLElement>(null);
+  const { isAway, toEnd } = useFollowEnd(content, !isEnded(session));
   return (
     <>
       <div className="scroll">
-        <Conversation session={session} followed={followed} turns={turns} />
+        <Conversation session={session} followed={followed} turns={turns} content={content} />
       </div>
       <div className="talk-foot">
+        {isAway && (
+          <div className="to-end">
+            <Button small onClick={toEnd}>
+              To the end
+            </Button>
+          </div>
+        )}
         <div className="row apart">
           <div className="row small">
             <Status value={session.status} /> <span className="quiet">{waitingWords(session)}</span>
