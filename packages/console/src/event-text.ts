@@ -104,9 +104,10 @@ function particularOf({ type, changes, resource, environment }: Event): string {
       return after('disabledReason') === 'gone' ? 'it answered with 410' : 'it failed for 5 days';
     case 'environment_secret.set':
     case 'environment_secret.deleted':
+      return [after('name') || resource.id, environment].filter(Boolean).join(', ');
     case 'environment.created':
     case 'environment.deleted':
-      return after('name') || resource.id;
+      return environment ?? resource.id;
     case 'session.waiting':
     case 'session.failed':
       return after('error') || after('waitingFor');

@@ -53,7 +53,7 @@ test('what is shown stands in the URL: a reload, and a colleague, see the same',
   await happen('first-place');
   const page = await console.open(console.owner, '/events');
   const log = page.getByRole('region', { name: 'Records' });
-  await log.getByText('first-place').waitFor();
+  await log.getByText('first-place').first().waitFor();
   await log.getByText('api_key.created').waitFor();
   await page.getByLabel('Kind').selectOption('environment.created');
   await log.getByText('api_key.created').waitFor({ state: 'detached' });
@@ -63,7 +63,7 @@ test('what is shown stands in the URL: a reload, and a colleague, see the same',
   await page.keyboard.press('Enter');
   await page.getByText('An id of a Session begins with ses_').waitFor();
   await page.reload();
-  await log.getByText('first-place').waitFor();
+  await log.getByText('first-place').first().waitFor();
   expect(await log.getByText('api_key.created').count()).toBe(0);
   expect(await page.getByLabel('Kind').inputValue()).toBe('environment.created');
   expect(await page.getByLabel('Since').inputValue()).toBe('2020-01-01T00:00');
@@ -104,7 +104,7 @@ test('new records appear by themselves at the top, and wait quietly while somebo
   const page = await console.open(console.owner, '/events');
   await records(page).first().waitFor();
   await happen('at-the-top');
-  await records(page).first().getByText('at-the-top').waitFor();
+  await records(page).first().getByText('at-the-top').first().waitFor();
 
   await page.mouse.wheel(0, 2_000);
   await expect.poll(() => page.evaluate('scrollY')).toBeGreaterThan(1_000);
@@ -114,7 +114,7 @@ test('new records appear by themselves at the top, and wait quietly while somebo
   expect(await records(page).getByText('while-reading').count()).toBe(0);
   await happen('one-more');
   await page.getByRole('button', { name: '2 new' }).click();
-  await records(page).first().getByText('one-more').waitFor();
+  await records(page).first().getByText('one-more').first().waitFor();
   expect(await page.evaluate('scrollY')).toBe(0);
   // A filter holds for what is new too.
   await page.getByLabel('Kind').selectOption('agent.created');

@@ -233,7 +233,7 @@ test('one that is degraded says since when it fails, when it is tried, and when 
   await page.getByRole('row', { name }).getByText('degraded').waitFor();
   await page.getByRole('link', { name }).click();
   await page.getByText('It is degraded: it has failed for more than a day.').waitFor();
-  await page.getByText('everything else waits, and is not lost').waitFor();
+  await page.getByText('everything else waits until then, and is not lost').waitFor();
   await page.locator(`time[datetime="${health.failingSince}"]`).waitFor();
   await page.locator(`time[datetime="${health.nextProbeAt}"]`).getByText('in 14 min').waitFor();
   await page.locator(`time[datetime="${disabledAt}"]`).waitFor();

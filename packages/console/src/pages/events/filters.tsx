@@ -30,7 +30,7 @@ export function Filters({ filters, onChange }: { filters: EventsSearch; onChange
     if (more > 0) setOpen(true);
   }, [more]);
   return (
-    <search className="stack">
+    <search className="stack event-filters">
       <div className="filters">
         <Select
           label="Kind"
@@ -52,7 +52,7 @@ export function Filters({ filters, onChange }: { filters: EventsSearch; onChange
       </div>
       <details open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>More filters</summary>
-        <div className="filters">
+        <div className="filters more">
           <FilterField
             label="By whom"
             placeholder="key_… or usr_…"

@@ -65,8 +65,11 @@ export function Health({ subscription, actions }: { subscription: WebhookSubscri
         It fails since <ExactTime at={health.failingSince} />.{' '}
         {health.nextProbeAt ? (
           <>
-            One attempt is made <Time at={health.nextProbeAt} /> to see whether it is back;{' '}
-            {health.failingSessionId ? 'other Sessions go on meanwhile' : 'everything else waits, and is not lost'}.
+            It is probed: one attempt (<Time at={health.nextProbeAt} />) shows whether it is back, and{' '}
+            {health.failingSessionId
+              ? 'other Sessions go on meanwhile'
+              : 'everything else waits until then, and is not lost'}
+            .
           </>
         ) : (
           'It is tried again by itself, and nothing is lost.'
