@@ -11,6 +11,10 @@ export function NewOrganizationPage() {
   const { data: account } = useQuery(accountQuery);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
+  async function signOut() {
+    await consoleCall('POST', 'sign_out', {});
+    location.assign('/console/sign-in');
+  }
   async function submit(event: FormEvent<HTMLFormElement>) {
     event.preventDefault();
     const name = new FormData(event.currentTarget).get('name');
@@ -28,11 +32,18 @@ export function NewOrganizationPage() {
       setBusy(false);
     }
   }
+  if (account?.organizations.length === 0) {
+    return (
+      <Alone title="You are in no organization">
+        <p>Ask an admin of one for an invitation, and open its link in this browser.</p>
+        <div>
+          <Button onClick={() => void signOut()}>Sign out</Button>
+        </div>
+      </Alone>
+    );
+  }
   return (
     <Alone title="A new organization">
-      {account?.organizations.length === 0 && (
-        <p className="quiet">You are in no organization. Ask an admin of one for an invitation, or make one.</p>
-      )}
       <form className="stack" onSubmit={submit} noValidate>
         <TextField label="Name" name="name" autoComplete="organization" required error={fieldError(error, 'name')} />
         {error !== undefined && <ErrorNotice error={error} />}
