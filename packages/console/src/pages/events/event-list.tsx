@@ -89,7 +89,7 @@ function Rows({ log, events, filters }: { log: EventLog; events: readonly Event[
           </li>
         ))}
       </ol>
-      {isLoadingOlder ? <Loading /> : !hasOlder && <p className="quiet small">This is where the log begins.</p>}
+      {isLoadingOlder ? <Loading /> : !hasOlder && <p className="quiet small">There is nothing older.</p>}
     </>
   );
 }
