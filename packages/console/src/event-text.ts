@@ -73,6 +73,10 @@ export const eventKinds: Record<EventType, Kind> = {
   'user.password_changed': { label: 'Password changed', did: 'changed their password' },
   'user.passkey_added': { label: 'Passkey added', did: 'added a passkey' },
   'user.passkey_removed': { label: 'Passkey removed', did: 'removed a passkey' },
+  'user.provider_connected': {
+    label: 'Provider connected',
+    did: "connected an account of the organization's provider",
+  },
   'access.denied': { label: 'Access denied', did: 'was refused' },
 };
 

@@ -233,6 +233,8 @@ export const router = createRouter({
     ]),
   ]),
   basepath: '/console',
+  // What a page does not name in its address is not there for it.
+  search: { strict: true },
   defaultPreload: 'intent',
   defaultPendingComponent: Loading,
   scrollRestoration: true,

@@ -80,7 +80,7 @@ function Frame({ account }: { account: Account }) {
         <OrganizationSwitch account={account} />
         <Navigation />
         <div className="foot">
-          <PersonMenu />
+          <PersonMenu account={account} />
         </div>
       </div>
       <Outlet />
@@ -153,7 +153,7 @@ function OrganizationSwitch({ account }: { account: Account }) {
 
 const themes: Record<Theme, string> = { system: 'Theme: as the system', light: 'Theme: light', dark: 'Theme: dark' };
 
-function PersonMenu() {
+function PersonMenu({ account }: { account: Account }) {
   const { user, role, organizationId } = useOrganization();
   const navigate = useNavigate();
   const [theme, setTheme] = useState(chosenTheme);
@@ -162,6 +162,7 @@ function PersonMenu() {
     // Nothing that was loaded for this person stays in the page.
     location.assign('/console/sign-in');
   }
+  const mayFound = account.organizations.some(({ permission }) => permission === 'admin');
   const others = (Object.keys(themes) as Theme[]).filter((one) => one !== theme);
   return (
     <Menu
@@ -178,7 +179,9 @@ function PersonMenu() {
           label: 'Your account',
           onSelect: () => void navigate({ to: '/$organizationId/account', params: { organizationId } }),
         },
-        { label: 'Another organization', onSelect: () => void navigate({ to: '/organizations/new' }) },
+        ...(mayFound
+          ? [{ label: 'Another organization', onSelect: () => void navigate({ to: '/organizations/new' }) }]
+          : []),
         { label: 'Sign out', onSelect: () => void signOut() },
       ]}
     >

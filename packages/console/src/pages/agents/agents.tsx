@@ -4,8 +4,8 @@ import { useList, useOrganization } from '../../organization.tsx';
 import { ButtonLink } from '../../ui/button.tsx';
 import { type Column, List } from '../../ui/list.tsx';
 import { Page } from '../../ui/page.tsx';
+import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
-import { PlainText } from '../approvals/input-view.tsx';
 import { modelOf } from './model.ts';
 
 export function AgentsPage() {

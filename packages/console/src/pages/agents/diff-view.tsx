@@ -1,4 +1,4 @@
-import { PlainText } from '../approvals/input-view.tsx';
+import { PlainText } from '../../ui/text.tsx';
 import type { Definition } from './definition.ts';
 import { type DiffLine, diffDefinitions } from './diff.ts';
 

@@ -4,11 +4,12 @@ import { useRef } from 'react';
 import { useAsk } from '../../organization.tsx';
 import { Id } from '../../ui/copy.tsx';
 import { Await, Page } from '../../ui/page.tsx';
+import { PlainText } from '../../ui/text.tsx';
 import { ExactTime } from '../../ui/time.tsx';
 import { toolWords } from '../../words.ts';
 import { Asker } from './asker.tsx';
 import { Decision } from './decision.tsx';
-import { InputView, PlainText } from './input-view.tsx';
+import { InputView } from './input-view.tsx';
 import { useShortcuts } from './shortcuts.ts';
 import { Since } from './since.tsx';
 

@@ -3,8 +3,8 @@ import type { Approval } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { useAsk, useOrganization } from '../../organization.tsx';
 import { Badge } from '../../ui/badge.tsx';
+import { PlainText } from '../../ui/text.tsx';
 import { Time, useNow } from '../../ui/time.tsx';
-import { PlainText } from './input-view.tsx';
 
 /** The name of an Agent; its id while it is not known. */
 export function AgentName({ agentId }: { agentId: string }) {
@@ -13,7 +13,7 @@ export function AgentName({ agentId }: { agentId: string }) {
 }
 
 /** The end of an id tells it from others. */
-export function shortId(id: string): string {
+function shortId(id: string): string {
   const [prefix, body = ''] = id.split('_');
   return `${prefix}_…${body.slice(-6)}`;
 }

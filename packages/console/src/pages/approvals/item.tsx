@@ -2,10 +2,11 @@ import { type Approval, NotFoundError } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { useId, useRef } from 'react';
 import { useAsk, useOrganization } from '../../organization.tsx';
+import { PlainText } from '../../ui/text.tsx';
 import { toolWords } from '../../words.ts';
 import { Asker } from './asker.tsx';
 import { Decision } from './decision.tsx';
-import { InputView, PlainText } from './input-view.tsx';
+import { InputView } from './input-view.tsx';
 import { Since } from './since.tsx';
 
 /** One approval of the inbox. It stays where it is when it is decided, by whomever, and says what came of it. */

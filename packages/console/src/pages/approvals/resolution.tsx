@@ -2,8 +2,9 @@ import type { Approval } from '@signalbox/client';
 import { useEffect, useRef } from 'react';
 import { useOrganization } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
+import { LongText, PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
-import { InputView, LongText, PlainText } from './input-view.tsx';
+import { InputView } from './input-view.tsx';
 
 /** What was decided, by whom, when and why. `late`: this person wanted to decide it and was not the first. */
 export function Resolution({ approval, late }: { approval: Approval; late?: boolean }) {

@@ -9,8 +9,8 @@ import { Id, Json } from '../../ui/copy.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Await } from '../../ui/page.tsx';
 import { SessionLink } from '../../ui/session-link.tsx';
+import { PlainText } from '../../ui/text.tsx';
 import { ExactTime } from '../../ui/time.tsx';
-import { PlainText } from '../approvals/input-view.tsx';
 import type { EventsSearch } from './search.ts';
 
 /** One record in full. */

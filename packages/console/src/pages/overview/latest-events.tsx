@@ -3,8 +3,8 @@ import { Link } from '@tanstack/react-router';
 import { eventText } from '../../event-text.ts';
 import { useAsk, useOrganization } from '../../organization.tsx';
 import { Await } from '../../ui/page.tsx';
+import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
-import { PlainText } from '../approvals/input-view.tsx';
 
 /** The last records of the event log, in words. */
 export function LatestEvents() {

@@ -1,10 +1,10 @@
 import { Link } from '@tanstack/react-router';
 import { useAsk, useOrganization } from '../../organization.tsx';
 import { ButtonLink } from '../../ui/button.tsx';
+import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
 import { capped, counted, toolWords } from '../../words.ts';
 import { AgentName } from '../approvals/asker.tsx';
-import { PlainText } from '../approvals/input-view.tsx';
 
 /** What waits for a person: how many approvals, and the one that has waited longest. */
 export function Waiting({ count }: { count: number }) {

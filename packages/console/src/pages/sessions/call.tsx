@@ -5,10 +5,11 @@ import { memo, type ReactNode } from 'react';
 import { useOrganization } from '../../organization.tsx';
 import { Badge, Status, type Tone } from '../../ui/badge.tsx';
 import { Json } from '../../ui/copy.tsx';
+import { LongText, PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
 import { toolWords } from '../../words.ts';
 import { Decision, pressShortcut } from '../approvals/decision.tsx';
-import { InputView, LongText, PlainText } from '../approvals/input-view.tsx';
+import { InputView } from '../approvals/input-view.tsx';
 import type { CallEntry } from './conversation.ts';
 import { ToolResultForm } from './tool-result.tsx';
 

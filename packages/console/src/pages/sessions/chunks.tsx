@@ -8,9 +8,9 @@ import { Json } from '../../ui/copy.tsx';
 import { Select, TextField } from '../../ui/field.tsx';
 import { Loading } from '../../ui/list.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
+import { PlainText } from '../../ui/text.tsx';
 import { ExactTime } from '../../ui/time.tsx';
 import { counted } from '../../words.ts';
-import { PlainText } from '../approvals/input-view.tsx';
 import { ChunkList } from './chunk-list.ts';
 import { isBefore } from './follow.ts';
 

@@ -4,8 +4,8 @@ import { Fragment } from 'react';
 import { useAsk, useList, useOrganization } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
 import { Id } from '../../ui/copy.tsx';
+import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
-import { PlainText } from '../approvals/input-view.tsx';
 import { costWords, number, stopWords } from './words.ts';
 
 /** What is known of a Session beside what it says. */

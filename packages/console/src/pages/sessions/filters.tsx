@@ -4,7 +4,7 @@ import { type FormEvent, useState } from 'react';
 import { useAsk } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Select, TextField } from '../../ui/field.tsx';
-import { PlainText } from '../approvals/input-view.tsx';
+import { PlainText } from '../../ui/text.tsx';
 import { useAgents } from './agent-names.ts';
 import { MAX_METADATA, type SessionSearch, sessionStatuses } from './search.ts';
 

@@ -6,9 +6,9 @@ import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Loading } from '../../ui/list.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
+import { PlainText } from '../../ui/text.tsx';
 import { duration, Time, useNow } from '../../ui/time.tsx';
 import { toolWords } from '../../words.ts';
-import { PlainText } from '../approvals/input-view.tsx';
 import { costWords, number, stopWords } from './words.ts';
 
 export function Timeline({ query }: { query: ListQuery<SessionTurn> }) {
