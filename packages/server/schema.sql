@@ -141,6 +141,13 @@ create table idempotency_records (
 );
 CREATE INDEX idempotency_records_expiry ON public.idempotency_records USING btree (expires_at);
 
+create table installation (
+  only_row boolean default true not null,
+  console_origin text not null,
+  constraint installation_pkey PRIMARY KEY (only_row),
+  constraint installation_only_row_check CHECK (only_row)
+);
+
 create table invitations (
   organization_id uuid not null,
   invitation_id uuid not null,

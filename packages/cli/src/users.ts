@@ -27,7 +27,7 @@ ${columns([
   ['--organization ID', 'of which organization, where there are several'],
   ['--json', 'prints JSON'],
   ['--data-dir DIRECTORY', 'the data directory of the service (./data)'],
-  ['--public-url URL', 'where people open the console (SIGNALBOX_PUBLIC_URL)'],
+  ['--public-url URL', 'where people open the console, if not where the service last said (SIGNALBOX_PUBLIC_URL)'],
 ])}`;
 
 export async function users(args: string[]): Promise<void> {
@@ -48,7 +48,13 @@ export async function users(args: string[]): Promise<void> {
   }
   const config = readConfig({ 'data-dir': values['data-dir'], 'public-url': values['public-url'] });
   const link = await actOn(verb, config, values);
-  if (link !== undefined) process.stdout.write(`${values.json ? JSON.stringify({ link }) : link}\n`);
+  if (link === undefined) return;
+  process.stdout.write(`${values.json ? JSON.stringify({ link }) : link}\n`);
+  if (!values.json) process.stderr.write(`Good once, for ${validFor(verb)}.\n`);
+}
+
+function validFor(verb: string): string {
+  return verb === 'invite' ? '7 days' : '24 hours';
 }
 
 /** Resolves to the link that was made, where one was. */
@@ -63,7 +69,12 @@ async function actOn(
       if (values.json) process.stdout.write(`${JSON.stringify(found)}\n`);
       else
         process.stdout.write(
-          columns(found.map(({ email, name, role }): [string, string] => [email, `${role}   ${name}`])),
+          columns(
+            found.map(({ email, name, role, lastSignedInAt }): [string, string] => [
+              email,
+              `${role.padEnd(6)}   ${name}, ${lastSignedInAt ? `last signed in at ${lastSignedInAt}` : 'never signed in'}`,
+            ]),
+          ),
         );
       return undefined;
     }

@@ -19,6 +19,7 @@ import { createMetrics } from './observe/metrics.ts';
 import { createScrape } from './observe/scrape.ts';
 import { createTracing } from './observe/tracing.ts';
 import { ensureFirstOrganization } from './organizations/organizations.ts';
+import { keepConsoleUrl } from './people/console-url.ts';
 import { createIdentity, type Identity } from './people/identity.ts';
 import { linkOf, makeSetupToken } from './people/invitations.ts';
 import { recordOfPerson } from './people/records.ts';
@@ -241,6 +242,7 @@ async function startRoles(
   const setupToken = await makeSetupToken(platform.db, organizationId, platform.clock.now());
   log.info({ version, workerId, roles: [...roles], host, port: bound }, 'started');
   const publicUrl = platform.publicUrl();
+  await keepConsoleUrl(platform.db, publicUrl);
   return {
     url: `http://${reachable(host)}:${bound}`,
     consoleUrl: `${publicUrl.origin}/console`,

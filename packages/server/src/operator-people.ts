@@ -9,6 +9,7 @@ import { systemClock } from './lib/clock.ts';
 import { formatId } from './lib/ids.ts';
 import { choose, linesOf, OperatorError, withInstallation } from './operator.ts';
 import { allOrganizations } from './organizations/organizations.ts';
+import { keptConsoleUrl } from './people/console-url.ts';
 import { insertInvitation, insertReset, linkOf, makeSetupToken } from './people/invitations.ts';
 import { deleteMember } from './people/members.ts';
 import { holdOrganization } from './people/memberships.ts';
@@ -56,7 +57,7 @@ export function inviteOnHost(
         ...(name !== undefined && { name }),
       }),
     );
-    return linkOf(publicUrlOf(config), token);
+    return linkOf(await publicUrlOf(config, db), token);
   });
 }
 
@@ -65,7 +66,7 @@ export function resetPasswordOnHost(config: Config, wish: Wish & { user?: string
   return onHost(config, wish, async (db, source) => {
     const { userId } = await findMember(db, source.organizationId, wish.user);
     const { token } = await db.transaction((tx) => insertReset(tx, source, systemClock.now(), userId, null));
-    return linkOf(publicUrlOf(config), token);
+    return linkOf(await publicUrlOf(config, db), token);
   });
 }
 
@@ -88,7 +89,7 @@ export function setupLinkOnHost(config: Config, wish: Wish): Promise<string> {
     if (token === undefined) {
       throw new OperatorError('The organization has people already. Let in another one with `signalbox users invite`.');
     }
-    return linkOf(publicUrlOf(config), token);
+    return linkOf(await publicUrlOf(config, db), token);
   });
 }
 
@@ -130,7 +131,7 @@ async function findMember(db: Db, organizationId: string, wanted: string | undef
   return found;
 }
 
-/** As the service takes it; with a port that the service chose itself, SIGNALBOX_PUBLIC_URL has to say it. */
-function publicUrlOf({ publicUrl, port }: Config): URL {
-  return publicUrl ?? new URL(`http://localhost:${port}`);
+/** What the command was told, else what the service said when it last began to serve the console. */
+async function publicUrlOf({ publicUrl, port }: Config, db: Db): Promise<URL> {
+  return publicUrl ?? (await keptConsoleUrl(db)) ?? new URL(`http://localhost:${port}`);
 }

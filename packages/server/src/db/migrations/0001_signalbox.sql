@@ -11,7 +11,8 @@
 --   session_inbox                              API calls, while a worker holds the Session
 --   model_usage                                the writer of the Session; compaction moves it into model_usage_days
 --   events                                     the sequencer, one at a time for an organization
---   workers                                    each node its own row; the only table of ours without an organization
+--   workers                                    each node its own row; this and the next have no organization
+--   installation                               a node that begins to serve the console
 --   auth.*                                     better-auth, through a pool of its own; people are of the installation, not of an
 --                                              organization. What makes a person one of an organization stands in members
 
@@ -542,6 +543,13 @@ create table workers (
   worker_id uuid primary key,
   lease_expires_at timestamptz not null,
   started_at timestamptz not null default now()
+);
+
+-- What is so for all organizations, in one row: where people open the console, as the service said last. The command on the host
+-- makes links of it.
+create table installation (
+  only_row boolean primary key default true check (only_row),
+  console_origin text not null
 );
 
 -- Who belongs to an organization. The person stands in auth.users, which a sharded database keeps in one place: no foreign key
