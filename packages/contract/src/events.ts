@@ -71,6 +71,7 @@ export const eventTypes = [
   'user.password_changed',
   'user.passkey_added',
   'user.passkey_removed',
+  'user.provider_connected',
   'access.denied',
 ] as const;
 export const EventType = OneOf(eventTypes, { title: 'EventType' });

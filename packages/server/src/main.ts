@@ -268,6 +268,7 @@ function startIdentity(
     oidc: oidcOf(config),
     signInDays: config.signInDays,
     onSignedIn: (userId, visitor) => recordOfPerson(platform, userId, visitor, { type: 'user.signed_in' }),
+    onConnected: (userId, visitor) => recordOfPerson(platform, userId, visitor, { type: 'user.provider_connected' }),
   });
 }
 

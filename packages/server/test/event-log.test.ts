@@ -188,6 +188,7 @@ const unasked: EventType[] = [
   'user.password_changed',
   'user.passkey_added',
   'user.passkey_removed',
+  'user.provider_connected',
   'access.denied',
 ];
 

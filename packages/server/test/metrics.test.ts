@@ -223,6 +223,13 @@ test('metrics are for this machine: told by the socket, and never when the reque
   for (const name of ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via', 'x-forwarded-host']) {
     expect(await read(undefined, '127.0.0.1', { [name]: '127.0.0.1' }), name).toBe('403 ip_not_allowed');
   }
+  // A page in a browser on this machine, whose author has made a name of theirs lead here.
+  for (const host of ['evil.example', 'evil.example:4500', '127.0.0.1.evil.example', 'localhost.']) {
+    expect(await read(undefined, '127.0.0.1', { host }), host).toBe('403 ip_not_allowed');
+  }
+  for (const host of ['localhost', 'localhost:4500', '127.0.0.1:4500', '[::1]:4500', 'build-host:4500']) {
+    expect(await read(undefined, '127.0.0.1', { host }), host).toBe('200 samples');
+  }
 });
 
 const TOKEN = 'metrics-token-0123456789abcdef';

@@ -195,6 +195,29 @@ describe('a link', () => {
     }
   });
 
+  test('that is made while its maker is removed is not left behind', async () => {
+    const admin = await join(owner, service, 'Ada', 'admin');
+    const waiting = async () => {
+      const found = await service.db.query(sql`
+        select 1 from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'
+          and (query like '%insert into events_pending%' or query like '%from organizations%')`);
+      return found.length;
+    };
+    const [made, removed] = await service.db.transaction(async (tx) => {
+      // Both come to their record, and no further.
+      await tx.query(sql`lock table events_pending in exclusive mode`);
+      const creation = admin.api('POST', '/invitations', { role: 'admin' });
+      await expect.poll(waiting).toBe(1);
+      const removal = owner.api('DELETE', `/members/${admin.account!.user!.userId}`);
+      await expect.poll(waiting).toBe(2);
+      return [creation, removal].map((answer) => () => answer);
+    });
+    expect((await removed!()).status).toBe(200);
+    const { link } = (await made!()).json;
+    expect(await codeOf(openBrowser(service).post('/links/look', { token: tokenOf(link) }))).toBe('link_invalid');
+  });
+
   test('of the first start is void once somebody is in, and each start makes the one before void', async () => {
     const first = await startTestService();
     const second = await startTestService({ database: first.database });
@@ -213,10 +236,68 @@ describe('a link', () => {
   });
 });
 
-test('what anybody may begin is begun so often and no oftener', async () => {
-  const begin = () => openBrowser(service).get('/auth/passkey/generate-authenticate-options');
-  const answers = await Promise.all(Array.from({ length: 125 }, begin));
+describe('from many addresses', () => {
+  let flooded: TestService;
+  let victim: Browser;
+  const from = (n: number) => ({ 'x-forwarded-for': `198.51.${n}.1` });
+  beforeAll(async () => {
+    flooded = await startTestService({ config: { trustProxy: ['127.0.0.1'] } });
+    victim = await setUp(flooded);
+  });
+
+  test('passwords that are tried all at once are refused rather than queued without end, and who is in goes on', async () => {
+    const flood = Promise.all(
+      Array.from({ length: 250 }, (_, n) =>
+        openBrowser(flooded).post('/sign_in', { email: `nobody${n}@example.com`, password }, from(n)),
+      ),
+    );
+    expect((await victim.api('GET', '/me')).status).toBe(200);
+    const answers = await flood;
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401, 503]));
+    expect(answers.find(({ status }) => status === 503)!.headers.get('retry-after')).toBe('2');
+    expect((await openBrowser(flooded).post('/sign_in', { email: 'mara@example.com', password })).status).toBe(200);
+  });
+
+  test('passkeys that are none keep nobody else from signing in with theirs', async () => {
+    const attempt = (n: number) =>
+      codeOf(openBrowser(flooded).post('/auth/passkey/verify-authentication', { response: {} }, from(n)));
+    for (let n = 0; n < 12; n += 1) await Promise.all(Array.from({ length: 10 }, () => attempt(n)));
+    expect(await attempt(99)).toBe('sign_in_failed');
+    await Promise.all(Array.from({ length: 100 }, () => attempt(0)));
+    expect(await attempt(0)).toBe('rate_limited');
+  });
+});
+
+test('what anybody may begin is begun so often and no oftener, and so are links followed: each costs work', async () => {
+  const alone = await startTestService();
+  const begin = () => openBrowser(alone).get('/auth/passkey/generate-authenticate-options');
+  const follow = () => openBrowser(alone).post('/links/look', { token: 'sbi_' });
+  const answers = await Promise.all(Array.from({ length: 125 }, (_, n) => (n % 2 === 0 ? begin() : follow())));
   expect(answers.filter(({ status }) => status === 429).length).toBe(5);
+  await alone.stop();
+});
+
+test('no answer is anything that a browser would run, show in a frame, keep, or take for another kind', async () => {
+  for (const path of [
+    '/console/api/account',
+    '/console/api/none',
+    '/api/v1/me',
+    '/healthz',
+    '/none',
+    '/%',
+    '/console/x',
+  ]) {
+    const { headers } = await fetch(service.url + path);
+    expect(Object.fromEntries(headers), path).toMatchObject({
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+      'cross-origin-resource-policy': 'same-origin',
+    });
+  }
+  expect((await fetch(`${service.url}/docs`)).headers.get('content-security-policy')).toContain(
+    "frame-ancestors 'none'",
+  );
 });
 
 test('what does not lead anywhere: better-auth has no paths but those of passkeys', async () => {

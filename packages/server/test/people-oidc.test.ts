@@ -103,6 +103,8 @@ test('a person who is signed in links an account of the provider, and nobody els
   expect(asProblem(await openBrowser(service).post('/oidc', { link: true })).code).toBe('signed_out');
   expect(asProblem(await owner.post('/oidc', { link: true }, { 'x-signalbox-csrf': 'x' })).code).toBe('csrf_refused');
   await signInByProvider(owner, { link: true });
+  const { data } = await owner.client().events.list({ type: 'user.provider_connected' });
+  expect(data.map(({ actor }) => actor.name)).toEqual(['Mara']);
   const browser = openBrowser(service);
   await signInByProvider(browser);
   expect(browser.account!.user).toEqual(owner.account!.user);
@@ -112,6 +114,11 @@ test('a person who is signed in links an account of the provider, and nobody els
   provider.next = { ...provider.next, sub: 'mara-there' };
   const back = await signInByProvider(ida, { link: true });
   expect(back.searchParams.get('error')).toBe('account_already_linked_to_different_user');
+});
+
+test('an old sign-in links nothing: who finds it must not make themselves another way in', async () => {
+  await service.db.query(sql`update auth.sign_ins set created_at = now() - interval '25 hours'`);
+  expect(asProblem(await owner.post('/oidc', { link: true })).code).toBe('sign_in_again');
 });
 
 test('the way back is good for the browser that went, once, and with an ID token that is the provider’s own', async () => {

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createIdentityPool } from '../src/db/identity-pool.ts';
 import { configureAuth } from '../src/people/auth.ts';
 import { type Authenticator, createAuthenticator } from './support/authenticator.ts';
-import { type Browser, openBrowser } from './support/browser.ts';
-import { join, setUp } from './support/people.ts';
+import { type Browser, openBrowser, tokenOf } from './support/browser.ts';
+import { join, password, setUp } from './support/people.ts';
 import { asProblem, type RawAnswer } from './support/raw.ts';
 import { startTestService, type TestService } from './support/service.ts';
 
@@ -88,6 +88,24 @@ test('a passkey of somebody else can neither be seen nor removed', async () => {
   expect(asProblem(await openBrowser(service).get('/auth/passkey/list-user-passkeys')).code).toBe('signed_out');
 });
 
+test('a new password by a link ends every other way in: whoever had got in has left none behind', async () => {
+  const ruth = await join(owner, service, 'Ruth');
+  const left = createAuthenticator(origin);
+  await addPasskey(ruth, left);
+  await service.db.query(sql`
+    insert into auth.accounts (id, user_id, provider_id, account_id, created_at, updated_at)
+    select gen_random_uuid(), id, 'oidc', 'of somebody', now(), now() from auth.users where name = 'Ruth'`);
+  const { link } = await owner.client().members.resetPassword(ruth.account!.user!.userId);
+  // As long as the link is not used, nothing has happened.
+  expect((await signInBy(left)).status).toBe(200);
+  const browser = openBrowser(service);
+  expect((await browser.post('/links/accept', { token: tokenOf(link!), password: `${password} too` })).status).toBe(
+    200,
+  );
+  expect(asProblem(await signInBy(left)).code).toBe('sign_in_failed');
+  expect((await browser.get('/sign_ins')).json.ways).toEqual({ password: true, provider: false });
+});
+
 test('an old sign-in adds no passkey', async () => {
   const vera = await join(owner, service, 'Vera');
   await service.db.query(sql`update auth.sign_ins set created_at = now() - interval '25 hours'`);
@@ -105,6 +123,7 @@ test('the tables are those that better-auth asks for', async () => {
     signInDays: 7,
     oidc: undefined,
     onSignedIn: async () => {},
+    onConnected: async () => {},
   });
   const { toBeCreated, toBeAdded } = await getMigrations(options);
   expect([toBeCreated, toBeAdded]).toEqual([[], []]);

@@ -13,6 +13,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConfig } from '../src/config.ts';
 import { resetPasswordOnHost } from '../src/operator-people.ts';
 import { type Browser, openBrowser, tokenOf } from './support/browser.ts';
+import { createManualClock } from './support/manual-clock.ts';
 import { join, password, setUp } from './support/people.ts';
 import { asProblem, type RawAnswer } from './support/raw.ts';
 import { startTestService, type TestService } from './support/service.ts';
@@ -231,6 +232,19 @@ describe('being signed in ends', () => {
     expect(await service.db.query(sql`select 1 from auth.users where email = 'gero@example.com'`)).toEqual([]);
   });
 
+  test('in the middle of a long poll: what comes then is not for them', async () => {
+    const clock = createManualClock();
+    const waited = await startTestService({ clock });
+    const first = await setUp(waited);
+    const gone = await join(first, waited, 'Gero');
+    const { data } = await first.client().events.list({ limit: 1 });
+    const poll = gone.api('GET', `/events?order=asc&wait=20&afterSequence=${data[0]!.sequence}`);
+    await expect.poll(() => clock.sleepers).toBeGreaterThan(0);
+    await first.client().members.remove(idOf(gone));
+    expect(codeOf(await clock.passWhile(poll))).toBe('signed_out');
+    await waited.stop();
+  });
+
   test('here, or everywhere, with the streams', async () => {
     const here = await join(owner, service, 'Ines');
     const there = openBrowser(service);
@@ -320,8 +334,15 @@ describe('several organizations', () => {
     ]);
   });
 
+  test('is founded by admins and owners alone: it would be a way around one’s role', async () => {
+    for (const role of ['viewer', 'member']) {
+      const limited = await join(owner, service, `Limited-${role}`, role);
+      expect(codeOf(await limited.post('/organizations', { name: 'Mine' }))).toBe('insufficient_permission');
+    }
+  });
+
   test('the operator lets in again whoever is of several, on the host', async () => {
-    const ravi = await join(owner, service, 'Ravi');
+    const ravi = await join(owner, service, 'Ravi', 'admin');
     await ravi.post('/organizations', { name: 'Ravi’s' });
     await expect(owner.client().members.resetPassword(idOf(ravi))).rejects.toMatchObject({ status: 403 });
     const config = readConfig(
@@ -341,7 +362,7 @@ describe('several organizations', () => {
   });
 
   test('a link to a new password is void for who has joined another organization since', async () => {
-    const quin = await join(owner, service, 'Quin');
+    const quin = await join(owner, service, 'Quin', 'admin');
     const { link } = await owner.client().members.resetPassword(idOf(quin));
     await quin.post('/organizations', { name: 'Quin’s' });
     expect(codeOf(await openBrowser(service).post('/links/accept', { token: tokenOf(link!), password }))).toBe(
@@ -350,7 +371,7 @@ describe('several organizations', () => {
   });
 
   test('who is signed in accepts with the link alone, and who is known has to sign in first', async () => {
-    const rita = await join(owner, service, 'Rita');
+    const rita = await join(owner, service, 'Rita', 'admin');
     await rita.post('/organizations', { name: 'Rita’s' });
     const own = rita.account!.organizations[1]!.organizationId;
     const { link } = (await rita.api('POST', '/invitations', { role: 'viewer' }, { 'x-signalbox-organization': own }))

@@ -35,7 +35,14 @@ import { beginSpan, countedAuthorizer, requestEnded } from './observed.ts';
 import { openApiDocument } from './openapi.ts';
 import { parseQuery } from './query.ts';
 import { createDoubts, recheck } from './recheck.ts';
-import { prepareServer, refuseUnread, requireShortUrl, type ServerSettings, serverOptions } from './server.ts';
+import {
+  dataHeaders,
+  prepareServer,
+  refuseUnread,
+  requireShortUrl,
+  type ServerSettings,
+  serverOptions,
+} from './server.ts';
 import { writeEvents } from './sse.ts';
 import { validatorOf } from './validate.ts';
 
@@ -43,6 +50,8 @@ const PREFIX = '/api/v1';
 const BODY_LIMIT_BYTES = 1024 * 1024;
 // How long the end waits for requests under way; after it, who still sends is cut off.
 const CLOSE_GRACE_MS = 5_000;
+// Whoever was asked about a moment ago is not asked about again. Less than a long poll waits at least.
+const LATE_MS = 250;
 
 export interface AppOptions {
   version: string;
@@ -99,7 +108,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     return503OnClosing: false,
     routerOptions: { maxParamLength: 500, querystringParser: parseQuery },
     frameworkErrors: (error, request, reply) => {
-      reply.header('X-Request-Id', request.id).header('Cache-Control', 'no-store');
+      reply.headers(dataHeaders).header('X-Request-Id', request.id);
       handleError(error, request as FastifyRequest, reply as FastifyReply);
     },
   });
@@ -110,7 +119,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   app.decorateRequest('span', undefined).decorateRequest('isStream', false).decorateRequest('isOver', false);
   app.setErrorHandler(handleError);
   app.addHook('onRequest', async (request, reply) => {
-    reply.header('X-Request-Id', request.id).header('Cache-Control', 'no-store');
+    reply.headers(dataHeaders).header('X-Request-Id', request.id);
     requireShortUrl(request.raw);
     if (request.is404)
       throw new ApiError('not_found', `There is no ${request.method} ${pathOf(request.raw)}. See /docs.`);
@@ -171,6 +180,12 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
           who.environments ? await heard(route, who, () => gate.enter(who, given)) : given;
         const input = await admit(ctx);
         const still = async () => admit(await authorize(route, callerOf(request)));
+        const begun = platform.clock.now().getTime();
+        /** What a long poll waited for is for nobody who was removed, signed out or limited meanwhile. */
+        const ifStill = async (value: unknown) => {
+          if (waits && platform.clock.now().getTime() - begun > LATE_MS) await still();
+          return JSON.stringify(value);
+        };
         if (route.stream === 'sse') {
           const found = (await act(ctx, withLastEventId(input, request))) as JournalStream | undefined;
           if (!found) return reply.code(204).send();
@@ -184,9 +199,9 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
         if (route.repeatable) {
           const own = key === undefined ? {} : { idempotencyKey: key };
           const value = await whileWanted(reply, (signal) => act({ ...ctx, ...own, signal }, input));
-          return send(reply, route.status, JSON.stringify(value));
+          return send(reply, route.status, await ifStill(value));
         }
-        if (key === undefined) return send(reply, route.status, JSON.stringify(await act(ctx, input)));
+        if (key === undefined) return send(reply, route.status, await ifStill(await act(ctx, input)));
         const answer = await actOnce(
           ctx,
           route,
@@ -336,9 +351,8 @@ function addPages(app: FastifyInstance, version: string): void {
       .type('text/html; charset=utf-8')
       .header(
         'Content-Security-Policy',
-        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
+        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
       )
-      .header('X-Content-Type-Options', 'nosniff')
       .send(page),
   );
   app.get('/', async (_, reply) => reply.redirect('/console'));

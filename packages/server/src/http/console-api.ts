@@ -185,7 +185,8 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
     },
   );
 
-  post<{ token: string }>('/links/look', 'anybody', strict({ token }), async ({ body }) => {
+  post<{ token: string }>('/links/look', 'anybody', strict({ token }), async ({ visitor, body }) => {
+    limits.begin(visitor.ipAddress);
     const { expiresAt, organizationId: _, ...link } = await lookLink(platform, body.token);
     return { link: { ...link, expiresAt: expiresAt.toISOString() } };
   });
@@ -201,6 +202,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
       organizationName: Type.Optional(name),
     }),
     async ({ visitor, signIn, body, reply }) => {
+      limits.begin(visitor.ipAddress);
       const { userId, isNewSignIn } = await acceptLink(platform, visitor, signIn, body);
       doubts.about(userId);
       if (!isNewSignIn) return accountOf(signIn);

@@ -35,8 +35,8 @@ const passkeyCalls: readonly PasskeyCall[] = [
   { method: 'POST', path: '/passkey/verify-authentication', fields: ['response'], isSignIn: true },
 ];
 
-// Of passkeys all together: who tries has no e-mail to be counted by.
-const ANY_PASSKEY = 'passkey';
+// As better-auth has it for passkeys: who finds an old sign-in must not make themselves another way in.
+const FRESH_MS = 24 * 3600_000;
 
 export function addOtherSignIns(app: FastifyInstance, platform: Platform, options: ConsoleApiOptions): void {
   const { identity, limits, provider } = options;
@@ -68,7 +68,7 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
   }
 
   async function signInBy(visitor: Visitor, ask: () => Promise<Response>): Promise<Response> {
-    const response = await limits.signIn(visitor.ipAddress, ANY_PASSKEY, async () => {
+    const response = await limits.signIn(visitor.ipAddress, undefined, async () => {
       const found = await ask();
       return found.ok || found.status >= 500 ? found : undefined;
     });
@@ -93,6 +93,7 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
         const signIn = await identity.find(visitor.cookie);
         if (!signIn) throw signedOut();
         requireCsrfToken(identity, signIn, request.headers);
+        if (platform.clock.now().getTime() - signIn.since.getTime() > FRESH_MS) throw notFresh();
       }
       // A reset is for who has a password; a new person would be nobody's.
       if (token !== undefined && (await lookLink(platform, token)).type === 'passwordReset') {
@@ -121,6 +122,10 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
   });
 }
 
+function notFresh(): ApiError {
+  return new ApiError('sign_in_again', 'This needs a sign-in of the last 24 hours. Sign in again.');
+}
+
 function passCookies(response: Response, reply: FastifyReply): void {
   const cookies = response.headers.getSetCookie();
   if (cookies.length > 0) reply.header('set-cookie', cookies);
@@ -134,7 +139,7 @@ async function answerOf(response: Response): Promise<unknown> {
     case 401:
       throw new ApiError('not_found', 'There is no such passkey of yours.');
     case 403:
-      throw new ApiError('sign_in_again', 'This needs a sign-in of the last 24 hours. Sign in again.');
+      throw notFresh();
     case 404:
       throw new ApiError('not_found', detail);
     case 400:

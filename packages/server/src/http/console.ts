@@ -6,6 +6,7 @@ import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../lib/api-error.ts';
 
+// Beside those of every answer (server.ts).
 const pageHeaders = {
   'Content-Security-Policy': [
     "default-src 'none'",
@@ -17,12 +18,10 @@ const pageHeaders = {
     "form-action 'none'",
     "frame-ancestors 'none'",
   ].join('; '),
-  'X-Content-Type-Options': 'nosniff',
   'X-Frame-Options': 'DENY',
   // Addresses hold ids of Sessions; nobody else needs them.
   'Referrer-Policy': 'no-referrer',
   'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Resource-Policy': 'same-origin',
   'Permissions-Policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
 };
 
@@ -38,9 +37,6 @@ export async function addConsole(app: FastifyInstance, directory: string | undef
       maxAge: '1y',
       index: false,
       decorateReply: true,
-      setHeaders: (reply) => {
-        reply.header('X-Content-Type-Options', 'nosniff').header('Cross-Origin-Resource-Policy', 'same-origin');
-      },
     });
   }
   const page = async ({ url }: FastifyRequest, reply: FastifyReply) => {

@@ -37,8 +37,15 @@ export interface Limits {
   enter(response: ServerResponse): { release(): void };
   /** Runs `authenticate`, unless the address was refused too often; throws 429 `rate_limited` then. */
   throttled(caller: Caller, authenticate: () => Promise<Context>): Promise<Context>;
-  /** Runs `attempt` to sign in, which resolves to undefined where it failed. Throws 429 `rate_limited`. */
-  signIn<T>(ipAddress: string, email: string, attempt: () => Promise<T | undefined>): Promise<T | undefined>;
+  /**
+   * Runs `attempt` to sign in, which resolves to undefined where it failed. Without an e-mail it is counted by its address alone:
+   * nobody guesses a passkey, and all who have one would share what anybody can use up. Throws 429 `rate_limited`.
+   */
+  signIn<T>(
+    ipAddress: string,
+    email: string | undefined,
+    attempt: () => Promise<T | undefined>,
+  ): Promise<T | undefined>;
   /** Counts what anybody may begin, and what costs a row that is kept for minutes. Throws 429 `rate_limited`. */
   begin(ipAddress: string): void;
   /** Counts the request and says so in the answer's headers. Throws 429 `rate_limited`. */
@@ -112,12 +119,11 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
 
     async signIn(ipAddress, email, attempt) {
       const network = networkOf(ipAddress);
-      const account = createHash('sha256').update(email.toLowerCase()).digest('base64');
-      const counted: [name: string, limit: number][] = [
-        [network, authFailuresPerMinute],
-        [`${network} ${account}`, SIGN_INS_OF_ADDRESS_AND_EMAIL],
-        [account, SIGN_INS_OF_EMAIL],
-      ];
+      const counted: [name: string, limit: number][] = [[network, authFailuresPerMinute]];
+      if (email !== undefined) {
+        const account = createHash('sha256').update(email.toLowerCase()).digest('base64');
+        counted.push([`${network} ${account}`, SIGN_INS_OF_ADDRESS_AND_EMAIL], [account, SIGN_INS_OF_EMAIL]);
+      }
       // Counted before it is tried, or many at once would all pass.
       for (const [name, limit] of counted) {
         const { used, resetSeconds } = signIns.add(name);

@@ -4,7 +4,8 @@
 // no other.
 //
 // Metrics are for this machine, and for who has the token. This machine is told by the socket, never by a header; a request that
-// says it was forwarded came from elsewhere, whoever handed it on.
+// says it was forwarded came from elsewhere, whoever handed it on; and one that calls this machine by a name of the internet may come
+// from a page in a browser here, whose author made that name lead here.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify';
 import sql from 'sql-template-tag';
@@ -14,7 +15,7 @@ import { isWithin, parseNetwork } from '../lib/network.ts';
 import type { Scrape } from '../observe/scrape.ts';
 import type { Platform } from '../platform.ts';
 import { handleError, sendProblem } from './errors.ts';
-import { refuseUnread, type ServerSettings, serverOptions } from './server.ts';
+import { dataHeaders, refuseUnread, type ServerSettings, serverOptions } from './server.ts';
 
 export interface Observation {
   readonly scrape: Scrape;
@@ -68,7 +69,7 @@ export function createObservationServer(
   app.setErrorHandler(handleError);
   app.setNotFoundHandler((request, reply) => sendProblem(reply, new ApiError('not_found', 'Not found.'), request.id));
   app.addHook('onRequest', async (request, reply) => {
-    reply.header('X-Request-Id', request.id).header('Cache-Control', 'no-store');
+    reply.headers(dataHeaders).header('X-Request-Id', request.id);
   });
   addObservation(app, platform, observation);
   return {
@@ -87,13 +88,20 @@ function requireObserver(request: FastifyRequest, token: string | undefined): vo
   const [, given] = /^Bearer +([^\s]+)$/i.exec(authorization?.trim() ?? '') ?? [];
   if (token !== undefined && given !== undefined && isSame(given, token)) return;
   const isForwarded = FORWARDED.some((name) => request.headers[name] !== undefined);
-  if (!isForwarded && isWithin(loopback, request.raw.socket.remoteAddress ?? '')) return;
+  if (!isForwarded && isLocalName(request.headers.host) && isWithin(loopback, request.raw.socket.remoteAddress ?? ''))
+    return;
   if (token === undefined) {
     throw new ApiError('ip_not_allowed', 'Metrics are for this machine alone, until SIGNALBOX_METRICS_TOKEN is set.');
   }
   throw given === undefined
     ? new ApiError('missing_token', 'Send `Authorization: Bearer` with the token of SIGNALBOX_METRICS_TOKEN.')
     : new ApiError('invalid_token', 'This is not the token of SIGNALBOX_METRICS_TOKEN.');
+}
+
+/** Whether nobody else can have made the name lead here: an address, or a name without a dot. */
+function isLocalName(host = ''): boolean {
+  const name = host.replace(/:\d+$/, '');
+  return name.startsWith('[') || /^[\d.]+$/.test(name) || !name.includes('.');
 }
 
 /** Takes as long whatever is given. */

@@ -15,6 +15,14 @@ export interface ServerSettings {
   readonly requestTimeoutSeconds: number;
 }
 
+/** With every answer that does not say otherwise: it is data, and nothing that a browser would run, show in a frame or keep. */
+export const dataHeaders = {
+  'Cache-Control': 'no-store',
+  'X-Content-Type-Options': 'nosniff',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'Cross-Origin-Resource-Policy': 'same-origin',
+};
+
 /** Longer than any address of ours; what a proxy in front may have cut otherwise is said plainly. */
 const MAX_URL_LENGTH = 8192;
 
@@ -61,7 +69,7 @@ export function refuseUnread(error: Error & { code?: string }, socket: Socket): 
     'Content-Type: application/problem+json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(body)}`,
     `X-Request-Id: ${requestId}`,
-    'Cache-Control: no-store',
+    ...Object.entries(dataHeaders).map(([name, value]) => `${name}: ${value}`),
     'Connection: close',
   ];
   socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`);

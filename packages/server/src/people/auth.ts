@@ -16,6 +16,7 @@ import type { OidcProvider } from '../config.ts';
 import type { IdentityPool } from '../db/identity-pool.ts';
 import { newUuid } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
+import { hashPassword, verifyPassword } from './hashing.ts';
 
 /** What better-auth works with. */
 export interface AuthOptions {
@@ -29,6 +30,8 @@ export interface AuthOptions {
   oidc: OidcProvider | undefined;
   /** Runs in every sign-in, whichever way it was made; a sign-in that can't be recorded fails. */
   onSignedIn(userId: string): Promise<void>;
+  /** Runs when an account of the provider became a way in; the request fails where it can't be recorded. */
+  onConnected(userId: string): Promise<void>;
 }
 
 export type Auth = ReturnType<typeof configureAuth>;
@@ -39,7 +42,7 @@ const DAY_SECONDS = 24 * 3600;
 /** better-auth reads the address of a request from a header; nobody but us can set it, as requests to it are made here. */
 export const ADDRESS_HEADER = 'x-signalbox-address';
 
-export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, onSignedIn }: AuthOptions) {
+export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, ...heard }: AuthOptions) {
   const times = { createdAt: 'created_at', updatedAt: 'updated_at' };
   return betterAuth({
     appName: 'Signalbox',
@@ -95,11 +98,17 @@ export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, onS
       },
     },
     verification: { modelName: 'verifications', fields: { expiresAt: 'expires_at', ...times } },
-    emailAndPassword: { enabled: true, disableSignUp: true, minPasswordLength: 1, maxPasswordLength: 128 },
+    emailAndPassword: {
+      enabled: true,
+      disableSignUp: true,
+      minPasswordLength: 1,
+      maxPasswordLength: 128,
+      password: { hash: hashPassword, verify: verifyPassword },
+    },
     databaseHooks: {
       session: {
         create: {
-          after: async ({ userId }) => onSignedIn(userId),
+          after: async ({ userId }) => heard.onSignedIn(userId),
         },
       },
       account: {
@@ -108,6 +117,7 @@ export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, onS
           before: async (account) => ({
             data: { ...account, accessToken: undefined, refreshToken: undefined, idToken: undefined },
           }),
+          after: async ({ userId }) => heard.onConnected(userId),
         },
       },
     },

@@ -33,6 +33,8 @@ export interface Visitor {
 /** One sign-in of a person, on one browser. */
 export interface SignIn {
   readonly signInId: string;
+  /** When it began. */
+  readonly since: Date;
   /** Never shown. */
   readonly token: string;
   readonly userId: string;
@@ -46,12 +48,14 @@ export interface Begun {
   readonly setCookies: readonly string[];
 }
 
-export interface IdentityOptions extends Omit<AuthOptions, 'publicUrl' | 'log' | 'onSignedIn'> {
+export interface IdentityOptions extends Omit<AuthOptions, 'publicUrl' | 'log' | 'onSignedIn' | 'onConnected'> {
   log: Pick<Log, 'debug' | 'warn' | 'error'>;
   /** Where people open the console; passkeys hold for its host. Asked for the first time by the first request. */
   publicUrl(): URL;
   /** Runs in every sign-in, whichever way it was made; a sign-in that can't be recorded fails. */
   onSignedIn(userId: string, visitor: Visitor): Promise<void>;
+  /** Runs when an account of the provider became a way in. */
+  onConnected(userId: string, visitor: Visitor): Promise<void>;
 }
 
 export interface Identity {
@@ -90,7 +94,8 @@ export function createIdentity(options: IdentityOptions): Identity {
 
   function configured(oidc: AuthOptions['oidc']): Auth {
     const onSignedIn = (userId: string) => options.onSignedIn(userId, visitors.getStore()!);
-    return configureAuth({ ...options, oidc, publicUrl: publicUrl(), onSignedIn });
+    const onConnected = (userId: string) => options.onConnected(userId, visitors.getStore()!);
+    return configureAuth({ ...options, oidc, publicUrl: publicUrl(), onSignedIn, onConnected });
   }
 
   /** Made with the first request. */
@@ -251,10 +256,17 @@ function signInOf({
   session,
   user,
 }: {
-  session: { id: string; token: string };
+  session: { id: string; token: string; createdAt: Date };
   user: { id: string; name: string; email: string };
 }): SignIn {
-  return { signInId: session.id, token: session.token, userId: user.id, name: user.name, email: user.email };
+  return {
+    signInId: session.id,
+    since: session.createdAt,
+    token: session.token,
+    userId: user.id,
+    name: user.name,
+    email: user.email,
+  };
 }
 
 /** What better-auth refuses on purpose has a status; that it could not ask the database has 500. */

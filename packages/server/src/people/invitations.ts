@@ -9,7 +9,7 @@ import { ApiError, notFound } from '../lib/api-error.ts';
 import { type Actor, type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
-import { lockMember, requireRank } from './members.ts';
+import { lockMember, presentRole, requireRank } from './members.ts';
 import { hasMembers, holdOrganization, membershipsOf } from './memberships.ts';
 import { userResource } from './records.ts';
 
@@ -54,8 +54,11 @@ export async function createInvitation(
   ctx: Context,
   input: Input<'createInvitation'>,
 ): Promise<Result<'createInvitation'>> {
-  requireRank(ctx.person!.role, input.role);
-  const { token, ...row } = await inTransaction(ctx, (tx) => insertInvitation(tx, ctx, ctx.clock.now(), input));
+  const { token, ...row } = await inTransaction(ctx, async (tx) => {
+    await holdOrganization(tx, ctx.organizationId);
+    requireRank(await presentRole(tx, ctx), input.role);
+    return insertInvitation(tx, ctx, ctx.clock.now(), input);
+  });
   return { invitation: view(row), link: linkOf(ctx.publicUrl(), token) };
 }
 
@@ -94,13 +97,15 @@ export async function deleteInvitation(
   input: Input<'deleteInvitation'>,
 ): Promise<Result<'deleteInvitation'>> {
   await inTransaction(ctx, async (tx) => {
+    await holdOrganization(tx, ctx.organizationId);
+    const role = await presentRole(tx, ctx);
     const [row] = await tx.query<{ role: Role }>(sql`
       delete from invitations as i
       where i.organization_id = ${ctx.organizationId} and i.invitation_id = ${uuidOf('inv', input.invitationId)}
         and not i.is_setup
       returning i.role`);
     if (!row) throw notFound('invitation');
-    requireRank(ctx.person!.role, row.role);
+    requireRank(role, row.role);
     await tx.query(
       recordEvent(ctx, ctx.clock.now(), {
         type: 'user.invitation_withdrawn',
@@ -117,8 +122,9 @@ export async function deleteInvitation(
  */
 export async function resetPassword(ctx: Context, input: Input<'resetPassword'>): Promise<Result<'resetPassword'>> {
   const { token, expiresAt } = await inTransaction(ctx, async (tx) => {
+    await holdOrganization(tx, ctx.organizationId);
     const { userId, role } = await lockMember(tx, ctx.organizationId, uuidOf('usr', input.userId));
-    if (role === 'owner') requireRank(ctx.person!.role, role);
+    requireRank(await presentRole(tx, ctx), role);
     if ((await membershipsOf(tx, userId)).length > 1) {
       throw new ApiError(
         'insufficient_permission',

@@ -2,7 +2,6 @@
 // stored; accepting it deletes the row, so that of two at once one comes in. Until the transaction of the acceptance is
 // committed nothing has happened: a mistake in the form costs no link.
 import type { Role } from '@signalbox/contract';
-import { hashPassword } from 'better-auth/crypto';
 import sql from 'sql-template-tag';
 import type { Db, Tx } from '../db/db.ts';
 import { recordEvent } from '../events/record.ts';
@@ -10,6 +9,7 @@ import { parseSecret, type SecretKind, sameHash } from '../keys/secret.ts';
 import { ApiError, invalidField } from '../lib/api-error.ts';
 import { formatId, newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
+import { hashPassword } from './hashing.ts';
 import type { SignIn, Visitor } from './identity.ts';
 import { addMember, hasMembers, holdOrganization, membershipsOf, roleIn } from './memberships.ts';
 import { requireGoodPassword } from './password.ts';
@@ -208,7 +208,7 @@ async function acceptReset(
     // Joined another one since the link was made, which its admin has no say in.
     if (used.madeBy !== null && memberships.length > 1) throw invalid();
     await setPassword(tx, used.userId, passwordHash, now);
-    await tx.query(sql`delete from auth.sign_ins where user_id = ${used.userId}`);
+    await endOtherWaysIn(tx, used.userId);
     const actor = actorOf({ userId: used.userId, name: link.name! });
     for (const one of memberships) {
       await tx.query(
@@ -221,6 +221,13 @@ async function acceptReset(
     return used.userId;
   });
   return { userId, isNewSignIn: true };
+}
+
+/** Who had got in otherwise, or was let in by whoever made a link before, must not come back by what they left behind. */
+async function endOtherWaysIn(tx: Tx, userId: string): Promise<void> {
+  await tx.query(sql`delete from auth.sign_ins where user_id = ${userId}`);
+  await tx.query(sql`delete from auth.passkeys where user_id = ${userId}`);
+  await tx.query(sql`delete from auth.accounts where user_id = ${userId} and provider_id <> 'credential'`);
 }
 
 /** As better-auth keeps it: an account of the provider "credential", named by the person's own id. */

@@ -113,8 +113,11 @@ export function requireRank(actor: Role, ...others: Role[]): void {
   throw new ApiError('insufficient_permission', 'Only an owner may make, change or remove an owner.');
 }
 
-/** Read again under the lock: who was made an admin's equal a moment ago must not act by what was before. */
-async function presentRole(tx: Tx, ctx: Context): Promise<Role> {
+/**
+ * The caller's role, for who holds the organization: whoever is removed, or loses the role, at the same moment must not go on by
+ * what was before, nor leave a link behind.
+ */
+export async function presentRole(tx: Tx, ctx: Context): Promise<Role> {
   const [row] = await tx.query<{ role: Role }>(sql`
     select role from members where organization_id = ${ctx.organizationId} and user_id = ${ctx.callerId}`);
   if (!row || roles.indexOf(row.role) < roles.indexOf('admin')) {

@@ -1,5 +1,5 @@
 // What people do to an organization itself.
-import type { Input, Result } from '@signalbox/contract';
+import { type Input, permissionOfRole, type Result } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { recordEvent } from '../events/record.ts';
 import { ApiError } from '../lib/api-error.ts';
@@ -39,7 +39,10 @@ export async function updateOrganization(
   });
 }
 
-/** A new organization, of which the person is the owner. 403 for who is of none: an installation is joined by a link. */
+/**
+ * A new organization, of which the person is the owner. 403 for who is admin or owner of none: it would be a way around the role
+ * that somebody was given, and a way to stay for who is removed.
+ */
 export async function foundOrganization(
   { db, clock }: Pick<Platform, 'db' | 'clock'>,
   visitor: Visitor,
@@ -48,8 +51,9 @@ export async function foundOrganization(
 ): Promise<string> {
   const now = clock.now();
   return db.transaction(async (tx) => {
-    if ((await membershipsOf(tx, person.userId)).length === 0) {
-      throw new ApiError('insufficient_permission', 'Somebody of an organization has to invite you first.');
+    const memberships = await membershipsOf(tx, person.userId);
+    if (!memberships.some(({ role }) => permissionOfRole[role] === 'admin')) {
+      throw new ApiError('insufficient_permission', 'This is for admins and owners of an organization.');
     }
     const { organizationId } = await createOrganization(tx, name, now);
     if ((await addMember(tx, organizationId, person.userId, 'owner', now)) === 'gone') {

@@ -243,13 +243,13 @@ function Reset({ member, onClose, onMade }: { member: Member; onClose: () => voi
       onClose={onClose}
       submit={async () => {
         const { link } = await reset.mutateAsync(undefined);
-        const about = 'It works once, for 24 hours, and signs them out everywhere.';
+        const about = 'It works once, for 24 hours. It signs them out everywhere and ends their passkeys.';
         onMade({ title: `A new password for ${member.name}`, link, about });
       }}
     >
       <p>
         You get a link to hand over to {member.name} yourself, by a way that you trust. Until it is used, the present
-        password goes on.
+        password goes on; then they are signed out everywhere, and add passkeys and the provider anew.
       </p>
     </FormDialog>
   );

@@ -128,7 +128,7 @@ function LinkForm({ token, link, account }: { token: string; link: LinkInfo; acc
           )}
           {isReset && link.email && (
             <p className="quiet">
-              For {link.email}
+              For {link.email}. It signs you out everywhere; passkeys and a connected provider have to be added anew.
               <input type="hidden" autoComplete="username" value={link.email} readOnly />
             </p>
           )}

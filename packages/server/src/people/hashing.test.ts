@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { createQueue } from './hashing.ts';
+
+test('few run at once, some wait in the order in which they came, and the rest is told so at once', async () => {
+  const queued = createQueue(2, 2);
+  const begun: string[] = [];
+  const ends = new Map<string, PromiseWithResolvers<string>>();
+  const work = (name: string) =>
+    queued(() => {
+      begun.push(name);
+      const end = Promise.withResolvers<string>();
+      ends.set(name, end);
+      return end.promise;
+    });
+  const [a, b, c, d] = [work('a'), work('b'), work('c'), work('d')];
+  await expect(work('e')).rejects.toMatchObject({ status: 503, retryAfterSeconds: 2 });
+  expect(begun).toEqual(['a', 'b']);
+  ends.get('b')!.reject(new Error('not this one'));
+  await expect(b).rejects.toThrow('not this one');
+  expect(begun).toEqual(['a', 'b', 'c']);
+  ends.get('a')!.resolve('A');
+  ends.get('c')!.resolve('C');
+  expect([await a, await c]).toEqual(['A', 'C']);
+  ends.get('d')!.resolve('D');
+  expect(await d).toBe('D');
+  // The places are free again.
+  const f = work('f');
+  ends.get('f')!.resolve('F');
+  expect(await f).toBe('F');
+});

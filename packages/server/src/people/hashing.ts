@@ -1,0 +1,48 @@
+// Hashing of passwords. It is dear on purpose: each takes some 50 ms of a processor and 32 MiB, on the same four threads that check
+// the signatures of cookies, look names up and read files. Strangers decide how often it is asked for, so few run at a time.
+import { hashPassword as hash, verifyPassword as verify } from 'better-auth/crypto';
+import { ApiError } from '../lib/api-error.ts';
+
+/** Half of the threads: the other half is for everything else. */
+const AT_ONCE = 2;
+/** Two seconds or so of work; who comes after that is better told at once. */
+const MAX_WAITING = 40;
+
+/** Runs `work` when fewer than `atOnce` others run, first come, first served. Throws 503 where `maxWaiting` wait already. */
+export function createQueue(atOnce: number, maxWaiting: number): <T>(work: () => Promise<T>) => Promise<T> {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  return async (work) => {
+    if (running < atOnce) {
+      running += 1;
+    } else {
+      if (waiting.length >= maxWaiting) {
+        throw new ApiError('unavailable', 'As many sign in now as this node takes. Try again soon.', {
+          retryAfterSeconds: 2,
+        });
+      }
+      // Whoever ends hands the place on, so that nobody who comes meanwhile takes it.
+      await new Promise<void>((enter) => waiting.push(enter));
+    }
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else running -= 1;
+    }
+  };
+}
+
+// Of the process, as its threads are.
+const queued = createQueue(AT_ONCE, MAX_WAITING);
+
+/** Throws 503 where too many wait. */
+export function hashPassword(password: string): Promise<string> {
+  return queued(() => hash(password));
+}
+
+/** Throws 503 where too many wait. */
+export function verifyPassword(given: { hash: string; password: string }): Promise<boolean> {
+  return queued(() => verify(given));
+}
