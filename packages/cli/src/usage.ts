@@ -26,6 +26,11 @@ export function parseOptions<T extends ParseArgsOptionsConfig>(command: string, 
   }
 }
 
+/** Text of somebody else, as a terminal can show it: what would steer the terminal, or could not be seen, is a mark. */
+export function shown(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd');
+}
+
 /** Lines of two columns, the first as wide as it needs to be. */
 export function columns(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(...rows.map(([left]) => left.length));

@@ -8,7 +8,7 @@ import {
   resetPasswordOnHost,
   setupLinkOnHost,
 } from '@signalbox/server';
-import { columns, parseOptions, UsageError } from './usage.ts';
+import { columns, parseOptions, shown, UsageError } from './usage.ts';
 
 const help = `Manages who may sign in to the console, on the host of the service. Links are printed on the standard output, once:
 hand them over by a way that nobody else reads.
@@ -71,8 +71,8 @@ async function actOn(
         process.stdout.write(
           columns(
             found.map(({ email, name, role, lastSignedInAt }): [string, string] => [
-              email,
-              `${role.padEnd(6)}   ${name}, ${lastSignedInAt ? `last signed in at ${lastSignedInAt}` : 'never signed in'}`,
+              shown(email),
+              `${role.padEnd(6)}   ${shown(name)}, ${lastSignedInAt ? `last signed in at ${lastSignedInAt}` : 'never signed in'}`,
             ]),
           ),
         );
@@ -86,7 +86,7 @@ async function actOn(
       return setupLinkOnHost(config, values);
     case 'remove': {
       const { name, email } = await removeUserOnHost(config, values);
-      process.stderr.write(`Removed ${name} (${email}).\n`);
+      process.stderr.write(`Removed ${shown(name)} (${shown(email)}).\n`);
       return undefined;
     }
     default:
