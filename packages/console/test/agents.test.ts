@@ -98,7 +98,7 @@ test('what is wrong is said at its field in the words of the service: before any
     if (request.method() === 'POST') sent.push(request.url());
   });
   await page.getByRole('button', { name: 'Make the Agent' }).click();
-  expect(await errorOf(page, 'Name')).toBe('must have at least 1 character');
+  expect(await errorOf(page, 'Name')).toBe('must not be empty');
   await name(page).and(page.locator(':focus')).waitFor();
   await name(page).fill('Local');
   await page.getByLabel('Settings', { exact: true }).fill('{ "temperature": 7, "colour": "red" }');

@@ -2,6 +2,7 @@
 // anything is sent. The schema is read as it is and not compiled: that also works where a page may evaluate no code.
 import { Errors } from 'typebox/schema';
 import type { SchemaObject } from './components.ts';
+import { emailPattern } from './email.ts';
 import type { FieldError } from './errors.ts';
 import { narrow } from './narrow.ts';
 
@@ -53,7 +54,10 @@ function wordsOf(error: SchemaError, schema: SchemaObject): FieldError[] {
     case 'pattern':
       return [{ path, message: patternMessage(String(params.pattern), schemaAt(schema, error.schemaPath)) }];
     case 'minLength':
-      return [{ path, message: `must have at least ${params.limit} character${params.limit === 1 ? '' : 's'}` }];
+      // Who left a field empty is told that, not to count.
+      return [
+        { path, message: params.limit === 1 ? 'must not be empty' : `must have at least ${params.limit} characters` },
+      ];
     case 'maxLength':
       return [{ path, message: `must have at most ${params.limit} characters` }];
     case 'format':
@@ -72,6 +76,7 @@ function patternMessage(pattern: string, { examples }: SchemaObject): string {
   const [example] = examples ?? [];
   if (typeof example !== 'string') return match;
   const such = `such as ${JSON.stringify(example)}`;
+  if (pattern === emailPattern) return `must be an e-mail address ${such}`;
   return pattern.length > LONGEST_SHOWN_PATTERN ? `must be ${such}` : `${match}, ${such}`;
 }
 

@@ -1,4 +1,5 @@
 /** People who sign in to the console, and the links that let them in (api.md section 9). */
+import { emailPattern } from './email.ts';
 import { type Permission, permissions } from './keys.ts';
 import { Id, ListQuery, Name, Nullable, OneOf, Page, type Static, Strict, Timestamp, Type } from './schema.ts';
 
@@ -42,9 +43,8 @@ export const UpdateMember = Strict({ role: Role }, { title: 'UpdateMember' });
 const longestEmail = 254;
 /** A name to sign in with; nothing is ever sent to it. */
 export const Email = Type.String({
-  minLength: 3,
   maxLength: longestEmail,
-  pattern: '^[^\\s@]+@[^\\s@]+\\.[^\\s@.]+$',
+  pattern: emailPattern,
   examples: ['mara@example.com'],
 });
 

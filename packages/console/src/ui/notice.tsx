@@ -43,7 +43,7 @@ export function ErrorNotice({ error, retry }: { error: unknown; retry?: () => vo
           Request <code>{requestId}</code>
         </p>
       )}
-      {retry && (
+      {retry && mayPass(error) && (
         <div>
           <Button small onClick={retry}>
             Try again
@@ -52,6 +52,13 @@ export function ErrorNotice({ error, retry }: { error: unknown; retry?: () => vo
       )}
     </div>
   );
+}
+
+/** Whether the same may succeed later: what was refused for what it is will be refused again. */
+function mayPass(error: unknown): boolean {
+  if (!(error instanceof SignalboxError)) return true;
+  const { status } = error;
+  return status < 400 || status >= 500 || status === 408 || status === 409 || status === 429;
 }
 
 interface Described {

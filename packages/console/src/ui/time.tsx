@@ -56,7 +56,8 @@ function spoken(ms: number, instant: Date): string {
   const [unit, length] = units.find(([, size]) => Math.abs(ms) >= size) ?? [undefined, 0];
   // What has just happened may be later than the last tick.
   if (!unit) return ms > TICK_MS ? 'in a moment' : 'just now';
-  return relative.format(Math.trunc(ms / length), unit);
+  // Without the full stop of "min.", which ends no sentence.
+  return relative.format(Math.trunc(ms / length), unit).replace('.', '');
 }
 
 /** The instant so many days from now, as the interface writes it. */

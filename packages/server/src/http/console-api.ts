@@ -53,7 +53,6 @@ const text = (maxLength: number, minLength = 1) => Type.String({ minLength, maxL
 const strict = <P extends Parameters<typeof Type.Object>[0]>(properties: P) =>
   Type.Object(properties, { additionalProperties: false });
 const email = Type.String({
-  minLength: 3,
   maxLength: 254,
   pattern: '^[^\\s@]+@[^\\s@]+\\.[^\\s@.]+$',
   examples: ['mara@example.com'],

@@ -40,6 +40,15 @@ test('a text of the wrong form is shown an example of the right one', () => {
   ]);
 });
 
+test('who reads is not shown how it is checked: an e-mail, an empty field', () => {
+  const message = 'must be an e-mail address such as "mara@example.com"';
+  expect(refusal('createInvitation', { role: 'member', email: 'mara' })).toEqual([{ path: 'email', message }]);
+  expect(refusal('createInvitation', { role: 'member', email: '' })).toEqual([{ path: 'email', message }]);
+  expect(refusal('createKey', { name: '', permission: 'read' })).toEqual([
+    { path: 'name', message: 'must not be empty' },
+  ]);
+});
+
 test('a pattern too long to be read is not shown', () => {
   const sessionId = 'ses_01k9xq3v7gf3pbt8zn5e6m2r4c';
   expect(refusal('listChunks', undefined, { types: 'text' }, { sessionId })).toEqual([

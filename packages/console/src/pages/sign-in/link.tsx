@@ -149,7 +149,7 @@ function LinkForm({ token, link, account }: { token: string; link: LinkInfo; acc
       </Button>
       {!isReset && !person && <ProviderButtons verb="Continue" token={token} returnTo="/console/link" />}
       <p className="quiet small">
-        The link works once, until it ends <Time at={link.expiresAt} />.
+        The link works once, and ends <Time at={link.expiresAt} />.
       </p>
     </form>
   );
