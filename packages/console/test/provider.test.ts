@@ -1,0 +1,88 @@
+// Signing in by the organization's own provider, as the browser goes there and comes back.
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readConfig } from '../../server/src/config.ts';
+import {
+  clientId,
+  clientSecret,
+  type OidcProvider,
+  startOidcProvider,
+} from '../../server/test/support/oidc-provider.ts';
+import { watchSecret } from '../../server/test/support/service.ts';
+import { browser } from './support/browser.ts';
+import { startConsole, type TestConsole } from './support/console.ts';
+
+let provider: OidcProvider;
+let console: TestConsole;
+beforeAll(async () => {
+  provider = await startOidcProvider();
+  watchSecret(clientSecret);
+  const { oidcIssuer, oidcClientId, oidcClientSecret, oidcName } = readConfig(
+    {},
+    {
+      SIGNALBOX_OIDC_ISSUER: provider.issuer,
+      SIGNALBOX_OIDC_CLIENT_ID: clientId,
+      SIGNALBOX_OIDC_CLIENT_SECRET: clientSecret,
+      SIGNALBOX_OIDC_NAME: 'Acme accounts',
+    },
+  );
+  console = await startConsole({ config: { oidcIssuer, oidcClientId, oidcClientSecret, oidcName } });
+});
+afterAll(async () => {
+  await console.service.stop();
+  await provider.close();
+});
+
+async function fresh(path: string): Promise<Page> {
+  const page = await (await (await browser()).newContext()).newPage();
+  await page.goto(path.startsWith('http') ? path : `${console.origin}/console${path}`);
+  return page;
+}
+
+test('who is invited comes in by the provider, and signs in by it from then on, to the page that they wanted', async () => {
+  const { link } = await console.owner.client.invitations.create({ role: 'member' });
+  watchSecret(new URL(link!).hash.slice(1));
+  provider.next = { sub: 'ida', email: 'ida@example.com', email_verified: true, name: 'Ida Invited' };
+  const first = await fresh(link!);
+  await first.getByRole('button', { name: 'Continue with Acme accounts' }).click();
+  await first.getByText('You are signed in as Ida Invited').waitFor();
+  await first.getByRole('button', { name: 'Join Acme' }).click();
+  await first.getByRole('button', { name: /^Ida Invited/ }).waitFor();
+  await first.context().close();
+
+  const again = await fresh(`/${console.organizationId}/environments?environment=staging`);
+  await again.getByRole('button', { name: 'Sign in with Acme accounts' }).click();
+  await again.getByRole('heading', { name: 'Environments' }).waitFor();
+  expect(new URL(again.url()).searchParams.get('environment')).toBe('staging');
+  await again.context().close();
+});
+
+test.each([
+  ['eve@example.com', /Nobody here has this account/],
+  ['olga@example.com', /This account is not connected here/],
+])(
+  'whom nobody invited stays outside and is told why, also with the e-mail of somebody who is here: %s',
+  async (email, why) => {
+    provider.next = { sub: 'eve', email, email_verified: true, name: 'Eve' };
+    const page = await fresh('/sign-in');
+    await page.getByRole('button', { name: 'Sign in with Acme accounts' }).click();
+    await page.getByText(why).waitFor();
+    expect(await page.context().cookies()).not.toContainEqual(
+      expect.objectContaining({ name: expect.stringContaining('session_token') }),
+    );
+    await page.context().close();
+  },
+);
+
+test('who is signed in connects the provider to their account', async () => {
+  const member = await console.person('member', 'Connie Connected');
+  provider.next = { sub: 'connie', email: 'connie@example.com', email_verified: true, name: 'Connie' };
+  const page = await console.open(member, '/account');
+  await page.getByRole('button', { name: 'Connect with Acme accounts' }).click();
+  await page.getByText('Your account there is connected').waitFor();
+  await page.context().close();
+  const again = await fresh('/sign-in');
+  await again.getByRole('button', { name: 'Sign in with Acme accounts' }).click();
+  await again.getByRole('button', { name: /^Connie Connected/ }).waitFor();
+  await again.context().close();
+});
