@@ -74,11 +74,13 @@ function describe(error: unknown): Described {
   }
   const { status, detail, requestId = null } = error;
   const fields = error.errors ?? [];
+  // What the browser says of a connection tells nobody more.
+  if (status === 0) return { title: titleOf(status, error.code), detail: '', fields, requestId };
   return { title: titleOf(status, error.code), detail: fields.length > 0 ? '' : detail, fields, requestId };
 }
 
 function titleOf(status: number, code: string): string {
-  if (status === 0) return 'The service cannot be reached. Check the connection; nothing was lost.';
+  if (status === 0) return 'The service cannot be reached. Check the connection and try again.';
   switch (code) {
     case 'insufficient_permission':
       return 'Your role does not allow this. Ask an admin of the organization.';

@@ -42,5 +42,5 @@ export function requireGoodPassword(
   if (password.length > MAX_CHARACTERS) throw invalidField(field, `must have at most ${MAX_CHARACTERS} characters`);
   if (isPersonal) throw invalidField(field, 'must not be your e-mail or name');
   if (COMMON.has(plain) || new Set(plain).size < 4)
-    throw invalidField(field, 'is among the first that are tried; choose another');
+    throw invalidField(field, 'is easily guessed; choose another');
 }
