@@ -3,9 +3,10 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConfig } from '../src/config.ts';
+import type { Tx } from '../src/db/db.ts';
 import { type Browser, openBrowser, tokenOf } from './support/browser.ts';
 import { join, password, setUp } from './support/people.ts';
-import { asProblem } from './support/raw.ts';
+import { asProblem, type RawAnswer } from './support/raw.ts';
 import { startTestService, type TestService } from './support/service.ts';
 
 let service: TestService;
@@ -121,6 +122,47 @@ test('a wrong password and an unknown e-mail are answered alike, and guessing is
   const failed = async () => (await service.client.events.list({ type: 'user.sign_in_failed' })).data;
   await expect.poll(failed).not.toEqual([]);
   expect((await failed()).map(({ outcome, actor }) => [outcome, actor.name])).toEqual([['denied', 'Vera']]);
+});
+
+test('a sign-in with the old password that is under way when a new one is set comes to nothing', async () => {
+  const sina = await join(owner, service, 'Sina');
+  const next = `${password} too`;
+  const waiting = (query: string) => async () => {
+    const found = await service.db.query(sql`
+      select 1 from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like ${query}`);
+    return found.length;
+  };
+  /** Begins a sign-in with a password that is right; then runs `act`, and lets both end. */
+  async function thiefMeanwhile(old: string, act: (tx: Tx) => Promise<unknown>): Promise<Browser> {
+    const thief = openBrowser(service);
+    const [attempt] = await service.db.transaction(async (tx) => {
+      await tx.query(sql`select 1 from auth.users where email = 'sina@example.com' for update`);
+      const answer = thief.post('/sign_in', { email: 'sina@example.com', password: old });
+      await expect.poll(waiting('insert into "sign_ins"%')).toBe(1);
+      await act(tx);
+      return [answer];
+    });
+    await attempt;
+    return thief;
+  }
+  const { link } = await owner.client().members.resetPassword(sina.account!.user!.userId);
+  let reset: Promise<RawAnswer> | undefined;
+  const first = await thiefMeanwhile(password, async () => {
+    let isOver = false;
+    reset = openBrowser(service).post('/links/accept', { token: tokenOf(link!), password: next });
+    void reset.then(() => (isOver = true));
+    const isWaiting = waiting('select 1 from auth.users%for update');
+    await expect.poll(async () => isOver || (await isWaiting()) > 0).toBe(true);
+  });
+  expect((await reset!).status).toBe(200);
+  expect((await first.get('/account')).json.user).toBeNull();
+  const second = await thiefMeanwhile(next, (tx) =>
+    tx.query(sql`
+      update auth.accounts set password = 'another'
+      where user_id = (select id from auth.users where email = 'sina@example.com')`),
+  );
+  expect((await second.get('/account')).json.user).toBeNull();
 });
 
 test('a password is long, and neither known to everybody nor to who knows the person', async () => {

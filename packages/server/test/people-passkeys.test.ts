@@ -124,6 +124,7 @@ test('the tables are those that better-auth asks for', async () => {
     oidc: undefined,
     onSignedIn: async () => {},
     onConnected: async () => {},
+    onVerified() {},
   });
   const { toBeCreated, toBeAdded } = await getMigrations(options);
   expect([toBeCreated, toBeAdded]).toEqual([[], []]);

@@ -30,6 +30,8 @@ export interface AuthOptions {
   oidc: OidcProvider | undefined;
   /** Runs in every sign-in, whichever way it was made; a sign-in that can't be recorded fails. */
   onSignedIn(userId: string): Promise<void>;
+  /** Hears the hash that a password was right for. */
+  onVerified(hash: string): void;
   /** Runs when an account of the provider became a way in; the request fails where it can't be recorded. */
   onConnected(userId: string): Promise<void>;
 }
@@ -103,7 +105,14 @@ export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, ...
       disableSignUp: true,
       minPasswordLength: 1,
       maxPasswordLength: 128,
-      password: { hash: hashPassword, verify: verifyPassword },
+      password: {
+        hash: hashPassword,
+        async verify(given) {
+          const isRight = await verifyPassword(given);
+          if (isRight) heard.onVerified(given.hash);
+          return isRight;
+        },
+      },
     },
     databaseHooks: {
       session: {

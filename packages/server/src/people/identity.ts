@@ -48,7 +48,7 @@ export interface Begun {
   readonly setCookies: readonly string[];
 }
 
-export interface IdentityOptions extends Omit<AuthOptions, 'publicUrl' | 'log' | 'onSignedIn' | 'onConnected'> {
+export interface IdentityOptions extends Omit<AuthOptions, 'publicUrl' | 'log' | `on${string}`> {
   log: Pick<Log, 'debug' | 'warn' | 'error'>;
   /** Where people open the console; passkeys hold for its host. Asked for the first time by the first request. */
   publicUrl(): URL;
@@ -87,15 +87,22 @@ export interface Identity {
 
 export function createIdentity(options: IdentityOptions): Identity {
   const { publicUrl } = options;
-  const visitors = new AsyncLocalStorage<Visitor>();
+  const calls = new AsyncLocalStorage<{ visitor: Visitor; verifiedHash?: string }>();
   const csrfKey = createHmac('sha256', options.key).update('csrf').digest();
   let own: Auth | undefined;
   let withProvider: Auth | undefined;
 
   function configured(oidc: AuthOptions['oidc']): Auth {
-    const onSignedIn = (userId: string) => options.onSignedIn(userId, visitors.getStore()!);
-    const onConnected = (userId: string) => options.onConnected(userId, visitors.getStore()!);
-    return configureAuth({ ...options, oidc, publicUrl: publicUrl(), onSignedIn, onConnected });
+    return configureAuth({
+      ...options,
+      oidc,
+      publicUrl: publicUrl(),
+      onSignedIn: (userId) => options.onSignedIn(userId, calls.getStore()!.visitor),
+      onConnected: (userId) => options.onConnected(userId, calls.getStore()!.visitor),
+      onVerified(hash) {
+        calls.getStore()!.verifiedHash = hash;
+      },
+    });
   }
 
   /** Made with the first request. */
@@ -168,14 +175,21 @@ export function createIdentity(options: IdentityOptions): Identity {
     },
 
     signIn: (email, password, visitor) =>
-      visitors.run(visitor, async () => {
-        const { api } = await auth();
+      calls.run({ visitor }, async () => {
+        const { api, $context } = await auth();
         try {
           const { headers, response } = await api.signInEmail({
             body: { email, password },
             headers: headersOf(visitor),
             returnHeaders: true,
           });
+          // A new one was set meanwhile, which ended the sign-ins that it saw. This one was begun behind its back.
+          const { internalAdapter } = await $context;
+          const accounts = await internalAdapter.findAccounts(response.user.id);
+          if (!accounts.some((one) => one.password && one.password === calls.getStore()?.verifiedHash)) {
+            await internalAdapter.deleteSession(response.token);
+            return undefined;
+          }
           return { userId: response.user.id, setCookies: headers.getSetCookie() };
         } catch (error) {
           if (isRefusal(error)) return undefined;
@@ -184,7 +198,7 @@ export function createIdentity(options: IdentityOptions): Identity {
       }),
 
     begin: (userId, visitor) =>
-      visitors.run(visitor, async () => {
+      calls.run({ visitor }, async () => {
         const { api } = await auth();
         const { headers } = await api
           .beginSignIn({ headers: headersOf(visitor), query: { userId }, returnHeaders: true })
@@ -193,7 +207,7 @@ export function createIdentity(options: IdentityOptions): Identity {
       }),
 
     changePassword: (currentPassword, newPassword, visitor) =>
-      visitors.run(visitor, async () => {
+      calls.run({ visitor }, async () => {
         const { api } = await auth();
         try {
           const { headers, response } = await api.changePassword({
@@ -229,7 +243,7 @@ export function createIdentity(options: IdentityOptions): Identity {
     },
 
     handle: ({ method, path, body }, visitor) =>
-      visitors.run(visitor, async () => {
+      calls.run({ visitor }, async () => {
         const headers = headersOf(visitor);
         if (body !== undefined) headers.set('content-type', 'application/json');
         const request = new Request(publicUrl().origin + path, {

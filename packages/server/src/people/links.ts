@@ -204,6 +204,8 @@ async function acceptReset(
         and r.expires_at > ${now}
       returning r.user_id as "userId", r.made_by as "madeBy"`);
     if (!used || (await roleIn(tx, organizationId, used.userId)) === undefined) throw invalid();
+    // A sign-in with the old password, begun now, is either seen below or sees the new one (identity.ts).
+    await tx.query(sql`select 1 from auth.users where id = ${used.userId} for update`);
     const memberships = await membershipsOf(tx, used.userId);
     // Joined another one since the link was made, which its admin has no say in.
     if (used.madeBy !== null && memberships.length > 1) throw invalid();
