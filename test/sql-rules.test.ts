@@ -112,7 +112,7 @@ test('an exception must be needed, and lock and update nothing', () => {
   expect(problems('select * from sessions where organization_id = $1', exceptions)).toHaveLength(1);
 });
 
-test('every key of the schema begins with the organization, and every table but two and those of people has one', () => {
+test('every key of the schema begins with the organization, and every table but three and those of people has one', () => {
   const { tables, tenantTables, wrongKeys } = schemaOf(
     readFileSync(new URL('../packages/server/schema.sql', import.meta.url), 'utf8'),
   );
@@ -123,6 +123,7 @@ test('every key of the schema begins with the organization, and every table but 
     'auth.sign_ins',
     'auth.users',
     'auth.verifications',
+    'installation',
     'schema_migrations',
     'workers',
   ]);

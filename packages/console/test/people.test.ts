@@ -143,6 +143,31 @@ test('a person of two organizations switches between them, and sees of each its 
   await page.context().close();
 });
 
+test('what people are called, and what their browser says it is, stays text on every page that shows it', async () => {
+  const hostile = `<img src=x onerror="document.title='taken'"><script>document.title='taken'</script>`;
+  const named = await console.person('viewer', hostile);
+  const userAgent = `${hostile} Chrome/1`;
+  await fetch(`${console.origin}/console/api/sign_in`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', origin: console.origin, 'user-agent': userAgent },
+    body: JSON.stringify({ email: named.email, password: named.password }),
+  });
+  const { link } = await console.owner.client.invitations.create({ role: 'viewer', name: hostile });
+  await console.owner.client.organization.update({ name: hostile });
+  const pages: Page[] = [];
+  for (const path of ['/people', '/events']) pages.push(await console.open(console.owner, path));
+  pages.push(await console.open(named, '/account'), await fresh(), await fresh());
+  await pages.at(-2)!.goto(link!);
+  await pages.at(-1)!.goto(`${console.origin}/console/sign-in?error=${encodeURIComponent(hostile)}`);
+  for (const page of pages) {
+    await page.getByText('<img src=x', { exact: false }).first().waitFor();
+    expect(await page.locator('img[src="x"]').count()).toBe(0);
+    expect(await page.title()).not.toBe('taken');
+    await page.context().close();
+  }
+  await console.owner.client.organization.update({ name: 'Acme' });
+});
+
 test('a passkey is added and signs in, without a password', async () => {
   const member = await console.person('member', 'Petra Passkey');
   const page = await console.open(member, '/account');
