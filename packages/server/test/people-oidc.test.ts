@@ -98,6 +98,24 @@ test.each([true, false])(
   },
 );
 
+test('what the provider says of a new person is bounded', async () => {
+  provider.next = { sub: 'long', email: 'long@example.com', email_verified: true, name: 'y'.repeat(100_000) };
+  const long = openBrowser(service);
+  await signInByProvider(long, { token: await invite() });
+  expect(long.account!.user!.name).toBe('y'.repeat(200));
+  provider.next = { sub: 'nameless', email: 'nameless@example.com', email_verified: true, name: ' ' };
+  const nameless = openBrowser(service);
+  await signInByProvider(nameless, { token: await invite() });
+  expect(nameless.account!.user!.name).toBe('nameless@example.com');
+  for (const email of ['not an e-mail', `${'x'.repeat(300)}@example.com`, 'nul\0@example.com']) {
+    provider.next = { sub: email, email, email_verified: true, name: 'N' };
+    const none = openBrowser(service);
+    const back = await signInByProvider(none, { token: await invite() });
+    expect(back.searchParams.get('error'), email).toBeTruthy();
+    expect(none.account!.user).toBeNull();
+  }
+});
+
 test('a person who is signed in links an account of the provider, and nobody else gets it', async () => {
   provider.next = { sub: 'mara-there', email: 'm@elsewhere.example', email_verified: false, name: 'M' };
   expect(asProblem(await openBrowser(service).post('/oidc', { link: true })).code).toBe('signed_out');

@@ -41,6 +41,8 @@ export type Auth = ReturnType<typeof configureAuth>;
 export const AUTH_PATH = '/console/api/auth';
 export const PROVIDER_ID = 'oidc';
 const DAY_SECONDS = 24 * 3600;
+const MAX_NAME = 200;
+const MAX_EMAIL = 254;
 /** better-auth reads the address of a request from a header; nobody but us can set it, as requests to it are made here. */
 export const ADDRESS_HEADER = 'x-signalbox-address';
 
@@ -115,6 +117,15 @@ export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, ...
       },
     },
     databaseHooks: {
+      user: {
+        create: {
+          // What a provider says of a new person is bounded as what they would say themselves (http/console-api.ts).
+          before: async ({ name, email, ...user }) =>
+            email.length <= MAX_EMAIL && /^[^\s@]+@[^\s@]+$/.test(email)
+              ? { data: { ...user, email, name: (name.trim() || email).slice(0, MAX_NAME).toWellFormed() } }
+              : false,
+        },
+      },
       session: {
         create: {
           after: async ({ userId }) => heard.onSignedIn(userId),
