@@ -23,8 +23,18 @@ export function Notice({
 }
 
 /** What went wrong, what to do about it, and the request's id, by which the operator finds it in the log. */
-export function ErrorNotice({ error, retry }: { error: unknown; retry?: () => void }) {
-  const { title, detail, fields, requestId } = describe(error);
+export function ErrorNotice({
+  error,
+  retry,
+  beside = [],
+}: {
+  error: unknown;
+  retry?: () => void;
+  /** Fields (`errors[].path`) that stand in the form with what is wrong with them: it is not said twice. */
+  beside?: readonly string[];
+}) {
+  const { title, detail, fields: all, requestId } = describe(error);
+  const fields = all.filter(({ path }) => !beside.includes(path));
   return (
     <div className="notice bad" role="alert">
       <strong>{title}</strong>

@@ -55,6 +55,12 @@ const titles: Record<LinkInfo['type'], (organization: string) => string> = {
   passwordReset: () => 'Choose a new password',
 };
 
+/** Those that the form shows. */
+function fieldsOf(isReset: boolean, isSignedIn: boolean): string[] {
+  if (isReset) return ['password'];
+  return isSignedIn ? ['organizationName'] : ['organizationName', 'name', 'email', 'password'];
+}
+
 function LinkForm({ token, link, account }: { token: string; link: LinkInfo; account: Account | undefined }) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
@@ -143,7 +149,7 @@ function LinkForm({ token, link, account }: { token: string; link: LinkInfo; acc
           />
         </>
       )}
-      {error !== undefined && <ErrorNotice error={error} />}
+      {error !== undefined && <ErrorNotice error={error} beside={fieldsOf(isReset, person != null)} />}
       <Button type="submit" look="primary" busy={busy}>
         {isReset ? 'Set the password' : person ? `Join ${link.organizationName}` : 'Make the account'}
       </Button>
