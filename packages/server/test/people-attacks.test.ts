@@ -1,5 +1,6 @@
 // What attackers do at the door: guessing, forged pages, planted and stolen cookies, links tried twice.
 
+import { type Route, routes } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConfig } from '../src/config.ts';
@@ -45,6 +46,26 @@ describe('a change with the cookie is refused', () => {
     const sign = openBrowser(service).post('/sign_in', { email: 'mara@example.com', password }, headers);
     expect(await codeOf(sign)).toBe('csrf_refused');
     expect((await owner.get('/account')).json.user.name).toBe('Mara');
+  });
+
+  test('by every route that changes anything', async () => {
+    const changing = (Object.values(routes) as Route[]).filter(({ method }) => method !== 'GET');
+    expect(changing.length).toBeGreaterThan(30);
+    for (const { method, path } of changing) {
+      for (const headers of [{ 'x-signalbox-csrf': undefined }, { origin: 'https://evil.example' }]) {
+        const answer = owner.api(method, path.replaceAll(/\{\w+\}/g, 'x'), {}, headers);
+        expect(await codeOf(answer), `${method} ${path}`).toBe('csrf_refused');
+      }
+    }
+    for (const path of ['sign_in', 'sign_out', 'links/accept', 'organizations', 'password', 'sign_ins/end']) {
+      // As a form of another site could: no token, no JSON, and an origin that is hidden.
+      const answer = await fetch(`${service.url}/console/api/${path}`, {
+        method: 'POST',
+        headers: { cookie: owner.cookieHeader(), 'content-type': 'text/plain', origin: 'null' },
+        body: '{}',
+      });
+      expect([answer.status, ((await answer.json()) as { code: string }).code], path).toEqual([403, 'csrf_refused']);
+    }
   });
 
   test('reading needs no token, and the log hears of the refusals', async () => {
@@ -298,6 +319,12 @@ describe('from many addresses', () => {
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401, 503]));
     expect(answers.find(({ status }) => status === 503)!.headers.get('retry-after')).toBe('2');
     expect((await openBrowser(flooded).post('/sign_in', { email: 'mara@example.com', password })).status).toBe(200);
+  });
+
+  test('whatever a request says of its host, a link leads to the console', async () => {
+    const forged = { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https', forwarded: 'host=evil.example' };
+    const { link } = (await victim.api('POST', '/invitations', { role: 'viewer' }, forged)).json;
+    expect(new URL(link).origin).toBe(new URL(flooded.setupLink!).origin);
   });
 
   test('passkeys that are none keep nobody else from signing in with theirs', async () => {
