@@ -97,7 +97,8 @@ test('an approval is decided and a result given where the call stands', async ()
   await page.getByLabel('Output').fill('{"state":"sent"}');
   await page.getByRole('button', { name: 'Give the result' }).click();
   await talk(page).getByText('Found it.').waitFor();
-  await talk(page).getByText('"sent"').waitFor();
+  // As the call's output; the form that it was typed into may be there a moment longer.
+  await talk(page).locator('pre').getByText('"sent"').waitFor();
   // From the transcript it reads the same.
   await page.reload();
   await talk(page).getByText('Found it.').waitFor();

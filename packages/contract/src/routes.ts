@@ -916,6 +916,7 @@ export const routes = table({
     body: CreateInvitation,
     status: 201,
     result: CreatedInvitation,
+    errors: ['conflict'],
     reveals: 'link',
     byPerson: true,
   },

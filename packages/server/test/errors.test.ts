@@ -236,4 +236,8 @@ test('what stands beside the resources needs no key', async () => {
   for (const path of ['/healthz', '/readyz', '/docs', '/api/v1/openapi.json']) {
     expect((await send(service.url, 'GET', `${service.url}${path}`)).status, path).toBe(200);
   }
+  // As those that watch whether a service is there ask.
+  for (const path of ['/healthz', '/readyz']) {
+    expect((await fetch(service.url + path, { method: 'HEAD' })).status, path).toBe(200);
+  }
 });

@@ -12,6 +12,7 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConfig } from '../src/config.ts';
 import { resetPasswordOnHost } from '../src/operator-people.ts';
+import { keptConsoleUrl } from '../src/people/console-url.ts';
 import { type Browser, openBrowser, tokenOf } from './support/browser.ts';
 import { createManualClock } from './support/manual-clock.ts';
 import { join, password, setUp } from './support/people.ts';
@@ -90,6 +91,15 @@ test('an idempotency key of a person gives the first answer again, with the secr
   expect(third.json).toEqual({ invitation: first.json.invitation });
   tokenOf(first.json.link);
   await owner.client().invitations.delete(first.json.invitation.invitationId);
+});
+
+test('where the console is opened is kept, for links that are made on the host', async () => {
+  expect((await keptConsoleUrl(service.db))?.origin).toBe(new URL(service.setupLink!).origin);
+});
+
+test('who is a member already is not invited again, whatever the role and however the e-mail is written', async () => {
+  const again = owner.client().invitations.create({ role: 'viewer', email: 'MARA@example.com' });
+  await expect(again).rejects.toMatchObject({ code: 'conflict', detail: expect.stringContaining('as owner') });
 });
 
 describe('roles', () => {

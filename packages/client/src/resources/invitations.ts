@@ -22,6 +22,7 @@ export class Invitations {
    * Makes a link to hand over, in this answer alone; it is valid once and for 7 days.
    *
    * @throws PermissionError where only an owner may invite an owner
+   * @throws ConflictError `conflict` where whoever has the e-mail is a member already
    */
   create(params: CreateInvitation, options?: RequestOptions): Promise<CreatedInvitation> {
     return this.#transport.call('createInvitation', { body: params }, options);

@@ -49,6 +49,7 @@ export function FormDialog({
   action,
   danger,
   wide,
+  beside,
   submit,
   onClose,
   children,
@@ -58,6 +59,8 @@ export function FormDialog({
   action: string;
   danger?: boolean;
   wide?: boolean;
+  /** Fields that say themselves what is wrong with them (`ErrorNotice`). */
+  beside?: readonly string[];
   submit: () => Promise<unknown>;
   onClose: () => void;
   children: ReactNode;
@@ -82,7 +85,7 @@ export function FormDialog({
     <Dialog title={title} onClose={onClose} {...(wide && { wide })}>
       <form className="stack" onSubmit={onSubmit} noValidate>
         {children}
-        {error !== undefined && <ErrorNotice error={error} />}
+        {error !== undefined && <ErrorNotice error={error} {...(beside && { beside })} />}
         <div className="foot">
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look={danger ? 'danger' : 'primary'} busy={busy}>

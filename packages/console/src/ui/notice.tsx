@@ -34,7 +34,7 @@ export function ErrorNotice({
   beside?: readonly string[];
 }) {
   const { title, detail, fields: all, requestId } = describe(error);
-  const fields = all.filter(({ path }) => !beside.includes(path));
+  const fields = all.filter(({ path }) => !beside.some((field) => isIn(path, field)));
   return (
     <div className="notice bad" role="alert">
       <strong>{title}</strong>
@@ -97,7 +97,7 @@ function titleOf(status: number, code: string): string {
     case 'not_found':
       return 'This is not there (any more).';
     case 'rate_limited':
-      return 'Too many requests. Wait a moment and try again.';
+      return 'Too much at once.';
     case 'unavailable':
       return 'The service is busy or restarting. Try again in a moment.';
     case 'internal_error':
@@ -110,9 +110,11 @@ function titleOf(status: number, code: string): string {
 }
 
 /** Of a form: what the service said of one field (`errors[].path`), or of something in it. */
-export function fieldError(error: unknown, path: string): string | undefined {
+export function fieldError(error: unknown, field: string): string | undefined {
   if (!(error instanceof SignalboxError)) return undefined;
-  return error.errors.find(
-    (one) => one.path === path || (/^[.[]/.test(one.path.slice(path.length)) && one.path.startsWith(path)),
-  )?.message;
+  return error.errors.find(({ path }) => isIn(path, field))?.message;
+}
+
+function isIn(path: string, field: string): boolean {
+  return path === field || (path.startsWith(field) && /^[.[]/.test(path.slice(field.length)));
 }

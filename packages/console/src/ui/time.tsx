@@ -57,7 +57,7 @@ function spoken(ms: number, instant: Date): string {
   // What has just happened may be later than the last tick.
   if (!unit) return ms > TICK_MS ? 'in a moment' : 'just now';
   // Without the full stop of "min.", which ends no sentence.
-  return relative.format(Math.trunc(ms / length), unit).replace('.', '');
+  return relative.format(Math.round(ms / length), unit).replace('.', '');
 }
 
 /** The instant so many days from now, as the interface writes it. */

@@ -39,8 +39,8 @@ export function addObservation(
   { db }: Pick<Platform, 'db'>,
   { scrape, token }: Observation,
 ): void {
-  app.get('/healthz', async () => ({ status: 'alive' }));
-  app.get('/readyz', async () => {
+  app.get('/healthz', { exposeHeadRoute: true }, async () => ({ status: 'alive' }));
+  app.get('/readyz', { exposeHeadRoute: true }, async () => {
     await db.query(sql`select 1`);
     return { status: 'ready' };
   });

@@ -62,13 +62,14 @@ export async function createInvitation(
   return { invitation: view(row), link: linkOf(ctx.publicUrl(), token) };
 }
 
-/** For a request, or for the operator on the host. */
+/** For a request, or for the operator on the host. 409 where whoever has the e-mail is a member already. */
 export async function insertInvitation(
   tx: Tx,
   source: EventSource,
   now: Date,
   { role, email, name }: { role: Role; email?: string; name?: string },
 ): Promise<Row & { token: string }> {
+  if (email !== undefined) await requireNoMember(tx, source.organizationId, email.toLowerCase());
   const invitationId = newUuid();
   const token = newSecret(source.organizationId, invitationId, 'sbi');
   const row: Row = {
@@ -89,6 +90,14 @@ export async function insertInvitation(
     }),
   );
   return { ...row, token };
+}
+
+async function requireNoMember(tx: Tx, organizationId: string, email: string): Promise<void> {
+  const [member] = await tx.query<{ name: string; role: Role }>(sql`
+    select u.name, m.role from members m join auth.users u on u.id = m.user_id
+    where m.organization_id = ${organizationId} and u.email = ${email}`);
+  if (!member) return;
+  throw new ApiError('conflict', `${member.name} is a member already, as ${member.role}. Change the role instead.`);
 }
 
 /** Withdraws it: its link is worth nothing from then on. */

@@ -71,6 +71,7 @@ function Create({ onClose }: { onClose: () => void }) {
     <FormDialog
       title="A new Environment"
       action="Make it"
+      beside={['name']}
       onClose={onClose}
       submit={() => create.mutateAsync(undefined)}
     >
@@ -196,6 +197,7 @@ function SetSecret({
     <FormDialog
       title={secret ? `Set ${secret.name} anew` : `Set a secret of ${environment}`}
       action="Set it"
+      beside={['name', 'value', 'allowedHosts']}
       onClose={onClose}
       submit={() => set.mutateAsync(undefined)}
     >

@@ -70,6 +70,7 @@ export function KeyForm({
       title={apiKey ? `Change ${apiKey.name}` : 'Make an API key'}
       action={apiKey ? 'Save' : 'Make the key'}
       onClose={onClose}
+      beside={['name', 'expiresAt', 'allowedIps', 'metadata']}
       submit={submit}
     >
       <TextField

@@ -159,6 +159,7 @@ function Invite({
   return (
     <FormDialog
       title="Invite somebody"
+      beside={['name', 'email']}
       action="Make the link"
       onClose={onClose}
       submit={async () => {
@@ -197,6 +198,7 @@ function Rename({ onClose }: { onClose: () => void }) {
   return (
     <FormDialog
       title="Rename the organization"
+      beside={['name']}
       action="Save"
       onClose={onClose}
       submit={async () => {

@@ -34,7 +34,13 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
   }
 
   return (
-    <FormDialog title="A new Session" action="Open it" submit={submit} onClose={onClose}>
+    <FormDialog
+      title="A new Session"
+      action="Open it"
+      beside={['agentId', 'environment', 'input']}
+      submit={submit}
+      onClose={onClose}
+    >
       {agents.length === 0 && (
         <Notice kind="warn">
           <p>There is no Agent yet. Make one first.</p>

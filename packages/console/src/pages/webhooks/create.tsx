@@ -145,6 +145,7 @@ export function CreateSubscription({
     <FormDialog
       title={`Subscribe ${environment}`}
       action="Subscribe"
+      beside={['url', 'chunkTypes']}
       onClose={onClose}
       submit={() => create.mutateAsync(undefined)}
     >

@@ -47,7 +47,13 @@ export function RecoverDialog({
     toast('It is sent again, a few Sessions at a time');
   }
   return (
-    <FormDialog title="Send again from the journal" action="Send again" onClose={onClose} submit={submit}>
+    <FormDialog
+      title="Send again from the journal"
+      action="Send again"
+      beside={['since', 'sessionId', 'cursor']}
+      onClose={onClose}
+      submit={submit}
+    >
       <p>
         What was sent comes once more, in order and in new deliveries, and what is new behind it. Your program tells
         what it has already by the cursor.

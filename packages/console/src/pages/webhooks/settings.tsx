@@ -28,6 +28,7 @@ export function EditDialog({
     <FormDialog
       title={`Change the subscription of ${environment}`}
       action="Save"
+      beside={['url', 'chunkTypes']}
       onClose={onClose}
       submit={() => change.mutateAsync(undefined)}
     >
