@@ -1,0 +1,101 @@
+// Environments and their secrets as people manage them in the browser.
+import { beforeAll, expect, test } from 'vitest';
+import { watchSecret } from '../../server/test/support/service.ts';
+import { expectAccessible } from './support/axe.ts';
+import { startConsole, type TestConsole } from './support/console.ts';
+
+let console: TestConsole;
+beforeAll(async () => {
+  console = await startConsole();
+});
+
+test('an Environment is made and deleted; while it is used it stays, and the page says why', async () => {
+  const { client } = console.service;
+  const page = await console.open(console.owner, '/environments');
+  await page.getByRole('button', { name: 'New Environment' }).click();
+  await page.getByLabel('Name').fill('Not A Name');
+  await page.getByRole('button', { name: 'Make it' }).click();
+  await page.getByLabel('Name').and(page.locator('[aria-invalid=true]')).waitFor();
+  await page.getByLabel('Name').fill('testing');
+  await page.getByRole('button', { name: 'Make it' }).click();
+  const row = page.getByRole('row').filter({ has: page.getByText('testing', { exact: true }) });
+  await row.waitFor();
+
+  await client.webhookSubscriptions.create({ environment: 'testing', url: 'signalbox:test-receiver' });
+  const remove = async () => {
+    await page.getByRole('button', { name: 'Actions for testing' }).click();
+    await page.getByRole('menuitem', { name: 'Delete' }).click();
+    await page.getByRole('button', { name: 'Delete the Environment' }).click();
+  };
+  await remove();
+  await page
+    .getByRole('dialog')
+    .getByRole('alert')
+    .getByText(/subscription/)
+    .waitFor();
+  await page
+    .getByRole('dialog')
+    .getByText(/^Request req_/)
+    .waitFor();
+  await page.keyboard.press('Escape');
+  await client.webhookSubscriptions.delete('testing');
+  await remove();
+  await row.waitFor({ state: 'detached' });
+  await page.context().close();
+});
+
+test('a secret is set for its hosts, is shown nowhere afterwards, is set anew and deleted', async () => {
+  const { client } = console.service;
+  const page = await console.open(console.owner, '/environments');
+  await page
+    .getByRole('row', { name: /^staging/ })
+    .getByRole('link', { name: 'Secrets' })
+    .click();
+  await page.getByText('No secrets yet').waitFor();
+  const set = async (value: string) => {
+    watchSecret(value);
+    await page.getByLabel('Value').fill(value);
+    await page.getByRole('button', { name: 'Set it' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(await page.content()).not.toContain(value);
+  };
+  await page.getByRole('button', { name: 'Set a secret' }).click();
+  await page.getByLabel('Name').fill('ANTHROPIC_API_KEY');
+  // The host of a provider that is known need not be looked up.
+  expect(await page.getByLabel('May be sent to these hosts').inputValue()).toBe('api.anthropic.com');
+  await expectAccessible(page);
+  await set('a value that nobody reads again');
+  const table = page.getByRole('table', { name: 'Secrets of staging' });
+  await table.getByText('api.anthropic.com').waitFor();
+  // The address is that of this view: a colleague gets the same.
+  expect(new URL(page.url()).searchParams.get('environment')).toBe('staging');
+
+  await page.getByRole('button', { name: 'Actions for ANTHROPIC_API_KEY' }).click();
+  await page.getByRole('menuitem', { name: 'Set anew' }).click();
+  await set('another value that nobody reads again');
+  await expect
+    .poll(async () => (await client.environments.secrets.list('staging')).data)
+    .toMatchObject([{ name: 'ANTHROPIC_API_KEY', version: 2, allowedHosts: ['api.anthropic.com'] }]);
+
+  await page.getByRole('button', { name: 'Actions for ANTHROPIC_API_KEY' }).click();
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
+  await page.getByRole('button', { name: 'Delete the secret' }).click();
+  await page.getByText('No secrets yet').waitFor();
+  await page.context().close();
+});
+
+test('who is no admin sees no secrets, and a viewer changes nothing', async () => {
+  const member = await console.person('member');
+  const page = await console.open(member, '/environments?environment=staging');
+  await page.getByRole('button', { name: 'New Environment' }).waitFor();
+  expect(await page.getByRole('link', { name: 'Secrets' }).count()).toBe(0);
+  expect(await page.getByRole('heading', { name: /^Secrets/ }).count()).toBe(0);
+  await expect(member.client.environments.secrets.list('staging')).rejects.toMatchObject({ status: 403 });
+  await page.context().close();
+  const viewer = await console.person('viewer');
+  const seen = await console.open(viewer, '/environments');
+  await seen.getByText('production').waitFor();
+  expect(await seen.getByRole('button', { name: /New Environment|Actions for/ }).count()).toBe(0);
+  await expect(viewer.client.environments.create({ name: 'mine' })).rejects.toMatchObject({ status: 403 });
+  await seen.context().close();
+});
