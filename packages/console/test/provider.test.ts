@@ -1,13 +1,7 @@
 // Signing in by the organization's own provider, as the browser goes there and comes back.
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readConfig } from '../../server/src/config.ts';
-import {
-  clientId,
-  clientSecret,
-  type OidcProvider,
-  startOidcProvider,
-} from '../../server/test/support/oidc-provider.ts';
+import { configOf, type OidcProvider, startOidcProvider } from '../../server/test/support/oidc-provider.ts';
 import { watchSecret } from '../../server/test/support/service.ts';
 import { browser } from './support/browser.ts';
 import { startConsole, type TestConsole } from './support/console.ts';
@@ -16,17 +10,7 @@ let provider: OidcProvider;
 let console: TestConsole;
 beforeAll(async () => {
   provider = await startOidcProvider();
-  watchSecret(clientSecret);
-  const { oidcIssuer, oidcClientId, oidcClientSecret, oidcName } = readConfig(
-    {},
-    {
-      SIGNALBOX_OIDC_ISSUER: provider.issuer,
-      SIGNALBOX_OIDC_CLIENT_ID: clientId,
-      SIGNALBOX_OIDC_CLIENT_SECRET: clientSecret,
-      SIGNALBOX_OIDC_NAME: 'Acme accounts',
-    },
-  );
-  console = await startConsole({ config: { oidcIssuer, oidcClientId, oidcClientSecret, oidcName } });
+  console = await startConsole({ config: configOf(provider) });
 });
 afterAll(async () => {
   await console.service.stop();

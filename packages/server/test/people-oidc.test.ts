@@ -1,29 +1,18 @@
 // Signing in by an OpenID Connect provider: who may, and who may not.
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readConfig } from '../src/config.ts';
 import { type Browser, openBrowser, tokenOf } from './support/browser.ts';
-import { clientId, clientSecret, type OidcProvider, startOidcProvider } from './support/oidc-provider.ts';
+import { configOf, type OidcProvider, startOidcProvider } from './support/oidc-provider.ts';
 import { password, setUp } from './support/people.ts';
 import { asProblem } from './support/raw.ts';
-import { startTestService, type TestService, watchSecret } from './support/service.ts';
+import { startTestService, type TestService } from './support/service.ts';
 
 let provider: OidcProvider;
 let service: TestService;
 let owner: Browser;
 beforeAll(async () => {
   provider = await startOidcProvider();
-  watchSecret(clientSecret);
-  const { oidcIssuer, oidcClientId, oidcClientSecret, oidcName } = readConfig(
-    {},
-    {
-      SIGNALBOX_OIDC_ISSUER: provider.issuer,
-      SIGNALBOX_OIDC_CLIENT_ID: clientId,
-      SIGNALBOX_OIDC_CLIENT_SECRET: clientSecret,
-      SIGNALBOX_OIDC_NAME: 'Acme accounts',
-    },
-  );
-  service = await startTestService({ config: { oidcIssuer, oidcClientId, oidcClientSecret, oidcName } });
+  service = await startTestService({ config: configOf(provider) });
   owner = await setUp(service);
 });
 afterAll(async () => {
@@ -190,7 +179,7 @@ test('a provider that is away is not for ever: it is asked again', async () => {
   await away.close();
   const second = await startTestService({
     database: service.database,
-    config: { oidcIssuer: issuer, oidcClientId: clientId, oidcClientSecret: clientSecret, oidcName: 'Away' },
+    config: { ...configOf(provider), oidcIssuer: issuer, oidcName: 'Away' },
   });
   const browser = openBrowser(second);
   expect((await browser.post('/sign_in', { email: 'mara@example.com', password })).status).toBe(200);

@@ -5,7 +5,7 @@ import { formatId } from '../src/lib/ids.ts';
 import { getDelivery, listDeliveries } from '../src/webhooks/deliveries.ts';
 import { maxKeptAttempts } from '../src/webhooks/progress.ts';
 import { getWebhookSubscription, updateWebhookSubscription } from '../src/webhooks/subscriptions.ts';
-import { createReceiver, type Received, type Receiver } from './support/receiver.ts';
+import type { Received, Receiver } from './support/receiver.ts';
 import { append, createWorld, status, type TestSession, type World } from './support/webhooks.ts';
 
 const SECOND_MS = 1_000;
@@ -13,23 +13,14 @@ const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
 let world: World;
-let receivers: Receiver[];
 
 beforeEach(async () => {
-  receivers = [];
   world = await createWorld();
 });
 
-afterEach(async () => {
-  await world.end();
-  await Promise.all(receivers.map((receiver) => receiver.close()));
-});
+afterEach(() => world.end());
 
-async function receiverOf(answer?: Receiver['answer']): Promise<Receiver> {
-  const receiver = await createReceiver(answer);
-  receivers.push(receiver);
-  return receiver;
-}
+const receiverOf = (answer?: Receiver['answer']) => world.receiver(answer);
 
 const idOf = ({ sessionId }: TestSession) => formatId('ses', sessionId);
 const sessions = (count: number) => Promise.all(Array.from({ length: count }, () => world.session()));

@@ -13,28 +13,19 @@ import {
   rotateWebhookSecret,
   updateWebhookSubscription,
 } from '../src/webhooks/subscriptions.ts';
-import { createReceiver, type Received, type Receiver } from './support/receiver.ts';
+import type { Received, Receiver } from './support/receiver.ts';
 import { append, createWorld, status, type TestSession, type World } from './support/webhooks.ts';
 
 let world: World;
-let receivers: Receiver[];
 const production = { env: 'production' };
 
 beforeEach(async () => {
-  receivers = [];
   world = await createWorld();
 });
 
-afterEach(async () => {
-  await world.end();
-  await Promise.all(receivers.map((receiver) => receiver.close()));
-});
+afterEach(() => world.end());
 
-async function receiverOf(answer?: Receiver['answer']): Promise<Receiver> {
-  const receiver = await createReceiver(answer);
-  receivers.push(receiver);
-  return receiver;
-}
+const receiverOf = (answer?: Receiver['answer']) => world.receiver(answer);
 
 async function settled(...sessions: TestSession[]): Promise<void> {
   await world.advanceUntil(async () => {

@@ -3,6 +3,8 @@ import { createHash, createSign, generateKeyPairSync, randomBytes } from 'node:c
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { type Config, readConfig } from '../../src/config.ts';
+import { watchSecret } from './service.ts';
 
 export interface Claims {
   sub: string;
@@ -20,8 +22,23 @@ export interface OidcProvider {
   close(): Promise<void>;
 }
 
-export const clientId = 'signalbox-test';
-export const clientSecret = 'the secret of the client';
+const clientId = 'signalbox-test';
+const clientSecret = 'the secret of the client';
+
+/** For a service whose people may sign in by this provider, called "Acme accounts". */
+export function configOf({ issuer }: OidcProvider): Partial<Config> {
+  watchSecret(clientSecret);
+  const { oidcIssuer, oidcClientId, oidcClientSecret, oidcName } = readConfig(
+    {},
+    {
+      SIGNALBOX_OIDC_ISSUER: issuer,
+      SIGNALBOX_OIDC_CLIENT_ID: clientId,
+      SIGNALBOX_OIDC_CLIENT_SECRET: clientSecret,
+      SIGNALBOX_OIDC_NAME: 'Acme accounts',
+    },
+  );
+  return { oidcIssuer, oidcClientId, oidcClientSecret, oidcName };
+}
 
 export async function startOidcProvider(): Promise<OidcProvider> {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });

@@ -19,6 +19,7 @@ import { createDispatcher, type Dispatcher, type DispatcherPlatform } from '../.
 import { createWebhookSubscription } from '../../src/webhooks/subscriptions.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
 import { createTestDatabase } from './postgres.ts';
+import { createReceiver, type Receiver } from './receiver.ts';
 
 export interface World {
   db: Db;
@@ -31,6 +32,8 @@ export interface World {
   strangerId: string;
   context(organizationId?: string): Context;
   subscribe(url: string, more?: Partial<Input<'createWebhookSubscription'>>, organizationId?: string): Promise<string>;
+  /** A receiver that is closed with the world. */
+  receiver(answer?: Receiver['answer']): Promise<Receiver>;
   /** A dispatcher of a node of its own; `jitter` 0 makes retries exact. */
   node(more?: { timeoutMs?: number }): Promise<{ dispatcher: Dispatcher; workerId: string }>;
   session(more?: { organizationId?: string; environment?: string }): Promise<TestSession>;
@@ -74,6 +77,7 @@ export async function createWorld(options: { lookup?: Lookup } = {}): Promise<Wo
   const platform = { db, clock, log, wake, egress, metrics, tracing: undefined, vault: createVault([randomBytes(32)]) };
   const started: Dispatcher[] = [];
   const endings: (() => void)[] = [];
+  const receivers: Receiver[] = [];
 
   async function organization(): Promise<string> {
     const organizationId = newUuid();
@@ -152,6 +156,11 @@ export async function createWorld(options: { lookup?: Lookup } = {}): Promise<Wo
         await db.query(sql`select 1`);
       }
     },
+    async receiver(answer) {
+      const receiver = await createReceiver(answer);
+      receivers.push(receiver);
+      return receiver;
+    },
     async end() {
       for (const end of endings) end();
       await Promise.all(started.map((dispatcher) => dispatcher.stop()));
@@ -159,6 +168,7 @@ export async function createWorld(options: { lookup?: Lookup } = {}): Promise<Wo
       await egress.close();
       await db.close();
       await database.drop();
+      await Promise.all(receivers.map((receiver) => receiver.close()));
     },
   };
   return world;
