@@ -11,7 +11,7 @@ import { choose, linesOf, OperatorError, withInstallation } from './operator.ts'
 import { allOrganizations } from './organizations/organizations.ts';
 import { keptConsoleUrl } from './people/console-url.ts';
 import { insertInvitation, insertReset, linkOf, makeSetupToken } from './people/invitations.ts';
-import { deleteMember } from './people/members.ts';
+import { deleteMember, lockMember } from './people/members.ts';
 import { holdOrganization } from './people/memberships.ts';
 import { explainStart } from './start-error.ts';
 
@@ -76,9 +76,15 @@ export function removeUserOnHost(config: Config, wish: Wish & { user?: string | 
     const member = await findMember(db, source.organizationId, wish.user);
     await db.transaction(async (tx) => {
       await holdOrganization(tx, source.organizationId);
-      await deleteMember(tx, source, systemClock.now(), member.userId, member.role);
+      // As it is now: a role that was read before could be the one of before.
+      const { role } = await lockMember(tx, source.organizationId, member.userId);
+      await deleteMember(tx, source, systemClock.now(), member.userId, role);
     });
-    return { ...member, userId: formatId('usr', member.userId), lastSignedInAt: null };
+    return {
+      ...member,
+      userId: formatId('usr', member.userId),
+      lastSignedInAt: member.lastSignedInAt?.toISOString() ?? null,
+    };
   });
 }
 

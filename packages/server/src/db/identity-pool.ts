@@ -29,7 +29,11 @@ export function createIdentityPool({
   });
   // Sent before the statement that the connection was opened for, on the same connection.
   pool.on('connect', (client) => {
-    client.query('set search_path to auth').catch(() => {});
+    client.query('set search_path to auth').catch((error: { code?: string }) => {
+      // It would look for its tables in another schema for as long as it lives.
+      log.warn({ code: error.code }, 'a database connection for signing in could not be set up');
+      void client.end().catch(() => {});
+    });
   });
   pool.on('error', (error) =>
     log.warn({ code: (error as { code?: string }).code }, 'lost an idle database connection'),

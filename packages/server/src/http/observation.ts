@@ -15,7 +15,7 @@ import { isWithin, parseNetwork } from '../lib/network.ts';
 import type { Scrape } from '../observe/scrape.ts';
 import type { Platform } from '../platform.ts';
 import { handleError, sendProblem } from './errors.ts';
-import { dataHeaders, refuseUnread, type ServerSettings, serverOptions } from './server.ts';
+import { dataHeaders, prepareServer, refuseUnread, type ServerSettings, serverOptions } from './server.ts';
 
 export interface Observation {
   readonly scrape: Scrape;
@@ -40,8 +40,13 @@ export function addObservation(
   { scrape, token }: Observation,
 ): void {
   app.get('/healthz', { exposeHeadRoute: true }, async () => ({ status: 'alive' }));
+  // One question, however many ask: nobody needs a key for it.
+  let asking: Promise<unknown> | undefined;
   app.get('/readyz', { exposeHeadRoute: true }, async () => {
-    await db.query(sql`select 1`);
+    asking ??= db.query(sql`select 1`).finally(() => {
+      asking = undefined;
+    });
+    await asking;
     return { status: 'ready' };
   });
   app.get('/metrics', async (request, reply) => {
@@ -66,6 +71,7 @@ export function createObservationServer(
     exposeHeadRoutes: false,
     forceCloseConnections: true,
   });
+  prepareServer(app.server, settings);
   app.setErrorHandler(handleError);
   app.setNotFoundHandler((request, reply) => sendProblem(reply, new ApiError('not_found', 'Not found.'), request.id));
   app.addHook('onRequest', async (request, reply) => {

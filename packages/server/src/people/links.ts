@@ -148,6 +148,8 @@ async function join(
   person: { userId: string; name: string; email: string },
   organizationName: string | undefined,
 ): Promise<void> {
+  // The organization first, as whoever removes people or makes links takes it: the other way round two would wait for each other.
+  await holdOrganization(tx, organizationId);
   const [used] = await tx.query<{ isSetup: boolean; role: Role }>(sql`
     delete from invitations as i
     where i.organization_id = ${organizationId} and i.invitation_id = ${id} and i.token_hash = ${hash}
@@ -170,7 +172,6 @@ async function join(
 
 async function setUp(tx: Tx, now: Date, source: ReturnType<typeof sourceOf>, name: string): Promise<void> {
   const { organizationId } = source;
-  await holdOrganization(tx, organizationId);
   // Somebody came in meanwhile, by an invitation made on the host.
   if (await hasMembers(tx, organizationId)) throw invalid();
   const [before] = await tx.query<{ name: string }>(
@@ -198,6 +199,7 @@ async function acceptReset(
   const passwordHash = await hashPassword(password);
   const now = clock.now();
   const userId = await db.transaction(async (tx) => {
+    await holdOrganization(tx, organizationId);
     const [used] = await tx.query<{ userId: string; madeBy: string | null }>(sql`
       delete from password_resets as r
       where r.organization_id = ${organizationId} and r.password_reset_id = ${id} and r.token_hash = ${hash}

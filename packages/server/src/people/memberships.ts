@@ -30,7 +30,7 @@ export async function roleIn(db: Queryable, organizationId: string, userId: stri
 }
 
 /**
- * Makes a person a member. False where they are one already. Holds the person's row, so that nobody deletes it meanwhile: who
+ * Makes a person a member: `already` where they are one, `gone` where they were deleted. Holds the person's row, so that nobody deletes it meanwhile: who
  * leaves the last organization is deleted.
  */
 export async function addMember(
