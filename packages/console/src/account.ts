@@ -81,3 +81,9 @@ export function becomeAccount(account: Account): void {
   queryClient.clear();
   queryClient.setQueryData(['account'], account);
 }
+
+/** Ends the sign-in of this browser. Nothing that was loaded for the person stays in the page. */
+export async function signOut(): Promise<void> {
+  await consoleCall('POST', 'sign_out', {});
+  location.assign('/console/sign-in');
+}

@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useParams, useRouter, useRouterState } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
-import { type Account, accountQuery, consoleCall } from './account.ts';
+import { type Account, accountQuery, signOut } from './account.ts';
 import icon from './icon.svg';
 import { useLive } from './live.ts';
 import { OrganizationProvider, useOrganization } from './organization.tsx';
@@ -11,6 +11,7 @@ import { applyTheme, chosenTheme, type Theme } from './theme.ts';
 import { Button } from './ui/button.tsx';
 import { Select } from './ui/field.tsx';
 import { Menu } from './ui/menu.tsx';
+import { useToast } from './ui/toast.tsx';
 import { capped } from './words.ts';
 
 /** The pages in the order of their use; `needs` hides what the role may not read. */
@@ -156,12 +157,8 @@ const themes: Record<Theme, string> = { system: 'Theme: as the system', light: '
 function PersonMenu({ account }: { account: Account }) {
   const { user, role, organizationId } = useOrganization();
   const navigate = useNavigate();
+  const toast = useToast();
   const [theme, setTheme] = useState(chosenTheme);
-  async function signOut() {
-    await consoleCall('POST', 'sign_out', {});
-    // Nothing that was loaded for this person stays in the page.
-    location.assign('/console/sign-in');
-  }
   const mayFound = account.organizations.some(({ permission }) => permission === 'admin');
   const others = (Object.keys(themes) as Theme[]).filter((one) => one !== theme);
   return (
@@ -182,7 +179,11 @@ function PersonMenu({ account }: { account: Account }) {
         ...(mayFound
           ? [{ label: 'Another organization', onSelect: () => void navigate({ to: '/organizations/new' }) }]
           : []),
-        { label: 'Sign out', onSelect: () => void signOut() },
+        {
+          label: 'Sign out',
+          onSelect: () =>
+            void signOut().catch(() => toast('You are still signed in: the service did not answer. Try again.')),
+        },
       ]}
     >
       <span className="person">

@@ -54,6 +54,12 @@ test('wrong input is said at its field, and nothing is made', async () => {
   await page.getByLabel('Name').and(page.locator('[aria-invalid=true]')).waitFor();
   await page.getByLabel('Name').fill('narrow');
   await page.getByText('More: addresses').click();
+  // A key that is to be limited and names no Environment reaches none, and never every one.
+  await page.getByLabel('Every Environment').uncheck();
+  await page.getByRole('checkbox', { name: 'staging' }).waitFor();
+  await page.getByRole('button', { name: 'Make the key' }).click();
+  await page.getByRole('dialog').getByText('environments', { exact: true }).waitFor();
+  await page.getByRole('checkbox', { name: 'staging' }).check();
   await page.getByLabel('Only from these addresses').fill('203.0.113.0/99');
   await page.getByRole('button', { name: 'Make the key' }).click();
   await page.getByLabel('Only from these addresses').and(page.locator('[aria-invalid=true]')).waitFor();

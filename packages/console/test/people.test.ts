@@ -194,3 +194,27 @@ test('a passkey is added and signs in, without a password', async () => {
   await page.getByRole('button', { name: /^Petra/ }).waitFor();
   await page.context().close();
 });
+
+test('whoever changes their password goes on in the same page, and other browsers are out', async () => {
+  const member = await console.person('member', 'Paul Password');
+  const other = await fresh();
+  await other.goto(`${console.origin}/console/sign-in`);
+  await signIn(other, member);
+  await other.getByRole('navigation', { name: 'Pages' }).waitFor();
+  const page = await console.open(member, '/account');
+  const next = 'another long sentence for tests';
+  watchSecret(next);
+  await page.getByLabel('Present password').fill(member.password);
+  await page.getByLabel('New password').fill(next);
+  await page.getByRole('button', { name: 'Change the password' }).click();
+  await page.getByText('The password is changed').waitFor();
+  await page.getByRole('link', { name: 'Environments' }).click();
+  await page.getByRole('button', { name: 'New Environment' }).click();
+  await page.getByLabel('Name').fill('after-password');
+  await page.getByRole('button', { name: 'Make it' }).click();
+  await page.getByRole('table').getByText('after-password').waitFor();
+  await other.reload();
+  await other.getByRole('heading', { name: 'Sign in' }).waitFor();
+  await other.context().close();
+  await page.context().close();
+});

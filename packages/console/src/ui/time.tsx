@@ -8,7 +8,11 @@ let timer: ReturnType<typeof setInterval> | undefined;
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
-  timer ??= setInterval(tick, TICK_MS);
+  if (timer === undefined) {
+    // Nobody looked for a while.
+    now = Date.now();
+    timer = setInterval(tick, TICK_MS);
+  }
   return () => {
     listeners.delete(listener);
     if (listeners.size > 0) return;

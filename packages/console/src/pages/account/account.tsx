@@ -1,6 +1,6 @@
 import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
-import { type Account, accountQuery, becomeAccount, consoleCall } from '../../account.ts';
+import { type Account, accountQuery, consoleCall } from '../../account.ts';
 import { useOrganization } from '../../organization.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -213,6 +213,7 @@ function Passkeys() {
 }
 
 function Password() {
+  const queries = useQueryClient();
   const toast = useToast();
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
@@ -222,7 +223,12 @@ function Password() {
     setBusy(true);
     setError(undefined);
     try {
-      becomeAccount(await consoleCall<Account>('POST', 'password', Object.fromEntries(new FormData(form))));
+      // The same person with another sign-in: its CSRF token is what the page goes on with.
+      queries.setQueryData(
+        accountQuery.queryKey,
+        await consoleCall<Account>('POST', 'password', Object.fromEntries(new FormData(form))),
+      );
+      await queries.invalidateQueries({ queryKey: ['sign-ins'] });
       form.reset();
       toast('The password is changed; other browsers are signed out');
     } catch (problem) {
@@ -250,7 +256,7 @@ function Password() {
           hint="At least 12 characters; a sentence is fine. Every other browser is signed out."
           error={fieldError(error, 'newPassword')}
         />
-        {error !== undefined && <ErrorNotice error={error} />}
+        {error !== undefined && <ErrorNotice error={error} beside={['currentPassword', 'newPassword']} />}
         <div>
           <Button type="submit" busy={busy}>
             Change the password

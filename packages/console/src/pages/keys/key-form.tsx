@@ -6,6 +6,7 @@ import { FormDialog } from '../../ui/dialog.tsx';
 import { Checkbox, Choices, Select, TextArea, TextField } from '../../ui/field.tsx';
 import { MetadataField, metadataText, parseMetadata } from '../../ui/metadata.tsx';
 import { fieldError } from '../../ui/notice.tsx';
+import { Await } from '../../ui/page.tsx';
 import { inDays } from '../../ui/time.tsx';
 
 const permissions: { value: Permission; label: string; about: string }[] = [
@@ -45,7 +46,8 @@ export function KeyForm({
       const body = {
         name,
         permission,
-        environments: environments && environments.length > 0 ? environments : null,
+        // None ticked is refused by the service, and never every one.
+        environments,
         allowedIps: allowedIps.length > 0 ? allowedIps : null,
         metadata: parseMetadata(metadata),
       };
@@ -97,21 +99,26 @@ export function KeyForm({
           checked={environments === null}
           onChange={(event) => setEnvironments(event.currentTarget.checked ? null : [])}
         />
-        {environments !== null &&
-          all.data?.data.map((environment) => (
-            <Checkbox
-              key={environment.name}
-              label={environment.name}
-              checked={environments.includes(environment.name)}
-              onChange={(event) =>
-                setEnvironments(
-                  event.currentTarget.checked
-                    ? [...environments, environment.name]
-                    : environments.filter((one) => one !== environment.name),
-                )
-              }
-            />
-          ))}
+        {environments !== null && (
+          <Await query={all}>
+            {({ data }) =>
+              data.map((environment) => (
+                <Checkbox
+                  key={environment.name}
+                  label={environment.name}
+                  checked={environments.includes(environment.name)}
+                  onChange={(event) =>
+                    setEnvironments(
+                      event.currentTarget.checked
+                        ? [...environments, environment.name]
+                        : environments.filter((one) => one !== environment.name),
+                    )
+                  }
+                />
+              ))
+            }
+          </Await>
+        )}
       </fieldset>
       <details>
         <summary>More: addresses and metadata</summary>

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
-import { type Account, accountQuery, becomeAccount, consoleCall } from '../../account.ts';
+import { type Account, accountQuery, becomeAccount, consoleCall, signOut } from '../../account.ts';
 import { Alone } from '../../ui/alone.tsx';
 import { Button } from '../../ui/button.tsx';
 import { TextField } from '../../ui/field.tsx';
@@ -11,10 +11,6 @@ export function NewOrganizationPage() {
   const { data: account } = useQuery(accountQuery);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
-  async function signOut() {
-    await consoleCall('POST', 'sign_out', {});
-    location.assign('/console/sign-in');
-  }
   async function submit(event: FormEvent<HTMLFormElement>) {
     event.preventDefault();
     const name = new FormData(event.currentTarget).get('name');
@@ -37,8 +33,9 @@ export function NewOrganizationPage() {
       <Alone title="You are in no organization">
         <p>Ask an admin of one for an invitation, and open its link in this browser.</p>
         <div>
-          <Button onClick={() => void signOut()}>Sign out</Button>
+          <Button onClick={() => void signOut().catch(setError)}>Sign out</Button>
         </div>
+        {error !== undefined && <ErrorNotice error={error} />}
       </Alone>
     );
   }
@@ -46,7 +43,7 @@ export function NewOrganizationPage() {
     <Alone title="A new organization">
       <form className="stack" onSubmit={submit} noValidate>
         <TextField label="Name" name="name" autoComplete="organization" required error={fieldError(error, 'name')} />
-        {error !== undefined && <ErrorNotice error={error} />}
+        {error !== undefined && <ErrorNotice error={error} beside={['name']} />}
         <Button type="submit" look="primary" busy={busy}>
           Make the organization
         </Button>

@@ -31,7 +31,8 @@ export function StartPage() {
   const agentId = agents.data?.agentId;
   const sessions = useAsk(
     ['sessions', 'first-minutes', agentId],
-    async (client) => (await client.sessions.list({ agentId: agentId!, limit: 1 })).data[0] ?? null,
+    async (client) =>
+      (await client.sessions.list({ agentId: agentId!, environment: ENVIRONMENT, limit: 1 })).data[0] ?? null,
     { enabled: agentId !== undefined },
   );
   if (!may('write')) {
@@ -223,7 +224,7 @@ function Run({ agentId, session }: { agentId: string; session: Session | null })
       {open.error && <ErrorNotice error={open.error} />}
       {session && (
         <>
-          <PlayProgram session={session} />
+          <PlayProgram key={session.sessionId} session={session} />
           <SessionView sessionId={session.sessionId} />
         </>
       )}
