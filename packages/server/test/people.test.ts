@@ -406,3 +406,15 @@ describe('several organizations', () => {
     expect(codeOf(await owner.post('/links/accept', { token: tokenOf(known.link) }))).toBe('conflict');
   });
 });
+
+test('guesses of the present password stand in the log too', async () => {
+  const guessed = await join(owner, service, 'Guessed', 'member');
+  const refused = await guessed.post('/password', {
+    currentPassword: 'none of these',
+    newPassword: 'a quite new sentence',
+  });
+  expect(codeOf(refused)).toBe('sign_in_failed');
+  const failures = async () =>
+    (await owner.client().events.list({ type: 'user.sign_in_failed' })).data.map(({ resource }) => resource.id);
+  await expect.poll(failures).toContain(idOf(guessed));
+});

@@ -225,7 +225,11 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
       const begun = await limits.signIn(visitor.ipAddress, signIn!.email, () =>
         identity.changePassword(body.currentPassword, body.newPassword, visitor),
       );
-      if (!begun) throw new ApiError('sign_in_failed', 'The present password is another one.');
+      if (!begun) {
+        // Whoever has a stolen cookie would guess here.
+        inBackground(noteFailure(signIn!.email, visitor));
+        throw new ApiError('sign_in_failed', 'The present password is another one.');
+      }
       doubts.about(signIn!.userId);
       await recordOfPerson(platform, signIn!.userId, visitor, { type: 'user.password_changed' });
       return accountOfBegun(reply, { visitor }, begun.setCookies);
