@@ -2,6 +2,7 @@
 import { webhooks } from '@signalbox/client';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createDb } from '../src/db/db.ts';
 import { formatId, newUuid } from '../src/lib/ids.ts';
 import { getDelivery, listDeliveries, resendDelivery } from '../src/webhooks/deliveries.ts';
 import { MAX_RECOVERING, recoverDeliveries } from '../src/webhooks/recovery.ts';
@@ -299,6 +300,20 @@ describe('recover after a cursor', () => {
     expect(again[0]!.previousCursor).toBe('');
     expect(again.flatMap(({ envelope }) => envelope.chunks.map(({ seq }) => seq))).toEqual([1, 2]);
     expect((await deliveries()).map(({ status: outcome }) => outcome)).toEqual(['succeeded', 'cancelled', 'succeeded']);
+  });
+
+  test('is asked for by as many at once as there are connections: each needs its own alone', async () => {
+    const receiver = await receiverOf();
+    await world.subscribe(receiver.url);
+    const session = await world.session();
+    await world.node();
+    await append(world, session, [status()]);
+    await settled(session);
+    const db = createDb({ url: world.databaseUrl, max: 1 });
+    const ctx = { ...world.context(), db };
+    await recoverDeliveries(ctx, { ...production, sessionId: idOf(session), cursor: 'turn_0:seq_0' });
+    await resendDelivery(ctx, { ...production, deliveryId: receiver.received[0]!.deliveryId });
+    await db.close();
   });
 
   test('refuses what cannot be', async () => {

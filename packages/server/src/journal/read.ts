@@ -17,7 +17,7 @@ export interface Head extends Owner {
 }
 
 /** 404 where the organization has no such Session. */
-export async function readHead(db: Db, organizationId: string, sessionId: string): Promise<Head> {
+export async function readHead(db: Pick<Db, 'query'>, organizationId: string, sessionId: string): Promise<Head> {
   const [row] = await db.query<{
     agentId: string;
     environment: string;

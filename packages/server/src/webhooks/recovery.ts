@@ -34,8 +34,9 @@ export async function recoverDeliveries(
   const since = 'since' in input ? new Date(input.since) : null;
   if (since && since > now) throw invalidField('since', 'must not be in the future');
   return inTransaction(ctx, async (tx) => {
-    const { webhookSubscription } = await getWebhookSubscription(ctx, input);
-    const from = 'sessionId' in input ? await placeOf(ctx, input) : undefined;
+    // A second connection, asked for while one is held, is what many at once would wait for.
+    const { webhookSubscription } = await getWebhookSubscription({ ...ctx, tx }, input);
+    const from = 'sessionId' in input ? await placeOf(tx, organizationId, input) : undefined;
     const webhookSubscriptionId = uuidOf('whs', webhookSubscription.webhookSubscriptionId);
     const [waiting] = await tx.query<{ count: number }>(sql`
       select count(*)::int as count from webhook_recoveries
@@ -67,11 +68,12 @@ export async function recoverDeliveries(
 }
 
 async function placeOf(
-  ctx: Context,
+  tx: Tx,
+  organizationId: string,
   input: { env: string; sessionId: string; cursor: string },
 ): Promise<{ sessionId: string; position: Position }> {
   const sessionId = uuidOf('ses', input.sessionId);
-  const head = await readHead(ctx.db, ctx.organizationId, sessionId);
+  const head = await readHead(tx, organizationId, sessionId);
   if (head.environment !== input.env) throw notFound('session');
   return { sessionId, position: positionAfter(input.cursor, head) };
 }

@@ -139,7 +139,7 @@ export async function getWebhookSubscription(
   ctx: Context,
   input: Input<'getWebhookSubscription'>,
 ): Promise<Result<'getWebhookSubscription'>> {
-  const [row] = await ctx.db.query<Row>(sql`
+  const [row] = await (ctx.tx ?? ctx.db).query<Row>(sql`
     select ${columns()} from webhook_subscriptions
     where organization_id = ${ctx.organizationId} and environment = ${input.env}`);
   if (!row) throw notFound('webhook subscription');

@@ -23,6 +23,7 @@ import { createReceiver, type Receiver } from './receiver.ts';
 
 export interface World {
   db: Db;
+  databaseUrl: string;
   clock: ManualClock;
   platform: DispatcherPlatform;
   /** Every log line. */
@@ -96,6 +97,7 @@ export async function createWorld(options: { lookup?: Lookup } = {}): Promise<Wo
 
   const world: World = {
     db,
+    databaseUrl: database.url,
     clock,
     platform,
     lines,
