@@ -152,7 +152,7 @@ function ownUrlAt(port: number): URL {
 
 /** `direct` is the same as `db` unless that leads through a pooler. */
 async function openDatabase(
-  { databaseUrl, listenUrl, dataDir, statementTimeoutSeconds }: Config,
+  { databaseUrl, listenUrl, dataDir, statementTimeoutSeconds, leaseSeconds }: Config,
   log: Log,
   stops: (() => Promise<unknown>)[],
 ): Promise<{ db: Db; direct: Db; directUrl: string }> {
@@ -165,7 +165,9 @@ async function openDatabase(
   const isPooled = listenUrl !== undefined;
   // A pooler that gives each transaction another connection refuses what is set for a connection.
   const statementTimeoutMs = isPooled ? 0 : statementTimeoutSeconds * 1000;
-  const db = createDb({ url, log, prepare: !isPooled, statementTimeoutMs });
+  // A node that stands still in a transaction keeps others from its rows no longer than from its Sessions.
+  const idleInTransactionMs = isPooled ? 0 : leaseSeconds * 1000;
+  const db = createDb({ url, log, prepare: !isPooled, statementTimeoutMs, idleInTransactionMs });
   stops.push(() => db.close());
   if (databaseUrl !== undefined) {
     await requireSupportedServer(db);

@@ -350,6 +350,25 @@ test('a time-out ends the statement and drops its connection', async () => {
   await one.close();
 });
 
+test('a transaction that stands still is ended by the server, and keeps nobody from its rows', async () => {
+  await db.execute(sql`insert into notes values (7)`);
+  const one = createDb({ url: database.url, max: 1, idleInTransactionMs: 50 });
+  const locked = Promise.withResolvers<void>();
+  const others = Promise.withResolvers<void>();
+  const still = one.transaction(async (tx) => {
+    await tx.query(sql`select from notes where id = 7 for update`);
+    locked.resolve();
+    await others.promise;
+    await tx.execute(sql`update notes set id = 8 where id = 7`);
+  });
+  await locked.promise;
+  await db.execute(sql`update notes set id = 9 where id = 7`);
+  others.resolve();
+  await expect(still).rejects.toBeInstanceOf(DatabaseUnavailable);
+  expect(await one.query(sql`select id from notes where id = 9`)).toHaveLength(1);
+  await one.close();
+});
+
 test('a dedicated connection hears notifications', async () => {
   const client = await db.connect();
   await client.query('listen news');

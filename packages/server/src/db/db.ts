@@ -58,6 +58,8 @@ export interface DbOptions {
   log?: DbLog;
   /** A start-up parameter of each connection, which transaction poolers refuse unless told otherwise. */
   statementTimeoutMs?: number;
+  /** A parameter like that one. So long may a transaction wait for its next statement; then the server ends its connection. */
+  idleInTransactionMs?: number;
   /** `false` behind a transaction pooler, which may give each transaction another server connection. */
   prepare?: boolean;
 }
@@ -76,7 +78,7 @@ const MAX_PREPARED_STATEMENTS = 1_000;
 const statements = channel('signalbox.statement');
 
 export function createDb(options: DbOptions): Db {
-  const { url, log, max = DEFAULT_MAX_CONNECTIONS, statementTimeoutMs, prepare = true } = options;
+  const { url, log, max = DEFAULT_MAX_CONNECTIONS, statementTimeoutMs, idleInTransactionMs, prepare = true } = options;
   const config: PoolConfig = {
     connectionString: url,
     max,
@@ -85,6 +87,7 @@ export function createDb(options: DbOptions): Db {
     keepAlive: true,
     fallback_application_name: 'signalbox',
     ...(statementTimeoutMs ? { statement_timeout: statementTimeoutMs } : {}),
+    ...(idleInTransactionMs ? { idle_in_transaction_session_timeout: idleInTransactionMs } : {}),
   };
   const pool = new Pool(config);
   // An idle connection that breaks is already out of the pool when this comes; unheard, it would end the process.

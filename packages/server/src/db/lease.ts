@@ -15,8 +15,9 @@ export class DatabaseUnavailable extends Error {
   }
 }
 
-// Shutdowns and start-ups of the server, and no room for another connection. With class 08, all of unavailability.
-const UNAVAILABLE = new Set(['57P01', '57P02', '57P03', '57P05', '53300']);
+// Shutdowns and start-ups of the server, a transaction that stood still for too long, and no room for another connection. With
+// class 08, all of unavailability.
+const UNAVAILABLE = new Set(['57P01', '57P02', '57P03', '57P05', '25P03', '53300']);
 
 // After these the connection is dropped, though it still answers. 57014 (time-out or cancel) and 08006 (a shard was lost)
 // can leave a cluster's inner connections in doubt; 0A000 comes from a prepared statement whose table a migration
