@@ -10,6 +10,7 @@ export const anthropicMessages: Wire = {
         cache_creation_input_tokens: 0,
         cache_read_input_tokens: usage.cached,
       };
+      const cache_creation = { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 };
       const message = {
         id: 'msg_1',
         type: 'message',
@@ -18,7 +19,8 @@ export const anthropicMessages: Wire = {
         content: [],
         stop_reason: null,
         stop_sequence: null,
-        usage: { ...input, output_tokens: 1 },
+        stop_details: null,
+        usage: { ...input, cache_creation, output_tokens: 1, service_tier: 'standard', inference_geo: 'global' },
       };
       const stop_reason =
         stop === 'length'
@@ -28,6 +30,7 @@ export const anthropicMessages: Wire = {
             : parts.some((part) => 'call' in part)
               ? 'tool_use'
               : 'end_turn';
+      const stop_details = stop === 'refusal' ? { type: 'refusal', category: 'cyber', explanation: 'Not this.' } : null;
       return stream(response, end, {
         before: [
           event('message_start', { message }),
@@ -36,27 +39,34 @@ export const anthropicMessages: Wire = {
         ],
         last: [
           event('message_delta', {
-            delta: { stop_reason, stop_sequence: null },
-            usage: { ...input, output_tokens: usage.output },
+            delta: { stop_reason, stop_sequence: null, stop_details },
+            usage: { ...input, output_tokens: usage.output, output_tokens_details: { thinking_tokens: 1 } },
           }),
           event('message_stop', {}),
         ],
         error: (kind) =>
-          event('error', {
-            error: { type: kind === 'overloaded' ? 'overloaded_error' : 'rate_limit_error', message: 'Try again' },
-          }),
+          event('error', anthropicMessages.error(kind === 'overloaded' ? 529 : 429, 'Try again') as object),
       });
     };
   },
   error: (status, message) => ({
     type: 'error',
-    error: { type: status === 429 ? 'rate_limit_error' : 'invalid_request_error', message },
+    error: { details: null, type: errorTypes[status] ?? 'api_error', message },
     request_id: 'req_1',
   }),
 };
 
+const errorTypes: Record<number, string> = {
+  400: 'invalid_request_error',
+  401: 'authentication_error',
+  404: 'not_found_error',
+  429: 'rate_limit_error',
+  529: 'overloaded_error',
+};
+
+/** With the blanks that Anthropic puts behind an event. */
 function event(type: string, more: object): string {
-  return `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`;
+  return `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}   \n\n`;
 }
 
 function blockEvents(part: AnswerPart, index: number): string[] {

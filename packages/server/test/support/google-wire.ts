@@ -17,8 +17,13 @@ export const generateContent: Wire = {
           promptTokenCount: usage.input,
           candidatesTokenCount: usage.output - 1,
           totalTokenCount: usage.input + usage.output,
-          ...(usage.cached > 0 && { cachedContentTokenCount: usage.cached }),
+          ...(usage.cached > 0 && {
+            cachedContentTokenCount: usage.cached,
+            cacheTokensDetails: [{ modality: 'TEXT', tokenCount: usage.cached }],
+          }),
+          promptTokensDetails: [{ modality: 'TEXT', tokenCount: usage.input }],
           thoughtsTokenCount: 1,
+          serviceTier: 'standard',
         },
         modelVersion: 'gemini-test',
         responseId: 'r1',
@@ -27,19 +32,19 @@ export const generateContent: Wire = {
       return stream(response, end, {
         before: parts.flatMap(partsOf).map((part) => event(chunk({ parts: [part] }))),
         last: [event(chunk({ parts: [{ text: '' }], finishReason }))],
-        error: (kind) =>
-          event({
-            error:
-              kind === 'overloaded'
-                ? { code: 503, message: 'The model is overloaded.', status: 'UNAVAILABLE' }
-                : { code: 429, message: 'Quota exceeded.', status: 'RESOURCE_EXHAUSTED' },
-          }),
+        error: (kind) => event(generateContent.error(kind === 'overloaded' ? 503 : 429, 'Try again.') as object),
       });
     };
   },
-  error: (status, message) => ({
-    error: { code: status, message, status: status === 429 ? 'RESOURCE_EXHAUSTED' : 'INVALID_ARGUMENT' },
-  }),
+  error: (code, message) => ({ error: { code, message, status: rpcStatuses[code] ?? 'INTERNAL' } }),
+};
+
+const rpcStatuses: Record<number, string> = {
+  400: 'INVALID_ARGUMENT',
+  401: 'UNAUTHENTICATED',
+  404: 'NOT_FOUND',
+  429: 'RESOURCE_EXHAUSTED',
+  503: 'UNAVAILABLE',
 };
 
 function event(data: object): string {

@@ -42,6 +42,8 @@ export interface Answer {
   text?: string | string[];
   /** Each a delta of its own, before the text. */
   reasoning?: string[];
+  /** What the model says instead of an answer, each a delta of its own. */
+  refusal?: string[];
   /** In pieces: the name with the first, the arguments over several, those of different calls mixed. */
   toolCalls?: { name: string; arguments: unknown }[];
   /** Default: `tool_calls` where there are some, else `stop`. null: the stream ends without one. */
@@ -62,12 +64,18 @@ export function answer(given: Answer): Reply {
         object: 'chat.completion.chunk',
         created: 1,
         model: body.model,
-        choices: choice === null ? [] : [{ index: 0, finish_reason: null, ...choice }],
+        service_tier: 'default',
+        system_fingerprint: 'fp_1',
+        choices: choice === null ? [] : [{ index: 0, logprobs: null, finish_reason: null, ...choice }],
+        // Of every chunk but the last, where the request asks for it.
+        ...(body.stream_options?.include_usage && { usage: null }),
+        obfuscation: 'x1',
         ...more,
       });
-    await chunk({ delta: { role: 'assistant', content: '' } });
+    await chunk({ delta: { role: 'assistant', content: '', refusal: null } });
     for (const delta of given.reasoning ?? []) await chunk({ delta: { reasoning_content: delta } });
     for (const delta of [given.text ?? []].flat()) await chunk({ delta: { content: delta } });
+    for (const delta of given.refusal ?? []) await chunk({ delta: { refusal: delta } });
     for (const delta of callDeltas(given.toolCalls ?? [])) await chunk({ delta: { tool_calls: [delta] } });
     if (end === 'hang') return;
     if (end === 'reset') return void response.socket?.resetAndDestroy();
@@ -82,7 +90,8 @@ export function answer(given: Answer): Reply {
             prompt_tokens: usage.prompt,
             completion_tokens: usage.completion,
             total_tokens: usage.prompt + usage.completion,
-            prompt_tokens_details: { cached_tokens: usage.cached ?? 0 },
+            prompt_tokens_details: { cached_tokens: usage.cached ?? 0, audio_tokens: 0 },
+            completion_tokens_details: { reasoning_tokens: 1, audio_tokens: 0 },
           },
         });
       }
@@ -130,12 +139,23 @@ export const chatCompletions: provider.Wire = {
     return async (response, request) => {
       await reply(response, request as unknown as provider.RecordedRequest<ChatRequest>);
       if (!isError) return;
-      const code = end === 'overloaded' ? 'server_error' : 'rate_limit_exceeded';
-      await send(response, { error: { message: 'Try again', type: code, param: null, code } });
+      await send(response, openAiError(end === 'overloaded' ? 500 : 429, 'Try again'));
       response.end();
     };
   },
-  error: (status, message) => ({
-    error: { message, type: status === 429 ? 'rate_limit_error' : 'invalid_request_error', param: null, code: null },
-  }),
+  error: openAiError,
+};
+
+/** The body of OpenAI's refusals, of both its interfaces, and the event in a stream of chat completions. */
+export function openAiError(status: number, message: string): object {
+  const [type, code] = errorWords[status] ?? ['server_error', null];
+  return { error: { message, type, param: null, code } };
+}
+
+/** `type` and `code`. A rate is one of requests or of tokens. */
+const errorWords: Record<number, [string, string | null]> = {
+  400: ['invalid_request_error', null],
+  401: ['invalid_request_error', 'invalid_api_key'],
+  404: ['invalid_request_error', 'model_not_found'],
+  429: ['requests', 'rate_limit_exceeded'],
 };

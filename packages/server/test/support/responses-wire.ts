@@ -1,4 +1,5 @@
 /** OpenAI's Responses interface, streaming: named events, numbered, one output item after the other. */
+import { openAiError } from './openai-server.ts';
 import { pieces, stream, textOfInput, type Wire } from './provider-server.ts';
 
 export const responses: Wire = {
@@ -11,7 +12,19 @@ export const responses: Wire = {
         return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: sequence - 1, ...more })}\n\n`;
       };
       const whole = (status: string, more: object = {}) => ({
-        response: { id: 'resp_1', object: 'response', created_at: 1, status, model: body.model, output: [], ...more },
+        response: {
+          id: 'resp_1',
+          object: 'response',
+          created_at: 1,
+          status,
+          model: body.model,
+          output: [],
+          error: null,
+          incomplete_details: null,
+          service_tier: 'default',
+          usage: null,
+          ...more,
+        },
       });
       const before = [
         event('response.created', whole('in_progress')),
@@ -21,7 +34,7 @@ export const responses: Wire = {
       const used = {
         usage: {
           input_tokens: usage.input,
-          input_tokens_details: { cached_tokens: usage.cached },
+          input_tokens_details: { cached_tokens: usage.cached, cache_write_tokens: 0 },
           output_tokens: usage.output,
           output_tokens_details: { reasoning_tokens: 1 },
           total_tokens: usage.input + usage.output,
@@ -33,25 +46,22 @@ export const responses: Wire = {
               'response.incomplete',
               whole('incomplete', { incomplete_details: { reason: 'max_output_tokens' }, ...used }),
             )
-          : event('response.completed', whole('completed', { incomplete_details: null, ...used }));
+          : event('response.completed', whole('completed', used));
       return stream(response, end, {
         before,
         last: [last],
-        error: (kind) =>
-          kind === 'overloaded'
-            ? event('response.failed', whole('failed', { error: { code: 'server_error', message: 'Try again' } }))
-            : event('error', { code: 'rate_limit_exceeded', message: 'Slow down', param: null }),
+        // The same twice: as an error of the stream, and as the response's.
+        error: (kind) => {
+          const code = kind === 'overloaded' ? 'server_error' : 'rate_limit_exceeded';
+          return [
+            event('error', openAiError(kind === 'overloaded' ? 500 : 429, 'Try again')),
+            event('response.failed', whole('failed', { error: { code, message: 'Try again' } })),
+          ].join('');
+        },
       });
     };
   },
-  error: (status, message) => ({
-    error: {
-      message,
-      type: status === 429 ? 'requests' : 'invalid_request_error',
-      param: null,
-      code: status === 429 ? 'rate_limit_exceeded' : null,
-    },
-  }),
+  error: openAiError,
 };
 
 type Part = NonNullable<Parameters<Wire['answer']>[0]['parts']>[number];
@@ -84,7 +94,9 @@ function itemEvents(
     const at = { item_id: item.id, output_index };
     return [
       event('response.output_item.added', { output_index, item: { ...item, arguments: '', status: 'in_progress' } }),
-      ...pieces(text).map((delta) => event('response.function_call_arguments.delta', { ...at, delta })),
+      ...pieces(text).map((delta) =>
+        event('response.function_call_arguments.delta', { ...at, delta, obfuscation: 'x1' }),
+      ),
       event('response.function_call_arguments.done', { ...at, arguments: text }),
       event('response.output_item.done', { output_index, item: { ...item, arguments: text, status: 'completed' } }),
     ];
@@ -99,11 +111,13 @@ function itemEvents(
     ...(part.seal && { phase: 'commentary' }),
   };
   const at = { item_id: item.id, output_index, content_index: 0 };
-  const [kind, said] = refuses ? ['refusal', { refusal: text }] : ['output_text', { text, annotations: [] }];
+  const [kind, said] = refuses
+    ? ['refusal', { refusal: text }]
+    : ['output_text', { text, annotations: [], logprobs: [] }];
   return [
     event('response.output_item.added', { output_index, item: { ...item, status: 'in_progress' } }),
     event('response.content_part.added', { ...at, part: { type: kind, ...said, [refuses ? 'refusal' : 'text']: '' } }),
-    ...part.text.map((delta) => event(`response.${kind}.delta`, { ...at, delta })),
+    ...part.text.map((delta) => event(`response.${kind}.delta`, { ...at, delta, obfuscation: 'x1' })),
     event(`response.${kind}.done`, { ...at, ...said }),
     event('response.content_part.done', { ...at, part: { type: kind, ...said } }),
     event('response.output_item.done', {

@@ -146,11 +146,16 @@ const FAILED: ReadonlySet<string> = new Set([
   'error',
   // DeepSeek's, for being overloaded in the middle of an answer.
   'insufficient_system_resource',
-  // Google's, for calls that it could not read itself.
+  // Google's, for calls that it could not read itself, for a seal that it misses, and for what it has no word for.
   'UNEXPECTED_TOOL_CALL',
   'TOO_MANY_TOOL_CALLS',
   'MALFORMED_RESPONSE',
+  'MISSING_THOUGHT_SIGNATURE',
+  'OTHER',
 ]);
+
+/** And for one that it will not give: Google's, in a language that its filter does not know. */
+const REFUSED: ReadonlySet<string> = new Set(['LANGUAGE']);
 
 function reasonOf(
   { unified, raw }: LanguageModelV4FinishReason,
@@ -160,7 +165,7 @@ function reasonOf(
   if (unified === 'error' || FAILED.has(raw ?? '')) {
     throw new ModelFailure('model_unavailable', 'The model broke off its answer with an error', { retryable: true });
   }
-  if (unified === 'content-filter') return 'refusal';
+  if (unified === 'content-filter' || REFUSED.has(raw ?? '')) return 'refusal';
   if (unified === 'length') return 'length';
   // Servers disagree on what they say after tool calls; that there are some is what counts.
   return hasCalls ? 'toolCalls' : 'endTurn';

@@ -117,6 +117,13 @@ describe('an answer', () => {
     expect((await outcomeAfter(answer({ text: 'x', finishReason }))).finish).toMatchObject({ reason });
   });
 
+  test('that is said to be a refusal is one, whatever it ends with', async () => {
+    expect(await outcomeAfter(answer({ refusal: ['I can', 'not.'], finishReason: 'stop' }))).toMatchObject({
+      text: 'I cannot.',
+      finish: { reason: 'refusal' },
+    });
+  });
+
   test('whose characters are cut in two on the wire is put together again', async () => {
     const event = (content: string) => ({ choices: [{ delta: { content }, finish_reason: null }] });
     const bytes = Buffer.from(
@@ -372,11 +379,14 @@ describe('a refusal', () => {
     expect(failure?.message).toBe('The model’s provider answered HTTP 400 (context_length_exceeded)');
   });
 
-  test('because no money is left does not pass by waiting', async () => {
-    const body = { error: { message: 'x', type: 'insufficient_quota', code: 'insufficient_quota' } };
-    const { failure } = await outcomeAfter(refuse(429, { body, headers: { 'retry-after': '1' } }));
-    expect(failure).toMatchObject({ code: 'model_rate_limited', retryable: false, retryAfterMs: undefined });
-  });
+  test.each(['insufficient_quota', 'billing_not_active', 'exceeded_current_quota_error'])(
+    'because no money is left (%s) does not pass by waiting',
+    async (word) => {
+      const body = { error: { message: 'x', type: word, code: word } };
+      const { failure } = await outcomeAfter(refuse(429, { body, headers: { 'retry-after': '1' } }));
+      expect(failure).toMatchObject({ code: 'model_rate_limited', retryable: false, retryAfterMs: undefined });
+    },
+  );
 
   test.each([
     ['not JSON'],

@@ -109,9 +109,9 @@ function meaningOfWords(words: readonly string[]): [ModelFailureCode, retryable:
   return ['model_unavailable', true];
 }
 
-/** OpenAI's word for "no money left", which waiting does not mend. */
+/** The words of OpenAI, and of others who speak its format, for "no money left", which waiting does not mend. */
 function hasNoMoney(words: readonly string[]): boolean {
-  return words.includes('insufficient_quota');
+  return words.some((word) => /^(insufficient_quota|billing_|exceeded_current_quota)/.test(word));
 }
 
 /** The event behind an SDK's error, where it made the error of one. */

@@ -143,6 +143,18 @@ describe('anthropic', () => {
     ]);
   });
 
+  test.each([
+    ['stop_sequence', 'endTurn'],
+    ['max_tokens', 'length'],
+    ['model_context_window_exceeded', 'length'],
+    ['refusal', 'refusal'],
+  ])('that stops with %s comes to %s', async (reason, expected) => {
+    const text = block(0, { type: 'text', text: '' }, { type: 'text_delta', text: 'Hi' });
+    expect((await outcomeAfter(frames(start, ...text, ...end(reason)), call())).finish).toMatchObject({
+      reason: expected,
+    });
+  });
+
   test('that ran out of money is rejected, not asked again', async () => {
     const error = { type: 'billing_error', message: 'x' };
     const { failure } = await outcomeAfter(frames(start, { type: 'error', error }), call());
@@ -162,6 +174,27 @@ describe('openai', () => {
       response: { error, incomplete_details: null },
     });
     expect((await outcomeAfter(reply, call())).failure).toMatchObject({ code: 'model_rate_limited', retryable: false });
+  });
+
+  test.each([
+    ['as its reference has it', { code: 'rate_limit_exceeded', message: 'x', param: null }],
+    ['as it comes', { error: { type: 'tokens', code: 'rate_limit_exceeded', message: 'x', param: null } }],
+  ])('says in its stream that it is asked too often, %s', async (_title, more) => {
+    const reply = frames(created, { type: 'error', sequence_number: 1, ...more });
+    expect((await outcomeAfter(reply, call())).failure).toMatchObject({ code: 'model_rate_limited', retryable: true });
+  });
+
+  test('says in its stream that something went wrong, without a code', async () => {
+    const error = { type: 'server_error', code: null, message: 'x', param: null };
+    const { failure } = await outcomeAfter(frames(created, { type: 'error', error, sequence_number: 1 }), call());
+    expect(failure).toMatchObject({ code: 'model_unavailable', retryable: true });
+  });
+
+  test('whose filter stops the answer refuses', async () => {
+    const response = { incomplete_details: { reason: 'content_filter' }, usage: { input_tokens: 4, output_tokens: 1 } };
+    expect(await outcomeAfter(frames(created, { type: 'response.incomplete', response }), call())).toMatchObject({
+      finish: { reason: 'refusal', usage: { inputTokens: 4, outputTokens: 1 } },
+    });
   });
 
   test('whose address speaks chat completions instead is no such provider', async () => {
@@ -206,13 +239,25 @@ describe('google', () => {
     });
   });
 
-  test.each(['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'MALFORMED_RESPONSE'])(
-    'that ends with %s is asked again',
+  test.each(['SAFETY', 'RECITATION', 'LANGUAGE', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII'])(
+    'that ends with %s refuses',
     async (reason) => {
       const reply = frames(parts({ text: 'Let me' }), finished(reason));
-      expect((await outcomeAfter(reply, call())).failure).toMatchObject({ code: 'model_unavailable', retryable: true });
+      expect(await outcomeAfter(reply, call())).toMatchObject({ finish: { reason: 'refusal' }, failure: undefined });
     },
   );
+
+  test.each([
+    'MALFORMED_FUNCTION_CALL',
+    'UNEXPECTED_TOOL_CALL',
+    'TOO_MANY_TOOL_CALLS',
+    'MALFORMED_RESPONSE',
+    'MISSING_THOUGHT_SIGNATURE',
+    'OTHER',
+  ])('that ends with %s is asked again', async (reason) => {
+    const reply = frames(parts({ text: 'Let me' }), finished(reason));
+    expect((await outcomeAfter(reply, call())).failure).toMatchObject({ code: 'model_unavailable', retryable: true });
+  });
 
   test('gets back a signature that came with no text', async () => {
     const reply = frames(parts({ text: 'Hi' }), parts({ text: '', thoughtSignature: 'late' }), finished('STOP'));
