@@ -337,6 +337,18 @@ describe('from many addresses', () => {
   });
 });
 
+test('signing in while the database is away is no guess: who tried is let in when it is back', async () => {
+  const away = await startTestService();
+  await setUp(away);
+  const signIn = () => openBrowser(away).post('/sign_in', { email: 'mara@example.com', password });
+  await away.db.query(sql`alter table auth.accounts rename to away`);
+  const refused = await Promise.all(Array.from({ length: 10 }, signIn));
+  expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([503]));
+  await away.db.query(sql`alter table auth.away rename to accounts`);
+  expect((await signIn()).status).toBe(200);
+  await away.stop();
+});
+
 test('what anybody may begin is begun so often and no oftener, and so are links followed: each costs work', async () => {
   const alone = await startTestService();
   const begin = () => openBrowser(alone).get('/auth/passkey/generate-authenticate-options');

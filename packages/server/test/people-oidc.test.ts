@@ -1,5 +1,5 @@
 // Signing in by an OpenID Connect provider: who may, and who may not.
-import sql from 'sql-template-tag';
+import sql, { raw } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Browser, openBrowser, tokenOf } from './support/browser.ts';
 import { configOf, type OidcProvider, startOidcProvider } from './support/oidc-provider.ts';
@@ -172,6 +172,21 @@ test('nobody is led to another site', async () => {
   const back = await openBrowser(service).get('/auth/callback/oidc?error=x&state=y');
   expect(new URL(back.headers.get('location')!).origin).toBe(new URL(service.setupLink!).origin);
 });
+
+test.each(['verifications', 'accounts', 'sign_ins'])(
+  'a database that is away on the way back (%s) is said to be: nothing is wrong with the way',
+  async (table) => {
+    provider.next = { sub: 'ida', email: 'ida@example.com', email_verified: true, name: 'Ida' };
+    const browser = openBrowser(service);
+    const begun = await browser.post('/oidc', {});
+    const { pathname, search } = new URL(await provider.follow(begun.json.url));
+    await service.db.query(raw(`alter table auth.${table} rename to away`));
+    const answer = await browser.get(pathname.replace('/console/api', '') + search);
+    await service.db.query(raw(`alter table auth.away rename to ${table}`));
+    expect(asProblem(answer)).toMatchObject({ status: 503, code: 'unavailable' });
+    expect(answer.headers.get('retry-after')).toBe('1');
+  },
+);
 
 test('a provider that is away is not for ever: it is asked again', async () => {
   const away = await startOidcProvider();

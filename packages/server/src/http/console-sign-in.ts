@@ -70,7 +70,7 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
   async function signInBy(visitor: Visitor, ask: () => Promise<Response>): Promise<Response> {
     const response = await limits.signIn(visitor.ipAddress, undefined, async () => {
       const found = await ask();
-      return found.ok || found.status >= 500 ? found : undefined;
+      return found.ok ? found : undefined;
     });
     if (!response)
       throw new ApiError('sign_in_failed', 'This passkey is not known here, or it took too long. Try again.');

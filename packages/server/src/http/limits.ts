@@ -38,7 +38,8 @@ export interface Limits {
   /** Runs `authenticate`, unless the address was refused too often; throws 429 `rate_limited` then. */
   throttled(caller: Caller, authenticate: () => Promise<Context>): Promise<Context>;
   /**
-   * Runs `attempt` to sign in, which resolves to undefined where it failed. Without an e-mail it is counted by its address alone:
+   * Runs `attempt` to sign in, which resolves to undefined where it was refused and throws where it could not be made; the
+   * refused alone count. Without an e-mail it is counted by its address alone:
    * nobody guesses a passkey, and all who have one would share what anybody can use up. Throws 429 `rate_limited`.
    */
   signIn<T>(
@@ -133,9 +134,15 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
           });
         }
       }
-      const result = await attempt();
-      if (result !== undefined) for (const [name] of counted) signIns.back(name);
-      return result;
+      let refused = false;
+      try {
+        const result = await attempt();
+        refused = result === undefined;
+        return result;
+      } finally {
+        // An attempt that came to no answer is no guess.
+        if (!refused) for (const [name] of counted) signIns.back(name);
+      }
     },
 
     begin(ipAddress) {

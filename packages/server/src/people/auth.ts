@@ -65,7 +65,8 @@ export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, ...
       log: (level, message) =>
         level === 'error' ? log.warn({ message }, 'sign-in') : log.debug({ message }, 'sign-in'),
     },
-    onAPIError: { errorURL: errorUrlOf(publicUrl) },
+    // What it did not expect comes to us: it would print the whole of it.
+    onAPIError: { errorURL: errorUrlOf(publicUrl), throw: true },
     user: { modelName: 'users', fields: { emailVerified: 'email_verified', ...times } },
     session: {
       modelName: 'sign_ins',
@@ -121,7 +122,7 @@ export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, ...
         create: {
           // What a provider says of a new person is bounded as what they would say themselves (http/console-api.ts).
           before: async ({ name, email, ...user }) =>
-            email.length <= MAX_EMAIL && /^[^\s@]+@[^\s@]+$/.test(email)
+            isEmail(email)
               ? { data: { ...user, email, name: (name.trim() || email).slice(0, MAX_NAME).toWellFormed() } }
               : false,
         },
@@ -181,6 +182,8 @@ export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, ...
                 pkce: true,
                 requireIdTokenVerification: true,
                 disableImplicitSignUp: true,
+                // An e-mail that none can be is none, before anything is looked for by it.
+                mapProfileToUser: ({ email }) => ({ email: isEmail(email) ? email : '' }),
               },
             ]
           : [],
@@ -204,6 +207,10 @@ export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, ...
       },
     ],
   });
+}
+
+function isEmail(given: unknown): given is string {
+  return typeof given === 'string' && given.length <= MAX_EMAIL && /^[^\s@\0]+@[^\s@\0]+$/.test(given);
 }
 
 export function isHttps(publicUrl: URL): boolean {

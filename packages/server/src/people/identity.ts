@@ -76,7 +76,7 @@ export interface Identity {
     way: { kind: 'signIn' | 'signUp' | 'link'; returnTo: string },
     visitor: Visitor,
   ): Promise<{ url: string; setCookies: readonly string[] }>;
-  /** better-auth's own answer, to one of its paths below `/console/api/auth`. */
+  /** better-auth's own answer, to one of its paths below `/console/api/auth`. Throws 503 where it failed. */
   handle(request: { method: string; path: string; body: unknown }, visitor: Visitor): Promise<Response>;
   /** For the header of every change; worth something beside this sign-in alone. */
   csrfTokenOf(signIn: SignIn): string;
@@ -126,7 +126,7 @@ export function createIdentity(options: IdentityOptions): Identity {
   /** What better-auth could not do, mostly as it could not ask the database, is not the caller's fault. */
   function unavailable(error: unknown): never {
     if (error instanceof ApiError) throw error;
-    const { name, code } = error as { name?: string; code?: string };
+    const { name, code } = error as { name?: string; code?: string | number };
     options.log.error({ name, code }, 'signing in is not possible');
     throw new ApiError('unavailable', 'Signing in is not possible now. Try again soon.', { retryAfterSeconds: 1 });
   }
@@ -252,7 +252,11 @@ export function createIdentity(options: IdentityOptions): Identity {
           ...(body !== undefined && { body: JSON.stringify(body) }),
         });
         const isOfProvider = path.startsWith(`${AUTH_PATH}/callback/`);
-        return (await (isOfProvider ? authWithProvider() : auth())).handler(request);
+        const { handler } = await (isOfProvider ? authWithProvider() : auth());
+        const response = await handler(request).catch(unavailable);
+        // Where it could not ask the database on the way back from the provider, it leads on with this.
+        const isFailure = response.headers.get('location')?.endsWith('error=internal_server_error');
+        return isFailure || response.status >= 500 ? unavailable({ name: 'Answer', code: response.status }) : response;
       }),
 
     csrfTokenOf,
