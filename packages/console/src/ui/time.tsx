@@ -32,10 +32,11 @@ export function useNow(): number {
 
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' });
-const units: [Intl.RelativeTimeFormatUnit, number][] = [
-  ['day', 86_400_000],
-  ['hour', 3_600_000],
-  ['minute', 60_000],
+/** Each with its length, and how many of them are one of the next. */
+const units: [Intl.RelativeTimeFormatUnit, lengthMs: number, limit: number][] = [
+  ['minute', 60_000, 60],
+  ['hour', 3_600_000, 24],
+  ['day', 86_400_000, Number.POSITIVE_INFINITY],
 ];
 
 /** An instant: how long ago or in how long, and exactly on hovering. Far ones as a date. */
@@ -55,11 +56,12 @@ export function ExactTime({ at }: { at: string }) {
   return <time dateTime={at}>{exact.format(new Date(at))}</time>;
 }
 
-function spoken(ms: number, instant: Date): string {
+/** How far an instant is from the present. */
+export function spoken(ms: number, instant: Date): string {
   if (Math.abs(ms) > 30 * 86_400_000) return instant.toLocaleDateString(undefined, { dateStyle: 'medium' });
-  const [unit, length] = units.find(([, size]) => Math.abs(ms) >= size) ?? [undefined, 0];
   // What has just happened may be later than the last tick.
-  if (!unit) return ms > TICK_MS ? 'in a moment' : 'just now';
+  if (Math.abs(ms) < 60_000) return ms > TICK_MS ? 'in a moment' : 'just now';
+  const [unit, length] = units.find(([, size, limit]) => Math.round(Math.abs(ms) / size) < limit)!;
   // Without the full stop of "min.", which ends no sentence.
   return relative.format(Math.round(ms / length), unit).replace('.', '');
 }
@@ -85,11 +87,14 @@ export function localOf(instant: string | undefined): string {
 
 /** A length of time in two units at most: `1 m 12 s`, `340 ms`. */
 export function duration(ms: number): string {
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  const seconds = ms / 1000;
-  if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+  // Rounded before the unit is chosen: what rounds to 60 s is a minute.
+  if (Math.round(ms) < 1000) return `${Math.round(ms)} ms`;
+  const tenths = Math.round(ms / 100);
+  if (tenths < 100) return `${(tenths / 10).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} m ${Math.round(seconds % 60)} s`;
+  if (minutes < 60) return `${minutes} m ${seconds % 60} s`;
   const hours = Math.floor(minutes / 60);
   return hours < 48 ? `${hours} h ${minutes % 60} m` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
