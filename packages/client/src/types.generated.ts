@@ -158,7 +158,7 @@ export interface CallOutcome {
   /** The call's place in the `toolCalls` of the step's answer, from 0. */
   index: number;
   tool: string;
-  /** `denied`: a person said no. `unknown`: its worker stopped while it ran; it may have had its effect. */
+  /** `denied`: a person said no. `unknown`: it was cut off while it ran; it may have had its effect. */
   status: 'succeeded' | 'failed' | 'denied' | 'cancelled' | 'unknown';
   output?: unknown;
   /** What the model is told; for a denial with its reason. */

@@ -64,7 +64,7 @@ export const CallOutcome = Type.Object(
     tool: Type.String(),
     status: OneOf(callOutcomes, {
       description:
-        '`denied`: a person said no. `unknown`: its worker stopped while it ran; it may have had its effect.',
+        '`denied`: a person said no. `unknown`: it was cut off while it ran; it may have had its effect.',
     }),
     output: Type.Optional(Json),
     error: Type.Optional(Type.String({ description: 'What the model is told; for a denial with its reason.' })),

@@ -2,6 +2,7 @@
 import type { Chunk, Tool } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { listApprovals, resolveApproval } from '../src/approvals/approvals.ts';
+import { listEvents } from '../src/events/events.ts';
 import type { ModelCall } from '../src/runtime/models/model.ts';
 import { createTools, type Tools } from '../src/runtime/tools/tools.ts';
 import { interruptSession } from '../src/sessions/ending.ts';
@@ -95,6 +96,22 @@ test('a call of a tool whose server is away says why there is no such tool', asy
       ),
     },
   ]);
+});
+
+test('a call whose server goes away in the middle of it is not made again: its outcome is unknown, and everyone is told', async () => {
+  const arrived = server.next('tools/call');
+  server.on('tools/call', ({ request }) => request.socket.resetAndDestroy());
+  await world.work({ ask: lookAndBook(), ...tools });
+  const sessionId = await world.open(await world.agent([{ ...hotel(), approval: 'never' } as Tool]));
+  await arrived;
+  const results = (await world.until(sessionId, is('idle'))).filter(({ type }) => type === 'tool.result');
+  const cutOff = 'The connection was closed before the answer was complete. The request may have had its effect.';
+  // What only reads has no effect that could be unknown.
+  expect(results).toMatchObject([{ error: cutOff }, { error: cutOff, outcomeUnknown: true }]);
+  expect(results[0]).not.toHaveProperty('outcomeUnknown');
+  const { data } = await listEvents(world.ctx, { sessionId, type: 'tool_call.outcome_unknown' });
+  expect(data).toMatchObject([{ outcome: 'failure', changes: { tool: [null, 'hotel__book'] } }]);
+  expect(server.of('tools/call')).toHaveLength(2);
 });
 
 test('a call under way when the turn is interrupted is cancelled at the server, and nobody knows what it did', async () => {

@@ -61,7 +61,7 @@ export function stopChange(
   const orphans: string[] = [];
   for (const [operation, after] of stopped) {
     const outcome = outcomes.get(operation);
-    if (outcome) endCall(after, outcome);
+    if (outcome) endCall(after, outcome, state.tools);
     else if (after.status === 'running' && !toolOf(state.tools, after)?.repeatable)
       Object.assign(after, { status: 'unknown', error: `${WHY[why]} ${MAY_HAVE_HAD_ITS_EFFECT}` });
     else Object.assign(after, { status: 'cancelled', error: after.kind === 'tool' ? WHY[why] : null });

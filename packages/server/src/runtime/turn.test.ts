@@ -73,6 +73,22 @@ test('a turn that is told to stop while it is about to wait does not wait', asyn
   expect(waited).toEqual(['wait']);
 });
 
+test.each([
+  ['that must not be repeated is unknown', false, { status: 'unknown', error: 'Cut off.' }],
+  ['that may be repeated is an error like others', true, { status: 'failed', error: 'Cut off.' }],
+])('the outcome of a call that was sent and cut off and %s', async (_title, repeatable, ended) => {
+  const tools = toolsOf('http', ['a']).map((tool) => ({ ...tool, repeatable }));
+  const cutOff: TurnPorts = { ...ports, run: async () => ({ error: 'Cut off.', outcomeUnknown: true }) };
+  for await (const event of runTurn(stateWith(tools), cutOff, new AbortController().signal)) {
+    if (event.type === 'callEnded') expect(event.call).toMatchObject(ended);
+    if (event.type !== 'stepEnded') continue;
+    expect(event.results).toMatchObject([{ error: 'Cut off.' }]);
+    expect('outcomeUnknown' in event.results[0]!).toBe(!repeatable);
+    return;
+  }
+  expect.unreachable();
+});
+
 test('what a program has answered is taken, though the budget was used up meanwhile: it is spent already', async () => {
   const state = stateWith([]);
   Object.assign(state.definition, { model: { provider: 'worker', queue: 'q' } });

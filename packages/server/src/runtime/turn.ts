@@ -289,7 +289,7 @@ async function* runCalls(
       signal.throwIfAborted();
       if (ended) {
         underWay.delete(ended.call);
-        endCall(ended.call, ended.outcome);
+        endCall(ended.call, ended.outcome, tools);
         yield { type: 'callEnded', call: ended.call };
       } else {
         yield { type: 'inbox' };
@@ -302,10 +302,14 @@ async function nameOutcome([call, outcome]: [Operation, Promise<ToolOutcome>]) {
   return { call, outcome: await outcome };
 }
 
-/** Puts what came of a call into it. */
-export function endCall(call: Operation, outcome: ToolOutcome): void {
-  if (outcome.error === undefined) Object.assign(call, { status: 'succeeded', output: storableJson(outcome.output) });
-  else Object.assign(call, { status: 'failed', error: storableText(outcome.error) });
+/** Puts what came of a call into it. Of one that may be repeated it does not matter whether it had its effect. */
+export function endCall(call: Operation, outcome: ToolOutcome, tools: readonly TurnTool[]): void {
+  if (outcome.error === undefined) {
+    Object.assign(call, { status: 'succeeded', output: storableJson(outcome.output) });
+  } else {
+    const isUnknown = outcome.outcomeUnknown && !toolOf(tools, call)?.repeatable;
+    Object.assign(call, { status: isUnknown ? 'unknown' : 'failed', error: storableText(outcome.error) });
+  }
 }
 
 function modelCallOf(state: TurnState): ModelCall {

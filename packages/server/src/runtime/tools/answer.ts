@@ -2,6 +2,7 @@
 import type { EgressError, EgressErrorKind } from '../../egress/errors.ts';
 import { storableText } from '../../lib/text.ts';
 import type { Redact } from './redact.ts';
+import type { ToolFailure } from './tool.ts';
 
 /** Many times what a model can read at once. */
 export const ANSWER_MAX_BYTES = 1024 * 1024;
@@ -13,11 +14,15 @@ const ERROR_MAX_CHARACTERS = 2048;
 /** How an exchange can end after the request was sent. */
 const MAY_HAVE_HAD_ITS_EFFECT: ReadonlySet<EgressErrorKind> = new Set(['timeout', 'reset', 'aborted', 'protocol']);
 
-export const UNCERTAIN = 'The request may have had its effect.';
+/** What the model is told of a call that was sent, and of which nobody knows what it did. */
+export function uncertain(error: string): ToolFailure {
+  return { error: `${error} The request may have had its effect.`, outcomeUnknown: true };
+}
 
 /** What the model is told of a request that got no answer. */
-export function withoutAnswer(error: EgressError): string {
-  return MAY_HAVE_HAD_ITS_EFFECT.has(error.kind) ? `${error.message}. ${UNCERTAIN}` : `${error.message}.`;
+export function withoutAnswer(error: EgressError): ToolFailure {
+  const words = `${error.message}.`;
+  return MAY_HAVE_HAD_ITS_EFFECT.has(error.kind) ? uncertain(words) : { error: words };
 }
 
 /** As much of an error's text as is worth reading. */

@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib';
 import type { HttpRequest, HttpTool } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createTestPlatform, type TestPlatform } from '../../../test/support/platform.ts';
+import type { Egress } from '../../egress/egress.ts';
 import { setSecret } from '../../environments/secrets.ts';
 import { createHttpTool } from './http-tool.ts';
 import type { ToolRun } from './tool.ts';
@@ -311,13 +312,28 @@ describe('a request that does not come through', () => {
     reply = (request) => request.socket.resetAndDestroy();
     expect(await outcomeOf(toolRun())).toEqual({
       error: 'The connection was closed before the answer was complete. The request may have had its effect.',
+      outcomeUnknown: true,
     });
   });
 
   test('in time may have had its effect', async () => {
     reply = () => {};
     const outcome = await outcomeOf(toolRun({}, {}, { timeoutSeconds: 0.05 }));
-    expect(outcome).toEqual({ error: 'The answer did not come in time. The request may have had its effect.' });
+    expect(outcome).toEqual({
+      error: 'The answer did not come in time. The request may have had its effect.',
+      outcomeUnknown: true,
+    });
+  });
+
+  test('has as long as its author says, else 30 s', async () => {
+    const given: number[] = [];
+    const request: Egress['request'] = async ({ timeoutMs }) => {
+      given.push(timeoutMs);
+      return { status: 204, headers: {}, body: Buffer.alloc(0), truncated: false };
+    };
+    const run = createHttpTool({ ...base.platform, egress: { ...base.platform.egress, request } });
+    for (const tool of [{ timeoutSeconds: 300 }, {}]) await run(toolRun({}, {}, tool), never);
+    expect(given).toEqual([300_000, 30_000]);
   });
 
   test('is not begun when it is aborted before', async () => {

@@ -57,7 +57,7 @@ async function send(
 }
 
 function outcomeOf(response: EgressResponse | EgressError, redact: Redact): ToolOutcome {
-  if (response instanceof EgressError) return { error: withoutAnswer(response) };
+  if (response instanceof EgressError) return withoutAnswer(response);
   const { status, body, truncated } = response;
   const ok = status >= 200 && status < 300;
   if (truncated) return { error: `HTTP ${status}: ${TOO_LONG}.` };

@@ -1,7 +1,8 @@
 // How an exchange with an MCP server can fail, beside what can happen to any request (`EgressError`), and the words for it.
 import { EgressError } from '../../egress/errors.ts';
-import { beginningOf, shownText, UNCERTAIN, withoutAnswer } from './answer.ts';
+import { beginningOf, shownText, uncertain, withoutAnswer } from './answer.ts';
 import type { Redact } from './redact.ts';
+import type { ToolFailure } from './tool.ts';
 
 /** Something came that is not the answer. The message is ours: it quotes nothing of the server's. */
 export class McpAnswerError extends Error {
@@ -46,18 +47,17 @@ export class McpRefusal extends Error {
 }
 
 /** What the model and people are told. `called`: whether what failed was a call, which may have had its effect. */
-export function wordsFor(error: unknown, redact: Redact, called: boolean): string {
+export function failureFor(error: unknown, redact: Redact, called: boolean): ToolFailure {
   if (error instanceof McpRefusal) {
     const reason = beginningOf(shownText(error.reason, redact));
-    return `The server refused it: ${reason || 'it does not say why'} (${error.code}).`;
+    return { error: `The server refused it: ${reason || 'it does not say why'} (${error.code}).` };
   }
   if (error instanceof McpHttpError) {
     const body = beginningOf(shownText(error.body, redact));
-    return body === '' ? `HTTP ${error.status}` : `HTTP ${error.status}: ${body}`;
+    return { error: body === '' ? `HTTP ${error.status}` : `HTTP ${error.status}: ${body}` };
   }
-  if (error instanceof EgressError) return called ? withoutAnswer(error) : `${error.message}.`;
+  if (error instanceof EgressError) return called ? withoutAnswer(error) : { error: `${error.message}.` };
   const problem = error instanceof McpAnswerError ? error.message : 'what it answers is not what the protocol says';
-  return called
-    ? `The server can’t be understood: ${problem}. ${UNCERTAIN}`
-    : `The server can’t be understood: ${problem}.`;
+  const words = `The server can’t be understood: ${problem}.`;
+  return called ? uncertain(words) : { error: words };
 }

@@ -71,6 +71,7 @@ test.each([[{}], [null], [7], ['text'], [[]], [{ content: 'text' }], [{ toolResu
   (result) => {
     expect(outcomeOf(result, plain)).toEqual({
       error: 'The server can’t be understood: its answer has no content. The request may have had its effect.',
+      outcomeUnknown: true,
     });
   },
 );

@@ -4,7 +4,7 @@
 //   text alone              the text
 //   anything beside text    a list: texts and resources as they are, images, audio and other bytes described
 //   isError                 an error with the text
-import { beginningOf, shownJson, UNCERTAIN } from './answer.ts';
+import { beginningOf, shownJson, uncertain } from './answer.ts';
 import type { Redact } from './redact.ts';
 import type { ToolOutcome } from './tool.ts';
 
@@ -19,7 +19,7 @@ export function outcomeOf(result: unknown, redact: Redact): ToolOutcome {
   if (structuredContent !== undefined) return { output: shownJson(structuredContent, redact) };
   if (parts.length > 0) return { output: shownJson(spoken(parts), redact) };
   if (Array.isArray(content)) return { output: null };
-  return { error: `The server can’t be understood: its answer has no content. ${UNCERTAIN}` };
+  return uncertain('The server can’t be understood: its answer has no content.');
 }
 
 type Part = Record<string, unknown>;

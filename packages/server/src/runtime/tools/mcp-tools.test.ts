@@ -12,7 +12,8 @@ import { createMcpTools, type McpTools } from './mcp-tools.ts';
 import type { ToolOutcome, ToolOwner, ToolRun, TurnTool } from './tool.ts';
 
 const SECRET = 'sk/4711 "x"';
-const UNCERTAIN = 'The request may have had its effect.';
+/** What the model is told of a call of which nobody knows what it did. */
+const unknown = (words: string) => ({ error: `${words} The request may have had its effect.`, outcomeUnknown: true });
 const clock = createManualClock();
 const never = new AbortController().signal;
 
@@ -467,7 +468,7 @@ describe('a call', () => {
     ['a redirect', redirect, 'it answers HTTP 307, and redirects are not followed'],
   ])('that is answered with %s is an error, after which nobody knows', async (_title, handler, problem) => {
     server.on('tools/call', handler);
-    expect(await call()).toEqual({ error: `The server can’t be understood: ${problem}. ${UNCERTAIN}` });
+    expect(await call()).toEqual(unknown(`The server can’t be understood: ${problem}.`));
   });
 
   test('that is answered in another revision’s way of batches is understood', async () => {
@@ -497,7 +498,7 @@ describe('a call', () => {
     const { message } = await arrived;
     clock.advance(299_999);
     clock.advance(1);
-    expect(await outcome).toEqual({ error: `The answer did not come in time. ${UNCERTAIN}` });
+    expect(await outcome).toEqual(unknown('The answer did not come in time.'));
     expect((await cancelled).message.params?.requestId).toBe(message.id);
     await closed;
   });
@@ -651,9 +652,7 @@ describe('a stream of events', () => {
       exchange.stream();
       for (let id = 0; id < 1000; id++) exchange.send({ id, method: 'ping' });
     });
-    expect(await call()).toEqual({
-      error: `The server can’t be understood: it asks instead of answering. ${UNCERTAIN}`,
-    });
+    expect(await call()).toEqual(unknown('The server can’t be understood: it asks instead of answering.'));
     expect(server.of('answer').length).toBeLessThanOrEqual(16);
   });
 
@@ -671,7 +670,7 @@ describe('a stream of events', () => {
       more();
     });
     const problem = 'it goes on and on without an answer';
-    expect(await call()).toEqual({ error: `The server can’t be understood: ${problem}. ${UNCERTAIN}` });
+    expect(await call()).toEqual(unknown(`The server can’t be understood: ${problem}.`));
     await closed;
   });
 
@@ -691,7 +690,9 @@ describe('a stream of events', () => {
       };
       more();
     });
-    expect(await call()).toEqual({ error: expect.stringContaining('the answer is longer than 1048576 bytes') });
+    expect(await call()).toEqual(
+      unknown('The server can’t be understood: the answer is longer than 1048576 bytes, so it was not read.'),
+    );
   });
 
   test('that is cut is taken up where it was, and the call is made once', async () => {
@@ -731,9 +732,7 @@ describe('a stream of events', () => {
       response.end('retry: 1\nid: a-1\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n');
     });
     server.on('GET', again);
-    expect(await call()).toEqual({
-      error: `The connection was closed before the answer was complete. ${UNCERTAIN}`,
-    });
+    expect(await call()).toEqual(unknown('The connection was closed before the answer was complete.'));
     expect(server.of('GET')).toHaveLength(3);
   });
 
@@ -754,9 +753,7 @@ describe('a stream of events', () => {
     ],
   ])('that %s without the answer is an error at once, after which nobody knows', async (_title, handler) => {
     server.on('tools/call', handler);
-    expect(await call()).toEqual({
-      error: `The connection was closed before the answer was complete. ${UNCERTAIN}`,
-    });
+    expect(await call()).toEqual(unknown('The connection was closed before the answer was complete.'));
     expect(server.of('GET')).toEqual([]);
   });
 });
@@ -811,7 +808,7 @@ describe('what a server keeps for its client', () => {
     const outcome = call({}, { sessionId: 'ses_1' });
     await arrived;
     await tools.close();
-    expect(await outcome).toEqual({ error: `The request was aborted. ${UNCERTAIN}` });
+    expect(await outcome).toEqual(unknown('The request was aborted.'));
     expect(server.of('DELETE')).toHaveLength(1);
   });
 
@@ -858,7 +855,7 @@ describe('what a server keeps for its client', () => {
     await server.close();
     // It depends on whether the end of the connection has been seen.
     const gone = /^The host could not be connected to|^The connection was closed before the answer was complete/;
-    expect(await call({}, { sessionId: 'ses_1' })).toEqual({ error: expect.stringMatching(gone) });
+    expect(await call({}, { sessionId: 'ses_1' })).toMatchObject({ error: expect.stringMatching(gone) });
     expect(await call({}, { sessionId: 'ses_1' })).toEqual({
       error: 'The host could not be connected to (ECONNREFUSED).',
     });
@@ -906,9 +903,9 @@ describe('a server of 2026-07-28', () => {
     server.on('tools/call', ({ result }) =>
       result({ resultType: 'input_required', inputRequests: { a: { method: 'elicitation/create', params: {} } } }),
     );
-    expect(await call()).toEqual({
-      error: `The server can’t be understood: it asks for more than the input, which nobody can give here. ${UNCERTAIN}`,
-    });
+    expect(await call()).toEqual(
+      unknown('The server can’t be understood: it asks for more than the input, which nobody can give here.'),
+    );
   });
 
   test('is spoken to as before where it is an older one again', async () => {

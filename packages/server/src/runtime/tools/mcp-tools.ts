@@ -13,7 +13,7 @@ import { EgressError } from '../../egress/errors.ts';
 import type { Platform } from '../../platform.ts';
 import { orAborted, startDeadline } from './deadline.ts';
 import type { KnownRevision, McpConnection } from './mcp-connection.ts';
-import { McpHttpError, wordsFor } from './mcp-failure.ts';
+import { failureFor, McpHttpError } from './mcp-failure.ts';
 import { type Listing, listAll, turnTools } from './mcp-list.ts';
 import { McpPool } from './mcp-pool.ts';
 import { outcomeOf } from './mcp-result.ts';
@@ -89,7 +89,7 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
         void connection.close().catch(() => {});
       }
     } catch (error) {
-      return wordsFor(error, request.redact, false);
+      return failureFor(error, request.redact, false).error;
     } finally {
       time.end();
     }
@@ -161,7 +161,7 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
         });
       } catch (error) {
         signal.throwIfAborted();
-        return { error: wordsFor(error, request.redact, sent) };
+        return failureFor(error, request.redact, sent);
       } finally {
         time.end();
       }

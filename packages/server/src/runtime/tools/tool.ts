@@ -35,8 +35,16 @@ export interface ToolRun extends ToolOwner {
   sessionId?: string;
 }
 
-/** What the model is told. `error` is in words that may be shown: it never holds a secret. */
-export type ToolOutcome = { output: unknown; error?: undefined } | { error: string; output?: undefined };
+/** What the model is told. */
+export type ToolOutcome = { output: unknown; error?: undefined } | ToolFailure;
+
+export interface ToolFailure {
+  /** In words that may be shown: it never holds a secret. */
+  error: string;
+  /** The call was sent and cut off: it may have had its effect. */
+  outcomeUnknown?: true;
+  output?: undefined;
+}
 
 /**
  * Runs a call to its end. Never throws but for the signal's reason when it is aborted: whatever goes wrong is an outcome, which
