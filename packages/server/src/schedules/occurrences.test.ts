@@ -39,6 +39,9 @@ describe('a timing', () => {
     ['@daily', 'it has 1'],
     ['2030-01-01T00:00:00Z', 'it has 1'],
     ['60 * * * *', 'it is not: Invalid value for minute: 60'],
+    ['0 9 32 * *', 'it is not: Invalid value for day: 32'],
+    ['0 9 0 * *', 'it is not: Invalid value for day: 0'],
+    ['0 9 * 13 *', 'it is not: Invalid value for month: 13'],
     ['* * * * MUN', 'it is not: '],
     ['5-1 * * * *', 'it is not: '],
     ['*/0 * * * *', 'it is not: '],
@@ -123,11 +126,77 @@ describe('where clocks change', () => {
     ]);
   });
 
+  // Told by a calendar of minutes that knows nothing of cron. Clocks change by half an hour, at midnight, twice a year for a fast.
+  test.each([
+    ['Europe/Berlin', '2026-03-28'],
+    ['Europe/Berlin', '2026-10-24'],
+    ['America/New_York', '2026-03-07'],
+    ['Australia/Lord_Howe', '2026-10-03'],
+    ['Australia/Lord_Howe', '2026-04-04'],
+    ['America/Santiago', '2026-09-05'],
+    ['America/Santiago', '2026-04-04'],
+    ['Africa/Cairo', '2026-04-23'],
+    ['Africa/Casablanca', '2026-03-21'],
+    ['America/St_Johns', '2010-11-06'],
+  ])('in %s after %s every pattern comes when a calendar says so', (timezone, day) => {
+    const minutes = localMinutes(timezone, new Date(`${day}T00:00:00Z`), 3 * 1440);
+    const from = minutes[0]!.instant.toISOString();
+    const until = minutes.at(-1)!.instant.toISOString();
+    for (const minute of [0, 15, 30]) {
+      for (const hour of [0, 1, 2, 3, 9, 23]) {
+        // The first minute whose time of day is it, or is after it where the gap left it out.
+        const times = after(cron(`${minute} ${hour} * * *`, timezone), from, 10).filter((time) => time <= until);
+        const time = hour * 60 + minute;
+        const written = minutes.filter(
+          ({ shown, wall }) => Math.floor((wall - time) / 1440) > Math.floor((shown - time) / 1440),
+        );
+        expect(times, `${minute} ${hour} * * *`).toEqual(written.map(({ instant }) => instant.toISOString()));
+      }
+      const hourly = minutes.slice(1).filter(({ wall }) => wall % 60 === minute);
+      const times = after(cron(`${minute} * * * *`, timezone), from, 80).filter((time) => time <= until);
+      expect(times).toEqual(hourly.map(({ instant }) => instant.toISOString()));
+    }
+  });
+
   test('what goes by the clock goes on through both: every half hour stays every half hour', () => {
     for (const from of ['2026-03-29T00:00:00Z', '2026-10-25T00:00:00Z']) {
       const times = after(cron('*/30 * * * *', 'Europe/Berlin'), from, 6).map((time) => Date.parse(time));
       expect(times.map((time) => (time - Date.parse(from)) / 60_000)).toEqual([30, 60, 90, 120, 150, 180]);
     }
+  });
+});
+
+/** `wall`: the local date and time of day, in minutes since 1970; `shown`: the latest that clocks have shown before. */
+function localMinutes(timezone: string, from: Date, count: number) {
+  const format = new Intl.DateTimeFormat('sv', { timeZone: timezone, dateStyle: 'short', timeStyle: 'short' });
+  let latest = Number.POSITIVE_INFINITY;
+  return Array.from({ length: count }, (_, n) => {
+    const instant = new Date(from.getTime() + n * 60_000);
+    const wall = Date.parse(`${format.format(instant).replace(' ', 'T')}Z`) / 60_000;
+    const shown = latest;
+    latest = n === 0 ? wall : Math.max(latest, wall);
+    return { instant, wall, shown };
+  });
+}
+
+describe('what never or seldom comes', () => {
+  test('29 February comes every four years, but not in 2100', () => {
+    expect(after(cron('0 0 29 2 *'), '2093-01-01T00:00:00Z', 3)).toEqual([
+      '2096-02-29T00:00:00.000Z',
+      '2104-02-29T00:00:00.000Z',
+      '2108-02-29T00:00:00.000Z',
+    ]);
+  });
+
+  test('and where it is to be a Monday, after 40 years at most', () => {
+    expect(after(cron('0 0 29 2 +MON'), '2072-03-01T00:00:00Z', 1)).toEqual(['2112-02-29T00:00:00.000Z']);
+  });
+
+  test('the last day of a month is the 29th in a leap year', () => {
+    expect(after(cron('0 0 L 2 *'), '2027-01-01T00:00:00Z', 2)).toEqual([
+      '2027-02-28T00:00:00.000Z',
+      '2028-02-29T00:00:00.000Z',
+    ]);
   });
 });
 

@@ -43,7 +43,7 @@ export function checkTiming({ cron, timezone, at }: Timing, now: Date): void {
   try {
     next = parse(cron, timezone).nextRun(now);
   } catch (error) {
-    throw notCron(`is not: ${(error as Error).message.replace(/^Cron\w+: /, '')}`);
+    throw notCron(`is not: ${whyNot(error as Error)}`);
   }
   if (!next) throw invalidField('cron', 'never comes: no day is like this');
 }
@@ -84,6 +84,13 @@ function checkTimezone(timezone: string | null): void {
   } catch {
     throw invalidField('timezone', 'must be the IANA name of a time zone such as Europe/Berlin, or UTC');
   }
+}
+
+/** In croner's words, which count days and months from 0. */
+function whyNot({ message }: Error): string {
+  return message
+    .replace(/^Cron\w+: /, '')
+    .replace(/^(Invalid value for (?:day|month): )(-?\d+)$/, (_, what, value) => `${what}${Number(value) + 1}`);
 }
 
 function notCron(what: string) {
