@@ -833,6 +833,29 @@ describe('a turn that takes too long', () => {
     expect(outline(await world.until(sessionId, is('idle')))).toContain('turn.completed timedOut');
   });
 
+  test('keeps its time over the death of each worker that takes it up, though none of them wrote anything', async () => {
+    const sessionId = await world.open(await world.agent([], { limits }));
+    for (const passesMs of [50_000, 60_000, 40_000]) {
+      const begun = Promise.withResolvers<void>();
+      // Its clock stands still, and so it never renews its lease.
+      const itsClock = createManualClock(clock.now());
+      const { workerId } = await world.work({
+        platform: await world.anotherNode({ clock: itsClock }),
+        ask: async function* (_call, signal) {
+          begun.resolve();
+          await never(signal);
+          yield { type: 'finish', reason: 'endTurn', usage };
+        },
+      });
+      await begun.promise;
+      await world.expireLease(workerId);
+      clock.advance(passesMs);
+    }
+    // What the first one had of it is not known.
+    await world.work({ ask: answering([{ text: 'too late' }]) });
+    expect(outline(await world.until(sessionId, is('idle')))).toEqual(['running', 'turn.completed timedOut', 'idle']);
+  });
+
   test.each([
     [
       'went on by a decision',

@@ -38,6 +38,8 @@ import { runTurn, type TurnEnd, type TurnEvent, type TurnState } from './turn.ts
 /** A Session as it was claimed. */
 export interface Claimed {
   row: SessionRow;
+  /** Its worker died. */
+  isTakenOver: boolean;
   transcript: TranscriptEntry[];
   /** Of the present turn. */
   operations: Operation[];
@@ -274,13 +276,10 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
   }
 
   function watchDeadline(): void {
-    const { deadline } = driving;
-    const leftMs = deadline.getTime() - clock.now().getTime();
-    const reason = new TurnStopped('timedOut');
-    const { signal } = watching;
+    const leftMs = driving.deadline.getTime() - clock.now().getTime();
     const over = stopping;
-    clock.sleep(leftMs, signal).then(
-      () => over.abort(reason),
+    clock.sleep(leftMs, watching.signal).then(
+      () => over.abort(new TurnStopped('timedOut')),
       () => {},
     );
   }
@@ -338,6 +337,8 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
     void watchApprovals();
     try {
       anyStop.throwIfAborted();
+      // At once, or a turn whose workers die of it before it shows anything would begin its time anew for ever.
+      if (claimed.isTakenOver && !row.turnDeadline) await hold.commit({});
       // A server of tools may take its time: here the turn can be stopped.
       Object.assign(state, await options.tools.list(row, state.definition.tools, anyStop));
       for await (const event of runTurn(state, ports, anyStop)) {

@@ -60,6 +60,8 @@ interface Candidate {
   organizationId: string;
   sessionId: string;
   epoch: number;
+  /** Who had it, and is dead; null where nobody did. */
+  workerId: string | null;
 }
 
 /** What the row of a held Session says of what came for it. */
@@ -111,11 +113,13 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
         const room = roomLeft();
         const full = [...room].flatMap(([organizationId, left]) => (left <= 0 ? [organizationId] : []));
         const found = await db.query<Candidate>(sql`
-          (select organization_id as "organizationId", session_id as "sessionId", epoch from sessions
+          (select organization_id as "organizationId", session_id as "sessionId", epoch, worker_id as "workerId"
+           from sessions
            where worker_id is null and runnable_at <= ${clock.now()} and organization_id <> all(${full}::uuid[])
            order by runnable_at limit ${CLAIM_BATCH})
           union all
-          (select organization_id as "organizationId", session_id as "sessionId", epoch from sessions
+          (select organization_id as "organizationId", session_id as "sessionId", epoch, worker_id as "workerId"
+           from sessions
            where worker_id = any(${deadKnown}::uuid[]) and organization_id <> all(${full}::uuid[]) limit ${CLAIM_BATCH})`);
         // Claims are made here alone and one after another, so that what is not held now is nobody's.
         const candidates = [...found, ...strays.splice(0).filter(({ sessionId }) => !held.has(sessionId))];
@@ -170,8 +174,10 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
     ]);
     const entriesOf = Map.groupBy(entries, ({ sessionId }) => sessionId);
     const operationsOf = Map.groupBy(operations, ({ sessionId }) => sessionId);
+    const had = new Set(candidates.filter((one) => one.workerId !== null).map(({ sessionId }) => sessionId));
     return rows.map((row) => ({
       row,
+      isTakenOver: had.has(row.sessionId),
       transcript: entriesOf.get(row.sessionId) ?? [],
       operations: operationsOf.get(row.sessionId) ?? [],
     }));
@@ -242,7 +248,8 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
   async function lookAtHeld(): Promise<void> {
     const before = [...held.values()];
     const rows = await db.query<Candidate & Hint>(sql`
-      select organization_id as "organizationId", session_id as "sessionId", epoch, turn, inbox, stop from sessions
+      select organization_id as "organizationId", session_id as "sessionId", epoch, worker_id as "workerId", turn, inbox,
+        stop from sessions
       where worker_id = ${workerId}`);
     const found = new Map(rows.map((row) => [row.sessionId, row]));
     for (const one of before) {
