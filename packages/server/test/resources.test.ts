@@ -97,6 +97,11 @@ test('a secret is set, counted and listed, and its value is nowhere to be read',
   const { data } = await client.environments.secrets.list('staging');
   expect(data).toEqual([again]);
   expect(JSON.stringify(data)).not.toContain('p4ssw0rd');
+  const events = await client.events.list({ type: 'environment_secret.set', order: 'asc' });
+  expect(events.data.map(({ changes }) => changes)).toEqual([
+    { version: [null, 1], allowedHosts: [null, ['api.example.com:8443']] },
+    { version: [1, 2], allowedHosts: [['api.example.com:8443'], ['*.example.com']] },
+  ]);
   await expect(client.environments.secrets.list('nowhere')).rejects.toThrow(NotFoundError);
 });
 

@@ -1,6 +1,6 @@
 // Environments (api.md section 4): named scopes for Sessions, secrets and webhook subscriptions.
 import type { Environment, Input, Result } from '@signalbox/contract';
-import sql, { empty } from 'sql-template-tag';
+import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
 import { recordEvent } from '../events/record.ts';
 import { ApiError, notFound } from '../lib/api-error.ts';
@@ -92,10 +92,15 @@ export async function deleteEnvironment(
   });
 }
 
-/** Makes sure that the environment is there and stays until the transaction ends; 404 where it is not. */
-export async function holdEnvironment(tx: Tx, organizationId: string, name: string): Promise<void> {
+/** Makes sure that the environment is there and stays until the transaction ends; 404 where it is not. `lock`: a stronger one. */
+export async function holdEnvironment(
+  tx: Tx,
+  organizationId: string,
+  name: string,
+  lock: Sql = sql`for key share`,
+): Promise<void> {
   const found = await tx.execute(sql`
-    select 1 from environments where organization_id = ${organizationId} and name = ${name} for key share`);
+    select 1 from environments where organization_id = ${organizationId} and name = ${name} ${lock}`);
   if (found === 0) throw notFound(`environment "${name}"`);
 }
 

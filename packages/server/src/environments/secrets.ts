@@ -2,7 +2,7 @@
 // whose host stands in `allowedHosts`, a list that `admin` alone may change.
 import type { EnvironmentSecret, Input, Result } from '@signalbox/contract';
 import sql, { empty } from 'sql-template-tag';
-import { recordEvent } from '../events/record.ts';
+import { changesBetween, recordEvent } from '../events/record.ts';
 import { notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { type IsKey, pageOf, pageRequest } from '../lib/page.ts';
@@ -35,7 +35,11 @@ export async function listSecrets(ctx: Context, input: Input<'listSecrets'>): Pr
 export async function setSecret(ctx: Context, input: Input<'setSecret'>): Promise<Result<'setSecret'>> {
   const { organizationId, vault } = ctx;
   return inTransaction(ctx, async (tx) => {
-    await holdEnvironment(tx, organizationId, input.env);
+    // One after the other, so that the log says of each what was before it.
+    await holdEnvironment(tx, organizationId, input.env, sql`for no key update`);
+    const [before] = await tx.query<Row>(sql`
+      select name, allowed_hosts as "allowedHosts", version, updated_at as "updatedAt" from environment_secrets
+      where organization_id = ${organizationId} and environment = ${input.env} and name = ${input.name} for update`);
     const now = ctx.clock.now();
     const allowedHosts = input.allowedHosts.map((host) => host.toLowerCase());
     const sealed = vault.seal('environment_secret', [organizationId, input.env, input.name], input.value);
@@ -52,10 +56,7 @@ export async function setSecret(ctx: Context, input: Input<'setSecret'>): Promis
         type: 'environment_secret.set',
         resource: { type: 'environment_secret', id: input.name },
         environment: input.env,
-        changes: {
-          version: [row!.version > 1 ? row!.version - 1 : null, row!.version],
-          allowedHosts: [null, row!.allowedHosts],
-        },
+        changes: changesBetween<Partial<Row>>(before ?? {}, row!, ['version', 'allowedHosts']),
       }),
     );
     return { secret: view(row!) };

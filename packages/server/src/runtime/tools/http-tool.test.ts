@@ -282,8 +282,8 @@ describe('an answer', () => {
   test.each([
     [404, 'no such order', 'HTTP 404: no such order'],
     [500, '', 'HTTP 500'],
-    [302, 'over there', 'HTTP 302: over there'],
-    [302, '', 'HTTP 302: redirects are not followed.'],
+    [302, 'over there', 'HTTP 302: redirects are not followed.'],
+    [307, '', 'HTTP 307: redirects are not followed.'],
     [400, 'x'.repeat(5000), `HTTP 400: ${'x'.repeat(2048)}`],
     [400, `${'x'.repeat(2047)}😀`, `HTTP 400: ${'x'.repeat(2047)}\ufffd`],
   ])('with %i is an error with its beginning', async (status, body, error) => {

@@ -61,10 +61,8 @@ function outcomeOf(response: EgressResponse | EgressError, redact: Redact): Tool
   const { status, body, truncated } = response;
   const ok = status >= 200 && status < 300;
   if (truncated) return { error: `HTTP ${status}: ${TOO_LONG}.` };
-  if (body.length === 0) {
-    const isRedirect = status >= 300 && status < 400;
-    return ok ? { output: null } : { error: `HTTP ${status}${isRedirect ? ': redirects are not followed.' : ''}` };
-  }
+  if (status >= 300 && status < 400) return { error: `HTTP ${status}: redirects are not followed.` };
+  if (body.length === 0) return ok ? { output: null } : { error: `HTTP ${status}` };
 
   const text = textOf(response);
   if (text === null) return { error: `HTTP ${status}: the answer is not text in UTF-8, so it was not read.` };

@@ -53,7 +53,7 @@ export function createMcpFetch(
   async function send(init: RequestInit): Promise<Response> {
     const all = new Headers({ 'User-Agent': 'Signalbox', ...headers });
     for (const [name, value] of new Headers(init.headers)) all.set(name, value);
-    return await egress.fetch(url, { ...init, headers: all, redirect: 'manual' }).catch((error) => {
+    return await egress.fetch(url, { ...init, headers: all }).catch((error) => {
       throw failureOf(error, init.signal);
     });
   }

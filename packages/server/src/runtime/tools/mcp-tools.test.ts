@@ -695,6 +695,16 @@ describe('a stream of events', () => {
     );
   });
 
+  test('whose answer is longer in bytes than in characters is broken off', async () => {
+    server.on('tools/call', (exchange) => {
+      exchange.stream();
+      exchange.sendResult({ content: [{ type: 'text', text: 'ü'.repeat(600_000) }] });
+    });
+    expect(await call()).toEqual(
+      unknown('The server can’t be understood: the answer is longer than 1048576 bytes, so it was not read.'),
+    );
+  });
+
   test('that is cut is taken up where it was, and the call is made once', async () => {
     server.on('tools/call', ({ stream, response, message }) => {
       stream();
