@@ -195,6 +195,53 @@ test('a passkey is added and signs in, without a password', async () => {
   await page.context().close();
 });
 
+test('a second link that is opened in the same tab is the one that counts', async () => {
+  const links: string[] = [];
+  for (const role of ['viewer', 'admin'] as const) {
+    const { link } = await console.owner.client.invitations.create({ role, name: `A ${role}` });
+    watchSecret(new URL(link!).hash.slice(1));
+    links.push(link!);
+  }
+  const page = await fresh();
+  await page.goto(links[0]!);
+  await page.getByText('as viewer').waitFor();
+  await page.getByLabel('Your name').fill('Typed into the first');
+  await page.goto(links[1]!);
+  await page.getByText('as admin').waitFor();
+  expect(await page.getByLabel('Your name').inputValue()).toBe('A admin');
+  expect(page.url()).not.toContain('#');
+  await page.reload();
+  await page.getByText('as admin').waitFor();
+  await page.context().close();
+});
+
+test('every button in a row is named for its row', async () => {
+  const person = await console.person('admin', 'Nora Named');
+  for (const role of ['viewer', 'member'] as const) await person.client.invitations.create({ role });
+  const page = await console.open(person, '/account');
+  for (const browserOf of ['Firefox/1 Linux', 'Safari/1 iPhone']) {
+    const { password, email } = person;
+    await fetch(`${console.origin}/console/api/sign_in`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', origin: console.origin, 'user-agent': browserOf },
+      body: JSON.stringify({ email, password }),
+    });
+  }
+  for (const [path, table] of [
+    ['/account', 'Sign-ins'],
+    ['/people', 'Invitations'],
+  ] as const) {
+    await page.goto(`${console.origin}/console/${console.organizationId}${path}`);
+    const buttons = page.getByRole('table', { name: table }).getByRole('button');
+    await buttons.nth(1).waitFor();
+    const names = await buttons.evaluateAll((all) =>
+      all.map((one) => one.getAttribute('aria-label') ?? one.textContent),
+    );
+    expect(new Set(names).size, names.join()).toBe(names.length);
+  }
+  await page.context().close();
+});
+
 test('whoever changes their password goes on in the same page, and other browsers are out', async () => {
   const member = await console.person('member', 'Paul Password');
   const other = await fresh();

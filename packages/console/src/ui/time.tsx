@@ -53,7 +53,12 @@ export function Time({ at, absent = 'never' }: { at: string | null; absent?: str
 
 /** An instant in full. */
 export function ExactTime({ at }: { at: string }) {
-  return <time dateTime={at}>{exact.format(new Date(at))}</time>;
+  return <time dateTime={at}>{exactly(at)}</time>;
+}
+
+/** The same as text. */
+export function exactly(at: string): string {
+  return exact.format(new Date(at));
 }
 
 /** How far an instant is from the present. */

@@ -8,7 +8,7 @@ import { TextField } from '../../ui/field.tsx';
 import { type Column, Rows } from '../../ui/list.tsx';
 import { ErrorNotice, fieldError } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';
-import { Time } from '../../ui/time.tsx';
+import { exactly, Time } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { ProviderButtons } from '../sign-in/provider.tsx';
 import { addPasskey, listPasskeys, type Passkey, removePasskey } from './passkeys.ts';
@@ -83,9 +83,13 @@ function SignIns() {
     {
       label: '',
       end: true,
-      cell: ({ signInId, isThis }) =>
+      cell: ({ signInId, isThis, userAgent, ipAddress, createdAt }) =>
         !isThis && (
-          <Button small onClick={() => void end(signInId)}>
+          <Button
+            small
+            onClick={() => void end(signInId)}
+            aria-label={`Sign out there: ${browserName(userAgent)}, ${ipAddress ?? ''}, since ${exactly(createdAt)}`}
+          >
             Sign out there
           </Button>
         ),

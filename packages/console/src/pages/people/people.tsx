@@ -9,7 +9,7 @@ import { type Column, List } from '../../ui/list.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { fieldError, Notice } from '../../ui/notice.tsx';
 import { Page } from '../../ui/page.tsx';
-import { Time } from '../../ui/time.tsx';
+import { exactly, Time } from '../../ui/time.tsx';
 import { OnceLink } from './once-link.tsx';
 
 type Doing =
@@ -93,7 +93,11 @@ function People() {
       label: '',
       end: true,
       cell: (invitation) => (
-        <Button small onClick={() => setDoing({ what: 'withdraw', invitation })}>
+        <Button
+          small
+          onClick={() => setDoing({ what: 'withdraw', invitation })}
+          aria-label={`Withdraw ${nameOf(invitation)}`}
+        >
           Withdraw
         </Button>
       ),
@@ -280,11 +284,16 @@ function Remove({ member, onClose }: { member: Member; onClose: () => void }) {
   );
 }
 
+/** Those for anyone differ in when they end. */
+function nameOf({ name, email, role, expiresAt }: Invitation): string {
+  return `the invitation for ${name ?? email ?? 'anyone'} as ${role}, until ${exactly(expiresAt)}`;
+}
+
 function Withdraw({ invitation, onClose }: { invitation: Invitation; onClose: () => void }) {
   const withdraw = useChange((client, _: undefined) => client.invitations.delete(invitation.invitationId), ['people']);
   return (
     <FormDialog
-      title="Withdraw the invitation?"
+      title={`Withdraw ${nameOf(invitation)}?`}
       action="Withdraw"
       danger
       onClose={onClose}

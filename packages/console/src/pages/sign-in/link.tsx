@@ -1,6 +1,6 @@
 // A link with a one-time token: the first person of an installation, an invitation, a new password.
 import { useQuery } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, useEffect, useState } from 'react';
 import { type Account, accountQuery, becomeAccount, consoleCall, type Role } from '../../account.ts';
 import { Alone } from '../../ui/alone.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -22,16 +22,30 @@ interface LinkInfo {
 
 // Kept by this tab alone, for a reload and for the way back from a provider; taken out of the address bar and the history.
 const KEY = 'signalbox.link';
-if (location.hash.length > 1) {
-  sessionStorage.setItem(KEY, location.hash.slice(1));
-  history.replaceState(history.state, '', location.pathname);
+function takeToken(): string {
+  if (location.hash.length > 1) {
+    sessionStorage.setItem(KEY, location.hash.slice(1));
+    history.replaceState(history.state, '', location.pathname);
+  }
+  return sessionStorage.getItem(KEY) ?? '';
+}
+
+/** The newest link that was opened here: a second one differs in what is behind the # alone, and loads no page. */
+function useToken(): string {
+  const [token, setToken] = useState(takeToken);
+  useEffect(() => {
+    const take = () => setToken(takeToken());
+    window.addEventListener('hashchange', take);
+    return () => window.removeEventListener('hashchange', take);
+  }, []);
+  return token;
 }
 
 export function LinkPage() {
-  const [token] = useState(() => sessionStorage.getItem(KEY) ?? '');
+  const token = useToken();
   const { data: account } = useQuery(accountQuery);
   const query = useQuery({
-    queryKey: ['link'],
+    queryKey: ['link', token],
     queryFn: async () => (await consoleCall<{ link: LinkInfo }>('POST', 'links/look', { token })).link,
     staleTime: Number.POSITIVE_INFINITY,
   });
@@ -44,7 +58,7 @@ export function LinkPage() {
   }
   return (
     <Alone title={query.data ? titles[query.data.type](query.data.organizationName) : 'Your link'}>
-      <Await query={query}>{(link) => <LinkForm token={token} link={link} account={account} />}</Await>
+      <Await query={query}>{(link) => <LinkForm key={token} token={token} link={link} account={account} />}</Await>
     </Alone>
   );
 }
