@@ -2,6 +2,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { eventTypes } from '@signalbox/contract';
 import { expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -34,6 +35,18 @@ test('the program in the README is examples/quickstart.ts', () => {
   const program = read('examples/quickstart.ts');
   const [, shown] = /```ts\n([\s\S]*?)```/.exec(read('README.md')) ?? [];
   expect(shown).toBe(program.slice(program.indexOf('import')));
+});
+
+test('docs/event-log.md names every kind of record, and no other', () => {
+  const [, rows = ''] = /\| kinds \| \|\n\|---\|---\|\n((?:\|.*\n)+)/.exec(read('docs/event-log.md')) ?? [];
+  const kinds = rows.split('\n').flatMap((row) => {
+    let noun = '';
+    return [...(row.split('|')[1] ?? '').matchAll(/`(?:(\w+)\.)?(\w+)`/g)].map(([, said, verb]) => {
+      noun = said ?? noun;
+      return `${noun}.${verb}`;
+    });
+  });
+  expect(kinds.toSorted()).toEqual(eventTypes.toSorted());
 });
 
 test('every decision is listed', () => {
