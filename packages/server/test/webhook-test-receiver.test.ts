@@ -1,7 +1,8 @@
 // The built-in test receiver: webhooks seen arriving without a receiver of one's own.
 import { NotFoundError, UnprocessableError, webhooks } from '@signalbox/client';
-import { testReceiverUrl } from '@signalbox/contract';
+import { type Envelope, testReceiverUrl } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { formatId } from '../src/lib/ids.ts';
 import { version } from '../src/lib/version.ts';
 import { listDeliveries } from '../src/webhooks/deliveries.ts';
 import { findHeld } from '../src/webhooks/holding.ts';
@@ -211,8 +212,26 @@ describe('as a destination', () => {
     await world.subscribe(testReceiverUrl);
     await world.node();
     const sessions = await Promise.all(Array.from({ length: 5 }, () => world.session()));
-    for (const session of sessions) await append(world, session, [status('running'), text('a'), status('idle')]);
-    await world.advanceUntil(async () => (await received()).length >= 5);
-    expect((await received()).every(({ headers }) => headers['x-service-previous-cursor'] === '')).toBe(true);
+    for (const [n, words] of [
+      ['a', 'b'],
+      ['c', 'd'],
+      ['e', 'f'],
+    ].entries()) {
+      for (const session of sessions) await append(world, session, [...words.map(text), status('running')]);
+      await world.advanceUntil(async () => (await received()).length === sessions.length * (n + 1));
+    }
+    const all = (await received()).toReversed();
+    for (const session of sessions) {
+      const sessionId = formatId('ses', session.sessionId);
+      const own = all.filter(({ body }) => JSON.parse(body).sessionId === sessionId);
+      const envelopes = own.map(({ body }): Envelope => JSON.parse(body));
+      const chunks = envelopes.flatMap((one) => one.chunks);
+      expect(chunks.map((chunk) => ('delta' in chunk ? chunk.delta : '.')).join('')).toBe('ab.cd.ef.');
+      expect(chunks.map(({ seq }) => seq)).toEqual(chunks.map((_, n) => n + 1));
+      expect(own.map(({ headers }) => headers['x-service-previous-cursor'])).toEqual([
+        '',
+        ...envelopes.slice(0, -1).map(({ cursor }) => cursor),
+      ]);
+    }
   });
 });
