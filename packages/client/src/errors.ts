@@ -38,7 +38,9 @@ export class SignalboxError extends Error {
   readonly headers: Headers;
 
   constructor({ status, code, detail, requestId = null, errors = [], headers = new Headers(), cause }: Details) {
-    const fields = errors.map(({ path, message }) => `; ${path}: ${message}`).join('');
+    // The detail names the first of them itself.
+    const more = errors.map(({ path, message }) => `${path}: ${message}`).filter((field) => !detail.includes(field));
+    const fields = more.map((field) => `; ${field}`).join('');
     const request = requestId === null ? '' : ` (${requestId})`;
     super(`${status === 0 ? '' : `${status} `}${code}: ${detail}${fields}${request}`, { cause });
     this.name = new.target.name;

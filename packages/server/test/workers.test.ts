@@ -286,6 +286,42 @@ test('what onTurn throws fails the Session', async () => {
   expect(errors).toHaveLength(1);
 });
 
+test('whatever a program ends with, its turn ends: nothing that the service does not take makes it wait', async () => {
+  const deep = JSON.parse('['.repeat(100) + ']'.repeat(100));
+  const tools = {
+    nul: () => 'a\0b',
+    deep: () => deep,
+    thrown: () => {
+      throw new Error('a\0\ud83d');
+    },
+  };
+  const ends: [RunOptions['onTurn'], object][] = [
+    [() => ({ stopReason: 'stop' as 'endTurn' }), { status: 'failed' }],
+    [
+      () => Promise.reject(new Error(`a\0${'x'.repeat(1_997)}👋`)),
+      { error: { message: `a${'x'.repeat(1_997)}\ufffd` } },
+    ],
+    [async (turn) => turn.append(await turn.callTool('nul', {})), { stopReason: 'endTurn' }],
+    [
+      (turn) => turn.callTool('deep', {}),
+      { error: { message: expect.stringMatching(/^The call has ended, but its result/) } },
+    ],
+    [(turn) => turn.callTool('thrown', {}), { error: { message: 'a\ufffd' } }],
+    [(turn) => turn.callTool('nul', { a: '\0' }), { error: { message: expect.stringContaining('NUL') } }],
+    [(turn) => turn.callTool('nul', 'x'.repeat(1_100_000)), { error: { message: expect.stringContaining('1 MiB') } }],
+    [
+      async (turn) => turn.usage({ inputTokens: Number.NaN, outputTokens: 0 }),
+      { error: { message: expect.any(String) } },
+    ],
+  ];
+  for (const [onTurn, expected] of ends) {
+    const session = await open(Object.keys(tools).map((name) => clientTool(name)));
+    program({ tools, onTurn });
+    await until(session, (chunk) => isIdle(chunk) || isFailed(chunk));
+    expect(await statusOf(session)).toMatchObject(expected);
+  }
+});
+
 test('a refusal is the reason why the turn ends', async () => {
   const session = await open();
   program({ onTurn: () => ({ stopReason: 'refusal' }) });

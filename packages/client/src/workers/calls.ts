@@ -1,6 +1,7 @@
 /** A call of a tool on the program's side: what asked for it, what runs it, and how it ends. */
 import type { CallOutcome, PendingCall, ToolResult } from '../types.generated.ts';
 import { ToolDeniedError, ToolFailedError } from './errors.ts';
+import { cleanText } from './text.ts';
 
 /** What runs a call of a `client` tool; its result is the tool's, what it throws the tool's error. */
 export type ToolFunction = (
@@ -22,7 +23,7 @@ export interface Call {
 /** What a result's error may have. */
 const maxErrorCharacters = 100_000;
 
-/** Never rejects: what the function throws is the result. */
+/** Never rejects: what the function throws is the result. Its text is as the service takes it. */
 export async function runCall(
   { toolCallId, tool, input }: PendingCall,
   run: ToolFunction | undefined,
@@ -30,11 +31,11 @@ export async function runCall(
 ): Promise<ToolResult> {
   if (!run) return { toolCallId, error: `The worker has no function for the tool "${tool}".` };
   try {
-    const output = (await run(input, { toolCallId, signal })) ?? null;
-    JSON.stringify(output); // throws what can't be sent
-    return { toolCallId, output };
+    const output = await run(input, { toolCallId, signal });
+    const json = JSON.stringify(output, (_, value) => (typeof value === 'string' ? cleanText(value) : value));
+    return { toolCallId, output: json === undefined ? null : JSON.parse(json) };
   } catch (error) {
-    return { toolCallId, error: messageOf(error).slice(0, maxErrorCharacters) };
+    return { toolCallId, error: messageOf(error, maxErrorCharacters) };
   }
 }
 
@@ -52,8 +53,9 @@ export function settle(call: Call, outcome: CallOutcome | undefined): void {
 }
 
 /** What is told of something thrown. */
-export function messageOf(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)) || 'It failed without saying why.';
+export function messageOf(error: unknown, maxCharacters: number): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return cleanText(message.slice(0, maxCharacters)) || 'It failed without saying why.';
 }
 
 /** As the promise, but rejects as soon as the signal aborts: what ignores it is left behind. */

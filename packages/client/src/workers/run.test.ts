@@ -267,7 +267,7 @@ test('a claim that does not follow from where the program is begins anew', async
   expect(program.errors).toEqual([]);
 });
 
-test('the result of an own function that is too long for the service is an error', async () => {
+test('the result of an own function that the service does not take is an error, which says that the call has ended', async () => {
   const call = { toolCallId: 'call_1', index: 0, tool: 'big', input: {} };
   const program = await programOf(
     {
@@ -279,8 +279,111 @@ test('the result of an own function that is too long for the service is an error
   await program.until('complete', 2);
   await program.stop();
   expect(program.bodies('complete')[1]).toEqual({
-    toolResults: [{ toolCallId: 'call_1', error: 'The result is too long.' }],
+    toolResults: [
+      { toolCallId: 'call_1', error: "The call has ended, but its result can't be sent: It is payload_too_large." },
+    ],
   });
+});
+
+test('what an own function gives is sent as the service takes it', async () => {
+  const results: Record<string, () => unknown> = {
+    nul: () => ({ text: 'a\0b', list: ['\ud83d'] }),
+    none: () => undefined,
+    code: () => () => 1,
+    date: () => new Date('2026-01-31T09:30:00Z'),
+    big: () => 10n,
+    thrown: () => {
+      throw new Error('\0');
+    },
+  };
+  const calls = Object.keys(results).map((tool, index) => ({ toolCallId: tool, index, tool, input: {} }));
+  const program = await programOf({ claims: [claimed({ pendingCalls: calls })] }, { onTurn: () => {}, tools: results });
+  await program.until('complete', 1);
+  await program.stop();
+  expect(program.bodies('complete')[0].toolResults).toEqual([
+    { toolCallId: 'nul', output: { text: 'ab', list: ['\ufffd'] } },
+    { toolCallId: 'none', output: null },
+    { toolCallId: 'code', output: null },
+    { toolCallId: 'date', output: '2026-01-31T09:30:00.000Z' },
+    { toolCallId: 'big', error: 'Do not know how to serialize a BigInt' },
+    { toolCallId: 'thrown', error: 'It failed without saying why.' },
+  ]);
+});
+
+test('an end that the service refuses fails the Session with the reason, and what was used is counted', async () => {
+  const program = await programOf(
+    {
+      claims: [claimed()],
+      answers: { complete: (_, count) => (count === 0 ? refusal(400, 'invalid_request') : undefined) },
+    },
+    {
+      onTurn: (turn) => {
+        turn.usage({ inputTokens: 1, outputTokens: 2 });
+        return { stopReason: 'stop' as 'endTurn' };
+      },
+    },
+  );
+  await program.until('complete', 2);
+  await program.stop();
+  const usage = { inputTokens: 1, outputTokens: 2 };
+  expect(program.bodies('complete')).toEqual([
+    { stopReason: 'stop', usage },
+    { error: { message: expect.stringContaining('invalid_request') }, usage },
+  ]);
+  expect(program.errors).toHaveLength(1);
+});
+
+test('a turn of which the service takes no end at all is let go: its lease runs out, and there is room for others', async () => {
+  const program = await programOf(
+    {
+      claims: [claimed(), claimed({ workerTurnId: 'wtn_2', sessionId: 'ses_2' })],
+      answers: {
+        complete: ({ url }) => (url.includes('wtn_1') ? refusal(403, 'insufficient_permission') : undefined),
+        // Nobody beats for it any more.
+        heartbeat: ({ url }) => (url.includes('wtn_1') ? refusal(500, 'internal_error') : undefined),
+      },
+    },
+    { concurrency: 1, onTurn: () => {} },
+  );
+  await program.until('complete', 3);
+  program.beat();
+  await program.stop();
+  expect(program.seen.filter(({ url }) => /wtn_1\/(heartbeat|release)/.test(url))).toEqual([]);
+  expect(program.errors).toHaveLength(2);
+});
+
+test('what is no text and what is no number is refused where the program gives it', async () => {
+  const thrown: unknown[] = [];
+  const program = await programOf(
+    { claims: [claimed()] },
+    {
+      onTurn: async (turn) => {
+        await turn.append(undefined as unknown as string).catch((error) => thrown.push(error));
+        for (const wrong of [
+          { inputTokens: Number.NaN },
+          { outputTokens: 1.5 },
+          { cachedTokens: -1 },
+          { costUsd: -1 },
+        ]) {
+          try {
+            turn.usage({ inputTokens: 0, outputTokens: 0, ...wrong });
+          } catch (error) {
+            thrown.push(error);
+          }
+        }
+      },
+    },
+  );
+  await program.until('complete', 1);
+  await program.stop();
+  expect(thrown.map(String)).toEqual([
+    'TypeError: append takes a string',
+    ...['inputTokens', 'outputTokens', 'cachedTokens'].map(
+      (name) => `TypeError: usage: ${name} must be a whole number, 0 or more`,
+    ),
+    'TypeError: usage: costUsd must be a number, 0 or more',
+  ]);
+  expect(program.bodies('complete')).toEqual([{}]);
 });
 
 test('calls whose program is gone are run by the functions of this one; without one they fail', async () => {

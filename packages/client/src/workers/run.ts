@@ -152,8 +152,11 @@ export async function run(
     // What is lost takes no room, also where `onTurn` does not hear of it.
     open.signal.addEventListener('abort', leave, { once: true });
     const done = work(open, claim)
-      .catch((error) => {
-        if (!(error instanceof TurnLostError)) onError(error);
+      .catch(async (error) => {
+        if (error instanceof TurnLostError) return;
+        onError(error);
+        // The service takes no end of it. Whoever has it when its lease is over may have more luck.
+        await open.letGo(new TurnLostError('The end of the turn was refused', { cause: error }), false);
       })
       .finally(() => {
         underWay.delete(done);
@@ -164,15 +167,14 @@ export async function run(
 
   async function work(open: OpenTurn, claim: WorkerTurn): Promise<void> {
     if (claim.pendingCalls.length > 0) return await open.runPending();
-    let result: Awaited<ReturnType<RunOptions['onTurn']>>;
     try {
-      result = await onTurn(open.turn, { signal: open.signal });
+      const result = await onTurn(open.turn, { signal: open.signal });
+      await open.finish(result?.stopReason);
     } catch (error) {
       if (open.signal.aborted) return;
       onError(error);
-      return await open.fail(error);
+      await open.fail(error);
     }
-    await open.finish(result?.stopReason);
   }
 
   // ── The end ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -67,6 +67,7 @@ export function createTextSender(send: (pieces: string[]) => Promise<void>, slee
 
   return {
     async add(text) {
+      if (typeof text !== 'string') throw new TypeError('append takes a string');
       const whole = wholeText(carry + text);
       carry = whole.carry;
       for (const piece of piecesOf(whole.text)) {
@@ -98,11 +99,16 @@ export function createTextSender(send: (pieces: string[]) => Promise<void>, slee
   };
 }
 
-/** Without what the service refuses: NUL and halves of characters. A half at the end may still become a whole one. */
+/** Without what the service refuses: NUL and halves of characters. */
+export function cleanText(text: string): string {
+  return text.replaceAll('\0', '').toWellFormed();
+}
+
+/** The same, but a half at the end may still become a whole one. */
 function wholeText(text: string): { text: string; carry: string } {
   const last = text.charCodeAt(text.length - 1);
   const at = last >= 0xd800 && last <= 0xdbff ? text.length - 1 : text.length;
-  return { text: text.slice(0, at).replaceAll('\0', '').toWellFormed(), carry: text.slice(at) };
+  return { text: cleanText(text.slice(0, at)), carry: text.slice(at) };
 }
 
 function* piecesOf(text: string): Generator<string> {

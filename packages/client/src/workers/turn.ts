@@ -65,7 +65,12 @@ export interface Turn extends Readonly<Pick<WorkerTurn, (typeof shown)[number]>>
    * @throws TurnLostError
    */
   callTool<T = unknown>(tool: string, input: unknown, options?: CallToolOptions): Promise<T>;
-  /** Adds to what this step used: it counts toward the budget and stands on the Session. */
+  /**
+   * Adds to what this step used: it counts toward the budget and stands on the Session. Tokens are whole numbers, `costUsd` is
+   * in US dollars.
+   *
+   * @throws TypeError a number is none, or negative
+   */
   usage(used: WorkerUsage): void;
 }
 
@@ -172,10 +177,16 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
     }
   }
 
-  function takeUsage(): Pick<CompleteWorkerTurn, 'usage'> {
+  /** Completes a step, with what it used; what can't be sent has not been counted. */
+  async function answer(given: CompleteWorkerTurn): Promise<void> {
     const usage = used;
     used = undefined;
-    return usage ? { usage } : {};
+    try {
+      await complete(usage ? { ...given, usage } : given);
+    } catch (error) {
+      used = usage && sumOf(used, usage);
+      throw error;
+    }
   }
 
   // ── Steps ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -209,7 +220,7 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
     lost.signal.throwIfAborted();
     await text.flush();
     const { step } = claim;
-    await complete({ toolCalls: calls.map(({ tool, input }) => ({ tool, input })), ...takeUsage() });
+    await answer({ toolCalls: calls.map(({ tool, input }) => ({ tool, input })) });
     while (true) {
       const next = await host.next(claim, open);
       if (next.pendingCalls.length === 0 && next.step === step + 1) {
@@ -241,9 +252,10 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
     try {
       await complete({ toolResults });
     } catch (error) {
-      if (!(error instanceof SignalboxError && error.status === 413)) throw error;
-      const tooLong = toolResults.map(({ toolCallId }) => ({ toolCallId, error: 'The result is too long.' }));
-      await complete({ toolResults: tooLong });
+      if (!(error instanceof SignalboxError && [400, 413].includes(error.status))) throw error;
+      // They have run, so each must have a result.
+      const told = messageOf(`The call has ended, but its result can't be sent: ${error.detail}`, maxFailureCharacters);
+      await complete({ toolResults: toolResults.map(({ toolCallId }) => ({ toolCallId, error: told })) });
     }
   }
 
@@ -266,6 +278,7 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
       return unheard(promise) as Promise<T>;
     },
     usage(more) {
+      checkUsage(more);
       used = sumOf(used, more);
     },
   } as Turn;
@@ -284,7 +297,7 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
       if (lost.signal.aborted) return;
       isOver = true;
       await text.flush();
-      await complete({ ...(stopReason && { stopReason }), ...takeUsage() });
+      await answer(stopReason ? { stopReason } : {});
     },
 
     async fail(error) {
@@ -293,7 +306,7 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
       isOver = true;
       // Text that can't be sent may be what it failed with.
       await text.flush().catch(() => {});
-      await complete({ error: { message: messageOf(error).slice(0, maxFailureCharacters) }, ...takeUsage() });
+      await answer({ error: { message: messageOf(error, maxFailureCharacters) } });
     },
 
     async letGo(reason, giveBack) {
@@ -317,6 +330,15 @@ function isTurnLost(error: unknown): error is ConflictError {
 function unheard<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
+}
+
+/** Here rather than with the step's end: who reads it finds the line that counts wrongly. */
+function checkUsage({ inputTokens, outputTokens, cachedTokens = 0, costUsd = 0 }: WorkerUsage): void {
+  for (const [name, tokens] of Object.entries({ inputTokens, outputTokens, cachedTokens })) {
+    if (!(Number.isSafeInteger(tokens) && tokens >= 0))
+      throw new TypeError(`usage: ${name} must be a whole number, 0 or more`);
+  }
+  if (!(Number.isFinite(costUsd) && costUsd >= 0)) throw new TypeError('usage: costUsd must be a number, 0 or more');
 }
 
 function sumOf(one: WorkerUsage | undefined, other: WorkerUsage): WorkerUsage {
