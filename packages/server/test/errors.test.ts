@@ -41,6 +41,20 @@ test.each<[string, unknown, string[]]>([
 
 test.each<[string, object, string[]]>([
   ['two tools of one name', { tools: [tool('a'), tool('a')] }, ['tools[1].name']],
+  [
+    'a tool, and a server, by names that another server could give to its tools',
+    {
+      tools: [
+        tool('crm__find'),
+        { type: 'mcp', name: 'crm', url: 'https://crm.example.com/' },
+        { type: 'mcp', name: 'crm__x', url: 'https://x.example.com/' },
+        { type: 'mcp', name: 'crm_', url: 'https://y.example.com/' },
+        tool('crm_find'),
+        tool('crmx__find'),
+      ],
+    },
+    ['tools[0].name', 'tools[2].name', 'tools[3].name'],
+  ],
   ['a tool of an unknown type', { tools: [{ ...tool('a'), type: 'magic' }] }, ['tools[0].type']],
   ['a client tool with a request', { tools: [{ ...tool('a'), type: 'client' }] }, ['tools[0].request']],
   ['a placeholder in the host', { tools: [tool('a', { url: 'https://{{input.host}}/' })] }, ['tools[0].request.url']],

@@ -26,6 +26,10 @@ export function checkDefinition(definition: Definition, egress: Egress): void {
     if (names.has(tool.name))
       errors.push({ path: `${path}.name`, message: `"${tool.name}" is another tool's name already` });
     names.add(tool.name);
+    const owner = definition.tools.find(
+      (other) => other.type === 'mcp' && other.name !== tool.name && mayOffer(other, tool),
+    );
+    if (owner) errors.push({ path: `${path}.name`, message: `is kept for the tools of the server "${owner.name}"` });
     for (const { path: inner, message } of checkTool(tool)) errors.push({ path: `${path}.${inner}`, message });
   }
   if (definition.outputSchema) {
@@ -40,6 +44,11 @@ export function checkDefinition(definition: Definition, egress: Egress): void {
     if (tool.type === 'http') checkUrl(egress, tool.request.url, `tools[${index}].request.url`);
     if (tool.type === 'mcp') checkUrl(egress, tool.url, `tools[${index}].url`);
   }
+}
+
+/** Whether an MCP server could offer a tool by the other's name, or by that of one of its tools: a model can't tell them apart. */
+function mayOffer({ name }: McpTool, other: Tool): boolean {
+  return (other.type === 'mcp' ? `${other.name}__` : other.name).startsWith(`${name}__`);
 }
 
 /** What an `agent` tool is told: the first message of the child Session. */

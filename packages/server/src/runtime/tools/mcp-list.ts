@@ -74,7 +74,13 @@ export async function turnTools(server: McpTool, listed: readonly unknown[], red
     // A list may take a while to look through, and nobody else should wait for it.
     await setImmediate();
   }
-  const tools = named(server.name, [...found.values()]).map(([name, tool]) => turnTool(server, name, tool, redact));
+  const byName = new Map<string, TurnTool>();
+  for (const [name, tool] of named(server.name, [...found.values()])) {
+    // Nobody but a server that wants it has such names; a model's provider would refuse all tools for them.
+    if (byName.has(name)) leftOut.push({ name: tool.name, why: 'comes to the same name as another' });
+    else byName.set(name, turnTool(server, name, tool, redact));
+  }
+  const tools = [...byName.values()];
   const bytes = tools.reduce((sum, tool) => sum + Buffer.byteLength(tool.description) + sizeOf(tool.inputSchema), 0);
   if (bytes > MAX_OFFERED_BYTES)
     throw new McpAnswerError(

@@ -137,6 +137,14 @@ describe('the list', () => {
     expect(await nameOf(names.toReversed())).toEqual(fitted);
   });
 
+  test('has no name twice, also where the server writes the digest of one as the name of another', async () => {
+    server.tools = ['a.b', 'a_b', 'a_b_2e7336dc'].map((name) => ({ ...look, name }));
+    expect((await listed()).map(({ name, remoteName }) => [name, remoteName])).toEqual([
+      ['crm__a_b_2e7336dc', 'a.b'],
+      ['crm__a_b', 'a_b'],
+    ]);
+  });
+
   test('leaves out what can’t be offered, and keeps the rest', async () => {
     const cyclic = { $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } }, $ref: '#/$defs/a' };
     server.tools = [

@@ -20,14 +20,13 @@ export function createTools(platform: Pick<Platform, 'db' | 'vault' | 'egress' |
       const answers = await Promise.all(
         tools.map((tool) => (tool.type === 'mcp' ? mcp.list(owner, tool, signal) : [turnToolOf(tool)])),
       );
-      const found = new Map<string, TurnTool>();
+      const offered: TurnTool[] = [];
       const unavailable: string[] = [];
       for (const [index, answer] of answers.entries()) {
         if (typeof answer === 'string') unavailable.push(unavailableOf(tools[index] as McpTool, answer));
-        // The Agent's own tools and those named first keep their name.
-        else for (const tool of answer) if (!found.has(tool.name)) found.set(tool.name, tool);
+        else offered.push(...answer);
       }
-      return { tools: [...found.values()], unavailable };
+      return { tools: offered, unavailable };
     },
     async run(call, signal) {
       if (call.tool.source.type === 'http') return http(call, signal);
