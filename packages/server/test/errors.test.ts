@@ -39,6 +39,17 @@ test.each<[string, unknown, string[]]>([
   expect(problem.errors?.map(({ path }) => path).toSorted()).toEqual(paths.toSorted());
 });
 
+test.each([
+  ['{"name": "k",\n "permission": hunter2}', 'is not JSON from line 2, column 16 on'],
+  ['{"name": "k", "permission": "hunter2', 'is not JSON from line 1, column 29 on'],
+  ['{"name": "k", "__proto__": "hunter2"}', 'has a field that no object may have'],
+])('a body that is no JSON is refused with the place, and not with what stands there: %s', async (raw, said) => {
+  const problem = asProblem(await call('POST', '/api_keys', { raw }));
+  expect(problem).toMatchObject({ status: 400, code: 'invalid_request', detail: expect.stringContaining(said) });
+  expect(problem.errors).toEqual([{ path: '', message: expect.stringContaining(said) }]);
+  expect(JSON.stringify(problem)).not.toContain('hunter2');
+});
+
 test.each<[string, object, string[]]>([
   ['two tools of one name', { tools: [tool('a'), tool('a')] }, ['tools[1].name']],
   [

@@ -29,6 +29,7 @@ import { handleError, sendProblem } from './errors.ts';
 import { writeFile } from './file.ts';
 import { handlers } from './handlers.ts';
 import { actOnce, idempotencyKeyOf } from './idempotency.ts';
+import { jsonErrorIndex, placeOf } from './json-error.ts';
 import { createLimits, type LimitSettings, mayWait, requireRoom } from './limits.ts';
 import { addObservation, type Observation } from './observation.ts';
 import { beginSpan, countedAuthorizer, requestEnded } from './observed.ts';
@@ -315,8 +316,16 @@ function readJsonStrictly(app: FastifyInstance): void {
       return done(notJson('is not UTF-8'), undefined);
     }
     if (text.trim() === '') return done(null, undefined);
-    parse(request, text, (error, value) => done(error && notJson('is not JSON, or has a forbidden field name'), value));
+    parse(request, text, (error, value) => done(error && notJson(whatIsWrong(text)), value));
   });
+}
+
+/** Where, and never what: it may be a secret. */
+function whatIsWrong(text: string): string {
+  const at = jsonErrorIndex(text);
+  return at === undefined
+    ? 'has a field that no object may have: `__proto__`, or `prototype` in `constructor`'
+    : `is not JSON from ${placeOf(text, at)} on`;
 }
 
 function notJson(message: string): ApiError {
