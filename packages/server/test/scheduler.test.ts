@@ -256,6 +256,63 @@ describe('each occurrence happens once', () => {
     expect(await sessions()).toHaveLength(1);
     expect((await read(before.scheduleId)).nextAt).toBe('2026-01-02T05:00:00.000Z');
   });
+
+  test('where one that has run is due again among others: it stays as it is', async () => {
+    const before = await schedule();
+    const candidate = candidateOf(before);
+    await advance(HOUR_MS);
+    await runDue(node.platform, candidate);
+    await node.platform.db.execute(sql`
+      update schedules set next_at = ${candidate.nextAt}
+      where organization_id = ${node.organizationId} and schedule_id = ${candidate.scheduleId}`);
+    await advance(2 * HOUR_MS);
+    await runDue(node.platform, candidate);
+    expect((await runsOf(before.scheduleId)).map(({ status }) => status)).toEqual(['opened', 'missed', 'opened']);
+  });
+});
+
+describe('a clock that jumps', () => {
+  test('back, after the occurrence was seen due: it has run, and does not come again at its time', async () => {
+    const hourly = await schedule();
+    const once = await schedule({ at: '2026-01-02T04:00:00.000Z' });
+    clock.advance(HOUR_MS);
+    const candidates = [hourly, once].map(candidateOf);
+    clock.advance(-HOUR_MS / 2);
+    for (const candidate of candidates) expect(await runDue(node.platform, candidate)).toMatchObject({ missed: 0 });
+    await start();
+    await advance(HOUR_MS / 2);
+    for (const { scheduleId } of [hourly, once]) expect(await runsOf(scheduleId)).toHaveLength(1);
+    expect(await sessions()).toHaveLength(2);
+    expect((await read(hourly.scheduleId)).nextAt).toBe('2026-01-02T05:00:00.000Z');
+    expect((await read(once.scheduleId)).nextAt).toBeNull();
+  });
+
+  test('ahead and back: what it has dealt with too soon is done, and the schedule goes on after it', async () => {
+    const { scheduleId } = await schedule();
+    await start();
+    await advance(3 * HOUR_MS);
+    clock.advance(-3 * HOUR_MS);
+    await start(await node.anotherNode());
+    await advance(3 * HOUR_MS + SECOND_MS);
+    expect((await runsOf(scheduleId)).map(({ status }) => status)).toEqual(['opened', 'missed', 'missed']);
+    await advance(HOUR_MS);
+    expect(await sessions()).toHaveLength(2);
+    expect((await read(scheduleId)).nextAt).toBe('2026-01-02T08:00:00.000Z');
+  });
+
+  test('a year ahead: one session of each, and the newest of what it was too late for', async () => {
+    const daily = await schedule({ cron: '0 9 * * *', timezone: 'Europe/Berlin' });
+    const leap = await schedule({ cron: '0 0 29 2 *' });
+    await start();
+    await advance(365 * DAY_MS);
+    const runs = await runsOf(daily.scheduleId, 200);
+    expect(runs).toHaveLength(MAX_MISSED + 1);
+    expect(runs[0]).toMatchObject({ scheduledAt: '2027-01-01T08:00:00.000Z', status: 'opened' });
+    expect(runs[1]).toMatchObject({ scheduledAt: '2026-12-31T08:00:00.000Z', status: 'missed' });
+    expect(await runsOf(leap.scheduleId)).toEqual([]);
+    expect((await read(leap.scheduleId)).nextAt).toBe('2028-02-29T00:00:00.000Z');
+    expect(await sessions()).toHaveLength(1);
+  });
 });
 
 describe('what was missed while nothing ran', () => {
@@ -381,6 +438,13 @@ describe('a schedule that changes', () => {
     });
     await advance(SECOND_MS);
     expect(await runsOf(changing.scheduleId)).toMatchObject([{ status: 'opened' }]);
+  });
+
+  test('in several things at once has all of them', async () => {
+    const { scheduleId } = await schedule();
+    const changes = [{ input: 'a' }, { metadata: { b: 1 } }, { budget: { maxSteps: 2 } }, { closeOnIdle: false }];
+    await Promise.all(changes.map((change) => updateSchedule(ctx, { scheduleId, ...change })));
+    expect(await read(scheduleId)).toMatchObject(Object.assign({}, ...changes));
   });
 
   test('in anything else runs what is due, as it is then', async () => {

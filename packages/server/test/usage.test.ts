@@ -138,6 +138,11 @@ describe('the report', () => {
       ]);
     });
 
+    test('of one environment it is that one’s alone', async () => {
+      const { total, data } = await getUsage(ctx, { groupBy: 'model', environment: 'staging' });
+      expect([total.inputTokens, total.steps, data.map(({ group }) => group)]).toEqual([5_000, 1, ['openai/a']]);
+    });
+
     test('a period is taken to whole days of UTC, and says which', async () => {
       const steps = async (from: string, to: string) => {
         const report = await getUsage(ctx, { from, to });

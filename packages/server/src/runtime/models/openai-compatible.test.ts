@@ -14,7 +14,7 @@ import {
 } from '../../../test/support/openai-server.ts';
 import { createTestPlatform, type TestPlatform } from '../../../test/support/platform.ts';
 import { setSecret } from '../../environments/secrets.ts';
-import { type ModelCall, type ModelEvent, ModelFailure } from './model.ts';
+import { type ModelCall, type ModelEvent, ModelFailure, PROVIDER_DATA_MAX_CHARACTERS } from './model.ts';
 import { createModels } from './models.ts';
 
 const KEY = 'sk-test-4711';
@@ -104,6 +104,16 @@ describe('an answer', () => {
     expect((await outcomeAfter(nonsense)).finish).toMatchObject({ usage: none });
   });
 
+  test('after more reasoning than is kept comes without it', async () => {
+    const thought = 'x'.repeat(PROVIDER_DATA_MAX_CHARACTERS / 2);
+    const dataAfter = async (reasoning: string[]) => {
+      const { finish } = await outcomeAfter(answer({ reasoning, text: 'Yes' }));
+      return finish?.type === 'finish' && finish.providerData;
+    };
+    expect(await dataAfter([thought])).toBeDefined();
+    expect(await dataAfter([thought, thought])).toBeUndefined();
+  });
+
   test('does not hold the model’s reasoning', async () => {
     expect((await outcomeAfter(answer({ reasoning: ['hm', 'm'], text: 'Yes' }))).text).toBe('Yes');
   });
@@ -162,6 +172,13 @@ describe('tool calls', () => {
   test('are not given where the stream breaks off after them', async () => {
     const reply = answer({ toolCalls: [{ name: 'a', arguments: { n: 1 } }], end: 'cut' });
     expect(await outcomeAfter(reply)).toMatchObject({ calls: [], failure: { code: 'model_unavailable' } });
+  });
+
+  test('are at most a hundred', async () => {
+    const callsOf = (count: number) =>
+      answer({ toolCalls: Array.from({ length: count }, () => ({ name: 'look', arguments: {} })) });
+    expect((await outcomeAfter(callsOf(100))).calls).toHaveLength(100);
+    expect(await outcomeAfter(callsOf(101))).toMatchObject({ calls: [], failure: { code: 'model_protocol' } });
   });
 
   test('without an end are broken off', async () => {
