@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import sql from 'sql-template-tag';
 import { createDb, type Db } from '../packages/server/src/db/db.ts';
-import { type Appender, createAppender, type TextHead } from '../packages/server/src/journal/append.ts';
+import { type Appender, createAppender, type TextHead } from '../packages/server/src/journal/appender.ts';
 import type { Live } from '../packages/server/src/journal/live.ts';
 import type { Segment } from '../packages/server/src/journal/segment.ts';
 import { systemClock } from '../packages/server/src/lib/clock.ts';

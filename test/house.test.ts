@@ -190,7 +190,7 @@ test('waiting is for the clock; a bare timer only bounds what happens on this ma
   const allowed = {
     'packages/server/src/lib/clock.ts': 'the clock of the service',
     'packages/client/src/time.ts': 'the clock of the client',
-    'packages/server/src/journal/append.ts': 'gathers text for a few milliseconds',
+    'packages/server/src/journal/appender.ts': 'gathers text for a few milliseconds',
     'packages/server/src/http/sse.ts': 'keeps idle connections open',
     'packages/server/src/egress/connector.ts': 'the deadline of a connection',
     'packages/server/src/egress/egress.ts': 'the deadline of an exchange',

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts';
 import { createDb, DatabaseUnavailable, type Db } from './db.ts';
 import { DatabaseUnsuitable, requireDurableCommits, requireSupportedServer } from './requirements.ts';
+import { textArray } from './values.ts';
 
 let database: TestDatabase;
 let db: Db;
@@ -64,6 +65,13 @@ describe('values', () => {
         ${given.bytes}::bytea[] as bytes, ${given.json}::jsonb[] as json, ${given.nested}::text[] as nested,
         ${given.none}::uuid[] as none`);
     expect(row).toEqual(given);
+  });
+
+  test('arrive as a binary array of texts, whatever stands in them', async () => {
+    for (const given of [['a', '', '"quoted" \\ {braces}, NULL', 'größe 🚀', 'x'.repeat(10_000)], []]) {
+      const [row] = await db.query<{ texts: string[] }>(sql`select ${textArray(given)}::text[] as texts`);
+      expect(row!.texts).toEqual(given);
+    }
   });
 
   test('that a number cannot hold are an error, and the connection is of use afterwards', async () => {

@@ -2,7 +2,7 @@
 // How turns end stands in ending.ts.
 import sql from 'sql-template-tag';
 import type { createDefinitions } from '../agents/agents.ts';
-import type { Appender, Patch, TextHead } from '../journal/append.ts';
+import type { Appender, TextHead } from '../journal/appender.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import type { Platform } from '../platform.ts';
 import { openChild } from '../sessions/children.ts';
@@ -25,7 +25,7 @@ import { shownText } from '../workers/shown-text.ts';
 import { answerChange } from './answer.ts';
 import { type Driving, eventOf, idsOf, nextEntry, sourceOf, unknownEvent } from './driving.ts';
 import { cancelForLate, Ended, endTurn, type Followed, type LastChange, stopTurn } from './ending.ts';
-import { createHold, lateOf } from './hold.ts';
+import { type Change, createHold, lateOf } from './hold.ts';
 import type { AskModel } from './models/model.ts';
 import { observedModel, observedTools, turnSpan } from './observing.ts';
 import { askerOf, offer } from './offering.ts';
@@ -209,9 +209,8 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
   }
 
   async function startCall(call: Operation, tool: TurnTool, now: Date): Promise<void> {
-    const { source } = tool;
     const from = { ...sourceOf(driving), traceParent: driving.span?.traceParent };
-    const opened = source.type === 'agent' ? await openChild(platform, row, source, call, from) : undefined;
+    const opened = tool.source.type === 'agent' ? await openChild(platform, row, tool.source, call, from) : undefined;
     const child = typeof opened === 'object' ? opened : undefined;
     if (typeof opened === 'string') Object.assign(call, { status: 'failed', error: opened });
     if (child) call.childSessionId = child.row.sessionId;
@@ -240,7 +239,7 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
   }
 
   /** Says that text shown by an unanswered model call is void, and remembers where its next text begins. */
-  async function resetText(modelCall: Operation, patch: Patch = []): Promise<void> {
+  async function resetText(modelCall: Operation, patch: Change['patch'] = []): Promise<void> {
     await appender.take(head); // what was never shown need not be taken back
     driving.state.shownText = '';
     const shown = head.nextSeq > modelCall.fromSeq!;

@@ -6,7 +6,8 @@
 import type { SessionStatus } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import { EXPIRED, expiredApprovals } from '../approvals/approvals.ts';
-import { type Appender, commitTransition, Fenced, type Patch, type Run, type TextHead } from '../journal/append.ts';
+import { commitTransition, Fenced, type Patch, type Run } from '../journal/append.ts';
+import type { Appender, TextHead } from '../journal/appender.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import type { Platform } from '../platform.ts';
 import { arrivalChunks } from '../sessions/arrivals.ts';

@@ -7,7 +7,8 @@
 // A wake-up makes a claim come at once; without any, the poll finds what is runnable.
 import sql from 'sql-template-tag';
 import { createDefinitions } from '../agents/agents.ts';
-import { createAppender, Fenced } from '../journal/append.ts';
+import { Fenced } from '../journal/append.ts';
+import { createAppender } from '../journal/appender.ts';
 import { formatId } from '../lib/ids.ts';
 import { onceMore } from '../lib/once-more.ts';
 import type { Platform } from '../platform.ts';
