@@ -1,7 +1,8 @@
 // Bad input: the right status, the field named, nothing half done (api.md section 1).
+import { type Route, routes } from '@signalbox/contract';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { exchange } from './fuzz/wire.ts';
-import { asProblem, type RawOptions, send } from './support/raw.ts';
+import { asProblem, type RawAnswer, type RawOptions, send } from './support/raw.ts';
 import { startTestService, type TestService } from './support/service.ts';
 
 let service: TestService;
@@ -261,8 +262,42 @@ test('what stands beside the resources needs no key', async () => {
   for (const path of ['/healthz', '/readyz', '/docs', '/api/v1/openapi.json']) {
     expect((await send(service.url, 'GET', `${service.url}${path}`)).status, path).toBe(200);
   }
-  // As those that watch whether a service is there ask.
-  for (const path of ['/healthz', '/readyz']) {
-    expect((await fetch(service.url + path, { method: 'HEAD' })).status, path).toBe(200);
+});
+
+test('HEAD answers wherever GET does, as it does and without a body; of a stream its headers alone', async () => {
+  const { agentId } = await service.client.agents.create({ name: 'A', model: 'scripted/x' });
+  const { sessionId } = await service.client.sessions.open({ agentId, environment: 'production' });
+  const ids: Record<string, string> = { agentId, sessionId, env: 'production' };
+  const gets = Object.values<Route>(routes).filter(({ method }) => method === 'GET');
+  const paths = gets.map(({ path, stream }) => ({
+    path: `/api/v1${path.replaceAll(/\{(\w+)\}/g, (_, name) => ids[name] ?? 'none')}`,
+    stream,
+  }));
+  const beside = [
+    '/healthz',
+    '/readyz',
+    '/metrics',
+    '/docs',
+    '/api/v1/openapi.json',
+    '/console',
+    '/console/api/account',
+  ];
+  const kinds = (answer: RawAnswer) =>
+    ['content-type', 'content-length', 'cache-control'].map((name) => answer.headers.get(name));
+  for (const { path, stream } of [...paths, ...beside.map((path) => ({ path, stream: undefined }))]) {
+    const head = await call('HEAD', service.url + path);
+    expect(head.text, path).toBe('');
+    if (stream) {
+      expect(head.status, path).toBe(200);
+      expect(head.headers.get('content-type'), path).toMatch(/event-stream|jsonl/);
+      continue;
+    }
+    const get = await call('GET', service.url + path);
+    expect([head.status, path === '/metrics' || kinds(head)], path).toEqual([
+      get.status,
+      path === '/metrics' || kinds(get),
+    ]);
   }
+  expect((await send(service.url, 'HEAD', '/agents')).status).toBe(401);
+  expect((await call('HEAD', `/sessions/${sessionId}/close`)).status).toBe(404);
 });

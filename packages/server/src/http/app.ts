@@ -104,7 +104,6 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     ...serverOptions(options.limits),
     clientErrorHandler: refuseUnread,
     trustProxy: options.trustProxy?.length ? [...options.trustProxy] : false,
-    exposeHeadRoutes: false,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     routerOptions: { maxParamLength: 500, querystringParser: parseQuery },

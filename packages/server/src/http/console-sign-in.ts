@@ -106,7 +106,8 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
     },
   });
 
-  app.get(`${AUTH_PATH}/callback/${PROVIDER_ID}`, async (request, reply) => {
+  // By GET alone: it uses up the way that somebody came.
+  app.get(`${AUTH_PATH}/callback/${PROVIDER_ID}`, { exposeHeadRoute: false }, async (request, reply) => {
     limits.enter(reply.raw);
     const query = request.raw.url?.split('?', 2)[1] ?? '';
     const path = `${AUTH_PATH}/callback/${PROVIDER_ID}?${query}`;

@@ -46,6 +46,6 @@ export async function addConsole(app: FastifyInstance, directory: string | undef
     }
     return reply.headers(pageHeaders).sendFile('index.html', directory, { cacheControl: false, immutable: false });
   };
-  app.get('/console', { exposeHeadRoute: true }, page);
-  app.get('/console/*', { exposeHeadRoute: true }, page);
+  app.get('/console', page);
+  app.get('/console/*', page);
 }

@@ -13,6 +13,7 @@ export async function writeFile(response: ServerResponse, file: FileStream): Pro
     'content-disposition': `attachment; filename="${file.fileName}"`,
     'x-content-type-options': 'nosniff',
   });
+  if (response.req.method === 'HEAD') return void response.end();
   try {
     for await (const piece of file.read(gone.signal)) {
       if (piece !== '' && !response.write(piece)) await once(response, 'drain', { signal: gone.signal });

@@ -39,10 +39,10 @@ export function addObservation(
   { db }: Pick<Platform, 'db'>,
   { scrape, token }: Observation,
 ): void {
-  app.get('/healthz', { exposeHeadRoute: true }, async () => ({ status: 'alive' }));
+  app.get('/healthz', async () => ({ status: 'alive' }));
   // One question, however many ask: nobody needs a key for it.
   let asking: Promise<unknown> | undefined;
-  app.get('/readyz', { exposeHeadRoute: true }, async () => {
+  app.get('/readyz', async () => {
     asking ??= db.query(sql`select 1`).finally(() => {
       asking = undefined;
     });
@@ -68,7 +68,6 @@ export function createObservationServer(
     requestIdHeader: false,
     ...serverOptions(settings),
     clientErrorHandler: refuseUnread,
-    exposeHeadRoutes: false,
     forceCloseConnections: true,
   });
   prepareServer(app.server, settings);

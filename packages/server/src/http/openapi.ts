@@ -96,7 +96,7 @@ const tags: Record<string, string> = {
 
 const description = `Signalbox is a platform for running Agents. An Agent runs in Sessions; a Session streams what it does, stops where a person must approve, and completes.
 
-Every request carries \`Authorization: Bearer <API key>\`. Bodies are JSON, UTF-8, at most 1 MiB; a field that is not known is refused, by name. Times are ISO 8601 in UTC. Every answer carries \`X-Request-Id\`.
+Every request carries \`Authorization: Bearer <API key>\`. Bodies are JSON, UTF-8, at most 1 MiB; a field that is not known is refused, by name. Times are ISO 8601 in UTC. Every answer carries \`X-Request-Id\`. HEAD answers wherever GET does: the same without a body, and of a stream its headers alone.
 
 Lists answer \`{ data, page: { hasMore, nextCursor } }\`: while \`hasMore\` is true, pass \`nextCursor\` as \`cursor\`. It is always the place to go on from, so a poller keeps it.
 

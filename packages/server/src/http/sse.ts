@@ -14,6 +14,7 @@ export async function writeEvents(response: ServerResponse, stream: JournalStrea
     'cache-control': 'no-store',
     'x-accel-buffering': 'no',
   });
+  if (response.req.method === 'HEAD') return void response.end();
   // Something at once, so that the reader's client knows that it is connected.
   response.write(': connected\n\n');
   const gone = new AbortController();

@@ -33,7 +33,12 @@ export async function send(url: string, method: string, path: string, options: R
   });
   const text = await response.text();
   const isJson = /json/.test(response.headers.get('content-type') ?? '');
-  return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined };
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    json: isJson && text !== '' ? JSON.parse(text) : undefined,
+  };
 }
 
 /** What a refusal must always be. */
