@@ -1,7 +1,7 @@
 // The inbox of approvals: what waits for a person over all Sessions, and how a program decides on behalf of its own user, here
 // with another input than the Agent asked for.
 //
-//   SIGNALBOX_API_KEY=sbk_… node examples/approve.ts
+//   SIGNALBOX_API_KEY=sbk_… npm exec -c 'node examples/approve.ts'
 import { type Approval, Signalbox } from '@signalbox/client';
 
 const client = new Signalbox({

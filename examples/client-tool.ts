@@ -1,6 +1,6 @@
 // A tool that your own program runs: the Agent asks for it, the Session waits, you post the result.
 //
-//   SIGNALBOX_API_KEY=sbk_… node examples/client-tool.ts
+//   SIGNALBOX_API_KEY=sbk_… npm exec -c 'node examples/client-tool.ts'
 import { Signalbox } from '@signalbox/client';
 
 const client = new Signalbox({

@@ -1,6 +1,6 @@
 // An Agent on a model of your own choice: any server that speaks OpenAI's chat completions (Ollama, vLLM, a gateway).
 //
-//   SIGNALBOX_API_KEY=sbk_… MODEL_BASE_URL=http://127.0.0.1:11434/v1 MODEL_NAME=qwen3 node examples/model.ts
+//   SIGNALBOX_API_KEY=sbk_… MODEL_BASE_URL=http://127.0.0.1:11434/v1 MODEL_NAME=qwen3 npm exec -c 'node examples/model.ts'
 //
 // With MODEL_API_KEY the model's key is kept as a secret of the Environment, for which the API key must be an admin's. A server on
 // a private address must be opened by the operator: SIGNALBOX_EGRESS_ALLOW=127.0.0.1.

@@ -1,6 +1,6 @@
 // The shortest program: an Agent, a Session, and what it says as it says it.
 //
-//   SIGNALBOX_API_KEY=sbk_… node examples/quickstart.ts
+//   SIGNALBOX_API_KEY=sbk_… npm exec -c 'node examples/quickstart.ts'
 import { Signalbox } from '@signalbox/client';
 
 const client = new Signalbox({

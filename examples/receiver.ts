@@ -1,6 +1,6 @@
 // A place for webhooks to arrive: each one's signature is checked before anything is done with it.
 //
-//   SIGNALBOX_SIGNING_SECRET=whsec_… PORT=8080 node examples/receiver.ts
+//   SIGNALBOX_SIGNING_SECRET=whsec_… PORT=8080 npm exec -c 'node examples/receiver.ts'
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,6 +1,6 @@
 // Sessions that open by themselves: every working day at nine in Berlin, and once, two seconds from now.
 //
-//   SIGNALBOX_API_KEY=sbk_… node examples/schedule.ts
+//   SIGNALBOX_API_KEY=sbk_… npm exec -c 'node examples/schedule.ts'
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ScheduleRun, Signalbox } from '@signalbox/client';
 

@@ -1,6 +1,6 @@
 // An Agent that uses another: each has its own instructions and tools, the second runs in a child Session of the first's.
 //
-//   SIGNALBOX_API_KEY=sbk_… node examples/sub-agent.ts
+//   SIGNALBOX_API_KEY=sbk_… npm exec -c 'node examples/sub-agent.ts'
 import { Signalbox } from '@signalbox/client';
 
 const client = new Signalbox({

@@ -1,6 +1,6 @@
 // An agent written with the AI SDK, run by this program: Signalbox keeps, streams and logs what it does, and asks people.
 //
-//   SIGNALBOX_API_KEY=sbk_… node examples/worker-ai-sdk.ts
+//   SIGNALBOX_API_KEY=sbk_… npm exec -c 'node examples/worker-ai-sdk.ts'
 import { Signalbox, type Turn } from '@signalbox/client';
 import { isStepCount, jsonSchema, type ModelMessage, streamText, type ToolSet, tool } from 'ai';
 import { convertArrayToReadableStream, MockLanguageModelV4 } from 'ai/test';

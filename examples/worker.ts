@@ -1,6 +1,6 @@
 // Your own loop: an Agent whose turns this program runs, with tools that Signalbox asks people about.
 //
-//   SIGNALBOX_API_KEY=sbk_… node examples/worker.ts
+//   SIGNALBOX_API_KEY=sbk_… npm exec -c 'node examples/worker.ts'
 import { type Message, Signalbox } from '@signalbox/client';
 
 const client = new Signalbox({

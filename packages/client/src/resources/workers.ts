@@ -4,7 +4,7 @@ import { type RunOptions, run } from '../workers/run.ts';
 
 /**
  * Turns of Agents whose model is `{ provider: 'worker', queue }`, run by your own program. {@link run} is all that it takes;
- * the other methods are what it is made of. Permission `write`.
+ * the other methods are what it is made of. Permission `write` (docs/workers.md).
  */
 export class Workers {
   readonly #transport: Transport;
@@ -21,7 +21,7 @@ export class Workers {
    *       signal,
    *       onTurn: async (turn) => {
    *         const order = await turn.callTool('find_order', { orderId: '17' });
-   *         await turn.append(`It is on its way: ${order}`);
+   *         await turn.append(`It is on its way: ${JSON.stringify(order)}`);
    *       },
    *     });
    *
@@ -34,8 +34,10 @@ export class Workers {
   }
 
   /**
-   * Waits up to `waitSeconds` for a step; null where none was offered.
+   * Waits up to `waitSeconds` (0 to 20, default 20) for a step; null where none was offered.
    *
+   * @throws NotFoundError where the Environment or the Session does not exist
+   * @throws ServerError `unavailable` where too many claims wait; it may be made again
    * @throws ConflictError `turn_lost` where nothing can come any more of the turn of `sessionId`
    */
   async claim(params: ClaimWorkerTurn, options?: RequestOptions): Promise<WorkerTurn | null> {
@@ -43,7 +45,7 @@ export class Workers {
   }
 
   /**
-   * Keeps a claimed step; to be called well within its lease. Answers with when that ends now.
+   * Keeps a claimed step; to be called well within its lease, 30 seconds. Answers with when that ends now (ISO 8601, UTC).
    *
    * @throws ConflictError `turn_lost`
    */
@@ -65,6 +67,7 @@ export class Workers {
   /**
    * Answers the step, or gives the results of its `pendingCalls`.
    *
+   * @throws BadRequestError where it does not fit the worker turn, which stays claimed
    * @throws ConflictError `turn_lost`
    */
   complete(

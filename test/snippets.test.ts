@@ -1,0 +1,72 @@
+// What the documentation shows of the client is right: every piece of TypeScript in it is checked against the client's types.
+import { spawnSync } from 'node:child_process';
+import { globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const pages = globSync(['*.md', 'docs/*.md', 'packages/*/README.md'], { cwd: root }).toSorted();
+
+/** What the pages speak of without making it. */
+const world = `
+import type { Message, ModelMessage, RunOptions, Signalbox, Tool, Turn } from './imports.ts';
+declare global {
+  const client: Signalbox;
+  const agentId: string, sessionId: string, operationId: string, toolCallId: string, scheduleId: string, deliveryId: string;
+  const tools: Tool[];
+  const stopping: AbortController;
+  const payments: { refund(order: string): Promise<string> };
+  const messagesOf: (turn: Turn) => ModelMessage[];
+  function think(messages: readonly Message[], tools: Turn['tools']): Promise<{ text: string; calls: { tool: string; input: unknown }[] }>;
+}
+export type { RunOptions, Tool };
+`;
+const imports = `
+export type * from '@signalbox/client';
+export type { ModelMessage } from 'ai';
+`;
+
+/** A module of it: a tool and an option of \`run\` are shown alone. */
+function moduleOf(snippet: string): string {
+  if (/^\{ ?(type|\n)/.test(snippet))
+    return `const tool: import('@signalbox/client').Tool = ${snippet};\nexport { tool };`;
+  if (snippet.startsWith('onTurn:')) {
+    return `import { openai } from '@ai-sdk/openai';
+import { isStepCount, jsonSchema, streamText, tool } from 'ai';
+export const options: Pick<import('@signalbox/client').RunOptions, 'onTurn'> = {\n${snippet}\n};`;
+  }
+  return `${snippet}\nexport {};`;
+}
+
+test('every piece of TypeScript in the documentation fits the client', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'signalbox-snippets-'));
+  try {
+    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+    writeFileSync(join(folder, 'world.d.ts'), world);
+    writeFileSync(join(folder, 'imports.ts'), imports);
+    writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
+    let count = 0;
+    for (const page of pages) {
+      for (const { 1: snippet = '', index } of readFileSync(join(root, page), 'utf8').matchAll(
+        /^```ts\n([\s\S]*?)^```/gm,
+      )) {
+        const line = readFileSync(join(root, page), 'utf8').slice(0, index).split('\n').length;
+        writeFileSync(join(folder, `${page.replaceAll('/', '-')}-${line}.ts`), moduleOf(snippet.trimEnd()));
+        count += 1;
+      }
+    }
+    expect(count).toBeGreaterThan(25);
+    const { compilerOptions } = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8'));
+    const typeRoots = [join(root, 'node_modules/@types')];
+    const config = { compilerOptions: { ...compilerOptions, typeRoots }, include: ['*.ts'] };
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
+    const { stdout } = spawnSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', folder], {
+      encoding: 'utf8',
+    });
+    expect(stdout).toBe('');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
