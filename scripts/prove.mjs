@@ -11,6 +11,12 @@ const proofs = [
   { name: 'kill', files: ['packages/cli/test/kill.test.ts'], env: { SIGNALBOX_KILLS: '30' } },
   { name: 'idempotency', files: ['packages/cli/test/idempotency.test.ts'], env: { SIGNALBOX_KILLS: '30' } },
   { name: 'families', files: ['packages/server/test/families.test.ts'], times: 10, env: {} },
+  {
+    name: 'simulation',
+    files: ['packages/server/test/simulation.test.ts'],
+    times: 10,
+    env: { SIGNALBOX_SIMULATED_SESSIONS: '60', SIGNALBOX_SIMULATED_DISTURBANCES: '25' },
+  },
 ];
 
 const { values, positionals } = parseArgs({ options: { seed: { type: 'string' } }, allowPositionals: true });

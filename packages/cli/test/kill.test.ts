@@ -5,8 +5,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Chunk, type CreateAgent, Signalbox } from '@signalbox/client';
 import { afterEach, expect, test } from 'vitest';
+import { brokenPromises, type SeenCall } from '../../server/test/support/history.ts';
 import { createTestDatabase } from '../../server/test/support/postgres.ts';
-import { brokenPromises, type SeenCall } from './support/history.ts';
 import { killing, numbersFrom, startNodes } from './support/nodes.ts';
 
 const NODES = 3;
@@ -26,9 +26,13 @@ interface Followed {
 async function startTools(calls: Map<string, SeenCall>): Promise<string> {
   const server: Server = createServer((request, response) => {
     const key = String(request.headers['idempotency-key']);
-    const seen = calls.get(key) ?? { tool: request.url!.slice(1), times: 0 };
-    calls.set(key, { ...seen, times: seen.times + 1 });
-    setTimeout(() => response.setHeader('content-type', 'application/json').end('{"ok":true}'), 60);
+    const seen = calls.get(key) ?? { tool: request.url!.slice(1), times: 0, answered: 0 };
+    calls.set(key, seen);
+    seen.times += 1;
+    setTimeout(() => {
+      if (!response.closed) seen.answered += 1;
+      response.setHeader('content-type', 'application/json').end('{"ok":true}');
+    }, 60);
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   undo.push(() => new Promise((resolve) => server.close(resolve).closeAllConnections()));
@@ -132,7 +136,19 @@ test('kill -9 of any node, again and again: nothing shown is lost, no effect is 
     for await (const { chunks } of anyClient().sessions.chunks(sessionId)) stored.push(...chunks);
     const own = new Set(stored.flatMap((chunk) => ('toolCallId' in chunk ? [chunk.toolCallId.slice(5)] : [])));
     const ownCalls = new Map([...calls].filter(([operationId]) => own.has(operationId.slice(3))));
-    const history = { streamed, stored, calls: ownCalls, answers, repeatable: new Set(['look']) };
+    const history = {
+      stored,
+      readings: [{ chunks: streamed }],
+      sent: [{ text: 'go', isAcknowledged: true }],
+      transcript: [
+        { role: 'user' as const, text: 'go' },
+        { role: 'assistant' as const, text: answers.join('') },
+      ],
+      decisions: new Map(),
+      calls: ownCalls,
+      isTextOfTurn: (_: number, text: string) => text === answers.join(''),
+      repeatable: new Set(['look']),
+    };
     broken.push(...brokenPromises(history).map((promise) => `${sessionId}: ${promise}`));
   }
   expect(broken, `seed ${seed}`).toEqual([]);

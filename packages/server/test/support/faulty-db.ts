@@ -1,0 +1,125 @@
+// A database that breaks the connection, by chance, at any statement; that a node can be cut off from, and that stands still for a
+// node whose process does.
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Sql } from 'sql-template-tag';
+import { DatabaseUnavailable, type Db, type Tx } from '../../src/db/db.ts';
+import type { Random } from './random.ts';
+
+/** What happens to so many of 1 of all statements and transactions. */
+export interface FaultShares {
+  /** The connection breaks before the server has it. */
+  lost: number;
+  /** The server commits it, and the answer is lost. */
+  unanswered: number;
+  /** The connection breaks, and the server commits it some time later. Not of transactions that wait for answers. */
+  late: number;
+  /** It takes its time. */
+  slow: number;
+}
+
+export interface FaultyDb {
+  db: Db;
+  /** From now on nothing comes through any more, as if the process had been killed. */
+  cut(): void;
+  /** Nothing is sent and no answer is heard until the returned function is called, as if the process had been stopped. */
+  stop(): () => void;
+  /** Whether faults by chance happen; at first they do not. */
+  breaks(isBreaking: boolean): void;
+}
+
+const MAX_SLOW_TICKS = 40;
+// Long enough for the text to have been written by another try.
+const MAX_LATE_MS = 60;
+const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
+const lost = () => new DatabaseUnavailable(new Error('Connection terminated unexpectedly'), true);
+
+export function faultyDb(base: Db, random: Random, shares: FaultShares): FaultyDb {
+  let isCut = false;
+  let isBreaking = false;
+  let stopped: Promise<void> | undefined;
+
+  async function ticks(): Promise<void> {
+    for (let left = random.below(MAX_SLOW_TICKS); left > 0; left -= 1) await tick();
+  }
+
+  async function going(): Promise<void> {
+    while (stopped) await stopped;
+    if (isCut) throw lost();
+  }
+
+  function draw(kinds: readonly (keyof FaultShares)[]): keyof FaultShares | undefined {
+    return isBreaking ? kinds.find((kind) => random.chance(shares[kind])) : undefined;
+  }
+
+  async function run<T>(act: () => Promise<T>): Promise<T> {
+    await going();
+    const fault = draw(['lost', 'unanswered', 'late', 'slow']);
+    if (fault === 'lost') throw lost();
+    if (fault === 'late') {
+      // Before whoever asked has looked what came of it, or after it was done again.
+      const wait = random.chance(0.7) ? ticks() : delay(random.below(MAX_LATE_MS));
+      void wait.then(act).catch(() => {});
+      throw lost();
+    }
+    if (fault === 'slow') await ticks();
+    const answer = await act();
+    if (fault === 'unanswered') throw lost();
+    await going();
+    return answer;
+  }
+
+  async function transaction<T>(fn: (tx: Tx) => Promise<T>): Promise<T> {
+    await going();
+    const fault = draw(['lost', 'unanswered', 'slow']);
+    if (fault === 'lost') throw lost();
+    if (fault === 'slow') await ticks();
+    const told: (() => void)[] = [];
+    const value = await base.transaction((tx) => fn({ ...tx, afterCommit: (fn) => told.push(fn) }));
+    if (fault === 'unanswered') throw lost();
+    await going();
+    for (const tell of told) tell();
+    return value;
+  }
+
+  const db: Db = {
+    ...base,
+    query: <Row>(sql: Sql) => run(() => base.query<Row>(sql)),
+    execute: (sql) => run(() => base.execute(sql)),
+    batch: <Row>(statements: readonly Sql[]) => run(() => base.batch<Row>(statements)),
+    transaction,
+  };
+  return {
+    db,
+    cut() {
+      isCut = true;
+    },
+    stop() {
+      const going = Promise.withResolvers<void>();
+      stopped = going.promise;
+      return () => {
+        stopped = undefined;
+        going.resolve();
+      };
+    },
+    breaks(value) {
+      isBreaking = value;
+    },
+  };
+}
+
+/** The same database, whose statements are changed before they are sent: for a service that lacks one of its mechanisms. */
+export function mutatedDb(base: Db, mutate: (text: string) => string): Db {
+  const mutated = ({ text, values }: Sql): Sql => ({ text: mutate(text), values }) as unknown as Sql;
+  const onTx = (tx: Tx): Tx => ({
+    ...tx,
+    query: <Row>(sql: Sql) => tx.query<Row>(mutated(sql)),
+    execute: (sql) => tx.execute(mutated(sql)),
+  });
+  return {
+    ...base,
+    query: <Row>(sql: Sql) => base.query<Row>(mutated(sql)),
+    execute: (sql) => base.execute(mutated(sql)),
+    batch: <Row>(statements: readonly Sql[]) => base.batch<Row>(statements.map(mutated)),
+    transaction: (fn) => base.transaction((tx) => fn(onTx(tx))),
+  };
+}

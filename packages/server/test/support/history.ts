@@ -1,0 +1,219 @@
+// Decides whether what clients saw of a Session, what they were told, and what the tools' server saw of its calls, is what the
+// service promises (P1–P4, P7). It knows the interface alone, and nothing of how the service works.
+import type { Chunk } from '@signalbox/contract';
+
+/** What the tools' server saw of one call. */
+export interface SeenCall {
+  tool: string;
+  /** How often it came. */
+  times: number;
+  /** How often whoever called was still there for the answer. */
+  answered: number;
+}
+
+/** What a reader saw who resumed through every failure, up to the end of the Session. */
+export interface Reading {
+  /** Where it began: the last chunk that it had seen before; undefined where it read from the beginning. */
+  after?: Position | undefined;
+  chunks: readonly Chunk[];
+}
+
+export interface Position {
+  turn: number;
+  seq: number;
+}
+
+/** A message of a person. `isAcknowledged`: the service said that it has it; else nobody knows. */
+export interface SentMessage {
+  text: string;
+  isAcknowledged: boolean;
+}
+
+/** What a receiver of webhooks saw of one delivery, in the order in which they came. */
+export interface SeenDelivery {
+  deliveryId: string;
+  /** The exact bytes. */
+  body: string;
+  /** The receiver answered that it has it. */
+  isTaken: boolean;
+}
+
+export interface History {
+  /** The journal as it is in the end. */
+  stored: readonly Chunk[];
+  readings: readonly Reading[];
+  /** In the order in which they were sent, one after the other's answer. */
+  sent: readonly SentMessage[];
+  /** What the model was told and answered, in order, as far as it is text. */
+  transcript: readonly { role: 'user' | 'assistant' | 'tool'; text: string }[];
+  /** Decisions that the service said it took, by operation id. */
+  decisions: ReadonlyMap<string, readonly string[]>;
+  /** By operation id. */
+  calls: ReadonlyMap<string, SeenCall>;
+  /** Whether these are answers that the model gave in that turn, each of one call of it. */
+  isTextOfTurn(turn: number, text: string): boolean;
+  /** Tools that say that they may be called again. */
+  repeatable: ReadonlySet<string>;
+  /** Of this Session's chunks, all types of them; undefined where nobody subscribed. */
+  deliveries?: readonly SeenDelivery[] | undefined;
+}
+
+type Check = (kept: boolean, promise: string) => void;
+
+/** Every promise that the history breaks, in words; none where it keeps them all. */
+export function brokenPromises(history: History): string[] {
+  const broken: string[] = [];
+  const check: Check = (kept, promise) => {
+    if (!kept) broken.push(promise);
+  };
+  checkJournal(history, check);
+  checkReadings(history, check);
+  checkMessages(history, check);
+  checkApprovals(history, check);
+  checkCalls(history, check);
+  checkDeliveries(history, check);
+  return broken;
+}
+
+/** P2: one order without gaps, one end, and in between what the model said. */
+function checkJournal({ stored, transcript, isTextOfTurn }: History, check: Check): void {
+  const isNext = (chunk: Chunk, before: Chunk | undefined) =>
+    before === undefined
+      ? chunk.turn === 1 && chunk.seq === 1
+      : (chunk.turn === before.turn && chunk.seq === before.seq + 1) ||
+        (chunk.turn === before.turn + 1 && chunk.seq === 1);
+  const gap = stored.find((chunk, index) => !isNext(chunk, stored[index - 1]));
+  check(gap === undefined, `the journal has no gaps and no doubles, as before ${gap && cursorOf(gap)}`);
+  const ends = stored.filter((chunk) => chunk.type === 'session.status' && isEnd(chunk.status));
+  check(ends.length === 1 && ends[0] === stored.at(-1), 'a session ends once, and last');
+  for (const [turn, chunks] of Map.groupBy(stored, (chunk) => chunk.turn)) {
+    const completed = chunks.filter((chunk) => chunk.type === 'turn.completed');
+    check(completed.length === 1, `turn ${turn} is completed once, not ${completed.length} times`);
+    check(
+      completed.every(({ stopReason }) => stopReason === 'endTurn'),
+      `turn ${turn} ends by itself, not by ${completed.map(({ stopReason }) => stopReason)}`,
+    );
+    const text = textOf(chunks);
+    check(isTextOfTurn(turn, text), `turn ${turn} says what the model said, not ${JSON.stringify(text)}`);
+    const known = answersIn(transcript, turn);
+    check(text === known, `the model knows what it said in turn ${turn}, which is not ${JSON.stringify(known)}`);
+  }
+}
+
+/** P1 and P4: what was shown once stands, and a reader sees what follows its cursor, whole and in order. */
+function checkReadings({ stored, readings }: History, check: Check): void {
+  for (const { after, chunks } of readings) {
+    const from = after ? stored.findIndex(({ turn, seq }) => turn === after.turn && seq === after.seq) + 1 : 0;
+    check(!after || from > 0, `what a reader saw at ${after && cursorOf(after)} stands in the journal`);
+    const rest = stored.slice(from);
+    const wrong = Array.from({ length: Math.max(rest.length, chunks.length) }).findIndex(
+      (_, index) => JSON.stringify(chunks[index]) !== JSON.stringify(rest[index]),
+    );
+    const place = chunks[wrong] ?? rest[wrong];
+    check(
+      wrong < 0,
+      `a stream from ${after ? cursorOf(after) : 'the beginning'} is the journal, also at ${place && cursorOf(place)}`,
+    );
+  }
+}
+
+/** P1: a message that was taken has its turn, in order, and no message has two. */
+function checkMessages({ stored, sent, transcript }: History, check: Check): void {
+  const told = transcript.filter(({ role }) => role === 'user').map(({ text }) => text);
+  let at = 0;
+  for (const { text, isAcknowledged } of sent) {
+    if (told[at] === text) at += 1;
+    else check(!isAcknowledged, `"${text}" was taken, so it has its turn`);
+  }
+  check(at === told.length, `each message has one turn, in order: ${told.join(', ')}`);
+  const turns = new Set(stored.map(({ turn }) => turn)).size;
+  check(turns === told.length, `${told.length} messages have as many turns, not ${turns}`);
+}
+
+/** P7: an approval is decided once, as whoever decided was told, and nothing of it runs before, or after a refusal. */
+function checkApprovals({ stored, decisions }: History, check: Check): void {
+  for (const [index, request] of stored.entries()) {
+    if (request.type !== 'approval.requested') continue;
+    const { operationId, toolCallId, name } = request;
+    const resolved = stored.filter((chunk) => chunk.type === 'approval.resolved' && chunk.operationId === operationId);
+    check(resolved.length === 1, `the approval of ${name} is resolved once, not ${resolved.length} times`);
+    const [first] = resolved;
+    if (first?.type !== 'approval.resolved') continue;
+    for (const told of decisions.get(operationId) ?? []) {
+      check(told === first.decision, `the approval of ${name} is ${first.decision}, though somebody was told ${told}`);
+    }
+    const decidedAt = stored.indexOf(first);
+    check(decidedAt > index, `the approval of ${name} is resolved after it was requested`);
+    const started = stored.findIndex((chunk) => chunk.type === 'tool.call' && chunk.toolCallId === toolCallId);
+    if (first.decision === 'approved') check(started > decidedAt, `${name} runs once it is approved, and not before`);
+    else check(started < 0, `${name} was ${first.decision}, and does not run`);
+  }
+}
+
+/** P7: an effect happens once at most unless its tool may repeat, and everyone is told what is known of it. */
+function checkCalls({ stored, calls, repeatable }: History, check: Check): void {
+  const started = stored.filter((chunk) => chunk.type === 'tool.call');
+  for (const { toolCallId, tool } of started) {
+    const results = stored.filter((chunk) => chunk.type === 'tool.result' && chunk.toolCallId === toolCallId);
+    const [result] = results;
+    check(results.length === 1, `${tool} has one result, not ${results.length}`);
+    if (result?.type !== 'tool.result') continue;
+    const { times, answered } = calls.get(operationOf(toolCallId)) ?? { times: 0, answered: 0 };
+    if (!repeatable.has(tool)) check(times <= 1, `${tool} runs at most once, not ${times} times`);
+    if (result.outcomeUnknown) check(!repeatable.has(tool), `${tool} may be repeated, so its outcome is known`);
+    else check(answered > 0, `${tool} has a result that it gave, or one that says that nobody knows`);
+  }
+  const shown = new Set(started.map(({ toolCallId }) => operationOf(toolCallId)));
+  check(
+    [...calls.keys()].every((operationId) => shown.has(operationId)),
+    'nothing runs that was not shown to start',
+  );
+}
+
+/** P5: what a receiver took, each delivery once, is the journal; and a delivery is always the same bytes. */
+function checkDeliveries({ stored, deliveries }: History, check: Check): void {
+  if (!deliveries) return;
+  const taken = new Map<string, string>();
+  for (const { deliveryId, body, isTaken } of deliveries) {
+    check((taken.get(deliveryId) ?? body) === body, `delivery ${deliveryId} is the same bytes each time`);
+    if (isTaken) taken.set(deliveryId, body);
+  }
+  const chunks = [...taken.values()].flatMap((body) => (JSON.parse(body) as { chunks: Chunk[] }).chunks);
+  const same = JSON.stringify(chunks) === JSON.stringify(stored);
+  check(same, `the deliveries add up to the journal: ${chunks.map(cursorOf).join(' ')}`);
+}
+
+/** One id under two prefixes. */
+export function operationOf(toolCallId: string): string {
+  return toolCallId.replace(/^call_/, 'op_');
+}
+
+export function cursorOf({ turn, seq }: Position): string {
+  return `turn_${turn}:seq_${seq}`;
+}
+
+export function isEnd(status: string): boolean {
+  return ['completed', 'failed', 'cancelled'].includes(status);
+}
+
+/** What the model answered between the message that began the turn and the next. */
+function answersIn(transcript: History['transcript'], turn: number): string {
+  let at = 0;
+  return transcript
+    .filter(({ role }) => {
+      if (role === 'user') at += 1;
+      return at === turn && role === 'assistant';
+    })
+    .map(({ text }) => text)
+    .join('');
+}
+
+/** What is left of a turn's text after what was taken back. */
+function textOf(chunks: readonly Chunk[]): string {
+  let kept: { seq: number; delta: string }[] = [];
+  for (const chunk of chunks) {
+    if (chunk.type === 'message.reset') kept = kept.filter(({ seq }) => seq < chunk.fromSeq);
+    if (chunk.type === 'message.chunk') kept.push(chunk);
+  }
+  return kept.map(({ delta }) => delta).join('');
+}

@@ -1,0 +1,379 @@
+// Sessions on three nodes whose database, processes, models, tools and receivers fail by chance, and what came of them: the real
+// turn machine, journal, live streams and dispatcher, with a clock that runs ahead of the wall's and one seed for every chance.
+//
+// A seed fixes what is drawn, not the order in which the database answers: the same seed meets the same faults, at moments that
+// may differ a little.
+import { type Chunk, chunkTypes } from '@signalbox/contract';
+import sql from 'sql-template-tag';
+import { resolveApproval } from '../../src/approvals/approvals.ts';
+import { DatabaseUnavailable } from '../../src/db/db.ts';
+import { createLive, streamSession } from '../../src/journal/live.ts';
+import { ApiError } from '../../src/lib/api-error.ts';
+import type { Context } from '../../src/lib/context.ts';
+import { newUuid } from '../../src/lib/ids.ts';
+import type { Platform } from '../../src/platform.ts';
+import { type AskModel, ModelFailure } from '../../src/runtime/models/model.ts';
+import type { RunTool } from '../../src/runtime/tools/tool.ts';
+import { closeSession } from '../../src/sessions/ending.ts';
+import { listMessages, sendMessage } from '../../src/sessions/messages.ts';
+import { createDispatcher } from '../../src/webhooks/dispatcher.ts';
+import { createWebhookSubscription } from '../../src/webhooks/subscriptions.ts';
+import { type FaultShares, type FaultyDb, faultyDb, mutatedDb } from './faulty-db.ts';
+import {
+  brokenPromises,
+  cursorOf,
+  type History,
+  isEnd,
+  operationOf,
+  type Position,
+  type Reading,
+  type SeenCall,
+  type SeenDelivery,
+  type SentMessage,
+} from './history.ts';
+import { createManualClock } from './manual-clock.ts';
+import { createRandom, type Random } from './random.ts';
+import { createReceiver, type Receiver } from './receiver.ts';
+import { createWorld, httpTool, usage, type World } from './session-world.ts';
+
+export interface SimulationOptions {
+  seed: number;
+  /** How many Sessions there are, all at once. */
+  sessions: number;
+  /** How many nodes are killed or stopped meanwhile, one after another. */
+  disturbances: number;
+  /** Changes every statement, for a service that lacks one of its mechanisms. */
+  mutate?: (text: string) => string;
+}
+
+const NODES = 3;
+const MAX_MESSAGES = 3;
+const SHARES: FaultShares = { lost: 0.006, unanswered: 0.012, late: 0.015, slow: 0.1 };
+const MODEL_FAILS = 0.04;
+const RECEIVER_FAILS = 0.03;
+// Of the clock's time, far more than any of it takes: what is not over then never is.
+const LIMIT_MS = 180_000;
+const REPEATABLE = new Set(['look']);
+const WORDS = 6;
+const STEPS: readonly (readonly string[])[] = [['pay', 'look'], ['refund', 'look'], []];
+const REFUND = httpTool('refund', { approval: 'always' });
+const TOOLS = [httpTool('pay'), httpTool('look', { idempotent: true }), REFUND];
+
+const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+// The model says something else each time that it is asked.
+let asked = 0;
+const wordsOf = (turn: number, step: number, call: number | string) =>
+  Array.from({ length: WORDS }, (_, word) => `t${turn}s${step}w${word}#${call} `);
+
+/** Each step is the words of one call of the model. */
+function isTextOfTurn(turn: number, text: string): boolean {
+  const words = text.split(/(?<= )/);
+  const said = STEPS.flatMap((_, step) => wordsOf(turn, step, /#(\d+)/.exec(words[step * WORDS] ?? '')?.[1] ?? 'none'));
+  return said.join('') === text;
+}
+
+interface Node {
+  base: Platform;
+  workerId: string;
+  ctx: Context;
+  faults: FaultyDb;
+  /** Aborted when it is killed. */
+  gone: AbortController;
+  /** Ends what still runs of it. */
+  end(): Promise<unknown>;
+}
+
+/** Every promise that was broken; none where all were kept. */
+export async function simulate(options: SimulationOptions): Promise<string[]> {
+  const clock = createManualClock(new Date());
+  const world = await createWorld({ clock });
+  const simulation = new Simulation(world, options);
+  try {
+    return await clock.passWhile(simulation.run(clock));
+  } finally {
+    await clock.passWhile(simulation.end().then(() => world.close()));
+  }
+}
+
+class Simulation {
+  readonly #world: World;
+  readonly #options: SimulationOptions;
+  readonly #random: Random;
+  readonly #nodes: Node[] = [];
+  readonly #ended: Promise<unknown>[] = [];
+  readonly #over = new AbortController();
+  readonly #calls = new Map<string, SeenCall>();
+  readonly #decisions = new Map<string, string[]>();
+  readonly #deliveries: (SeenDelivery & { sessionId: string })[] = [];
+  #receiver: Receiver | undefined;
+
+  constructor(world: World, options: SimulationOptions) {
+    this.#world = world;
+    this.#options = options;
+    this.#random = createRandom(options.seed);
+  }
+
+  async run(clock: ReturnType<typeof createManualClock>): Promise<string[]> {
+    const { ctx } = this.#world;
+    this.#receiver = await this.#startReceiver();
+    const types = [...chunkTypes];
+    await createWebhookSubscription(ctx, { environment: 'production', url: this.#receiver.url, chunkTypes: types });
+    for (let index = 0; index < NODES; index += 1) {
+      this.#nodes.push(await this.#startNode(await this.#world.anotherNode()));
+    }
+    const limits = { turnTimeoutSeconds: 3_600 };
+    const agentId = await this.#world.agent(TOOLS, { limits });
+    for (const { faults } of this.#nodes) faults.breaks(true);
+    const lanes = Array.from({ length: this.#options.sessions }, () => this.#session(agentId, this.#random.fork()));
+    const disturbed = this.#disturb(this.#random.fork());
+    const histories = await Promise.race([Promise.all([Promise.all(lanes), disturbed]), clock.sleep(LIMIT_MS)]);
+    if (!histories) return ['every session comes to its end'];
+    for (const { faults } of this.#nodes) faults.breaks(false);
+    const broken = await Promise.all(histories[0].map(async (history) => this.#judge(await history())));
+    return [...broken.flat(), ...(await this.#leftovers())];
+  }
+
+  async end(): Promise<void> {
+    this.#over.abort(new Error('The simulation is over'));
+    for (const { faults, end } of this.#nodes) {
+      faults.breaks(false);
+      this.#ended.push(end());
+    }
+    await Promise.allSettled(this.#ended);
+    await this.#receiver?.close();
+  }
+
+  // ── Nodes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async #startNode(base: Platform): Promise<Node> {
+    const random = this.#random.fork();
+    const { mutate } = this.#options;
+    const faults = faultyDb(mutate ? mutatedDb(base.db, mutate) : base.db, random.fork(), SHARES);
+    const live = createLive({ ...base, db: faults.db });
+    live.start();
+    const platform = { ...base, db: faults.db, live };
+    const worker = await this.#world.work({ platform, ask: this.#modelOf(random.fork()), run: this.#toolsOf(random) });
+    const dispatcher = createDispatcher(platform, { workerId: worker.workerId, version: '0', graceMs: 0 });
+    dispatcher.start();
+    return {
+      base,
+      workerId: worker.workerId,
+      ctx: { ...this.#world.ctx, ...platform },
+      faults,
+      gone: new AbortController(),
+      end: () => Promise.all([worker.stop(), dispatcher.stop(), live.stop()]),
+    };
+  }
+
+  async #disturb(random: Random): Promise<void> {
+    for (let count = 0; count < this.#options.disturbances; count += 1) {
+      for (let ticks = 20 + random.below(200); ticks > 0; ticks -= 1) await tick();
+      const index = random.below(NODES);
+      await (random.chance(0.5) ? this.#kill(index) : this.#stop(this.#nodes[index]!, random));
+    }
+  }
+
+  /** And another one comes in its place. */
+  async #kill(index: number): Promise<void> {
+    const { base, workerId, faults, gone, end } = this.#nodes[index]!;
+    faults.cut();
+    gone.abort();
+    await this.#world.expireLease(workerId);
+    this.#ended.push(end());
+    const next = await this.#startNode(base);
+    next.faults.breaks(true);
+    this.#nodes[index] = next;
+  }
+
+  /** For longer than its lease; then it goes on, and knows nothing of it. */
+  async #stop({ workerId, faults }: Node, random: Random): Promise<void> {
+    const goOn = faults.stop();
+    await this.#world.expireLease(workerId);
+    for (let ticks = 20 + random.below(400); ticks > 0; ticks -= 1) await tick();
+    goOn();
+  }
+
+  // ── What the Sessions meet ─────────────────────────────────────────────────────────────────────────────────────────
+
+  #modelOf(random: Random): AskModel {
+    return async function* ask({ transcript }, signal) {
+      const turn = transcript.filter(({ role }) => role === 'user').length;
+      const told = transcript.findLastIndex(({ role }) => role === 'user');
+      const step = transcript.slice(told).filter(({ role }) => role === 'assistant').length;
+      const fails = random.chance(MODEL_FAILS);
+      asked += 1;
+      for (const word of wordsOf(turn, step, asked)) {
+        for (let ticks = random.below(30); ticks > 0; ticks -= 1) await tick();
+        signal.throwIfAborted();
+        yield { type: 'text', delta: word };
+        if (fails && random.chance(0.5))
+          throw new ModelFailure('model_unavailable', 'It broke off', { retryable: true });
+      }
+      const names = STEPS[step]!;
+      for (const name of names) yield { type: 'toolCall', name, input: { turn } };
+      yield { type: 'finish', reason: names.length > 0 ? 'toolCalls' : 'endTurn', usage };
+    };
+  }
+
+  #toolsOf(random: Random): RunTool {
+    return async ({ tool, operationId }, signal) => {
+      const call = this.#calls.get(operationId) ?? { tool: tool.name, times: 0, answered: 0 };
+      this.#calls.set(operationId, call);
+      call.times += 1;
+      for (let ticks = random.below(60); ticks > 0; ticks -= 1) await tick();
+      signal.throwIfAborted();
+      call.answered += 1;
+      return { output: call.times };
+    };
+  }
+
+  #startReceiver(): Promise<Receiver> {
+    const random = this.#random.fork();
+    return createReceiver(({ deliveryId, body, envelope: { sessionId } }) => {
+      const isTaken = !random.chance(RECEIVER_FAILS);
+      this.#deliveries.push({ sessionId, deliveryId, body, isTaken });
+      return isTaken ? 200 : random.pick([500, 'reset']);
+    });
+  }
+
+  // ── Clients ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Opens a Session, talks with it and reads it to its end. Resolves with how its history is read when all is quiet. */
+  async #session(agentId: string, random: Random): Promise<() => Promise<History & { sessionId: string }>> {
+    const sent: SentMessage[] = [{ text: 'message 1', isAcknowledged: true }];
+    const sessionId = await this.#world.open(agentId, { input: 'message 1' });
+    const seen: Chunk[] = [];
+    const deciding: Promise<unknown>[] = [];
+    const late = Promise.withResolvers<Position>();
+    const lateAt = random.below(60);
+    const whole = this.#read(sessionId, undefined, random.fork(), (chunk) => {
+      seen.push(chunk);
+      if (seen.length === lateAt + 1) late.resolve({ turn: chunk.turn, seq: chunk.seq });
+      if (chunk.type !== 'approval.requested') return;
+      // Two people, on two nodes, of one mind or two.
+      for (const clicks of [random.fork(), random.fork()]) deciding.push(this.#decide(chunk.operationId, clicks));
+    });
+    void whole.then(({ chunks }) => late.resolve(chunks.at(-1)!)).catch(late.reject);
+    const rest = late.promise.then((after) => this.#read(sessionId, after, random.fork()));
+    for (let number = 2; number <= 1 + random.below(MAX_MESSAGES); number += 1) {
+      for (let ticks = random.below(300); ticks > 0; ticks -= 1) await tick();
+      const text = `message ${number}`;
+      const isAcknowledged = await this.#tried(sendMessage(this.#any(random).ctx, { sessionId, content: text }));
+      sent.push({ text, isAcknowledged });
+    }
+    while (!(await this.#tried(closeSession(this.#any(random).ctx, { sessionId })))) await tick();
+    const readings = await Promise.all([whole, rest]);
+    await Promise.all(deciding);
+    return async () => {
+      await this.#delivered(sessionId);
+      const { data } = await listMessages(this.#world.ctx, { sessionId, limit: 100 });
+      return {
+        sessionId,
+        stored: await this.#world.chunks(sessionId),
+        readings,
+        sent,
+        transcript: data.map(({ role, content }) => ({
+          role,
+          text: content.map((part) => (part.type === 'text' ? part.text : '')).join(''),
+        })),
+        decisions: this.#decisions,
+        calls: this.#calls,
+        isTextOfTurn,
+        repeatable: REPEATABLE,
+        deliveries: this.#deliveries.filter((delivery) => delivery.sessionId === sessionId),
+      };
+    };
+  }
+
+  #any(random: Random): Node {
+    return random.pick(this.#nodes);
+  }
+
+  /** Whether it was acknowledged; false where nobody knows what came of it. */
+  async #tried(act: Promise<unknown>): Promise<boolean> {
+    this.#over.signal.throwIfAborted();
+    try {
+      await act;
+      return true;
+    } catch (error) {
+      if (error instanceof DatabaseUnavailable) return false;
+      throw error;
+    }
+  }
+
+  async #decide(operationId: string, random: Random): Promise<void> {
+    const decision = random.chance(0.6) ? 'approved' : 'denied';
+    try {
+      while (!(await this.#tried(resolveApproval(this.#any(random).ctx, { operationId, decision })))) await tick();
+      this.#decisions.set(operationId, [...(this.#decisions.get(operationId) ?? []), decision]);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+    }
+  }
+
+  /** To the end of the Session, through whatever fails, each time on another node. */
+  async #read(
+    sessionId: string,
+    after: Position | undefined,
+    random: Random,
+    seen: (chunk: Chunk) => void = () => {},
+  ): Promise<Reading> {
+    const chunks: Chunk[] = [];
+    let at = after;
+    let ended = false;
+    while (!ended) {
+      const { ctx, gone } = this.#any(random);
+      const signal = AbortSignal.any([gone.signal, this.#over.signal]);
+      await this.#tried(
+        (async () => {
+          const stream = await streamSession(ctx, { sessionId, ...(at && { cursor: cursorOf(at) }) });
+          if (!stream) ended = true;
+          for await (const { json } of stream?.read(signal) ?? []) {
+            for (const chunk of (JSON.parse(json) as { chunks: Chunk[] }).chunks) {
+              at = { turn: chunk.turn, seq: chunk.seq };
+              chunks.push(chunk);
+              ended ||= chunk.type === 'session.status' && isEnd(chunk.status);
+              seen(chunk);
+            }
+            // Somebody's connection breaks.
+            if (random.chance(0.02)) break;
+          }
+        })(),
+      );
+    }
+    return { after, chunks };
+  }
+
+  // ── The end ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async #delivered(sessionId: string): Promise<void> {
+    const last = (await this.#world.chunks(sessionId)).at(-1)!;
+    const end = `"turn":${last.turn},"seq":${last.seq}`;
+    while (!this.#deliveries.some((one) => one.sessionId === sessionId && one.isTaken && one.body.includes(end))) {
+      this.#over.signal.throwIfAborted();
+      await tick();
+    }
+  }
+
+  #judge({ sessionId, ...history }: History & { sessionId: string }): string[] {
+    const own = new Set(
+      history.stored.flatMap((chunk) => ('toolCallId' in chunk ? [operationOf(chunk.toolCallId)] : [])),
+    );
+    const calls = new Map([...this.#calls].filter(([operationId]) => own.has(operationId)));
+    return brokenPromises({ ...history, calls }).map((promise) => `${sessionId}: ${promise}`);
+  }
+
+  /** What nobody will ever come back to (P8), and calls of no Session. */
+  async #leftovers(): Promise<string[]> {
+    const { db } = this.#world.platform;
+    const rows = await db.query<{ what: string }>(sql`
+      select 'a session is held or to stop' as what from sessions where worker_id is not null or stop is not null
+      union all select 'an operation is not finished: ' || status from operations where finished_at is null
+      union all select 'something is left in an inbox' from session_inbox
+      union all select 'an approval is pending' from approvals where status = 'pending'`);
+    return rows.map(({ what }) => what);
+  }
+}
+
+export const newSeed = () => Number.parseInt(newUuid().slice(-7), 16);
