@@ -3,6 +3,7 @@ import type { Chunk, Session } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { archiveAgent, updateAgent } from '../src/agents/agents.ts';
 import { listApprovals, resolveApproval } from '../src/approvals/approvals.ts';
+import { listEvents } from '../src/events/events.ts';
 import type { AskModel, ModelCall } from '../src/runtime/models/model.ts';
 import { cancelSession, closeSession, interruptSession } from '../src/sessions/ending.ts';
 import { listMessages, sendMessage } from '../src/sessions/messages.ts';
@@ -89,6 +90,12 @@ test('a call of an agent tool opens a child session, waits for it, and has its a
     'turn.completed endTurn',
     'completed',
   ]);
+  const { data: events } = await listEvents(world.ctx, { sessionId: child.sessionId, order: 'asc' });
+  expect(events.map(({ type, actor }) => [type, actor.type])).toEqual([
+    ['session.created', 'agent'],
+    ['session.completed', 'agent'],
+  ]);
+  expect(events[0]!.changes).toEqual({ parentSessionId: [null, sessionId] });
   expect(seen[0]).toMatchObject({
     environment: 'staging',
     transcript: [{ role: 'user', content: [{ type: 'text', text: 'help' }] }],

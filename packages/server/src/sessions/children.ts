@@ -88,10 +88,10 @@ export async function tellParent(platform: Platform, { organizationId, sessionId
     const child = await readSession(tx, organizationId, sessionId).catch(undefinedIfNotFound);
     if (!child?.parentSessionId || !child.endedAt) return;
     const parent = await lockSession(tx, organizationId, child.parentSessionId).catch(undefinedIfNotFound);
-    const told = await tx.execute(sql`
+    await tx.query(sql`
       update sessions set parent_due = false
       where organization_id = ${organizationId} and session_id = ${sessionId} and parent_due`);
-    if (told === 0 || !parent || parent.endedAt) return;
+    if (!parent || parent.endedAt) return;
     const [call] = await tx.query<Operation>(sql`
       select ${operationColumns} from operations
       where organization_id = ${organizationId} and operation_id = ${child.parentOperationId}
