@@ -2,11 +2,14 @@
 import { createKeyOnHost, readConfig } from '@signalbox/server';
 import { columns, parseOptions } from './usage.ts';
 
-const help = `Makes an API key and prints its secret, this once, on the standard output:
+const help = `signalbox keys create [options]
+
+Makes an API key and prints its secret, this once, on the standard output:
 
   KEY=$(npx signalbox keys create --name first --permission admin)
 
-It works on the data directory or DATABASE_URL of the service, while that runs or while it does not.
+It works on the data directory or DATABASE_URL of the service, while that runs or while it does not. Whoever has an admin key
+lists, changes, rotates and deletes keys by the interface (/api/v1/api_keys, see /docs); so do admins in the console.
 
 ${columns([
   ['--name NAME', 'what the key is for'],

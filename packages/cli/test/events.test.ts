@@ -86,6 +86,8 @@ test('a service is asked for its whole log', async () => {
   expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^signalbox: .*401/) });
   expect(refused.stderr).not.toContain(' at ');
   server.close();
+  const away = await verify(['--url', 'http://127.0.0.1:1'], { env: { SIGNALBOX_API_KEY: apiKey } });
+  expect(away).toMatchObject({ code: 1, stderr: expect.stringMatching(/^signalbox: .*http:\/\/127\.0\.0\.1:1 .*\n$/) });
 });
 
 test('what was called wrongly ends with 2 and says what is right, in one line', async () => {

@@ -340,6 +340,7 @@ test('help and version go to stdout', async () => {
     ['--help'],
     ['start', '--help'],
     ['keys', 'create', '--help'],
+    ['keys', '--help'],
     ['users', '--help'],
     ['--version'],
   ]) {

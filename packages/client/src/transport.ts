@@ -213,7 +213,7 @@ export class Transport {
       if (timedOut) {
         throw new TimeoutError({ status: 0, code: 'timeout', detail: `No answer within ${timeoutMs} ms` });
       }
-      throw connectionError(error);
+      throw connectionError(error, new URL(url).origin);
     } finally {
       timer.abort();
       if (!open) finish();
@@ -258,10 +258,12 @@ interface Exchange {
 }
 
 /** What fetch rejected with, as ours; fetch hides the reason ("connect ECONNREFUSED …") in `cause`. */
-export function connectionError(error: unknown): ConnectionError {
+export function connectionError(error: unknown, origin?: string): ConnectionError {
   const outer = error instanceof Error ? error : new Error(String(error));
-  const inner = outer.cause instanceof Error && outer.cause.message ? outer.cause : outer;
-  const detail = `The service can't be reached or broke off: ${inner.message}`;
+  const { message, code } = (outer.cause ?? {}) as { message?: string; code?: string };
+  // Where a name has several addresses, the reason has a code alone.
+  const reason = message || code || outer.message;
+  const detail = `The service${origin === undefined ? '' : ` at ${origin}`} can't be reached or broke off: ${reason}`;
   return new ConnectionError({ status: 0, code: 'connection_error', detail, cause: error });
 }
 

@@ -17,7 +17,7 @@ export const errorCodes = {
   person_required: [403, 'Only a person who is signed in may do this'],
   sign_in_again: [403, 'This needs a sign-in that is not old'],
   csrf_refused: [403, 'The request did not come from the console'],
-  ip_not_allowed: [403, 'The API key is not allowed from this address'],
+  ip_not_allowed: [403, 'This is not allowed from this address'],
   not_found: [404, 'Not found'],
   link_invalid: [404, 'The link is not valid'],
   request_timeout: [408, 'The request did not arrive in time'],
