@@ -887,6 +887,8 @@ export interface UpdateAgent {
   /** What the answer of a turn must be, as JSON; it stands in `turn.completed` as `output`. */
   outputSchema?: JsonSchema | null | undefined;
   metadata?: Metadata | undefined;
+  /** The newest version that you know. Where the Agent has a newer one, nothing changes: 409 `conflict`. */
+  expectedVersion?: number | undefined;
 }
 
 export interface UpdateKey {

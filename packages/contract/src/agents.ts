@@ -323,7 +323,19 @@ const settable = {
 };
 export const CreateAgent = Strict({ name: Name, model: ModelOrShort, ...settable }, { title: 'CreateAgent' });
 export const UpdateAgent = Strict(
-  { name: Type.Optional(Name), model: Type.Optional(ModelOrShort), ...settable },
+  {
+    name: Type.Optional(Name),
+    model: Type.Optional(ModelOrShort),
+    ...settable,
+    expectedVersion: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 2_147_483_647,
+        description:
+          'The newest version that you know. Where the Agent has a newer one, nothing changes: 409 `conflict`.',
+      }),
+    ),
+  },
   { title: 'UpdateAgent' },
 );
 export const AgentParams = Strict({ agentId: Id('agt') });

@@ -279,7 +279,7 @@ export const routes = table({
     body: UpdateAgent,
     status: 200,
     result: one('agent', Agent),
-    errors: ['agent_archived', 'url_not_allowed'],
+    errors: ['conflict', 'agent_archived', 'url_not_allowed'],
   },
   archiveAgent: {
     method: 'DELETE',

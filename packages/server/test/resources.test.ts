@@ -41,6 +41,23 @@ test('changes at the same moment make versions one after the other', async () =>
   expect(data.map(({ version }) => version)).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1]);
 });
 
+test('a change that expects a version is made to no other', async () => {
+  const { client } = service;
+  const { agentId } = await client.agents.create(scripted);
+  const change = (n: number, expectedVersion: number) =>
+    client.agents.update(agentId, { instructions: `${n}`, expectedVersion });
+  const made = await Promise.allSettled(Array.from({ length: 5 }, (_, n) => change(n, 1)));
+  expect(made.map(({ status }) => status).toSorted()).toEqual(['fulfilled', ...Array(4).fill('rejected')]);
+  await expect(change(9, 1)).rejects.toMatchObject({
+    status: 409,
+    code: 'conflict',
+    detail: expect.stringContaining('2'),
+  });
+  // Also where nothing would change: who asks takes another one for the newest.
+  await expect(client.agents.update(agentId, { expectedVersion: 1 })).rejects.toMatchObject({ code: 'conflict' });
+  expect((await change(9, 2)).version).toBe(3);
+});
+
 test('an archived agent takes no new sessions, messages or changes, and stands in its own list', async () => {
   const { client } = service;
   const { agentId } = await client.agents.create(scripted);

@@ -42,10 +42,10 @@ export class Agents {
   }
 
   /**
-   * Changes the Agent by making a new version; Sessions take it up with their next turn. Not tried again after a lost
-   * connection.
+   * Changes the Agent by making a new version; Sessions take it up with their next turn. With `expectedVersion`, only where
+   * that is still the newest. Not tried again after a lost connection.
    *
-   * @throws ConflictError `agent_archived`
+   * @throws ConflictError `agent_archived`, `conflict`
    * @throws UnprocessableError `url_not_allowed`
    */
   async update(agentId: string, params: UpdateAgent, options?: RequestOptions): Promise<Agent> {

@@ -119,11 +119,18 @@ export async function listAgentVersions(
   );
 }
 
-/** A new version where anything differs; nothing to change is no change. */
+/** A new version where anything differs; nothing to change is no change. 409 `conflict` beside another `expectedVersion`. */
 export async function updateAgent(ctx: Context, input: Input<'updateAgent'>): Promise<Result<'updateAgent'>> {
   return inTransaction(ctx, async (tx) => {
     const before = await lockAgent(tx, ctx, input.agentId);
     if (before.archivedAt) throw new ApiError('agent_archived', 'An archived agent does not change any more.');
+    const { expectedVersion = before.version } = input;
+    if (expectedVersion !== before.version) {
+      throw new ApiError(
+        'conflict',
+        `The agent is at version ${before.version}, not ${expectedVersion}. Look at it again.`,
+      );
+    }
     const definition: Definition = {
       name: input.name ?? before.definition.name,
       description: input.description ?? before.definition.description,

@@ -38,7 +38,7 @@ export const bodyExamples: Partial<Record<RouteName, unknown>> = {
       },
     ],
   },
-  updateAgent: { instructions: 'You answer customers of a shop, in one sentence.' },
+  updateAgent: { instructions: 'You answer customers of a shop, in one sentence.', expectedVersion: 2 },
   createEnvironment: { name: 'preview' },
   setSecret: { value: 'the secret itself', allowedHosts: ['payments.example.com'] },
   openSession: {

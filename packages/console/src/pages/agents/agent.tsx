@@ -14,7 +14,7 @@ import { ConflictDialog } from './conflict.tsx';
 import { type Definition, definitionOf } from './definition.ts';
 import { useNewDraft } from './draft.tsx';
 import { Editor, type View } from './editor.tsx';
-import { savedWords, saveVersion } from './saving.ts';
+import { saveVersion } from './saving.ts';
 import { TryIt } from './try-it.tsx';
 import './agents.css';
 
@@ -85,7 +85,7 @@ function SavedAgent({ newest }: { newest: Agent }) {
     setSeen(result.saved);
     setComparing(undefined);
     draft.settle();
-    toast(result.saved.version === from.version ? 'Nothing has changed' : savedWords(result.saved, from));
+    toast(result.saved.version === from.version ? 'Nothing has changed' : `Saved as version ${result.saved.version}`);
   }
   const show = (next: { view?: View | undefined; session?: string | undefined }) =>
     void navigate({

@@ -11,7 +11,7 @@ import { Time } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { changedFields, definitionOf } from './definition.ts';
 import { DefinitionDiff } from './diff-view.tsx';
-import { savedWords, saveVersion } from './saving.ts';
+import { saveVersion } from './saving.ts';
 import './agents.css';
 
 export function AgentVersionsPage() {
@@ -184,7 +184,7 @@ function GoBackDialog({ shown, newest, onClose }: { shown: Agent; newest: Agent;
       // The dialog stays open, with what is true now.
       throw new Error('Nothing was saved. Read what would change now, and decide again.');
     }
-    toast(savedWords(result.saved, seen));
+    toast(`Saved as version ${result.saved.version}`);
     await navigate({
       to: '/$organizationId/agents/$agentId/versions',
       params: { organizationId, agentId: newest.agentId },
