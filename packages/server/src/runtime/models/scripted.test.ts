@@ -91,9 +91,11 @@ describe('placeholders', () => {
   test('cannot multiply a long message beyond the length of an answer', async () => {
     const transcript = [user('😀'.repeat(200_000))];
     const long = '{{input}}'.repeat(2000);
-    const { text, calls } = await answerOf(
+    const { text, calls, failure } = await answerOf(
       callOf([{ text: `x${long}`, toolCalls: [{ name: 'a', input: [long, long] }] }], { transcript }),
     );
+    expect(failure).toBeUndefined();
+    expect(text.length).toBeGreaterThan(999_990);
     expect(text.length + JSON.stringify(calls).length).toBeLessThan(1_000_100);
     expect(text.isWellFormed()).toBe(true);
   });
