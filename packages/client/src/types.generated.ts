@@ -95,6 +95,8 @@ export interface Approval {
   /** The tool that would run. */
   name: string;
   input: unknown;
+  /** Whether approving it also lets later calls of this tool in this Session run unasked: the tool's policy is `once`. */
+  allowsSession: boolean;
   /** The input that a person put in its place; null where nobody did. */
   editedInput: unknown;
   status: ApprovalStatus;
@@ -1444,7 +1446,7 @@ export interface Operations {
       messageId: string;
     };
   };
-  /** Read the transcript, oldest first. `GET /api/v1/sessions/{sessionId}/messages`, permission `read`. */
+  /** Read the transcript, oldest first unless told otherwise. `GET /api/v1/sessions/{sessionId}/messages`, permission `read`. */
   listMessages: {
     params: {
       sessionId: string;
@@ -1454,6 +1456,8 @@ export interface Operations {
       limit?: number | undefined;
       /** The `page.nextCursor` of the page before. */
       cursor?: string | undefined;
+      /** Oldest or newest first. Messages whose turn has not begun are the newest, beside the `limit`. Default: `"asc"`. */
+      order?: 'asc' | 'desc' | undefined;
     };
     result: {
       data: Message[];

@@ -39,6 +39,7 @@ async function askRefund(
   input: object,
   name = 'Refund desk',
   limits: Limits = {},
+  approval: 'always' | 'once' = 'always',
 ): Promise<{ sessionId: string; operationId: string }> {
   const { client } = console.service;
   const { agentId } = await client.agents.create({
@@ -54,6 +55,7 @@ async function askRefund(
         type: 'http',
         name: 'refund_order',
         description: 'Pays money back.',
+        approval,
         inputSchema: {
           type: 'object',
           properties: { order: { type: 'string' }, cents: { type: 'integer', minimum: 1 } },
@@ -251,6 +253,19 @@ test('on a phone a finger that taps twice decides nothing; approved for the rest
   expect(refundsOf('order-phone')).toHaveLength(1);
   const { data } = await console.service.client.events.list({ sessionId, type: 'approval.resolved' });
   expect(data[0]!.changes).toMatchObject({ scope: ['once', 'session'] });
+  await page.context().close();
+});
+
+test('whoever approves a call of a tool that is asked about once a Session is told what else it allows', async () => {
+  const { operationId } = await askRefund({ order: 'order-once', cents: 100 }, 'Once desk', {}, 'once');
+  const page = await console.open(member, `/approvals/${operationId}`, phone);
+  await page.getByRole('button', { name: 'Deny', exact: true }).click();
+  expect(await page.getByText('run unasked').count()).toBe(0);
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: 'Approve', exact: true }).click();
+  await page.getByRole('button', { name: 'Approve now', description: /run unasked/ }).waitFor();
+  expect(await page.getByRole('checkbox').count()).toBe(0);
+  await expectAccessible(page);
   await page.context().close();
 });
 

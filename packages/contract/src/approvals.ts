@@ -30,6 +30,10 @@ export const Approval = Type.Object(
     environment: EnvironmentName,
     name: Type.String({ description: 'The tool that would run.' }),
     input: Json,
+    allowsSession: Type.Boolean({
+      description:
+        "Whether approving it also lets later calls of this tool in this Session run unasked: the tool's policy is `once`.",
+    }),
     editedInput: Type.Unsafe<unknown>({
       description: 'The input that a person put in its place; null where nobody did.',
     }),

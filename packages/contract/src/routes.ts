@@ -429,7 +429,7 @@ export const routes = table({
     path: '/sessions/{sessionId}/messages',
     permission: 'read',
     tag: 'Sessions',
-    summary: 'Read the transcript, oldest first',
+    summary: 'Read the transcript, oldest first unless told otherwise',
     params: SessionParams,
     query: ListMessages,
     status: 200,

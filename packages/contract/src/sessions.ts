@@ -163,6 +163,13 @@ export const ListSessions = ListQuery({
     }),
   ),
 });
-export const ListMessages = ListQuery({});
+export const ListMessages = ListQuery({
+  order: Type.Optional(
+    OneOf(['asc', 'desc'], {
+      default: 'asc',
+      description: 'Oldest or newest first. Messages whose turn has not begun are the newest, beside the `limit`.',
+    }),
+  ),
+});
 export const SessionPage = Page(Session);
 export const MessagePage = Page(Message);

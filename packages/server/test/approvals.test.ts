@@ -846,6 +846,7 @@ describe('the inbox', () => {
       environment: 'production',
       name: 'pay',
       input: { to: 'ann', amount: 3 },
+      allowsSession: false,
       editedInput: null,
       status: 'pending',
       reason: null,

@@ -127,3 +127,36 @@ test('a Session that is not there, or of a key that may not see it, has no timel
   const { secret } = await client.keys.create({ name: 'S', permission: 'read', environments: ['staging'] });
   await expect(service.clientWith(secret!).sessions.turns(sessionId)).rejects.toMatchObject({ status: 403 });
 });
+
+async function allOf<T>(list: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const one of list) all.push(one);
+  return all;
+}
+
+test('the transcript is read from its end too: every page is that of the other order, turned around', async () => {
+  const { client } = service;
+  const { sessionId } = await openWith(scripted([{ text: 'ok' }]), 'first');
+  await until(sessionId, 'idle');
+  await client.sessions.sendMessage(sessionId, { content: 'second' });
+  await until(sessionId, 'idle');
+  const { sessionId: waiting } = await openWith(asking);
+  await until(waiting, 'waiting');
+  for (const content of ['later', 'last']) await client.sessions.sendMessage(waiting, { content });
+  for (const [id, count] of [
+    [sessionId, 4],
+    [waiting, 4],
+  ] as const) {
+    const oldest = await allOf(client.sessions.messages(id, { limit: 100 }));
+    expect(oldest).toHaveLength(count);
+    for (const limit of [1, 3, 100]) {
+      const newest = await allOf(client.sessions.messages(id, { order: 'desc', limit }));
+      expect(newest.toReversed()).toEqual(oldest);
+    }
+  }
+  // What waits is with the newest page alone, beside its limit.
+  const page = await client.sessions.messages(waiting, { order: 'desc', limit: 1 });
+  expect(page.data.map(({ turn, role }) => `${turn} ${role}`)).toEqual(['null user', 'null user', '1 assistant']);
+  const { nextCursor: cursor } = page;
+  await expect(client.sessions.messages(waiting, { cursor })).rejects.toMatchObject({ code: 'invalid_cursor' });
+});

@@ -76,7 +76,7 @@ export class Sessions {
     return this.#transport.call('sendMessage', { params: { sessionId }, body: params }, options);
   }
 
-  /** The transcript, oldest first: what the model was told and what it answered, with tool calls and results. */
+  /** The transcript: what the model was told and what it answered, with tool calls and results. `order: 'desc'`: newest first. */
   messages(sessionId: string, params: Query<'listMessages'> = {}, options?: RequestOptions): PageRequest<Message> {
     return new PageRequest(
       (cursor) =>

@@ -270,6 +270,7 @@ function view(row: Row): Approval {
     environment: row.environment,
     name: row.name,
     input: row.input,
+    allowsSession: row.once,
     editedInput: row.editedInput,
     status: row.status,
     reason: row.reason,

@@ -75,10 +75,12 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
 /** `turn:position` of a transcript entry. */
 const isKey: IsKey = (text) => /^\d{1,9}:\d{1,9}$/.test(text);
 
-/** Oldest first; after the transcript, the messages whose turn has not begun. */
+/** Oldest first unless told otherwise; the messages whose turn has not begun are the newest. */
 export async function listMessages(ctx: Context, input: Input<'listMessages'>): Promise<Result<'listMessages'>> {
   const { organizationId } = ctx;
-  const request = pageRequest(`messages:${organizationId}:${input.sessionId}`, input, { isKey });
+  const { order = 'asc' } = input;
+  const isAsc = order === 'asc';
+  const request = pageRequest(`messages:${order}:${organizationId}:${input.sessionId}`, input, { isKey });
   const { sessionId } = await readSession(ctx.db, organizationId, uuidOf('ses', input.sessionId));
   const [turn, position] = (request.after ?? '').split(':').map(Number);
   // One statement, and so one moment: a message that leaves the queue meanwhile would else be in neither part.
@@ -86,17 +88,22 @@ export async function listMessages(ctx: Context, input: Input<'listMessages'>): 
     with page as (
       select m.turn, m.position, m.message_id, m.role, m.content, m.created_at from messages m
       where m.organization_id = ${organizationId} and m.session_id = ${sessionId}
-        ${position === undefined ? empty : sql`and (m.turn, m.position) > (${turn}, ${position})`}
-      order by m.turn, m.position limit ${request.limit + 1})
+        ${position === undefined ? empty : sql`and (m.turn, m.position) ${isAsc ? sql`>` : sql`<`} (${turn}, ${position})`}
+      order by ${isAsc ? sql`m.turn, m.position` : sql`m.turn desc, m.position desc`} limit ${request.limit + 1})
     select turn, position, message_id as "messageId", role, content, created_at as "createdAt", null as steer from page
     union all
     select null, null, i.inbox_id, 'user', i.body->'content', i.created_at, i.body->>'steer' from session_inbox i
     where i.organization_id = ${organizationId} and i.session_id = ${sessionId} and i.kind = 'message'
-      and (select count(*) from page) <= ${request.limit}
-    order by turn nulls last, position, steer nulls last, "messageId"`);
+      and ${isAsc ? sql`(select count(*) from page) <= ${request.limit}` : position === undefined ? sql`true` : sql`false`}
+    order by ${
+      isAsc
+        ? sql`turn nulls last, position, steer nulls last, "messageId"`
+        : sql`turn desc nulls first, position desc, steer desc nulls first, "messageId" desc`
+    }`);
   const entries = rows.filter((row): row is TranscriptEntry => row.turn !== null);
-  // They have no place yet, so they have no cursor either: they stand at the end of the last page.
+  // They have no place yet, so they have no cursor either: they stand at the newer end of the page that ends there.
   const queued = rows.filter((row) => row.turn === null);
   const page = pageOf(request, entries, (row) => `${row.turn}:${row.position}`, viewEntry);
-  return { ...page, data: [...page.data, ...queued.map(viewEntry)] };
+  const waiting = queued.map(viewEntry);
+  return { ...page, data: isAsc ? [...page.data, ...waiting] : [...waiting, ...page.data] };
 }

@@ -1,9 +1,9 @@
 // The second stroke: what goes with a decision, and the button that makes it.
 import type { Approval, ResolveApproval } from '@signalbox/client';
-import { type FormEvent, type KeyboardEvent, type MouseEvent, useEffect, useRef, useState } from 'react';
+import { type FormEvent, type KeyboardEvent, type MouseEvent, useEffect, useId, useRef, useState } from 'react';
 import { Button } from '../../ui/button.tsx';
 import { Checkbox, TextField } from '../../ui/field.tsx';
-import { ErrorNotice, fieldError } from '../../ui/notice.tsx';
+import { ErrorNotice, fieldError, Notice } from '../../ui/notice.tsx';
 import { toolWords } from '../../words.ts';
 import { draftOf, type Problem, problemsOf, readDraft, same } from './input-draft.ts';
 import { InputEditor } from './input-editor.tsx';
@@ -37,6 +37,7 @@ export function Confirm({
   const form = useRef<HTMLFormElement>(null);
   const confirm = useRef<HTMLButtonElement>(null);
   const openedAt = useRef(Number.POSITIVE_INFINITY);
+  const granting = useId();
   const denies = step === 'deny';
   const words = toolWords(approval.name);
 
@@ -104,7 +105,15 @@ export function Confirm({
         onChange={(event) => setReason(event.currentTarget.value)}
         error={fieldError(error, 'reason')}
       />
-      {!denies && (
+      {!denies && approval.allowsSession && (
+        <Notice kind="warn">
+          <p id={granting}>
+            It also lets later calls of <code>{approval.name}</code> in this Session run unasked, whatever their input:
+            this tool is asked about once a Session.
+          </p>
+        </Notice>
+      )}
+      {!denies && !approval.allowsSession && (
         <Checkbox
           label={`And for the rest of this Session: later calls of ${approval.name} run unasked, whatever their input`}
           checked={forSession}
@@ -113,7 +122,14 @@ export function Confirm({
       )}
       {error !== undefined && refused === undefined && <ErrorNotice error={error} />}
       <div className="row">
-        <Button type="submit" look={denies ? 'danger' : 'primary'} busy={busy} ref={confirm} onClick={guard}>
+        <Button
+          type="submit"
+          look={denies ? 'danger' : 'primary'}
+          busy={busy}
+          ref={confirm}
+          onClick={guard}
+          {...(!denies && approval.allowsSession && { 'aria-describedby': granting })}
+        >
           {denies ? 'Deny now' : 'Approve now'}
         </Button>
         <Button onClick={onCancel}>Cancel</Button>
