@@ -56,6 +56,21 @@ test('who waits for that very Session is first, then who waits longest', async (
   expect(await second).toBeUndefined();
 });
 
+test('who waits for that very Session is first, also where it is found in looking for others', async () => {
+  const [one, other] = [await open('kept'), await open('kept')];
+  const own = claim('kept', { sessionId: one, turn: 1 });
+  const any = claim('kept');
+  const elsewhere = claim('else', { sessionId: other, turn: 1 });
+  await looked();
+  await offer(one, 'kept');
+  await offer(other, 'kept');
+  world.platform.wake.publish('offered', other);
+  expect((await any)!.sessionId).toBe(other);
+  expect((await own)!.sessionId).toBe(one);
+  clock.advance(20_000);
+  expect(await elsewhere).toBeUndefined();
+});
+
 test('without any wake-up the poll finds what is offered', async () => {
   const sessionId = await open('quiet');
   const waits = claim('quiet', {}, 60_000);

@@ -273,6 +273,34 @@ test('a claim that does not follow from where the program is begins anew', async
   expect(program.errors).toEqual([]);
 });
 
+test('what comes next is asked for before the step is completed, so that nobody else is given it', async () => {
+  const steps: number[] = [];
+  let isAsked = false;
+  const program = await programOf(
+    {
+      claims: [claimed()],
+      nexts: [claimed({ workerTurnId: 'wtn_2', step: 2 })],
+      answers: {
+        claim: ({ body }) => {
+          isAsked ||= JSON.parse(body).sessionId !== undefined;
+          return undefined;
+        },
+        complete: () => (isAsked ? undefined : refusal(503, 'unavailable')),
+      },
+    },
+    {
+      concurrency: 1,
+      onTurn: async (turn) => {
+        await turn.callTool('t', {}).catch(() => {});
+        steps.push(turn.step);
+      },
+    },
+  );
+  while (steps.length === 0) await new Promise<void>((resolve) => setImmediate(resolve));
+  await program.stop();
+  expect(steps).toEqual([2]);
+});
+
 test('the result of an own function that the service does not take is an error, which says that the call has ended', async () => {
   const call = { toolCallId: 'call_1', index: 0, tool: 'big', input: {} };
   const program = await programOf(

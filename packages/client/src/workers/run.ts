@@ -120,15 +120,29 @@ export async function run(
     return undefined;
   }
 
-  async function next({ sessionId, turn }: WorkerTurn, open: OpenTurn): Promise<WorkerTurn> {
+  async function next(
+    { sessionId, turn }: WorkerTurn,
+    open: OpenTurn,
+    complete: () => Promise<void>,
+  ): Promise<WorkerTurn> {
+    const refused = new AbortController();
+    const signal = AbortSignal.any([open.signal, stopping.signal, refused.signal]);
+    // Asked for before it is there: nobody else is given what comes next while this program is on its way to ask.
+    const claiming = claimPatiently({ queue, sessionId, turn }, signal);
+    claiming.catch(() => {});
+    try {
+      await complete();
+    } catch (error) {
+      refused.abort();
+      throw error;
+    }
     working.delete(open);
     waiting.add(open);
     madeRoom();
     try {
       const [oldest] = waiting;
       if (waiting.size > maxWaiting) await oldest!.letGo(new TurnLostError('Too many turns wait'), false);
-      const signal = AbortSignal.any([open.signal, stopping.signal]);
-      const claim = await claimPatiently({ queue, sessionId, turn }, signal);
+      const claim = await claiming;
       if (!claim) throw open.signal.aborted ? open.signal.reason : stopped();
       working.add(open);
       return claim;

@@ -79,8 +79,11 @@ export interface Host {
   readonly workers: Pick<Workers, 'heartbeat' | 'append' | 'complete' | 'release'>;
   readonly sleep: Sleep;
   readonly functions: Readonly<Record<string, ToolFunction>>;
-  /** Claims what comes next of the turn. Rejects with TurnLostError where nothing does, or not here. */
-  next(claim: WorkerTurn, turn: OpenTurn): Promise<WorkerTurn>;
+  /**
+   * Completes the step and claims what comes next of the turn. Rejects with TurnLostError where nothing does, or not here, and
+   * as `complete` does.
+   */
+  next(claim: WorkerTurn, turn: OpenTurn, complete: () => Promise<void>): Promise<WorkerTurn>;
   /** A claim of the same turn that does not follow from where this program is: somebody else went on meanwhile. */
   adopt(claim: WorkerTurn): void;
 }
@@ -220,9 +223,9 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
     lost.signal.throwIfAborted();
     await text.flush();
     const { step } = claim;
-    await answer({ toolCalls: calls.map(({ tool, input }) => ({ tool, input })) });
+    let completeIt = () => answer({ toolCalls: calls.map(({ tool, input }) => ({ tool, input })) });
     while (true) {
-      const next = await host.next(claim, open);
+      const next = await host.next(claim, open, completeIt);
       if (next.pendingCalls.length === 0 && next.step === step + 1) {
         hold(next);
         return next.outcomes;
@@ -233,7 +236,8 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
         throw lost.signal.reason;
       }
       hold(next);
-      await completeCalls(await runCalls(next.pendingCalls, ({ index }) => calls[index]?.run));
+      const results = await runCalls(next.pendingCalls, ({ index }) => calls[index]?.run);
+      completeIt = () => completeCalls(results);
     }
   }
 

@@ -137,8 +137,16 @@ export function createOffers(platform: Pick<Platform, 'db' | 'clock' | 'wake' | 
       select s.session_id as "sessionId", s.epoch from sessions s
       where s.organization_id = ${organizationId} and s.queue = ${queue} and s.worker_id is null and s.stop is null
         and s.runnable_at > ${clock.now()} ${environment === undefined ? empty : sql`and s.environment = ${environment}`}
-      order by s.session_id limit ${waiters.length}`);
-    const given = await Promise.all(candidates.map((candidate, index) => give(candidate, waiters[index]!)));
+      order by s.session_id limit ${waiters.length + forSession.size}`);
+    // A look that begins for another Session may find it before the one that begins for its own.
+    const keptFor = candidates.map(({ sessionId }) =>
+      [...(forSession.get(sessionId) ?? [])].filter(
+        ({ want, settled }) => !settled && want.organizationId === organizationId && want.queue === queue,
+      ),
+    );
+    lookSoon(keptFor.flat());
+    const free = candidates.filter((_, index) => keptFor[index]!.length === 0).slice(0, waiters.length);
+    const given = await Promise.all(free.map((candidate, index) => give(candidate, waiters[index]!)));
     // Somebody else took what was found; there may be more behind it.
     if (given.includes(false)) lookSoon(waiters.filter(({ settled, once }) => !settled && !once));
   }
