@@ -8,7 +8,7 @@ import { listEvents } from '../src/events/events.ts';
 import type { Context } from '../src/lib/context.ts';
 import { type AskModel, type ModelCall, ModelFailure } from '../src/runtime/models/model.ts';
 import type { RunTool } from '../src/runtime/tools/tool.ts';
-import { closeSession, interruptSession } from '../src/sessions/ending.ts';
+import { cancelSession, closeSession, interruptSession } from '../src/sessions/ending.ts';
 import { listMessages, sendMessage } from '../src/sessions/messages.ts';
 import { getSession } from '../src/sessions/sessions.ts';
 import { sendToolResult } from '../src/sessions/tool-results.ts';
@@ -136,6 +136,8 @@ describe('an interrupt', () => {
       'assistant "Hello again"',
     ]);
     expectWhole(asked[1]!.transcript);
+    // A script goes on with its next step, also where another worker took the Session up.
+    expect(asked[1]!.callsBefore).toBe(1);
   });
 
   test('counts what was answered before it, and not what nobody knows', async () => {
@@ -409,6 +411,18 @@ describe('an interrupt', () => {
     expect(lists).toBe(0);
   });
 
+  test('at the very moment a worker takes the session up is heard at once', async () => {
+    const sessionId = await world.open(await world.agent());
+    let isClaimed = false;
+    const platform = queryingBy(world.platform, async ({ text }, rows) => {
+      if (isClaimed || rows.length === 0 || !text.includes('update sessions s set epoch = s.epoch + 1')) return;
+      isClaimed = true;
+      await interruptSession(world.ctx, { sessionId });
+    });
+    await world.work({ platform, ask: stuckAfter('Once') });
+    expect(outline(await world.until(sessionId, is('idle')))).toContain('turn.completed interrupted');
+  });
+
   test('of a session that no worker has taken up yet ends its turn unasked', async () => {
     let asked = 0;
     const sessionId = await world.open(await world.agent());
@@ -493,6 +507,7 @@ describe('an interrupt', () => {
     await world.until(sessionId, is('idle'));
     const { session } = await interruptSession(world.ctx, { sessionId });
     expect(session.status).toBe('idle');
+    expect((await eventTypesOf(sessionId)).filter((type) => type === 'session.interrupted')).toHaveLength(1);
     await sendMessage(world.ctx, { sessionId, content: 'go on' });
     const chunks = await world.until(sessionId, (chunk) => chunk.turn === 2 && is('idle')(chunk));
     expect(outline(chunks)).toEqual([
@@ -632,6 +647,21 @@ describe('steering', () => {
     for (const { transcript } of asked) expectWhole(transcript);
   });
 
+  test('stops the turn under way alone: the next one may wait for a person', async () => {
+    const ask: AskModel = async function* (call, signal) {
+      if (call.callsBefore === 0) await never(signal);
+      yield* answering([{}, calls('pay')])(call, signal);
+    };
+    await world.work({ ask });
+    const sessionId = await world.open(await world.agent([payTool]));
+    await sendMessage(world.ctx, { sessionId, content: 'rather this', onBusy: 'steer' });
+    const chunks = await world.until(
+      sessionId,
+      (chunk) => chunk.turn === 2 && (is('waiting')(chunk) || is('idle')(chunk)),
+    );
+    expect(outline(chunks).slice(-3)).toEqual(['running', 'approval.requested', 'waiting']);
+  });
+
   test('twice before the turn has ended: both have their turn, in their order', async () => {
     const sessionId = await world.open(await world.agent());
     await sendMessage(world.ctx, { sessionId, content: 'queued' });
@@ -709,6 +739,28 @@ describe('steering', () => {
       'turn.completed endTurn',
       'turn.completed endTurn',
     ]);
+  });
+});
+
+describe('a cancel', () => {
+  test('of which its worker has not heard: what the model still says is refused', async () => {
+    const goOn = Promise.withResolvers<void>();
+    const stopped = Promise.withResolvers<void>();
+    await world.work({
+      ask: async function* (_call, signal) {
+        signal.addEventListener('abort', () => stopped.resolve());
+        yield { type: 'text', delta: 'begun' };
+        await goOn.promise;
+        for (const delta of [' and', ' on', ' and on']) yield { type: 'text', delta };
+        await never(signal);
+      },
+    });
+    const sessionId = await world.open(await world.agent());
+    await world.until(sessionId, (chunk) => chunk.type === 'message.chunk');
+    await cancelSession(await otherNode(), { sessionId });
+    goOn.resolve();
+    await stopped.promise;
+    expect(outline(await world.chunks(sessionId))).toEqual(['running', '"begun"', 'cancelled']);
   });
 });
 

@@ -1,7 +1,7 @@
 // Turns and tools: what a Session shows, in which order, and what the model is told.
 import type { Chunk } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { archiveAgent } from '../src/agents/agents.ts';
+import { archiveAgent, updateAgent } from '../src/agents/agents.ts';
 import { type ModelCall, ModelFailure } from '../src/runtime/models/model.ts';
 import { cancelSession, closeSession } from '../src/sessions/ending.ts';
 import { listMessages, sendMessage } from '../src/sessions/messages.ts';
@@ -152,6 +152,31 @@ test('messages that wait are many and long: each is read when its turn begins, a
   goOn.resolve();
   await world.until(sessionId, (chunk) => is('idle')(chunk) && chunk.turn === 4);
   expect(reads).toEqual([1, 1, 1]);
+});
+
+test.each([
+  ['the newest version of its agent', {}, [1, 2]],
+  ['the one that its session was opened with', { agentVersion: 1 }, [1, 1]],
+])('each turn takes, when it begins, %s', async (_, more, versions) => {
+  const [begun, hold] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const told: string[] = [];
+  await world.work({
+    ask: async function* ({ instructions }) {
+      told.push(instructions);
+      begun.resolve();
+      await hold.promise;
+      yield { type: 'finish', reason: 'endTurn', usage };
+    },
+  });
+  const agentId = await world.agent([], { instructions: 'version 1' });
+  const sessionId = await world.open(agentId, more);
+  await begun.promise;
+  await updateAgent(world.ctx, { agentId, instructions: 'version 2' });
+  await sendMessage(world.ctx, { sessionId, content: 'queued' });
+  hold.resolve();
+  await world.until(sessionId, is('idle'));
+  expect(told).toEqual(versions.map((version) => `version ${version}`));
+  expect((await getSession(world.ctx, { sessionId })).session.agentVersion).toBe(versions[1]);
 });
 
 test('a message that was accepted has its turn, also when its agent is archived before', async () => {

@@ -92,6 +92,8 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
   let deadKnown: string[] = [];
   /** Sessions that name this worker and that nobody here drives: the answer to their claim was lost, or their drive's head. */
   let strays: Candidate[] = [];
+  /** Sessions for which something came during a claim, which may be one of them. */
+  const cameMeanwhile = new Set<string>();
 
   // ── Claiming ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -130,6 +132,7 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
           if (group.length === 0) continue;
           const claims = await claim(organizationId, group);
           for (const claimed of claims) drive(claimed);
+          for (const { row } of claims) if (cameMeanwhile.has(row.sessionId)) void heard(row.sessionId);
           // Some row was locked by a call that may be the last one to wake anybody for it.
           if (claims.length < group.length)
             void clock.sleep(LOCKED_RETRY_MS, stopping.signal).then(claimSoon, () => {});
@@ -138,6 +141,8 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
       }
     } catch (error) {
       log.warn({ err: error }, 'could not claim sessions; trying again');
+    } finally {
+      cameMeanwhile.clear();
     }
   }
 
@@ -272,6 +277,7 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
   /** Asks the row whether the Session is still this worker's: a cancelled one stops its model at once. */
   async function heard(sessionId: string): Promise<void> {
     const one = held.get(sessionId);
+    if (!one && claiming) cameMeanwhile.add(sessionId);
     if (!one) return;
     const rows = await db
       .query<Hint>(sql`

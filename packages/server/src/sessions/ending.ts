@@ -24,7 +24,8 @@ export async function interruptSession(
   return inTransaction(ctx, async (tx) => {
     const row = await lockSession(tx, ctx.organizationId, uuidOf('ses', input.sessionId));
     requireOpen(row);
-    if (row.status !== 'idle') {
+    // One that is to stop already has been asked for.
+    if (row.status !== 'idle' && !row.stop) {
       const now = ctx.clock.now();
       await Promise.all([
         interruptTurn(tx, row, { wake: ctx.wake, now }),

@@ -45,7 +45,7 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
         ...(traceParent && { traceParent }),
       };
       const messageId = await leaveInInbox(tx, row, message, { wake: ctx.wake, now });
-      if (steer) {
+      if (steer && !row.stop) {
         await interruptTurn(tx, row, { wake: ctx.wake, now });
         await tx.query(recordEvent(ctx, now, { type: 'session.interrupted', ...sessionEvent(row) }));
       }

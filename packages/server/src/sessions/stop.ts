@@ -6,7 +6,7 @@ import type { Tx } from '../db/db.ts';
 import type { Wake } from '../wake/wake.ts';
 import type { SessionRow } from './session.ts';
 
-/** The caller holds the row's lock. The turn under way ends as `interrupted`. */
+/** The caller holds the row's lock, and has seen that nothing is to stop yet. The turn under way ends as `interrupted`. */
 export async function interruptTurn(
   tx: Tx,
   row: Pick<SessionRow, 'organizationId' | 'sessionId'>,
@@ -14,7 +14,7 @@ export async function interruptTurn(
 ): Promise<void> {
   // The integrator's own program can't be told: the service takes the turn back from it.
   await tx.query(sql`
-    update sessions set stop = coalesce(stop, 'interrupt'), runnable_at = ${now},
+    update sessions set stop = 'interrupt', runnable_at = ${now},
       epoch = case when queue is null then epoch else epoch + 1 end,
       worker_id = case when queue is null then worker_id end
     where organization_id = ${row.organizationId} and session_id = ${row.sessionId}`);
