@@ -195,7 +195,10 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
   };
 }
 
-/** Throws 429 where the organization has as many open Sessions as it may. Those that open at the same moment may all pass. */
+/**
+ * Throws 429 where the organization has as many open Sessions as it may. Those that open at the same moment may all pass: a row
+ * that each of them locks, and each end of a Session too, would be in the way of all.
+ */
 export async function requireRoom(ctx: Context, maxOpenSessions: number): Promise<void> {
   const [row] = await (ctx.tx ?? ctx.db).query<{ open: number }>(sql`
     select count(*)::integer as open from (
