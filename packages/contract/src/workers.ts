@@ -63,8 +63,7 @@ export const CallOutcome = Type.Object(
     index: Type.Integer({ description: "The call's place in the `toolCalls` of the step's answer, from 0." }),
     tool: Type.String(),
     status: OneOf(callOutcomes, {
-      description:
-        '`denied`: a person said no. `unknown`: it was cut off while it ran; it may have had its effect.',
+      description: '`denied`: a person said no. `unknown`: it was cut off while it ran; it may have had its effect.',
     }),
     output: Type.Optional(Json),
     error: Type.Optional(Type.String({ description: 'What the model is told; for a denial with its reason.' })),
