@@ -77,6 +77,10 @@ export const eventKinds: Record<EventType, Kind> = {
     label: 'Provider connected',
     did: "connected an account of the organization's provider",
   },
+  'user.provider_disconnected': {
+    label: 'Provider disconnected',
+    did: "disconnected their account of the organization's provider",
+  },
   'access.denied': { label: 'Access denied', did: 'was refused' },
 };
 

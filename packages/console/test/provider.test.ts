@@ -58,7 +58,7 @@ test.each([
   },
 );
 
-test('who is signed in connects the provider to their account', async () => {
+test('who is signed in connects the provider to their account, and disconnects it again', async () => {
   const member = await console.person('member', 'Connie Connected');
   provider.next = { sub: 'connie', email: 'connie@example.com', email_verified: true, name: 'Connie' };
   const page = await console.open(member, '/account');
@@ -67,6 +67,9 @@ test('who is signed in connects the provider to their account', async () => {
   await page.context().close();
   const again = await fresh('/sign-in');
   await again.getByRole('button', { name: 'Sign in with Acme accounts' }).click();
-  await again.getByRole('button', { name: /^Connie Connected/ }).waitFor();
+  await again.getByRole('button', { name: /^Connie Connected/ }).click();
+  await again.getByRole('menuitem', { name: 'Your account' }).click();
+  await again.getByRole('button', { name: 'Disconnect Acme accounts' }).click();
+  await again.getByRole('button', { name: 'Connect with Acme accounts' }).waitFor();
   await again.context().close();
 });

@@ -72,6 +72,7 @@ export const eventTypes = [
   'user.passkey_added',
   'user.passkey_removed',
   'user.provider_connected',
+  'user.provider_disconnected',
   'access.denied',
 ] as const;
 export const EventType = OneOf(eventTypes, { title: 'EventType' });

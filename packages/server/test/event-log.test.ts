@@ -189,6 +189,7 @@ const unasked: EventType[] = [
   'user.passkey_added',
   'user.passkey_removed',
   'user.provider_connected',
+  'user.provider_disconnected',
   'access.denied',
 ];
 

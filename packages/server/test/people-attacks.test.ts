@@ -341,10 +341,10 @@ test('signing in while the database is away is no guess: who tried is let in whe
   const away = await startTestService();
   await setUp(away);
   const signIn = () => openBrowser(away).post('/sign_in', { email: 'mara@example.com', password });
-  await away.db.query(sql`alter table auth.accounts rename to away`);
+  await away.db.query(sql`alter table auth.users rename to away`);
   const refused = await Promise.all(Array.from({ length: 10 }, signIn));
   expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([503]));
-  await away.db.query(sql`alter table auth.away rename to accounts`);
+  await away.db.query(sql`alter table auth.away rename to users`);
   expect((await signIn()).status).toBe(200);
   await away.stop();
 });

@@ -1,6 +1,7 @@
 // Signing in by an OpenID Connect provider: who may, and who may not.
 import sql, { raw } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createAuthenticator } from './support/authenticator.ts';
 import { type Browser, openBrowser, tokenOf } from './support/browser.ts';
 import { configOf, type OidcProvider, startOidcProvider } from './support/oidc-provider.ts';
 import { password, setUp } from './support/people.ts';
@@ -58,7 +59,7 @@ test('who has a link comes in by the provider, and signs in by it from then on',
   const again = openBrowser(service);
   await signInByProvider(again);
   expect(again.account!.user).toEqual(browser.account!.user);
-  expect((await again.get('/sign_ins')).json.ways).toEqual({ password: false, provider: true });
+  expect((await again.get('/sign_ins')).json.ways).toEqual({ password: false, provider: true, passkeys: 0 });
   const stored = await service.db.query<{ tokens: string | null }>(sql`
     select concat(access_token, refresh_token, id_token) as tokens from auth.accounts where provider_id = 'oidc'`);
   expect(stored).toEqual([{ tokens: '' }]);
@@ -121,6 +122,43 @@ test('a person who is signed in links an account of the provider, and nobody els
   provider.next = { ...provider.next, sub: 'mara-there' };
   const back = await signInByProvider(ida, { link: true });
   expect(back.searchParams.get('error')).toBe('account_already_linked_to_different_user');
+});
+
+test('a person disconnects the provider by themself, unless nothing else would let them in again', async () => {
+  provider.next = { sub: 'otto', email: 'otto@example.com', email_verified: true, name: 'Otto' };
+  const otto = openBrowser(service);
+  const token = await invite();
+  await signInByProvider(otto, { token });
+  await otto.post('/links/accept', { token });
+  await otto.get('/account');
+  expect(asProblem(await otto.post('/oidc/disconnect')).code).toBe('conflict');
+  const authenticator = createAuthenticator(new URL(service.setupLink!).origin);
+  const options = (await otto.get('/auth/passkey/generate-register-options')).json;
+  const given = { response: authenticator.register(options), name: 'Phone' };
+  expect((await otto.post('/auth/passkey/verify-registration', given)).status).toBe(200);
+  expect(asProblem(await otto.post('/oidc/disconnect', {}, { 'x-signalbox-csrf': 'x' })).code).toBe('csrf_refused');
+  expect((await otto.post('/oidc/disconnect')).status).toBe(200);
+  expect(asProblem(await otto.post('/oidc/disconnect')).code).toBe('not_found');
+  const back = await signInByProvider(openBrowser(service));
+  expect(back.searchParams.get('error')).toBeTruthy();
+  // And now the passkey is the last one.
+  const [{ id }] = (await otto.get('/auth/passkey/list-user-passkeys')).json;
+  expect(asProblem(await otto.post('/auth/passkey/delete-passkey', { id })).code).toBe('conflict');
+  const { data } = await owner.client().events.list({ type: 'user.provider_disconnected' });
+  expect(data.map(({ actor }) => actor.name)).toEqual(['Otto']);
+});
+
+test('signing in by the provider in a browser that is signed in ends the sign-in of before; connecting it does not', async () => {
+  provider.next = { sub: 'ida', email: 'ida@example.com', email_verified: true, name: 'Ida' };
+  const browser = openBrowser(service);
+  await browser.post('/sign_in', { email: 'mara@example.com', password });
+  const before = browser.cookieHeader();
+  await signInByProvider(browser);
+  expect(browser.account!.user!.name).toBe('Ida');
+  expect((await openBrowser(service).get('/account', { cookie: before })).json.user).toBeNull();
+  const mine = browser.cookieHeader();
+  await signInByProvider(browser, { link: true });
+  expect((await openBrowser(service).get('/account', { cookie: mine })).json.user.name).toBe('Ida');
 });
 
 test('an old sign-in links nothing: who finds it must not make themselves another way in', async () => {

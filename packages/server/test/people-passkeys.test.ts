@@ -103,7 +103,27 @@ test('a new password by a link ends every other way in: whoever had got in has l
     200,
   );
   expect(asProblem(await signInBy(left)).code).toBe('sign_in_failed');
-  expect((await browser.get('/sign_ins')).json.ways).toEqual({ password: true, provider: false });
+  expect((await browser.get('/sign_ins')).json.ways).toEqual({ password: true, provider: false, passkeys: 0 });
+});
+
+test('a key that asks for no PIN, finger or face signs nobody in: whoever finds it must not', async () => {
+  const found = createAuthenticator(origin, undefined, { verifies: false });
+  expect((await addPasskey(owner, found)).status).toBe(200);
+  expect(asProblem(await signInBy(found)).code).toBe('sign_in_failed');
+  for (const path of ['generate-authenticate-options', 'generate-register-options']) {
+    const { json } = await owner.get(`/auth/passkey/${path}`);
+    expect(json.userVerification ?? json.authenticatorSelection.userVerification, path).toBe('required');
+  }
+});
+
+test('signing in by a passkey in a browser that is signed in ends the sign-in of before', async () => {
+  const authenticator = createAuthenticator(origin);
+  await addPasskey(owner, authenticator);
+  const browser = await join(owner, service, 'Before');
+  const before = browser.cookieHeader();
+  await signInBy(authenticator, browser);
+  expect(browser.account!.user!.name).toBe('Mara');
+  expect((await openBrowser(service).get('/account', { cookie: before })).json.user).toBeNull();
 });
 
 test('an old sign-in adds no passkey', async () => {

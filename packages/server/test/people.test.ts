@@ -261,7 +261,7 @@ describe('being signed in ends', () => {
     await there.post('/sign_in', { email: 'ines@example.com', password });
     const { signIns, ways } = (await here.get('/sign_ins')).json;
     expect(signIns.map(({ isThis }: { isThis: boolean }) => isThis)).toEqual([false, true]);
-    expect(ways).toEqual({ password: true, provider: false });
+    expect(ways).toEqual({ password: true, provider: false, passkeys: 0 });
     const { ended } = await openStream(there);
     await here.post('/sign_out');
     expect((await there.api('GET', '/me')).status).toBe(200);

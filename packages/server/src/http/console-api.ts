@@ -14,12 +14,12 @@ import { membershipsOf } from '../people/memberships.ts';
 import { foundOrganization } from '../people/organizations.ts';
 import { requireGoodPassword } from '../people/password.ts';
 import { createNoteFailure, recordOfPerson } from '../people/records.ts';
-import { endSignIn, endSignIns, signInsOf, waysIn } from '../people/sign-ins.ts';
+import { disconnectProvider, endSignIn, endSignIns, signInsOf, waysIn } from '../people/sign-ins.ts';
 import type { Platform } from '../platform.ts';
 import type { Caller } from './auth.ts';
 import type { Limits } from './limits.ts';
 import type { Doubts } from './recheck.ts';
-import { cookieHeaderOf, requireCsrfToken, requireOwnOrigin, signedOut, visitorOf } from './session-cookie.ts';
+import { replaceSignIn, requireCsrfToken, requireOwnOrigin, signedOut, visitorOf } from './session-cookie.ts';
 import { validatorOf } from './validate.ts';
 
 export interface ConsoleApiOptions {
@@ -137,9 +137,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
     { visitor }: { visitor: Visitor },
     setCookies: readonly string[],
   ): Promise<Account> {
-    const before = await identity.find(visitor.cookie);
-    const signIn = await identity.find(cookieHeaderOf(setCookies));
-    if (before && before.signInId !== signIn?.signInId) await endSignIn(platform.db, before.userId, before.signInId);
+    const signIn = await replaceSignIn(platform.db, identity, visitor, setCookies);
     reply.header('set-cookie', setCookies);
     return accountOf(signIn);
   }
@@ -235,6 +233,13 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
       return accountOfBegun(reply, { visitor }, begun.setCookies);
     },
   );
+
+  post('/oidc/disconnect', 'asPerson', strict({}), async ({ visitor, signIn }) => {
+    if (!(await disconnectProvider(platform.db, signIn!.userId))) {
+      throw new ApiError('not_found', 'No account of the provider is connected.');
+    }
+    await recordOfPerson(platform, signIn!.userId, visitor, { type: 'user.provider_disconnected' });
+  });
 
   get('/sign_ins', async ({ signIn }) => {
     const rows = await signInsOf(platform.db, signIn.userId, platform.clock.now());

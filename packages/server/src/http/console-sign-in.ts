@@ -5,9 +5,10 @@ import { ApiError, invalidField } from '../lib/api-error.ts';
 import { AUTH_PATH, PROVIDER_ID, type Visitor } from '../people/identity.ts';
 import { lookLink } from '../people/links.ts';
 import { recordOfPerson } from '../people/records.ts';
+import { requireOtherWayThanPasskey } from '../people/sign-ins.ts';
 import type { Platform } from '../platform.ts';
 import type { ConsoleApiOptions } from './console-api.ts';
-import { requireCsrfToken, requireOwnOrigin, signedOut, visitorOf } from './session-cookie.ts';
+import { replaceSignIn, requireCsrfToken, requireOwnOrigin, signedOut, visitorOf } from './session-cookie.ts';
 
 interface PasskeyCall {
   method: 'GET' | 'POST';
@@ -17,6 +18,8 @@ interface PasskeyCall {
   /** For who is signed in alone. */
   asPerson?: true;
   isSignIn?: true;
+  /** Of signing in, for the browser. */
+  isOptions?: true;
   records?: 'user.passkey_added' | 'user.passkey_removed';
 }
 
@@ -31,7 +34,7 @@ const passkeyCalls: readonly PasskeyCall[] = [
   },
   { method: 'GET', path: '/passkey/list-user-passkeys', asPerson: true },
   { method: 'POST', path: '/passkey/delete-passkey', fields: ['id'], asPerson: true, records: 'user.passkey_removed' },
-  { method: 'GET', path: '/passkey/generate-authenticate-options' },
+  { method: 'GET', path: '/passkey/generate-authenticate-options', isOptions: true },
   { method: 'POST', path: '/passkey/verify-authentication', fields: ['response'], isSignIn: true },
 ];
 
@@ -56,24 +59,33 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
         if (call.asPerson && !signIn) throw signedOut();
         if (signIn && call.method === 'POST') requireCsrfToken(identity, signIn, request.headers);
         const body = call.fields && chosen(request.body, call.fields);
+        if (signIn && call.records === 'user.passkey_removed') {
+          await requireOtherWayThanPasskey(platform.db, signIn.userId);
+        }
         const ask = () => identity.handle({ method: call.method, path: AUTH_PATH + call.path, body }, visitor);
-        const response = call.isSignIn ? await signInBy(visitor, ask) : await ask();
+        const response = call.isSignIn ? await signInBy(visitor, body, ask) : await ask();
         const answer = await answerOf(response);
+        if (call.isSignIn) await replaceSignIn(platform.db, identity, visitor, response.headers.getSetCookie());
         if (call.records && signIn) await recordOfPerson(platform, signIn.userId, visitor, { type: call.records });
         passCookies(response, reply);
         // better-auth would tell the page its own token, which the cookie keeps from it.
-        return call.isSignIn ? { signedIn: true } : answer;
+        if (call.isSignIn) return { signedIn: true };
+        return call.isOptions ? { ...(answer as object), userVerification: 'required' } : answer;
       },
     });
   }
 
-  async function signInBy(visitor: Visitor, ask: () => Promise<Response>): Promise<Response> {
+  async function signInBy(visitor: Visitor, body: unknown, ask: () => Promise<Response>): Promise<Response> {
     const response = await limits.signIn(visitor.ipAddress, undefined, async () => {
+      if (!isVerified(body)) return undefined;
       const found = await ask();
       return found.ok ? found : undefined;
     });
     if (!response)
-      throw new ApiError('sign_in_failed', 'This passkey is not known here, or it took too long. Try again.');
+      throw new ApiError(
+        'sign_in_failed',
+        'This passkey is not known here, asked for no PIN, finger or face, or it took too long. Try again.',
+      );
     return response;
   }
 
@@ -111,16 +123,29 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
     limits.enter(reply.raw);
     const query = request.raw.url?.split('?', 2)[1] ?? '';
     const path = `${AUTH_PATH}/callback/${PROVIDER_ID}?${query}`;
-    const response = await identity.handle(
-      { method: 'GET', path, body: undefined },
-      visitorOf(options.callerOf(request)),
-    );
+    const visitor = visitorOf(options.callerOf(request));
+    const response = await identity.handle({ method: 'GET', path, body: undefined }, visitor);
     const location = response.headers.get('location');
     if (!location)
       throw new ApiError('invalid_request', 'The way back from the provider was not whole. Sign in again.');
+    await replaceSignIn(platform.db, identity, visitor, response.headers.getSetCookie());
     passCookies(response, reply);
     return reply.redirect(location);
   });
+}
+
+const RP_ID_HASH_BYTES = 32;
+const USER_VERIFIED = 0x04;
+
+/**
+ * Whether the authenticator says that it asked for a PIN, a finger or a face, as a passkey alone opens the account: whoever finds
+ * a key must not. better-auth does not look, and checks the signature over these bytes.
+ */
+function isVerified(body: unknown): boolean {
+  const { response } = (body ?? {}) as { response?: { response?: { authenticatorData?: unknown } } };
+  const data = response?.response?.authenticatorData;
+  const flags = typeof data === 'string' ? Buffer.from(data, 'base64url')[RP_ID_HASH_BYTES] : undefined;
+  return ((flags ?? 0) & USER_VERIFIED) !== 0;
 }
 
 function notFresh(): ApiError {

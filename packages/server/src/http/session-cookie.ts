@@ -4,8 +4,10 @@
 //   an origin of ours      what the browser itself says of the page (`Origin`, `Sec-Fetch-Site`)
 //   the CSRF token         which only who reads `GET /console/api/account` has, and which is worth nothing beside another sign-in
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Db } from '../db/db.ts';
 import { ApiError } from '../lib/api-error.ts';
 import type { Identity, SignIn, Visitor } from '../people/identity.ts';
+import { endSignIn } from '../people/sign-ins.ts';
 import type { Caller } from './auth.ts';
 
 const CSRF_HEADER = 'x-signalbox-csrf';
@@ -51,8 +53,21 @@ export function requireCsrfToken(identity: Identity, signIn: SignIn, headers: In
 }
 
 /** What a browser kept once, to name the cookie of a sign-in that was just begun. */
-export function cookieHeaderOf(setCookies: readonly string[]): string {
+function cookieHeaderOf(setCookies: readonly string[]): string {
   return setCookies.map((one) => one.split(';', 1)[0]!).join('; ');
+}
+
+/** Ends the sign-in that the browser came with, where another one begins in its place: the one that begins, if any does. */
+export async function replaceSignIn(
+  db: Db,
+  identity: Identity,
+  { cookie }: Visitor,
+  setCookies: readonly string[],
+): Promise<SignIn | undefined> {
+  const begun = await identity.find(cookieHeaderOf(setCookies));
+  const before = begun && (await identity.find(cookie));
+  if (before && before.signInId !== begun.signInId) await endSignIn(db, before.userId, before.signInId);
+  return begun;
 }
 
 export function signedOut(): ApiError {

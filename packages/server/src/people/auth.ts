@@ -155,6 +155,8 @@ export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, ...
         rpName: 'Signalbox',
         origin: publicUrl.origin,
         advanced: { webAuthnChallengeCookie: 'passkey' },
+        // As signing in by one needs it (http/console-sign-in.ts).
+        authenticatorSelection: { userVerification: 'required' },
         schema: {
           passkey: {
             modelName: 'passkeys',

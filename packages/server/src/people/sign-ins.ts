@@ -1,7 +1,8 @@
 // The sign-ins of a person: where they are signed in, and how that ends. A sign-in is a row; without it the cookie is worth
 // nothing, on every node from the next question on.
 import sql from 'sql-template-tag';
-import type { Db } from '../db/db.ts';
+import type { Db, Queryable } from '../db/db.ts';
+import { ApiError } from '../lib/api-error.ts';
 
 export interface SignInRow {
   signInId: string;
@@ -29,12 +30,43 @@ export async function endSignIns(db: Db, userId: string): Promise<void> {
 }
 
 /** How a person can sign in. */
-export async function waysIn(db: Db, userId: string): Promise<{ password: boolean; provider: boolean }> {
-  const rows = await db.query<{ providerId: string }>(
-    sql`select provider_id as "providerId" from auth.accounts where user_id = ${userId}`,
-  );
+export interface WaysIn {
+  password: boolean;
+  provider: boolean;
+  /** How many. */
+  passkeys: number;
+}
+
+export async function waysIn(db: Queryable, userId: string): Promise<WaysIn> {
+  const rows = await db.query<{ providerId: string }>(sql`
+    select provider_id as "providerId" from auth.accounts where user_id = ${userId}
+    union all
+    select 'passkey' from auth.passkeys where user_id = ${userId}`);
   const has = (id: string) => rows.some(({ providerId }) => providerId === id);
-  return { password: has('credential'), provider: has('oidc') };
+  const passkeys = rows.filter(({ providerId }) => providerId === 'passkey').length;
+  return { password: has('credential'), provider: has('oidc'), passkeys };
+}
+
+/** The provider lets the person in no more. False where it did not; throws 409 `conflict` where nothing else would. */
+export function disconnectProvider(db: Db, userId: string): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    await tx.query(sql`select 1 from auth.users where id = ${userId} for no key update`);
+    const { password, provider, passkeys } = await waysIn(tx, userId);
+    if (!provider) return false;
+    if (!password && passkeys === 0) throw lastWayIn();
+    await tx.query(sql`delete from auth.accounts where user_id = ${userId} and provider_id = 'oidc'`);
+    return true;
+  });
+}
+
+/** Throws 409 `conflict` where the person could not come in again without the passkey. */
+export async function requireOtherWayThanPasskey(db: Db, userId: string): Promise<void> {
+  const { password, provider, passkeys } = await waysIn(db, userId);
+  if (!password && !provider && passkeys === 1) throw lastWayIn();
+}
+
+function lastWayIn(): ApiError {
+  return new ApiError('conflict', 'It is the last way in that you have. Add another one first.');
 }
 
 /** Sign-ins that have ended by themselves, and challenges nobody answered. */

@@ -13,11 +13,18 @@ export interface Authenticator {
   authenticate(options: Options): object;
 }
 
-const USER_PRESENT_AND_VERIFIED = 0x05;
+const USER_PRESENT = 0x01;
+const USER_VERIFIED = 0x04;
 const HAS_CREDENTIAL = 0x40;
 
 /** `origin`: of the page that asks, which the browser puts into what is signed. */
-export function createAuthenticator(origin: string, rpId = new URL(origin).hostname): Authenticator {
+/** `verifies`: whether it asks for a PIN, a finger or a face. */
+export function createAuthenticator(
+  origin: string,
+  rpId = new URL(origin).hostname,
+  { verifies = true } = {},
+): Authenticator {
+  const present = USER_PRESENT | (verifies ? USER_VERIFIED : 0);
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const { x, y } = publicKey.export({ format: 'jwk' });
   const credentialId = randomBytes(16);
@@ -51,7 +58,7 @@ export function createAuthenticator(origin: string, rpId = new URL(origin).hostn
         Buffer.from(y!, 'base64url'),
       ]);
       const length = Buffer.of(0, credentialId.length);
-      const flags = USER_PRESENT_AND_VERIFIED | HAS_CREDENTIAL;
+      const flags = present | HAS_CREDENTIAL;
       const data = authenticatorData(flags, Buffer.alloc(16), length, credentialId, key);
       const attestation = Buffer.concat([
         Buffer.from('a363', 'hex'),
@@ -74,7 +81,7 @@ export function createAuthenticator(origin: string, rpId = new URL(origin).hostn
 
     authenticate({ challenge }) {
       const client = clientData('webauthn.get', challenge);
-      const data = authenticatorData(USER_PRESENT_AND_VERIFIED);
+      const data = authenticatorData(present);
       const signed = createSign('sha256').update(data).update(createHash('sha256').update(client).digest());
       return credential({
         clientDataJSON: client.toString('base64url'),

@@ -26,6 +26,8 @@ interface SignIn {
 interface Ways {
   password: boolean;
   provider: boolean;
+  /** How many. */
+  passkeys: number;
 }
 
 const signInsQuery = queryOptions({
@@ -131,18 +133,49 @@ function Provider() {
   const { organizationId } = useOrganization();
   const { data: account } = useQuery(accountQuery);
   const { data } = useQuery(signInsQuery);
+  const queries = useQueryClient();
+  const toast = useToast();
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
   const [provider] = account?.signIn.providers ?? [];
   if (!provider || !data) return null;
+  const isLast = !data.ways.password && data.ways.passkeys === 0;
+  async function disconnect() {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await consoleCall('POST', 'oidc/disconnect', {});
+      await queries.invalidateQueries({ queryKey: ['sign-ins'] });
+      toast('Disconnected');
+    } catch (problem) {
+      setError(problem);
+    } finally {
+      setBusy(false);
+    }
+  }
   return (
     <section className="stack" aria-labelledby="provider">
       <h2 id="provider">{provider.name}</h2>
       {data.ways.provider ? (
-        <p className="quiet">Your account there is connected: you can sign in with it.</p>
+        <>
+          <p className="quiet">
+            Your account there is connected: you can sign in with it.
+            {isLast && ' It is the only way in that you have; with a passkey you could disconnect it.'}
+          </p>
+          {!isLast && (
+            <div className="row">
+              <Button busy={busy} onClick={() => void disconnect()}>
+                Disconnect {provider.name}
+              </Button>
+            </div>
+          )}
+        </>
       ) : (
         <div className="row">
           <ProviderButtons verb="Connect" link returnTo={`/console/${organizationId}/account`} />
         </div>
       )}
+      {error !== undefined && <ErrorNotice error={error} />}
     </section>
   );
 }
@@ -160,6 +193,7 @@ function Passkeys() {
       await act();
       setName('');
       await queries.invalidateQueries({ queryKey: ['passkeys'] });
+      await queries.invalidateQueries({ queryKey: ['sign-ins'] });
     } catch (problem) {
       setError(problem);
     } finally {
