@@ -1,15 +1,18 @@
-// Every route of the contract, fuzzed by its own schema: what it allows, and what is done to that. Over the network, to a whole
-// service on PostgreSQL. Whatever is sent:
+// Every route of the contract, and what the console has beside it, fuzzed by its own schema: what it allows, and what is done to
+// that. Over the network, to a whole service on PostgreSQL. Whatever is sent:
 //
-//   - the answer comes, and is never a 500: what the contract has for the route, or a problem with its request id
+//   - the answer comes, and is never a 500: what the contract has for the route (the console's have no contract), or a problem
+//     with its request id
 //   - no secret is in an answer that is not the one to show it, nor in any log line, event or stored answer (P9)
 //   - nothing of another organization is in an answer, and nothing of it is changed
 //
 // The seed is printed; SIGNALBOX_FUZZ_SEED gives the same requests again, SIGNALBOX_FUZZ_RUNS says how many to send to each route.
-import { Problem, type Route, type RouteName, routes } from '@signalbox/contract';
+import { Problem, type Route, routes } from '@signalbox/contract';
 import fc from 'fast-check';
+import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { consoleBodies } from '../src/http/console-api.ts';
 import { type Case, casesOf } from './fuzz/cases.ts';
 import { requestOf } from './fuzz/request.ts';
 import { exchange, type WireAnswer, type WireRequest } from './fuzz/wire.ts';
@@ -29,6 +32,18 @@ let codes: Map<string, readonly string[]>;
 const isProblem = Compile(Problem);
 let linesSeen = 0;
 let routesDone = 0;
+/** As a browser makes it, whatever stands in it. */
+const Credential = Type.Object({
+  id: Type.String(),
+  rawId: Type.String(),
+  type: Type.Literal('public-key'),
+  response: Type.Object({
+    clientDataJSON: Type.String(),
+    authenticatorData: Type.String(),
+    attestationObject: Type.String(),
+    signature: Type.String(),
+  }),
+});
 /** So many routes in a row find enough that is not used up. */
 const REFRESHED_EVERY = runs > 100 ? 1 : 4;
 
@@ -51,23 +66,54 @@ beforeAll(async () => {
 });
 afterAll(() => world?.close());
 
-test.each(Object.keys(routes) as RouteName[])('%s', { timeout: 60_000 + runs * 1_000 }, async (name) => {
-  if (routesDone++ % REFRESHED_EVERY === 0) await world.refresh();
-  const route: Route = routes[name];
-  const isResult = Compile(route.result);
-  await fc.assert(
-    fc.asyncProperty(casesOf(route), async (made) => {
-      const misplaced = new Set<string>();
-      const resolve = <T>(value: T) => world.resolve(value, misplaced);
-      const request = requestOf(made, { resolve, host: `127.0.0.1:${port}` });
-      const answer = await exchange(port, request);
-      judgeLog();
-      if (!answer) return judgeSilence(request);
-      judge({ route, made, request, answer, misplaced, isResult });
-    }),
-    { seed, numRuns: runs },
-  );
-});
+/** Below /console/api. What ends the person's sign-in comes last. */
+const consoleCalls: Record<string, Route> = Object.fromEntries(
+  [
+    ['GET', '/account'],
+    ['GET', '/sign_ins'],
+    ['GET', '/auth/passkey/generate-register-options'],
+    ['GET', '/auth/passkey/list-user-passkeys'],
+    ['GET', '/auth/passkey/generate-authenticate-options'],
+    ['POST', '/auth/passkey/verify-registration', Type.Object({ response: Credential, name: Type.String() })],
+    ['POST', '/auth/passkey/verify-authentication', Type.Object({ response: Credential })],
+    ['POST', '/auth/passkey/delete-passkey', Type.Object({ id: Type.String() })],
+    ...Object.entries(consoleBodies)
+      .map(([path, body]) => ['POST', path, body] as const)
+      .sort(([, path]) => (path === '/sign_out' ? 1 : -1)),
+  ].map(([method, path, body]) => [
+    `${method} ${path}`,
+    // The CSRF token is for who is signed in.
+    {
+      method,
+      path: `/console/api${path}`,
+      body,
+      byPerson: true,
+      reveals: 'csrfToken',
+      result: Type.Unknown(),
+    } as unknown as Route,
+  ]),
+);
+
+test.each(Object.entries<Route>({ ...routes, ...consoleCalls }))(
+  '%s',
+  { timeout: 60_000 + runs * 1_000 },
+  async (_, route) => {
+    if (routesDone++ % REFRESHED_EVERY === 0) await world.refresh();
+    const isResult = Compile(route.result);
+    await fc.assert(
+      fc.asyncProperty(casesOf(route), async (made) => {
+        const misplaced = new Set<string>();
+        const resolve = <T>(value: T) => world.resolve(value, misplaced);
+        const request = requestOf(made, { resolve, host: `127.0.0.1:${port}` });
+        const answer = await exchange(port, request);
+        judgeLog();
+        if (!answer) return judgeSilence(request);
+        judge({ route, made, request, answer, misplaced, isResult });
+      }),
+      { seed, numRuns: runs },
+    );
+  },
+);
 
 test('afterwards the service is well, and the other organization has what it had', async () => {
   expect((await fetch(`${world.service.url}/readyz`)).status).toBe(200);
@@ -126,7 +172,7 @@ function judge({
     expect([type, problem.status]).toEqual(['application/problem+json; charset=utf-8', status]);
     // The first answer again is that of the first request.
     if (!headers.has('idempotent-replayed')) expect(problem.requestId).toBe(headers.get('x-request-id'));
-    if (isSamePlace(made)) expect(documented(route, isPerson), whole).toContain(problem.code);
+    if (isSamePlace(made) && isOfContract(route)) expect(documented(route, isPerson), whole).toContain(problem.code);
   } else if (isSamePlace(made)) {
     if (json !== undefined) expect(isResult.Check(json), JSON.stringify(isResult.Errors(json))).toBe(true);
     else for (const item of itemsOf(type, text)) expect(isResult.Check(item), JSON.stringify(item)).toBe(true);
@@ -140,6 +186,8 @@ function judge({
 function isSamePlace({ mutations }: Case): boolean {
   return mutations.every(({ at }) => at !== 'method' && at !== 'path' && at !== 'param' && at !== 'bytes');
 }
+
+const isOfContract = ({ path }: Route) => !path.startsWith('/console/');
 
 /** The document is for who calls with a key; a person's request has refusals of its own. */
 function documented({ method, path }: Route, isPerson: boolean): readonly string[] {

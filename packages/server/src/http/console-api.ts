@@ -5,11 +5,11 @@
 import type { Route } from '@signalbox/contract';
 import { permissionOfRole } from '@signalbox/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { ApiError } from '../lib/api-error.ts';
 import { formatId } from '../lib/ids.ts';
 import { type Identity, PROVIDER_ID, type SignIn, type Visitor } from '../people/identity.ts';
-import { type Acceptance, acceptLink, lookLink } from '../people/links.ts';
+import { acceptLink, lookLink } from '../people/links.ts';
 import { membershipsOf } from '../people/memberships.ts';
 import { foundOrganization } from '../people/organizations.ts';
 import { requireGoodPassword } from '../people/password.ts';
@@ -50,7 +50,7 @@ export interface Call<B> {
 
 const PATH = '/console/api';
 const text = (maxLength: number, minLength = 1) => Type.String({ minLength, maxLength });
-const strict = <P extends Parameters<typeof Type.Object>[0]>(properties: P) =>
+export const strict = <P extends Parameters<typeof Type.Object>[0]>(properties: P) =>
   Type.Object(properties, { additionalProperties: false });
 const email = Type.String({
   maxLength: 254,
@@ -62,6 +62,24 @@ const password = text(1000);
 const token = text(200);
 const name = text(200);
 
+/** What each call takes. */
+export const consoleBodies = {
+  '/sign_in': strict({ email: text(254), password }),
+  '/sign_out': strict({ everywhere: Type.Optional(Type.Boolean()) }),
+  '/links/look': strict({ token }),
+  '/links/accept': strict({
+    token,
+    name: Type.Optional(name),
+    email: Type.Optional(email),
+    password: Type.Optional(password),
+    organizationName: Type.Optional(name),
+  }),
+  '/organizations': strict({ name }),
+  '/password': strict({ currentPassword: password, newPassword: password }),
+  '/oidc/disconnect': strict({}),
+  '/sign_ins/end': strict({ signInId: Type.String({ format: 'uuid' }) }),
+};
+
 export function addConsoleApi(app: FastifyInstance, platform: Platform, options: ConsoleApiOptions): void {
   const { identity, limits, doubts, provider, version } = options;
   const noteFailure = createNoteFailure(platform);
@@ -69,13 +87,12 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
   app.addHook('onClose', async () => void (await Promise.all(background)));
 
   /** `asPerson`: for who is signed in alone. `optional`: for anybody, and a sign-in that is used needs its CSRF token. */
-  function post<B>(
-    path: string,
+  function post<P extends keyof typeof consoleBodies>(
+    path: P,
     who: 'anybody' | 'asPerson' | 'optional',
-    body: ReturnType<typeof strict>,
-    act: (call: Call<B>) => Promise<unknown>,
+    act: (call: Call<Static<(typeof consoleBodies)[P]>>) => Promise<unknown>,
   ): void {
-    const validate = validatorOf({ body } as unknown as Route);
+    const validate = validatorOf({ body: consoleBodies[path] } as unknown as Route);
     app.post(PATH + path, {
       onRequest: async (request, reply) => {
         limits.enter(reply.raw);
@@ -86,7 +103,9 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
         const signIn = who === 'anybody' ? undefined : await identity.find(visitor.cookie);
         if (who === 'asPerson' && !signIn) throw signedOut();
         if (signIn) requireCsrfToken(identity, signIn, request.headers);
-        const given = validate({ params: {}, query: request.query, body: request.body }) as B;
+        const given = validate({ params: {}, query: request.query, body: request.body }) as Static<
+          (typeof consoleBodies)[P]
+        >;
         return (await act({ visitor, signIn, body: given, reply })) ?? {};
       },
     });
@@ -149,92 +168,66 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
     return accountOf(signIn);
   });
 
-  post<{ email: string; password: string }>(
-    '/sign_in',
-    'anybody',
-    strict({ email: text(254), password }),
-    async ({ visitor, body, reply }) => {
-      const begun = await limits.signIn(visitor.ipAddress, body.email, () =>
-        identity.signIn(body.email, body.password, visitor),
-      );
-      if (!begun) {
-        // Not waited for: how long it takes would tell whether there is such a person.
-        inBackground(noteFailure(body.email, visitor));
-        throw new ApiError('sign_in_failed', 'E-mail or password is wrong.');
-      }
-      return accountOfBegun(reply, { visitor }, begun.setCookies);
-    },
-  );
+  post('/sign_in', 'anybody', async ({ visitor, body, reply }) => {
+    const begun = await limits.signIn(visitor.ipAddress, body.email, () =>
+      identity.signIn(body.email, body.password, visitor),
+    );
+    if (!begun) {
+      // Not waited for: how long it takes would tell whether there is such a person.
+      inBackground(noteFailure(body.email, visitor));
+      throw new ApiError('sign_in_failed', 'E-mail or password is wrong.');
+    }
+    return accountOfBegun(reply, { visitor }, begun.setCookies);
+  });
 
-  post<{ everywhere?: boolean }>(
-    '/sign_out',
-    'optional',
-    strict({ everywhere: Type.Optional(Type.Boolean()) }),
-    async ({ visitor, signIn, body, reply }) => {
-      if (signIn) {
-        if (body.everywhere) await endSignIns(platform.db, signIn.userId);
-        else await endSignIn(platform.db, signIn.userId, signIn.signInId);
-        doubts.about(signIn.userId);
-        await recordOfPerson(platform, signIn.userId, visitor, { type: 'user.signed_out' });
-      }
-      reply.header('set-cookie', identity.clearing());
-      return accountOf(undefined);
-    },
-  );
+  post('/sign_out', 'optional', async ({ visitor, signIn, body, reply }) => {
+    if (signIn) {
+      if (body.everywhere) await endSignIns(platform.db, signIn.userId);
+      else await endSignIn(platform.db, signIn.userId, signIn.signInId);
+      doubts.about(signIn.userId);
+      await recordOfPerson(platform, signIn.userId, visitor, { type: 'user.signed_out' });
+    }
+    reply.header('set-cookie', identity.clearing());
+    return accountOf(undefined);
+  });
 
-  post<{ token: string }>('/links/look', 'anybody', strict({ token }), async ({ visitor, body }) => {
+  post('/links/look', 'anybody', async ({ visitor, body }) => {
     limits.begin(visitor.ipAddress);
     const { expiresAt, organizationId: _, ...link } = await lookLink(platform, body.token);
     return { link: { ...link, expiresAt: expiresAt.toISOString() } };
   });
 
-  post<Acceptance>(
-    '/links/accept',
-    'optional',
-    strict({
-      token,
-      name: Type.Optional(name),
-      email: Type.Optional(email),
-      password: Type.Optional(password),
-      organizationName: Type.Optional(name),
-    }),
-    async ({ visitor, signIn, body, reply }) => {
-      limits.begin(visitor.ipAddress);
-      const { userId, isNewSignIn } = await acceptLink(platform, visitor, signIn, body);
-      doubts.about(userId);
-      if (!isNewSignIn) return accountOf(signIn);
-      const { setCookies } = await identity.begin(userId, visitor);
-      return accountOfBegun(reply, { visitor }, setCookies);
-    },
-  );
+  post('/links/accept', 'optional', async ({ visitor, signIn, body, reply }) => {
+    limits.begin(visitor.ipAddress);
+    const { userId, isNewSignIn } = await acceptLink(platform, visitor, signIn, body);
+    doubts.about(userId);
+    if (!isNewSignIn) return accountOf(signIn);
+    const { setCookies } = await identity.begin(userId, visitor);
+    return accountOfBegun(reply, { visitor }, setCookies);
+  });
 
-  post<{ name: string }>('/organizations', 'asPerson', strict({ name }), async ({ visitor, signIn, body, reply }) => {
+  post('/organizations', 'asPerson', async ({ visitor, signIn, body, reply }) => {
     await foundOrganization(platform, visitor, signIn!, body.name);
     reply.code(201);
     return accountOf(signIn);
   });
 
-  post<{ currentPassword: string; newPassword: string }>(
-    '/password',
-    'asPerson',
-    strict({ currentPassword: password, newPassword: password }),
-    async ({ visitor, signIn, body, reply }) => {
-      requireGoodPassword(body.newPassword, signIn!, 'newPassword');
-      const begun = await limits.signIn(visitor.ipAddress, signIn!.email, () =>
-        identity.changePassword(body.currentPassword, body.newPassword, visitor),
-      );
-      if (!begun) {
-        // Whoever has a stolen cookie would guess here.
-        inBackground(noteFailure(signIn!.email, visitor));
-        throw new ApiError('sign_in_failed', 'The present password is another one.');
-      }
-      doubts.about(signIn!.userId);
-      await recordOfPerson(platform, signIn!.userId, visitor, { type: 'user.password_changed' });
-      return accountOfBegun(reply, { visitor }, begun.setCookies);
-    },
-  );
+  post('/password', 'asPerson', async ({ visitor, signIn, body, reply }) => {
+    requireGoodPassword(body.newPassword, signIn!, 'newPassword');
+    const begun = await limits.signIn(visitor.ipAddress, signIn!.email, () =>
+      identity.changePassword(body.currentPassword, body.newPassword, visitor),
+    );
+    if (!begun) {
+      // Whoever has a stolen cookie would guess here.
+      inBackground(noteFailure(signIn!.email, visitor));
+      throw new ApiError('sign_in_failed', 'The present password is another one.');
+    }
+    doubts.about(signIn!.userId);
+    await recordOfPerson(platform, signIn!.userId, visitor, { type: 'user.password_changed' });
+    return accountOfBegun(reply, { visitor }, begun.setCookies);
+  });
 
-  post('/oidc/disconnect', 'asPerson', strict({}), async ({ visitor, signIn }) => {
+  post('/oidc/disconnect', 'asPerson', async ({ visitor, signIn }) => {
     if (!(await disconnectProvider(platform.db, signIn!.userId))) {
       throw new ApiError('not_found', 'No account of the provider is connected.');
     }
@@ -255,16 +248,11 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
     };
   });
 
-  post<{ signInId: string }>(
-    '/sign_ins/end',
-    'asPerson',
-    strict({ signInId: Type.String({ format: 'uuid' }) }),
-    async ({ visitor, signIn, body }) => {
-      if (!(await endSignIn(platform.db, signIn!.userId, body.signInId))) {
-        throw new ApiError('not_found', 'This sign-in has ended already.');
-      }
-      doubts.about(signIn!.userId);
-      await recordOfPerson(platform, signIn!.userId, visitor, { type: 'user.signed_out' });
-    },
-  );
+  post('/sign_ins/end', 'asPerson', async ({ visitor, signIn, body }) => {
+    if (!(await endSignIn(platform.db, signIn!.userId, body.signInId))) {
+      throw new ApiError('not_found', 'This sign-in has ended already.');
+    }
+    doubts.about(signIn!.userId);
+    await recordOfPerson(platform, signIn!.userId, visitor, { type: 'user.signed_out' });
+  });
 }

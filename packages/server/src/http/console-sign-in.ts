@@ -1,20 +1,22 @@
 // Signing in otherwise than by a password: passkeys, and an OpenID Connect provider. Of better-auth's own interface these paths
 // are let through and no other; what it refuses becomes a problem like any other.
+import type { Route } from '@signalbox/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type TSchema, Type } from 'typebox';
 import { ApiError, invalidField } from '../lib/api-error.ts';
 import { AUTH_PATH, PROVIDER_ID, type Visitor } from '../people/identity.ts';
 import { lookLink } from '../people/links.ts';
 import { recordOfPerson } from '../people/records.ts';
 import { requireOtherWayThanPasskey } from '../people/sign-ins.ts';
 import type { Platform } from '../platform.ts';
-import type { ConsoleApiOptions } from './console-api.ts';
+import { type ConsoleApiOptions, strict } from './console-api.ts';
 import { replaceSignIn, requireCsrfToken, requireOwnOrigin, signedOut, visitorOf } from './session-cookie.ts';
+import { validatorOf } from './validate.ts';
 
 interface PasskeyCall {
   method: 'GET' | 'POST';
   path: string;
-  /** Of the body, what is passed on. */
-  fields?: readonly string[];
+  body?: TSchema;
   /** For who is signed in alone. */
   asPerson?: true;
   isSignIn?: true;
@@ -23,19 +25,28 @@ interface PasskeyCall {
   records?: 'user.passkey_added' | 'user.passkey_removed';
 }
 
+/** What a browser makes; better-auth looks into it. */
+const credential = Type.Object({});
+
 const passkeyCalls: readonly PasskeyCall[] = [
   { method: 'GET', path: '/passkey/generate-register-options', asPerson: true },
   {
     method: 'POST',
     path: '/passkey/verify-registration',
-    fields: ['response', 'name'],
+    body: strict({ response: credential, name: Type.Optional(Type.String({ maxLength: 200 })) }),
     asPerson: true,
     records: 'user.passkey_added',
   },
   { method: 'GET', path: '/passkey/list-user-passkeys', asPerson: true },
-  { method: 'POST', path: '/passkey/delete-passkey', fields: ['id'], asPerson: true, records: 'user.passkey_removed' },
+  {
+    method: 'POST',
+    path: '/passkey/delete-passkey',
+    body: strict({ id: Type.String({ format: 'uuid' }) }),
+    asPerson: true,
+    records: 'user.passkey_removed',
+  },
   { method: 'GET', path: '/passkey/generate-authenticate-options', isOptions: true },
-  { method: 'POST', path: '/passkey/verify-authentication', fields: ['response'], isSignIn: true },
+  { method: 'POST', path: '/passkey/verify-authentication', body: strict({ response: credential }), isSignIn: true },
 ];
 
 // As better-auth has it for passkeys: who finds an old sign-in must not make themselves another way in.
@@ -45,6 +56,7 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
   const { identity, limits, provider } = options;
 
   for (const call of passkeyCalls) {
+    const validate = validatorOf({ body: call.body } as unknown as Route);
     app.route({
       method: call.method,
       url: AUTH_PATH + call.path,
@@ -58,7 +70,7 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
         const signIn = call.asPerson ? await identity.find(visitor.cookie) : undefined;
         if (call.asPerson && !signIn) throw signedOut();
         if (signIn && call.method === 'POST') requireCsrfToken(identity, signIn, request.headers);
-        const body = call.fields && chosen(request.body, call.fields);
+        const body = call.body && (validate({ params: {}, query: {}, body: request.body }) as Record<string, unknown>);
         if (signIn && call.records === 'user.passkey_removed') {
           await requireOtherWayThanPasskey(platform.db, signIn.userId);
         }
@@ -173,11 +185,6 @@ async function answerOf(response: Response): Promise<unknown> {
     default:
       throw new ApiError('unavailable', 'It did not work now. Try again soon.', { retryAfterSeconds: 1 });
   }
-}
-
-function chosen(body: unknown, fields: readonly string[]): Record<string, unknown> {
-  const given = (body ?? {}) as Record<string, unknown>;
-  return Object.fromEntries(fields.flatMap((field) => (Object.hasOwn(given, field) ? [[field, given[field]]] : [])));
 }
 
 function wishOf(body: FastifyRequest['body']): { token?: string; returnTo?: string; link?: boolean } {

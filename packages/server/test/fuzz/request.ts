@@ -14,7 +14,8 @@ export function requestOf(made: Case, { resolve, host }: { resolve: Resolve; hos
     param[1] = mutation.verbatim ? { verbatim: value } : value;
   }
   const values = new Map(params);
-  const path = `/api/v1${made.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encoded(values.get(name)))}`;
+  const prefix = made.path.startsWith('/console/') ? '' : '/api/v1';
+  const path = `${prefix}${made.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encoded(values.get(name)))}`;
   const target = mutations.reduce(changedPath, path) + queryOf(made, resolve);
   const json = resolve(made.body);
   const changed = mutations.reduce((value, mutation) => changedBody(value, resolve(mutation)), json);
