@@ -266,6 +266,7 @@ test('whoever approves a call of a tool that is asked about once a Session is to
   await page.getByRole('button', { name: 'Approve now', description: /run unasked/ }).waitFor();
   expect(await page.getByRole('checkbox').count()).toBe(0);
   await expectAccessible(page);
+  await console.service.client.approvals.deny(operationId);
   await page.context().close();
 });
 
