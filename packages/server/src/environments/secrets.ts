@@ -1,9 +1,10 @@
 // Secrets of an Environment (api.md section 4). A value is sealed at rest, is never returned, and is put only into requests
 // whose host stands in `allowedHosts`, a list that `admin` alone may change.
+import { isIPv4 } from 'node:net';
 import type { EnvironmentSecret, Input, Result } from '@signalbox/contract';
 import sql, { empty } from 'sql-template-tag';
 import { changesBetween, recordEvent } from '../events/record.ts';
-import { notFound } from '../lib/api-error.ts';
+import { invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { type IsKey, pageOf, pageRequest } from '../lib/page.ts';
 import type { Platform } from '../platform.ts';
@@ -41,7 +42,7 @@ export async function setSecret(ctx: Context, input: Input<'setSecret'>): Promis
       select name, allowed_hosts as "allowedHosts", version, updated_at as "updatedAt" from environment_secrets
       where organization_id = ${organizationId} and environment = ${input.env} and name = ${input.name} for update`);
     const now = ctx.clock.now();
-    const allowedHosts = input.allowedHosts.map((host) => host.toLowerCase());
+    const allowedHosts = input.allowedHosts.map(canonicalHost);
     const sealed = vault.seal('environment_secret', [organizationId, input.env, input.name], input.value);
     const [row] = await tx.query<Row>(sql`
       insert into environment_secrets as s
@@ -104,6 +105,20 @@ export async function openSecrets(
       { value: vault.open('environment_secret', [organizationId, environment, name], sealedValue), allowedHosts },
     ]),
   );
+}
+
+/** An entry as the host of a url is written; 400 for what is none, and would allow nothing. */
+export function canonicalHost(given: string, index = 0): string {
+  const [, below = '', name = '', port] = /^(\*\.)?(\[[^\]]*\]|[^:]*)(?::([0-9]+))?$/.exec(given.toLowerCase()) ?? [];
+  const host = URL.parse(`http://${name}/`)?.hostname;
+  const path = `allowedHosts[${index}]`;
+  if (!host) throw invalidField(path, 'is the host of no url');
+  if (below && (host.startsWith('[') || isIPv4(host)))
+    throw invalidField(path, 'is below an address, where no host is');
+  if (port !== undefined && !(Number(port) >= 1 && Number(port) <= 65_535)) {
+    throw invalidField(path, 'has a port that is not from 1 to 65535');
+  }
+  return `${below}${host}${port === undefined ? '' : `:${Number(port)}`}`;
 }
 
 /** Whether a request to `url` may carry the secret: its host is listed, exactly or by `*.`, with the port where one is given. */

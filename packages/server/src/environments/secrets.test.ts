@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import { canonicalHost, mayGoTo } from './secrets.ts';
+
+test.each([
+  ['API.Example.com', 'api.example.com'],
+  ['*.example.com:0443', '*.example.com:443'],
+  ['127.1', '127.0.0.1'],
+  ['127.0.0.1:4500', '127.0.0.1:4500'],
+  ['[0:0:0:0:0:0:0:1]:80', '[::1]:80'],
+  ['my_service', 'my_service'],
+])('%s is kept as the host of a url is written, and allows one', (given, kept) => {
+  const entry = canonicalHost(given);
+  expect(entry).toBe(kept);
+  expect(mayGoTo([entry], new URL(`https://${given.replace('*', 'x')}/`))).toBe(true);
+});
+
+test.each([
+  '999.1.1.1',
+  '*.127.0.0.1',
+  '*.[::1]',
+  '[::g]',
+  '[1.2.3.4]',
+  'example.com:0',
+  'example.com:65536',
+  '1.2.3.4.5',
+])('%s could never allow anything, and is refused', (given) => {
+  expect(() => canonicalHost(given, 2)).toThrow(expect.objectContaining({ code: 'invalid_request' }));
+  expect(() => canonicalHost(given, 2)).toThrow(/allowedHosts\[2\]/);
+});
