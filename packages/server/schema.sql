@@ -352,6 +352,7 @@ create table session_inbox (
   organization_id uuid not null,
   session_id uuid not null,
   inbox_id uuid not null,
+  "position" integer not null,
   kind text not null,
   body json not null,
   created_at timestamp with time zone not null,

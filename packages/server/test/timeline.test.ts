@@ -1,6 +1,8 @@
 // The timeline of a Session: its turns, their operations and when each began and ended.
 import { type Agent, BadRequestError, NotFoundError, type SessionTurn } from '@signalbox/client';
+import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { uuidOf } from '../src/lib/ids.ts';
 import { startTestService, type TestService } from './support/service.ts';
 
 let service: TestService;
@@ -159,4 +161,29 @@ test('the transcript is read from its end too: every page is that of the other o
   expect(page.data.map(({ turn, role }) => `${turn} ${role}`)).toEqual(['null user', 'null user', '1 assistant']);
   const { nextCursor: cursor } = page;
   await expect(client.sessions.messages(waiting, { cursor })).rejects.toMatchObject({ code: 'invalid_cursor' });
+});
+
+test('messages that wait are taken as they came, whatever the clock of the node says that each came to', async () => {
+  const { client, db } = service;
+  const { sessionId } = await openWith(asking);
+  await until(sessionId, 'waiting');
+  const texts = ['one', 'two', 'three'];
+  const ids: string[] = [];
+  for (const content of texts) ids.push((await client.sessions.sendMessage(sessionId, { content })).messageId);
+  // As if each had come to another node, whose clock is behind that of the one before.
+  for (const [n, id] of ids.entries()) {
+    await db.execute(sql`
+      update session_inbox set inbox_id = ${`00000000-0000-7000-8000-00000000000${9 - n}`}
+      where organization_id = ${uuidOf('org', service.organizationId)} and session_id = ${uuidOf('ses', sessionId)}
+        and inbox_id = ${uuidOf('msg', id)}`);
+  }
+  const said = async () =>
+    (await allOf(client.sessions.messages(sessionId)))
+      .filter(({ role }) => role === 'user')
+      .map(({ content }) => (content[0]!.type === 'text' ? content[0]!.text : ''));
+  expect(await said()).toEqual(['go', ...texts]);
+  await client.sessions.sendMessage(sessionId, { content: 'at once', onBusy: 'steer' });
+  expect(await said()).toEqual(['go', 'at once', ...texts]);
+  await expect.poll(async () => (await client.sessions.get(sessionId)).turn).toBe(5);
+  expect(await said()).toEqual(['go', 'at once', ...texts]);
 });

@@ -32,8 +32,11 @@ export async function leaveInInbox(
   const inboxId = newUuid();
   await Promise.all([
     tx.query(sql`
-      insert into session_inbox (organization_id, session_id, inbox_id, kind, body, created_at)
-      values (${row.organizationId}, ${row.sessionId}, ${inboxId}, ${kind}, ${JSON.stringify(body)}, ${now})`),
+      insert into session_inbox (organization_id, session_id, inbox_id, position, kind, body, created_at)
+      values (${row.organizationId}, ${row.sessionId}, ${inboxId}, (
+        select coalesce(max(i.position), 0) + 1 from session_inbox i
+        where i.organization_id = ${row.organizationId} and i.session_id = ${row.sessionId}
+      ), ${kind}, ${JSON.stringify(body)}, ${now})`),
     tx.query(sql`
       update sessions set inbox = inbox + 1
       where organization_id = ${row.organizationId} and session_id = ${row.sessionId}`),
@@ -48,7 +51,7 @@ export async function readInbox(db: Queryable, organizationId: string, sessionId
   const rows = await db.query<{ inboxId: string; kind: InboxBody['kind']; body: object }>(sql`
     select inbox_id as "inboxId", kind,
       case when kind = 'message' then json_build_object('steer', body->'steer') else body end as body
-    from session_inbox where organization_id = ${organizationId} and session_id = ${sessionId} order by inbox_id`);
+    from session_inbox where organization_id = ${organizationId} and session_id = ${sessionId} order by position`);
   return rows.map(({ inboxId, kind, body }) => ({ inboxId, kind, ...body }) as InboxEntry);
 }
 

@@ -92,13 +92,13 @@ export async function listMessages(ctx: Context, input: Input<'listMessages'>): 
       order by ${isAsc ? sql`m.turn, m.position` : sql`m.turn desc, m.position desc`} limit ${request.limit + 1})
     select turn, position, message_id as "messageId", role, content, created_at as "createdAt", null as steer from page
     union all
-    select null, null, i.inbox_id, 'user', i.body->'content', i.created_at, i.body->>'steer' from session_inbox i
+    select null, i.position, i.inbox_id, 'user', i.body->'content', i.created_at, i.body->>'steer' from session_inbox i
     where i.organization_id = ${organizationId} and i.session_id = ${sessionId} and i.kind = 'message'
       and ${isAsc ? sql`(select count(*) from page) <= ${request.limit}` : position === undefined ? sql`true` : sql`false`}
     order by ${
       isAsc
-        ? sql`turn nulls last, position, steer nulls last, "messageId"`
-        : sql`turn desc nulls first, position desc, steer desc nulls first, "messageId" desc`
+        ? sql`turn nulls last, steer nulls last, position`
+        : sql`turn desc nulls first, steer desc nulls first, position desc`
     }`);
   const entries = rows.filter((row): row is TranscriptEntry => row.turn !== null);
   // They have no place yet, so they have no cursor either: they stand at the newer end of the page that ends there.

@@ -216,6 +216,8 @@ create table session_inbox (
   organization_id uuid not null,
   session_id uuid not null,
   inbox_id uuid not null,
+  -- Counts in the Session, under the lock of its row: ids are of the clocks of several nodes.
+  position integer not null,
   kind text not null check (kind in ('message', 'approval', 'tool_result')),
   body json not null,
   created_at timestamptz not null,
