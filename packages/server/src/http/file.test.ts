@@ -8,6 +8,7 @@ test('a reader that does not read is waited for: no more of the file is made mea
   let made = 0;
   let room = 2;
   const response = Object.assign(new EventEmitter(), {
+    req: { method: 'GET' },
     destroyed: false,
     writeHead: () => {},
     write(piece: string) {
