@@ -1517,7 +1517,7 @@ export interface Operations {
       session: Session;
     };
   };
-  /** Read the journal after a cursor, oldest first; `limit` counts chunks. `GET /api/v1/sessions/{sessionId}/chunks`, permission `read`. */
+  /** Read the journal after a cursor, oldest first; `limit` counts chunks, of which long ones are fewer a page. `GET /api/v1/sessions/{sessionId}/chunks`, permission `read`. */
   listChunks: {
     params: {
       sessionId: string;

@@ -496,7 +496,8 @@ export const routes = table({
     path: '/sessions/{sessionId}/chunks',
     permission: 'read',
     tag: 'Sessions',
-    summary: 'Read the journal after a cursor, oldest first; `limit` counts chunks',
+    summary:
+      'Read the journal after a cursor, oldest first; `limit` counts chunks, of which long ones are fewer a page',
     params: SessionParams,
     query: ListChunks,
     status: 200,

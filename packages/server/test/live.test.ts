@@ -1,9 +1,11 @@
 // The live stream: P4, complete and in order from any cursor, whatever happens meanwhile.
 import type { Chunk, Envelope } from '@signalbox/contract';
+import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { streamSession } from '../src/journal/live.ts';
-import { listChunks } from '../src/journal/read.ts';
+import { listChunks, readSome } from '../src/journal/read.ts';
 import type { Context } from '../src/lib/context.ts';
+import { uuidOf } from '../src/lib/ids.ts';
 import { cancelSession, closeSession } from '../src/sessions/ending.ts';
 import { sendMessage } from '../src/sessions/messages.ts';
 import { deleteSession } from '../src/sessions/sessions.ts';
@@ -143,4 +145,44 @@ test('the stream of a session that is deleted ends, also on a node that heard no
   await cancelSession(world.ctx, { sessionId });
   await deleteSession(world.ctx, { sessionId });
   for await (const _ of reader);
+});
+
+test('what long chunks there are is read a few at a time, and lists and streams are whole all the same', async () => {
+  const sessionId = await world.open(await world.agent(), { input: undefined });
+  const place = { organizationId: world.ctx.organizationId, sessionId: uuidOf('ses', sessionId) };
+  const bodies = Array.from({ length: 12 }, (_, n) => JSON.stringify([`${n}`.repeat(n % 3 === 0 ? 10 : 700_000)]));
+  for (const [n, body] of bodies.entries()) {
+    await world.ctx.db.execute(sql`
+      insert into segments (organization_id, session_id, turn, seq_from, seq_to, body, created_at)
+      values (${place.organizationId}, ${place.sessionId}, 0, ${n + 1}, ${n + 1}, ${body}, now())`);
+  }
+  await world.ctx.db.execute(sql`
+    update sessions set next_seq = ${bodies.length + 1}
+    where organization_id = ${place.organizationId} and session_id = ${place.sessionId}`);
+  let after = { turn: 0, seq: 0 };
+  const read: string[] = [];
+  for (let isEnd = false; !isEnd; ) {
+    const some = await readSome(world.ctx.db, place.organizationId, place.sessionId, after, 200);
+    expect(some.segments.reduce((sum, { body }) => sum + body.length, 0)).toBeLessThan(3 * 1024 * 1024);
+    read.push(...some.segments.map(({ body }) => body));
+    after = { turn: 0, seq: some.segments.at(-1)!.seqTo };
+    isEnd = some.isEnd;
+  }
+  expect(read).toEqual(bodies);
+  const sizes: number[] = [];
+  const listed: Chunk[] = [];
+  for (let cursor = '', hasMore = true; hasMore; ) {
+    const { data, page } = await listChunks(world.ctx, { sessionId, limit: 1000, ...(cursor && { cursor }) });
+    sizes.push(JSON.stringify(data).length);
+    listed.push(...chunksIn(data));
+    ({ nextCursor: cursor, hasMore } = page);
+  }
+  expect(listed.map(({ seq }) => seq)).toEqual(bodies.map((_, n) => n + 1));
+  expect(Math.max(...sizes)).toBeLessThan(8 * 1024 * 1024);
+  expect(sizes.length).toBeGreaterThan(1);
+  await closeSession(world.ctx, { sessionId });
+  const stream = (await streamSession(world.ctx, { sessionId }))!;
+  let streamed = 0;
+  for await (const _ of stream.read(new AbortController().signal)) streamed += 1;
+  expect(streamed).toBe(bodies.length + 1);
 });

@@ -10,7 +10,7 @@ import type { Context } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import { comparePositions, formatCursor, type Position } from './cursor.ts';
-import { type Head, positionAfter, readHead, readSegments, typesOf } from './read.ts';
+import { type Head, positionAfter, readHead, readSome, typesOf } from './read.ts';
 import { chunksOf, envelopeOf, type Segment } from './segment.ts';
 
 /** An envelope as text, with the cursor that it carries. */
@@ -136,11 +136,11 @@ export function createLive({ db, wake, clock, log }: Pick<Platform, 'db' | 'wake
     }
 
     async function* catchUp(of: Reader): AsyncGenerator<StreamEvent> {
-      let segments: Segment[];
-      do {
-        segments = await readSegments(db, head.organizationId, head.sessionId, of.at, READ_SEGMENTS);
+      while (!signal.aborted) {
+        const { segments, isEnd } = await readSome(db, head.organizationId, head.sessionId, of.at, READ_SEGMENTS);
         for (const segment of segments) yield* show(of, segment);
-      } while (segments.length === READ_SEGMENTS && !signal.aborted);
+        if (isEnd) return;
+      }
     }
 
     function* show(of: Reader, segment: Segment, handover?: Handover): Generator<StreamEvent> {

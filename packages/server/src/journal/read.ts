@@ -47,6 +47,35 @@ export function readSegments(
     order by turn, seq_to limit ${limit}`);
 }
 
+// What tools answer may be a MiB each: a reader that catches up holds this much and one segment more, not hundreds of them.
+const MAX_READ_CHARACTERS = 1024 * 1024;
+// Of an answer to a list call; long chunks make it a page of fewer.
+const MAX_PAGE_CHARACTERS = 4 * MAX_READ_CHARACTERS;
+
+/** The same, and no more of them than fit into memory beside others. `isEnd`: nothing followed them. */
+export async function readSome(
+  db: Pick<Db, 'query'>,
+  organizationId: string,
+  sessionId: string,
+  after: Position,
+  limit: number,
+): Promise<{ segments: Segment[]; isEnd: boolean }> {
+  const rows = await db.query<Segment & { found: number }>(sql`
+    select turn, seq_from as "seqFrom", seq_to as "seqTo", body, created_at as "createdAt", found
+    from (
+      select s.*, count(*) over ()::integer as found,
+        sum(octet_length(s.body)) over (order by s.turn, s.seq_to rows between unbounded preceding and 1 preceding) as before
+      from (
+        select turn, seq_from, seq_to, body, created_at from segments
+        where organization_id = ${organizationId} and session_id = ${sessionId}
+          and (turn, seq_to) > (${after.turn}, ${after.seq})
+        order by turn, seq_to limit ${limit}) s) x
+    where before is null or before < ${MAX_READ_CHARACTERS}
+    order by turn, seq_to`);
+  const [first] = rows;
+  return { segments: rows, isEnd: first === undefined || (first.found < limit && rows.length === first.found) };
+}
+
 /** The position that a reader sends; refused where it is damaged or ahead of the journal. */
 export function positionAfter(cursor: string | undefined, head: Head): Position {
   if (cursor === undefined || cursor === '') return beginning;
@@ -60,26 +89,28 @@ export function typesOf(query: { types?: string }): ReadonlySet<ChunkType> | und
   return query.types === undefined ? undefined : typeSet(query.types.split(',') as ChunkType[]);
 }
 
-/** Envelopes after a cursor, oldest first; `limit` counts chunks, and cuts an envelope where it must. */
+/** Envelopes after a cursor, oldest first; `limit` counts chunks, and cuts an envelope where it must. Long ones are fewer a page. */
 export async function listChunks(ctx: Context, input: Input<'listChunks'>): Promise<Result<'listChunks'>> {
   const { limit = longLists.default } = input;
   const head = await readHead(ctx.db, ctx.organizationId, uuidOf('ses', input.sessionId));
   const types = typesOf(input);
   let after = positionAfter(input.cursor, head);
   let room = limit;
+  let shownCharacters = 0;
   const data: Envelope[] = [];
-  while (room > 0) {
-    const segments = await readSegments(ctx.db, ctx.organizationId, head.sessionId, after, limit);
+  while (room > 0 && shownCharacters < MAX_PAGE_CHARACTERS) {
+    const { segments, isEnd } = await readSome(ctx.db, ctx.organizationId, head.sessionId, after, limit);
     for (const segment of segments) {
       const chunks = chunksOf(segment, after, types);
       const shown = chunks.slice(0, room);
       // Where the page is full within a segment, the cursor stays at the last chunk shown; else the whole segment was read.
       after = shown.length < chunks.length ? positionOf(shown.at(-1)!) : { turn: segment.turn, seq: segment.seqTo };
       room -= shown.length;
+      if (shown.length > 0) shownCharacters += segment.body.length;
       if (shown.length > 0) data.push(envelopeOf(head, after, segment.createdAt, shown));
       if (room === 0) break;
     }
-    if (segments.length < limit) break;
+    if (isEnd) break;
   }
   const isBeginning = comparePositions(after, beginning) === 0;
   return {
