@@ -231,7 +231,7 @@ test('changes that are not saved are not left behind by a slip', async () => {
   expect(await name(page).inputValue()).toBe('Half done');
   await elsewhere.click();
   await page.getByRole('dialog').getByRole('button', { name: 'Leave' }).click();
-  await page.getByRole('heading', { name: 'Sessions' }).waitFor();
+  await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
   expect((await newest(agentId)).name).toBe('Helper');
   await page.context().close();
 });
