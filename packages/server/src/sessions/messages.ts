@@ -94,7 +94,7 @@ export async function listMessages(ctx: Context, input: Input<'listMessages'>): 
     union all
     select null, i.position, i.inbox_id, 'user', i.body->'content', i.created_at, i.body->>'steer' from session_inbox i
     where i.organization_id = ${organizationId} and i.session_id = ${sessionId} and i.kind = 'message'
-      and ${isAsc ? sql`(select count(*) from page) <= ${request.limit}` : position === undefined ? sql`true` : sql`false`}
+      and ${isAsc ? sql`${request.limit} >= (select count(*) from page)` : sql`${position === undefined}::boolean`}
     order by ${
       isAsc
         ? sql`turn nulls last, steer nulls last, position`
