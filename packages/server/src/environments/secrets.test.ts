@@ -27,3 +27,14 @@ test.each([
   expect(() => canonicalHost(given, 2)).toThrow(expect.objectContaining({ code: 'invalid_request' }));
   expect(() => canonicalHost(given, 2)).toThrow(/allowedHosts\[2\]/);
 });
+
+test.each([
+  ['*.example.com', 'https://example.com/'],
+  ['*.example.com', 'https://notexample.com/'],
+  ['*.example.com', 'https://x.example.com.example.org/'],
+  ['*.example.com:8443', 'https://x.example.com/'],
+  ['example.com', 'https://x.example.com/'],
+  ['example.com:443', 'http://example.com/'],
+])('%s allows nothing at %s', (entry, url) => {
+  expect(mayGoTo([entry], new URL(url))).toBe(false);
+});
