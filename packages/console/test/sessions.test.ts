@@ -330,3 +330,49 @@ test('whoever reads further up is left there, and a click goes on at the end', a
   await page.getByRole('button', { name: 'To the end' }).click();
   await expect.poll(left).toBeLessThan(80);
 });
+
+test('a long transcript opens at its end; what is before comes to whoever scrolls up or asks, and moves nothing', async () => {
+  const sessionId = await sessionOf([{ text: 'You said {{input}}.' }], { input: 'message 1' });
+  const { client } = console.service;
+  for (let number = 2; number <= 120; number += 1)
+    await client.sessions.sendMessage(sessionId, { content: `message ${number}` });
+  await client.sessions.close(sessionId);
+  await until(sessionId, 'completed');
+  const page = await console.open(member, `/sessions/${sessionId}`, phone);
+  const answer = (number: number) => talk(page).getByText(`You said message ${number}.`, { exact: true });
+  const topOf = async (number: number) => Math.round((await answer(number).boundingBox())!.y);
+  const isSeen = (number: number) => async () => {
+    const top = await topOf(number);
+    return top >= 0 && top < phone.viewport.height;
+  };
+  // It has ended, and opens at its end all the same: the beginning is not there.
+  await answer(120).waitFor();
+  await expect.poll(isSeen(120)).toBe(true);
+  expect(await answer(72).count()).toBe(1);
+  expect(await answer(71).count()).toBe(0);
+
+  // Far up, and then a little: what is before comes by itself, above what is read.
+  const earlier = page.getByRole('button', { name: 'Show earlier' });
+  await page.evaluate('scrollTo(0, 900)');
+  await page.evaluate('scrollTo(0, 800)');
+  const at = await topOf(90);
+  await answer(22).waitFor();
+  expect(Math.abs((await topOf(90)) - at)).toBeLessThan(3);
+  expect(await answer(1).count()).toBe(0);
+
+  await earlier.focus();
+  const before = await topOf(22);
+  await page.keyboard.press('Enter');
+  await answer(1).waitFor();
+  expect(Math.abs((await topOf(22)) - before)).toBeLessThan(3);
+  // All of it is there: whoever had the button is at what it brought.
+  await expect.poll(() => earlier.count()).toBe(0);
+  await page.locator('.conversation:focus').waitFor();
+  expect(
+    await talk(page)
+      .getByText(/^You said message/)
+      .count(),
+  ).toBe(120);
+  expect(await page.getByRole('log', { name: 'New messages' }).getByRole('paragraph').count()).toBe(0);
+  await expectAccessible(page);
+});

@@ -1,19 +1,18 @@
 // The conversation as it is read: what was said, the calls of tools where they were made, and why a turn ended.
 import type { Approval, Session, SessionTurn } from '@signalbox/client';
-import { Fragment, memo, type RefObject, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
+import { Fragment, memo, type RefObject, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { useAsk } from '../../organization.tsx';
 import { Badge } from '../../ui/badge.tsx';
-import { Button } from '../../ui/button.tsx';
 import { Loading } from '../../ui/list.tsx';
 import { ErrorNotice, Notice } from '../../ui/notice.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
-import { counted, toolWords } from '../../words.ts';
+import { toolWords } from '../../words.ts';
 import { Call } from './call.tsx';
 import { type Entry, operationIdOf, type UserEntry } from './conversation.ts';
+import { Earlier, KeepPlace } from './earlier.tsx';
 import type { Followed } from './follow.ts';
-import { scrollerOf } from './follow-end.ts';
-import { isEnded } from './use-session.ts';
+import { type FollowedSession, isEnded } from './use-session.ts';
 import { stopWords } from './words.ts';
 
 // More of them at once would make the page slow; what is before is shown on demand.
@@ -26,7 +25,7 @@ export function Conversation({
   content,
 }: {
   session: Session;
-  followed: Followed;
+  followed: FollowedSession;
   /** What grows. */
   content: RefObject<HTMLElement | null>;
   /** The newest turns: why they ended, and which calls opened child Sessions. */
@@ -47,19 +46,21 @@ export function Conversation({
   const awaited = useMemo(() => new Set(waitingFor?.toolCallIds), [waitingFor]);
   const hidden = Math.max(0, entries.length - SHOWN_ENTRIES - extra);
   const shown = entries.slice(hidden);
-  const showEarlier = useShowEarlier(content, hidden, () => setExtra(extra + SHOWN_ENTRIES));
+  const { hasOlder, readOlder } = followed;
+  const showEarlier = useCallback(() => {
+    setExtra((before) => before + SHOWN_ENTRIES);
+    if (hidden <= SHOWN_ENTRIES && hasOlder) readOlder();
+  }, [hidden, hasOlder, readOlder]);
 
   return (
     <>
       <section className="conversation" ref={content} aria-label="Conversation" tabIndex={-1}>
         {error != null && <ErrorNotice error={error} retry={() => location.reload()} />}
-        {hidden > 0 && (
-          <div>
-            <Button onClick={showEarlier}>Show earlier</Button>{' '}
-            <span className="quiet small">{counted(hidden, 'entry', 'entries')} before this</span>
-          </div>
+        {(hidden > 0 || hasOlder) && isCaughtUp && (
+          <Earlier followed={followed} first={shown[0]?.key} show={showEarlier} content={content} />
         )}
         {shown.length === 0 && queued.length === 0 && (isCaughtUp ? <Nothing session={session} /> : <Loading />)}
+        <KeepPlace first={shown[0]?.key} content={content} />
         <ol className="entries">
           {shown.map((entry, index) => (
             <Fragment key={entry.key}>
@@ -160,23 +161,6 @@ function useApprovals(sessionId: string): { approvals: ReadonlyMap<string, Appro
   return { approvals, areThere: data !== undefined };
 }
 
-/** Shows more above, and leaves what is read where it is. */
-function useShowEarlier(content: RefObject<HTMLElement | null>, hidden: number, show: () => void): () => void {
-  const before = useRef<number>(undefined);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: when the entries are there
-  useLayoutEffect(() => {
-    if (before.current === undefined) return;
-    const scroller = scrollerOf(content.current!);
-    scroller.scrollTop += scroller.scrollHeight - before.current;
-    before.current = undefined;
-    if (hidden === 0) content.current!.focus({ preventScroll: true });
-  }, [hidden]);
-  return () => {
-    before.current = scrollerOf(content.current!).scrollHeight;
-    show();
-  };
-}
-
 /** For whoever hears the page: each message of the Agent once it is whole, and what waits for a person. Not what was there before. */
 function SpokenAloud({
   entries,
@@ -185,10 +169,14 @@ function SpokenAloud({
   approvals,
 }: Pick<Followed, 'entries' | 'growing' | 'isCaughtUp'> & { approvals: ReadonlyMap<string, Approval> }) {
   const known = useRef<Set<string>>(undefined);
+  const newest = useRef(0);
   const [spoken, setSpoken] = useState<{ key: string; text: string }[]>([]);
   useEffect(() => {
     if (!isCaughtUp) return;
+    if (!known.current) newest.current = entries.at(-1)?.turn ?? 0;
     const sayable = entries.flatMap((entry) => {
+      // What is read of the past is nothing new.
+      if (entry.turn === null || entry.turn < newest.current) return [];
       if (entry.kind === 'text' && !growing.has(entry.key)) return [{ key: entry.key, text: entry.text }];
       const isAsked = entry.kind === 'call' && approvals.get(operationIdOf(entry))?.status === 'pending';
       return isAsked ? [{ key: `${entry.key} asks`, text: `${toolWords(entry.tool)} waits for approval` }] : [];

@@ -7,6 +7,7 @@ type Journal = AsyncGenerator<Chunk[], void, undefined>;
 
 function clientOf(messages: () => Message[], journals: ((cursor: string | null) => Journal)[]) {
   const cursors: (string | null)[] = [];
+  const requests: { order: 'desc'; cursor?: string; limit: number }[] = [];
   const stream = (_: string, params: { cursor: string | null; onConnection: (state: 'open' | 'lost') => void }) => {
     cursors.push(params.cursor);
     const journal = journals.shift();
@@ -24,15 +25,17 @@ function clientOf(messages: () => Message[], journals: ((cursor: string | null) 
     };
     return one;
   };
-  const list = async (_: string, { cursor = '0', limit }: { cursor?: string; limit: number }) => {
+  // Newest first; a cursor is how many settled messages are before it.
+  const list = async (_: string, request: { order: 'desc'; cursor?: string; limit: number }) => {
+    requests.push(request);
     const all = messages();
     const settled = all.filter(({ turn }) => turn !== null);
-    const end = Math.min(settled.length, Number(cursor) + limit);
-    const hasMore = end < settled.length;
-    const data = [...settled.slice(Number(cursor), end), ...(hasMore ? [] : all.filter(({ turn }) => turn === null))];
-    return { data, hasMore, nextCursor: String(end) };
+    const end = request.cursor === undefined ? settled.length : Number(request.cursor);
+    const begin = Math.max(0, end - request.limit);
+    const queued = request.cursor === undefined ? all.filter(({ turn }) => turn === null) : [];
+    return { data: [...settled.slice(begin, end), ...queued].reverse(), hasMore: begin > 0, nextCursor: String(begin) };
   };
-  return { client: { sessions: { stream, messages: list } } as unknown as Signalbox, cursors };
+  return { client: { sessions: { stream, messages: list } } as unknown as Signalbox, cursors, requests };
 }
 
 const sessionAt = (status: Session['status'], turn: number, seq: number) =>
@@ -97,6 +100,80 @@ test('a turn under way is shown from its chunks, and from the transcript when it
   expect(lines()).toEqual(['user: Hi', 'text: Hello.', 'user: And?', 'text: Good day.']);
   expect(following.snapshot().entries.map(({ key }) => key)).toEqual(keys);
   expect(following.snapshot().growing.size).toBe(0);
+});
+
+test('of a long transcript the newest turns are read, those before them on demand, and of what came since no more than that', async () => {
+  const turnOf = (turn: number) => [
+    message('user', turn, text(`Question ${turn}`)),
+    message('assistant', turn, text(`Answer ${turn}`)),
+    message('assistant', turn, text(`More of ${turn}.`)),
+  ];
+  const transcript = Array.from({ length: 80 }, (_, index) => turnOf(index + 1)).flat();
+  const { client, requests } = clientOf(() => transcript, []);
+  const { following, lines } = follow(client, sessionAt('idle', 99, 9));
+  await expect.poll(() => following.snapshot().isCaughtUp).toBe(true);
+  // 100 messages are 33 turns and the end of one, which waits for its beginning.
+  expect(lines()).toHaveLength(99);
+  expect(lines()[0]).toBe('user: Question 48');
+  expect(following.snapshot()).toMatchObject({ hasOlder: true, isReadingOlder: false });
+  expect(requests.length).toBeLessThanOrEqual(2);
+
+  const keys = following.snapshot().entries.map(({ key }) => key);
+  await Promise.all([following.readOlder(), following.readOlder()]);
+  await expect.poll(() => lines()[0]).toBe('user: Question 15');
+  expect(
+    following
+      .snapshot()
+      .entries.map(({ key }) => key)
+      .slice(-99),
+  ).toEqual(keys);
+  requests.length = 0;
+  transcript.push(...turnOf(81));
+  await following.refresh();
+  await expect.poll(() => lines().at(-1)).toBe('text: More of 81.');
+  expect(requests).toEqual([{ order: 'desc', limit: 20 }]);
+  await following.readOlder();
+  await expect.poll(() => lines()).toHaveLength(243);
+  expect(new Set(lines()).size).toBe(243);
+  expect(following.snapshot().hasOlder).toBe(false);
+});
+
+test('more than a page that came since is read whole, and so is a turn that is longer than a page', async () => {
+  const long = Array.from({ length: 250 }, (_, index) =>
+    message('assistant', 2, text(`Step ${index}`.padEnd(300 + index))),
+  );
+  const transcript = [message('user', 1, text('One')), message('user', 2, text('Two')), ...long];
+  const { client } = clientOf(() => transcript, []);
+  const { following, lines } = follow(client, sessionAt('idle', 9, 900));
+  await expect.poll(() => following.snapshot().isCaughtUp).toBe(true);
+  expect([lines()[0], lines().length]).toEqual(['user: One', 252]);
+  const since = Array.from({ length: 50 }, (_, index) =>
+    message('assistant', 3, text(`Later ${index}`.padEnd(700 + index))),
+  );
+  transcript.push(message('user', 3, text('Three')), ...since, message('user', null, text('Four')));
+  await following.refresh();
+  await expect.poll(lines).toHaveLength(303);
+  expect(lines()[252]).toBe('user: Three');
+  expect(following.snapshot().queued).toHaveLength(1);
+});
+
+test('what older messages do not come for is said, and asked for again', async () => {
+  const transcript = Array.from({ length: 150 }, (_, index) => message('user', index + 1, text(`${index}`)));
+  let isAway = false;
+  const { client } = clientOf(() => {
+    if (isAway) throw new ConnectionError({ status: 0, code: 'connection_error', detail: 'away' });
+    return transcript;
+  }, []);
+  const { following, lines } = follow(client, sessionAt('idle', 150, 1));
+  await expect.poll(() => following.snapshot().isCaughtUp).toBe(true);
+  isAway = true;
+  await following.readOlder();
+  await expect.poll(() => following.snapshot().olderError).toBeInstanceOf(ConnectionError);
+  expect(lines()).toHaveLength(99);
+  isAway = false;
+  await following.readOlder();
+  await expect.poll(lines).toHaveLength(150);
+  expect(following.snapshot().olderError).toBeUndefined();
 });
 
 test('message.reset drops what was said from there on, also behind a call, and nothing else', async () => {

@@ -1,7 +1,8 @@
 /**
  * A Session, followed by the page for as long as it is open.
  *
- * - The **transcript** is read page by page from the beginning, and again from where it ended whenever there may be more.
+ * - The **transcript** is read from its end: the newest page, what came since whenever there may be more, and what is before on
+ *   demand. Turns are shown whole: of one that a page cuts, what was read is held back until its beginning is there.
  * - The **journal** is followed from the beginning of the turn under way, by cursor: each chunk comes once and in order, over lost
  *   connections and restarts of the service, however long they last.
  * - A turn is shown from its chunks until it is over and the transcript was read after that; then its chunks are let go.
@@ -14,6 +15,11 @@ import { type Entry, entriesOf, LiveTurn, userEntry } from './conversation.ts';
 
 export interface Followed {
   entries: readonly Entry[];
+  /** There is more of the transcript before the first entry. */
+  hasOlder: boolean;
+  isReadingOlder: boolean;
+  /** Why it could not be read. */
+  olderError: unknown;
   /** Messages whose turn has not begun. */
   queued: readonly Entry[];
   /** The keys of texts that still grow. */
@@ -38,6 +44,8 @@ export interface Pacing {
 }
 
 const PAGE_ROWS = 100;
+// What came since is little, mostly.
+const NEWS_ROWS = 20;
 const unfinished = new Set(['running', 'waiting', 'failed', 'cancelled']);
 
 export class Following {
@@ -47,10 +55,15 @@ export class Following {
   readonly #listeners = new Set<() => void>();
   #over = new AbortController();
 
-  readonly #messages: Message[] = [];
+  /** Oldest first, whole turns. */
+  #messages: Message[] = [];
+  /** The end of a turn whose beginning has not been read. */
+  #cutOff: Message[] = [];
   #queued: Message[] = [];
-  #messagesCursor: string | undefined;
-  #isTranscriptRead = false;
+  /** Where the transcript goes on to what is older; null where there is no more, undefined before it was read at all. */
+  #olderCursor: string | null | undefined;
+  #isReadingOlder = false;
+  #olderError: unknown;
   /** One read at a time; whoever asks during one waits for the next. */
   #reading: Promise<void> | undefined;
   #readNext: Promise<void> | undefined;
@@ -115,22 +128,74 @@ export class Following {
   async #readTranscript(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
-        for (let hasMore = true; hasMore; ) {
-          const cursor = this.#messagesCursor;
-          const request = { limit: PAGE_ROWS, ...(cursor && { cursor }) };
-          const page = await this.#client.sessions.messages(this.#sessionId, request, { signal });
-          this.#messages.push(...page.data.filter(({ turn }) => turn !== null));
-          this.#queued = page.data.filter(({ turn }) => turn === null);
-          this.#messagesCursor = page.nextCursor || undefined;
-          hasMore = page.hasMore;
-          this.#isTranscriptRead ||= !hasMore;
-          this.#changed();
-        }
-        return;
+        if (this.#messages.length === 0) await this.#readPageBefore(undefined, signal);
+        else await this.#readNews(signal);
+        return this.#changed();
       } catch (error) {
         if (!(await this.#bears(error, signal))) return;
       }
     }
+  }
+
+  /** Reads what is before the first entry, a page of it. Where that does not succeed, `olderError` says why. */
+  async readOlder(): Promise<void> {
+    if (!this.#olderCursor || this.#isReadingOlder) return;
+    const { signal } = this.#over;
+    this.#isReadingOlder = true;
+    this.#olderError = undefined;
+    this.#changed();
+    try {
+      await this.#readPageBefore(this.#olderCursor, signal);
+    } catch (error) {
+      if (!signal.aborted) this.#olderError = error;
+    }
+    this.#isReadingOlder = false;
+    this.#changed();
+  }
+
+  /** Without a cursor the newest. More than a page where all of it is one turn that began before. */
+  async #readPageBefore(cursor: string | undefined, signal: AbortSignal): Promise<void> {
+    let cutOff = cursor === undefined ? [] : this.#cutOff;
+    for (let from = cursor; ; ) {
+      const page = await this.#messagesBefore(from, PAGE_ROWS, signal);
+      if (from === undefined) this.#queued = page.queued;
+      from = page.nextCursor;
+      const read = [...page.settled, ...cutOff];
+      const beginning = page.hasMore ? read.findIndex(({ turn }) => turn !== read[0]!.turn) : 0;
+      cutOff = beginning === -1 ? read : read.slice(0, beginning);
+      if (beginning === -1) continue;
+      this.#messages = [...read.slice(beginning), ...this.#messages];
+      this.#cutOff = cutOff;
+      this.#olderCursor = page.hasMore ? from : null;
+      return;
+    }
+  }
+
+  /** From the newest back to what is known. */
+  async #readNews(signal: AbortSignal): Promise<void> {
+    const known = this.#messages.at(-1)!.messageId;
+    let news: Message[] = [];
+    for (let from: string | undefined; ; ) {
+      const page = await this.#messagesBefore(from, NEWS_ROWS, signal);
+      if (from === undefined) this.#queued = page.queued;
+      const index = page.settled.findIndex(({ messageId }) => messageId === known);
+      news = [...page.settled.slice(index + 1), ...news];
+      if (index !== -1 || !page.hasMore) break;
+      from = page.nextCursor;
+    }
+    this.#messages = [...this.#messages, ...news];
+  }
+
+  async #messagesBefore(cursor: string | undefined, limit: number, signal: AbortSignal) {
+    const request = { order: 'desc' as const, limit, ...(cursor && { cursor }) };
+    const { data, hasMore, nextCursor } = await this.#client.sessions.messages(this.#sessionId, request, { signal });
+    const all = data.toReversed();
+    return {
+      settled: all.filter(({ turn }) => turn !== null),
+      queued: all.filter(({ turn }) => turn === null),
+      hasMore,
+      nextCursor,
+    };
   }
 
   async #followJournal(signal: AbortSignal): Promise<void> {
@@ -234,10 +299,14 @@ export class Following {
     }
     return {
       entries: [...this.#settled.entries, ...live],
+      hasOlder: typeof this.#olderCursor === 'string',
+      isReadingOlder: this.#isReadingOlder,
+      olderError: this.#olderError,
       queued: this.#queued.map(userEntry),
       growing,
       connection: this.#connection,
-      isCaughtUp: this.#isTranscriptRead && (this.#connection === 'over' || !isBefore(this.#cursor, this.#target)),
+      isCaughtUp:
+        this.#olderCursor !== undefined && (this.#connection === 'over' || !isBefore(this.#cursor, this.#target)),
       cursor: this.#cursor,
       news: this.#news,
       error: this.#error,

@@ -1,6 +1,6 @@
 // A Session, live: the conversation, what it is at, and the message box.
 import type { Session, SessionTurn } from '@signalbox/client';
-import { useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { useList } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -10,7 +10,7 @@ import { Composer, type Draft, emptyDraft } from './composer.tsx';
 import { Conversation } from './conversation-view.tsx';
 import type { Followed } from './follow.ts';
 import { useFollowEnd } from './follow-end.ts';
-import { isEnded, useFollowing, useSession } from './use-session.ts';
+import { type FollowedSession, isEnded, useFollowing, useSession } from './use-session.ts';
 import { waitingWords } from './words.ts';
 import './sessions.css';
 
@@ -54,13 +54,20 @@ export function Talk({
   onDraft,
 }: {
   session: Session;
-  followed: Followed & { refresh: () => void };
+  followed: FollowedSession;
   turns: readonly SessionTurn[];
   draft: Draft;
   onDraft: (draft: Draft) => void;
 }) {
   const content = useRef<HTMLElement>(null);
   const { isAway, toEnd } = useFollowEnd(content, !isEnded(session));
+  const isLong = followed.isCaughtUp && followed.hasOlder;
+  const wasLong = useRef(false);
+  // What has ended is read from its beginning where that is there, else from its end.
+  useEffect(() => {
+    if (isLong && !wasLong.current && isEnded(session)) toEnd();
+    wasLong.current ||= followed.isCaughtUp;
+  }, [isLong, followed.isCaughtUp, session, toEnd]);
   return (
     <>
       <div className="scroll">

@@ -1,7 +1,7 @@
 // A Session as the page has it: what it is, and what it shows.
 import type { Session } from '@signalbox/client';
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { useAsk, useOrganization } from '../../organization.tsx';
 import { type Followed, Following, type Pacing } from './follow.ts';
 
@@ -31,8 +31,15 @@ export function useSession(sessionId: string) {
   return useAsk(['sessions', sessionId], (client) => client.sessions.get(sessionId));
 }
 
+export interface FollowedSession extends Followed {
+  /** Reads what the transcript has since. */
+  refresh: () => void;
+  /** Reads what the transcript has before its first entry. */
+  readOlder: () => void;
+}
+
 /** Follows it while the component is there. One for each Session: give the component the Session's id as its key. */
-export function useFollowing(session: Session): Followed & { refresh: () => void } {
+export function useFollowing(session: Session): FollowedSession {
   const { client, organizationId } = useOrganization();
   const queries = useQueryClient();
   const [following] = useState(() => new Following(client, session, pacing));
@@ -52,7 +59,9 @@ export function useFollowing(session: Session): Followed & { refresh: () => void
   // And the other way round: what people write is no chunk.
   // biome-ignore lint/correctness/useExhaustiveDependencies: when the Session has changed
   useEffect(() => void following.refresh(), [following, updatedAt]);
-  return { ...followed, refresh: () => void following.refresh() };
+  const refresh = useCallback(() => void following.refresh(), [following]);
+  const readOlder = useCallback(() => void following.readOlder(), [following]);
+  return { ...followed, refresh, readOlder };
 }
 
 export const isEnded = ({ status }: Session): boolean =>
