@@ -236,6 +236,8 @@ create table operations (
   error text,
   usage json,
   from_seq bigint,
+  failures integer default 0 not null,
+  retry_at timestamp with time zone,
   expires_at timestamp with time zone,
   child_session_id uuid,
   agent_version integer,

@@ -32,7 +32,7 @@ afterEach(async () => {
 });
 
 const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === status;
-const waits = [562.5, 1_125, 2_250, 4_500];
+const waits = [563, 1_125, 2_250, 4_500];
 
 function failure(code: ModelFailureCode, more: { retryable?: boolean; retryAfterMs?: number } = {}): ModelFailure {
   return new ModelFailure(code, `It went wrong (${code}).`, { retryable: true, ...more });
@@ -52,9 +52,10 @@ function failing(times: number, error: ModelFailure, text = ''): AskModel & { as
   return ask;
 }
 
-/** Resolves when somebody has been sleeping for so long. */
-async function sleeping(ms: number): Promise<void> {
-  while (!sleeps.includes(ms)) await new Promise<void>((resolve) => setImmediate(resolve));
+/** Resolves when as many have been sleeping for so long. */
+async function sleeping(ms: number, times = 1): Promise<void> {
+  while (sleeps.filter((slept) => slept === ms).length < times)
+    await new Promise<void>((resolve) => setImmediate(resolve));
 }
 
 test.each<ModelFailureCode>(['model_timeout', 'model_rate_limited', 'model_unavailable', 'model_protocol'])(
@@ -118,14 +119,17 @@ test('a provider that says how long to wait is asked no sooner, and one that say
   await world.until(other, is('idle'));
 });
 
-test('a wait that is longer than the turn may take ends with the turn', async () => {
-  const ask = failing(9, failure('model_rate_limited', { retryAfterMs: 3_600_000 }));
+test('a wait that the turn has no time for fails the session at once, and says how long it would have been', async () => {
+  const ask = failing(9, failure('model_rate_limited', { retryAfterMs: 60_000 }));
   await world.work({ ask });
   const sessionId = await world.open(await world.agent([], { limits: { turnTimeoutSeconds: 60 } }));
-  await sleeping(3_600_000);
-  clock.advance(60_000);
-  expect(outline(await world.until(sessionId, is('idle')))).toEqual(['running', 'turn.completed timedOut', 'idle']);
+  expect(outline(await world.until(sessionId, is('failed')))).toEqual(['running', 'turn.completed error', 'failed']);
   expect(ask.asked).toBe(1);
+  const { session } = await getSession(world.ctx, { sessionId });
+  expect(session.error).toEqual({
+    code: 'model_rate_limited',
+    message: 'It went wrong (model_rate_limited).; it asks to wait 60 seconds, and the turn has 60 left',
+  });
 });
 
 test('an interrupt does not wait for the next try', async () => {
@@ -202,8 +206,32 @@ test('a worker that dies between two tries leaves the next one to another, and w
   await sleeping(waits[0]!);
   await world.expireLease(dying.workerId);
   await world.work({ platform: await world.anotherNode(), ask: answering([{ text: 'ok' }]) });
+  await sleeping(waits[0]!, 2);
+  clock.advance(waits[0]!);
   const chunks = await world.until(sessionId, is('idle'));
   expect(outline(chunks).slice(-3)).toEqual(['"ok"', 'turn.completed endTurn', 'idle']);
   const { data } = await listMessages(world.ctx, { sessionId });
   expect(data.map(({ content }) => content)).toEqual([[{ type: 'text', text: 'go' }], [{ type: 'text', text: 'ok' }]]);
+});
+
+test('a worker that takes a turn over goes on counting, and waits as long as the provider has asked for', async () => {
+  const first = failing(9, failure('model_rate_limited', { retryAfterMs: 30_000 }));
+  const leaving = await world.work({ ask: first });
+  const sessionId = await world.open(await world.agent());
+  for (const _ of [1, 2, 3]) {
+    await sleeping(30_000);
+    sleeps = [];
+    clock.advance(30_000);
+  }
+  await sleeping(30_000);
+  clock.advance(20_000);
+  await leaving.stop();
+
+  const second = failing(9, failure('model_unavailable'));
+  await world.work({ platform: await world.anotherNode(), ask: second });
+  await sleeping(10_000);
+  expect(second.asked).toBe(0);
+  clock.advance(10_000);
+  await world.until(sessionId, is('failed'));
+  expect(second.asked).toBe(1);
 });

@@ -33,6 +33,8 @@ export function newCall(rules: CallRules, step: number, index: number, name: str
     error: null,
     usage: null,
     fromSeq: null,
+    failures: 0,
+    retryAt: null,
     expiresAt: null,
     childSessionId: null,
     agentVersion: null,

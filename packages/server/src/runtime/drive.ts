@@ -275,9 +275,8 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
   }
 
   function watchDeadline(): void {
-    const leftMs = driving.deadline.getTime() - clock.now().getTime();
     const over = stopping;
-    clock.sleep(leftMs, watching.signal).then(
+    clock.sleep(driving.deadline.getTime() - clock.now().getTime(), watching.signal).then(
       () => over.abort(new TurnStopped('timedOut')),
       () => {},
     );
@@ -324,7 +323,8 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
       ask: askerOf(driving, observedModel(driving, options.ask)),
       run: observedTools(driving, options.tools.run),
       refusal: (modelCall: Operation) => spending.refusal(modelCall, modelName(driving.state.definition.model)),
-      sleep: (ms: number, signal: AbortSignal) => clock.sleep(ms, signal),
+      clock,
+      deadline: driving.deadline,
       random: Math.random,
       inboxCame: hold.came,
     };

@@ -42,7 +42,8 @@ const ports: TurnPorts = {
   },
   run: async () => ({ output: 'done' }),
   refusal: async () => undefined,
-  sleep: async () => {},
+  clock: { now: () => new Date(0), sleep: async () => {} },
+  deadline: new Date(600_000),
   random: () => 0,
   inboxCame: () => new Promise(() => {}),
 };

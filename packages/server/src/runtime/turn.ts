@@ -9,6 +9,7 @@
 // interrupt, the turn's time) it throws the signal's reason, and leaves to the driver what is to become of calls under way.
 import type { MessagePart, SessionError, StopReason } from '@signalbox/contract';
 import type { Definition } from '../agents/agents.ts';
+import type { Clock } from '../lib/clock.ts';
 import { formatId } from '../lib/ids.ts';
 import { storableJson, storableText } from '../lib/text.ts';
 import { isFinished, type Operation, type TokenUsage } from '../sessions/operations.ts';
@@ -47,8 +48,9 @@ export interface TurnPorts {
   run: RunTool;
   /** Asked before each model call: why it is not made. One that is counts as made from then on. */
   refusal(modelCall: Operation): Promise<'budgetReached' | SessionError | undefined>;
-  /** Resolves after `ms`, or rejects with the signal's reason. */
-  sleep(ms: number, signal: AbortSignal): Promise<void>;
+  clock: Pick<Clock, 'now' | 'sleep'>;
+  /** When the turn's time is over. */
+  deadline: Date;
   /** From 0 to 1. */
   random(): number;
   /** Resolves when something came for this Session since it was last asked. */
@@ -160,7 +162,10 @@ async function* askModel(
   ports: TurnPorts,
   signal: AbortSignal,
 ): AsyncGenerator<TurnEvent, boolean> {
-  for (let attempt = 1; ; attempt += 1) {
+  while (true) {
+    // Also after a failure that another worker has met.
+    const waitMs = (modelCall.retryAt?.getTime() ?? 0) - ports.clock.now().getTime();
+    if (waitMs > 0) await ports.clock.sleep(waitMs, signal);
     state.shownText = '';
     const asked: { name: string; input: unknown }[] = [];
     try {
@@ -182,16 +187,32 @@ async function* askModel(
       signal.throwIfAborted();
       if (!(error instanceof ModelFailure)) throw error;
       state.modelCalls += 1;
-      if (!error.retryable || attempt === MAX_MODEL_ATTEMPTS) {
+      modelCall.failures += 1;
+      const now = ports.clock.now().getTime();
+      const refusal = refusalToRetry(modelCall, error, ports.deadline.getTime() - now);
+      if (refusal) {
         modelCall.status = 'failed';
-        modelCall.error = error.message;
-        yield { type: 'fail', error: { code: error.code, message: error.message }, asked: true };
+        modelCall.error = refusal.message;
+        yield { type: 'fail', error: refusal, asked: true };
         return true;
       }
+      modelCall.retryAt = new Date(now + retryDelayMs(modelCall.failures, error, ports.random));
       yield { type: 'modelFailed', modelCall, failure: error };
-      await ports.sleep(retryDelayMs(attempt, error, ports.random), signal);
     }
   }
+}
+
+/** Why a model call that failed is not made again; undefined where it is. */
+function refusalToRetry(
+  { failures }: Operation,
+  { code, message, retryable, retryAfterMs = 0 }: ModelFailure,
+  leftMs: number,
+): SessionError | undefined {
+  if (!retryable || failures >= MAX_MODEL_ATTEMPTS) return { code, message };
+  if (retryAfterMs < leftMs) return undefined;
+  // Waiting would only end the turn later, without saying why.
+  const [asked, left] = [retryAfterMs, Math.max(leftMs, 0)].map((ms) => Math.ceil(ms / 1000));
+  return { code, message: `${message}; it asks to wait ${asked} seconds, and the turn has ${left} left` };
 }
 
 async function* takeAnswer(
@@ -327,11 +348,8 @@ function modelCallOf(state: TurnState): ModelCall {
   };
 }
 
-/**
- * Doubling, with up to a quarter more so that Sessions do not ask again together; never before the provider says, even if the
- * turn's time is over then.
- */
-function retryDelayMs(attempt: number, failure: ModelFailure, random: () => number): number {
-  const backoff = FIRST_RETRY_MS * 2 ** (attempt - 1) * (1 + random() / 4);
-  return Math.max(backoff, failure.retryAfterMs ?? 0);
+/** Doubling, with up to a quarter more so that Sessions do not ask again together; never before the provider says. */
+function retryDelayMs(failures: number, failure: ModelFailure, random: () => number): number {
+  const backoff = FIRST_RETRY_MS * 2 ** (failures - 1) * (1 + random() / 4);
+  return Math.ceil(Math.max(backoff, failure.retryAfterMs ?? 0));
 }

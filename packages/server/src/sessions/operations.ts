@@ -45,6 +45,9 @@ export interface Operation {
   error: string | null;
   usage: PricedUsage | null;
   fromSeq: number | null;
+  /** Of a model call: how often it failed, and when it is made again at the soonest. */
+  failures: number;
+  retryAt: Date | null;
   /** Of a call that awaits approval: when it is too late for one. */
   expiresAt: Date | null;
   /** Of a call of an agent tool: the child. */
@@ -56,7 +59,7 @@ export interface Operation {
 /** The columns of an Operation. */
 export const operationColumns: Sql = sql`
   turn, step, index, operation_id as "operationId", kind, status, tool, input, output, error, usage,
-  from_seq as "fromSeq", expires_at as "expiresAt", child_session_id as "childSessionId",
+  from_seq as "fromSeq", failures, retry_at as "retryAt", expires_at as "expiresAt", child_session_id as "childSessionId",
   agent_version as "agentVersion"`;
 
 /** What a model call used; of the input tokens, `cachedTokens` came out of the provider's cache. */
@@ -85,6 +88,8 @@ export function newModelCall(turn: number, step: number, fromSeq: number): Opera
     error: null,
     usage: null,
     fromSeq,
+    failures: 0,
+    retryAt: null,
     expiresAt: null,
     childSessionId: null,
     agentVersion: null,
@@ -113,7 +118,8 @@ export function updateOperation(owner: { organizationId: string }, operation: Op
   return sql`
     update operations set status = ${status}, output = ${operation.output === undefined ? null : JSON.stringify(operation.output)},
       error = ${operation.error}, usage = ${operation.usage && JSON.stringify(operation.usage)},
-      from_seq = ${operation.fromSeq}, child_session_id = ${operation.childSessionId},
+      from_seq = ${operation.fromSeq}, failures = ${operation.failures}, retry_at = ${operation.retryAt},
+      child_session_id = ${operation.childSessionId},
       started_at = coalesce(started_at, ${started ? now : null}::timestamptz), finished_at = ${finished ? now : null}
     where organization_id = ${owner.organizationId} and operation_id = ${operation.operationId}`;
 }

@@ -262,6 +262,10 @@ create table operations (
   usage json,
   -- For a model call: the first seq that text of it may have.
   from_seq bigint,
+  -- For a model call: how often it failed, and when it is made again at the soonest. Kept here, so that a worker which takes
+  -- the turn over goes on counting.
+  failures integer not null default 0,
+  retry_at timestamptz,
   -- For a call that awaits approval: when it is too late for one.
   expires_at timestamptz,
   -- For a call of an agent tool: the child.
