@@ -486,7 +486,7 @@ describe('a schedule that changes', () => {
 });
 
 describe('an occurrence that is refused', () => {
-  test('because the agent is archived has failed, says why, and the schedule goes on', async () => {
+  test('because the agent is archived has failed, says why, and is the schedule’s last', async () => {
     const { scheduleId } = await schedule();
     await archiveAgent(ctx, { agentId });
     await start();
@@ -498,12 +498,20 @@ describe('an occurrence that is refused', () => {
       {
         outcome: 'failure',
         resource: { type: 'schedule', id: scheduleId },
-        changes: { scheduledAt: [null, '2026-01-02T04:00:00.000Z'], error: [null, error] },
+        changes: {
+          scheduledAt: [null, '2026-01-02T04:00:00.000Z'],
+          error: [null, error],
+          status: ['enabled', 'paused'],
+        },
       },
     ]);
+    await advance(2 * HOUR_MS);
+    expect(await runsOf(scheduleId)).toHaveLength(1);
     expect(await sessions()).toEqual([]);
+    expect((await getSchedule(ctx, { scheduleId })).schedule).toMatchObject({ status: 'paused', nextAt: null });
+
     const other = (await createAgent(ctx, { name: 'Another', model: 'scripted/test' })).agent;
-    await updateSchedule(ctx, { scheduleId, agentId: other.agentId });
+    await updateSchedule(ctx, { scheduleId, agentId: other.agentId, status: 'enabled' });
     await advance(HOUR_MS);
     expect((await runsOf(scheduleId))[0]).toMatchObject({ status: 'opened' });
   });

@@ -164,12 +164,16 @@ describe('changes', () => {
     });
   });
 
-  test('of a schedule whose agent was archived may still pause it', async () => {
+  test('of a schedule whose agent was archived may still pause it, and not enable it', async () => {
     const { client } = service;
     const agent = await client.agents.create({ name: 'Soon old', model: 'scripted/echo' });
     const { scheduleId } = await create({ cron: '0 9 * * *', agentId: agent.agentId });
     await client.agents.archive(agent.agentId);
     expect(await client.schedules.update(scheduleId, { status: 'paused' })).toMatchObject({ nextAt: null });
+    const refused = { status: 409, code: 'agent_archived' };
+    await expect(client.schedules.update(scheduleId, { status: 'enabled' })).rejects.toMatchObject(refused);
+    const both = { status: 'enabled', agentId } as const;
+    expect(await client.schedules.update(scheduleId, both)).toMatchObject({ status: 'enabled' });
   });
 });
 

@@ -70,7 +70,11 @@ export async function runDue(platform: Platform, candidate: Candidate): Promise<
     // It comes a second time where somebody changed the schedule on a node whose clock is behind.
     if (ran > 0) return undefined;
     const outcome = await open(ctx, tx, row);
-    await Promise.all([...recordRun(ctx, tx, row, due.last, outcome, now), ...recordMissed(ctx, tx, row, due, now)]);
+    await Promise.all([
+      ...(isInVain(outcome) ? [pause(tx, organizationId, row, now)] : []),
+      ...recordRun(ctx, tx, row, due.last, outcome, now),
+      ...recordMissed(ctx, tx, row, due, now),
+    ]);
     return { scheduledAt: due.last, outcome, missed: due.missed.length };
   });
 }
@@ -95,6 +99,17 @@ async function open(ctx: Context, tx: Tx, row: ScheduleRow): Promise<Outcome> {
   }
 }
 
+/** Whether every later occurrence would end like this one: an archived Agent stays so. */
+function isInVain(outcome: Outcome): boolean {
+  return outcome.status === 'failed' && outcome.error.code === 'agent_archived';
+}
+
+function pause(tx: Tx, organizationId: string, { scheduleId }: ScheduleRow, now: Date): Promise<unknown> {
+  return tx.query(sql`
+    update schedules set status = 'paused', next_at = null, updated_at = ${now}
+    where organization_id = ${organizationId} and schedule_id = ${scheduleId}`);
+}
+
 function recordRun(ctx: Context, tx: Tx, row: ScheduleRow, at: Date, outcome: Outcome, now: Date): Promise<unknown>[] {
   const { organizationId } = ctx;
   const sessionId = outcome.status === 'opened' ? outcome.sessionId : null;
@@ -113,7 +128,11 @@ function recordRun(ctx: Context, tx: Tx, row: ScheduleRow, at: Date, outcome: Ou
         outcome: error ? 'failure' : 'success',
         ...scheduleEvent(row),
         sessionId,
-        changes: { scheduledAt: [null, at.toISOString()], ...(error && { error: [null, error] }) },
+        changes: {
+          scheduledAt: [null, at.toISOString()],
+          ...(error && { error: [null, error] }),
+          ...(isInVain(outcome) && { status: ['enabled', 'paused'] }),
+        },
       }),
     ),
   ];

@@ -138,7 +138,7 @@ export async function updateSchedule(ctx: Context, input: Input<'updateSchedule'
     const changes = changesBetween(view(before), view(after), changingFields);
     if (!changes) return { schedule: view(before) };
     await Promise.all([
-      (changes.agentId || changes.budget) && checkAgent(ctx, tx, after),
+      (changes.agentId || changes.budget || (changes.status && status === 'enabled')) && checkAgent(ctx, tx, after),
       changes.environment && holdEnvironment(tx, organizationId, after.environment),
     ]);
     await Promise.all([
