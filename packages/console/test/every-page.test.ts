@@ -95,3 +95,18 @@ test('a viewer sees every page, or a word why not, and is refused nothing that a
   expect(refused).toEqual([]);
   await page.context().close();
 }, 120_000);
+
+test('one page leads to another in any order: what one has asked for is of use to the next', async () => {
+  const page = await console.open(console.owner);
+  const places = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
+  await places.first().waitFor();
+  const count = await places.count();
+  const there = Array.from({ length: count }, (_, index) => index);
+  for (const index of [...there, ...there.toReversed()]) {
+    const name = (await places.nth(index).textContent())!.replace(/\d.*/, '').trim();
+    await places.nth(index).click();
+    await page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
+    await page.getByText('Loading…').first().waitFor({ state: 'detached' });
+  }
+  await page.context().close();
+}, 120_000);

@@ -1,7 +1,7 @@
 import type { EventType } from '@signalbox/client';
 import { useEffect, useState } from 'react';
+import { useEnvironmentNames } from '../../environment-names.ts';
 import { eventKinds } from '../../event-text.ts';
-import { useAsk } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Select, TextField } from '../../ui/field.tsx';
 import { FilterField } from '../../ui/filter.tsx';
@@ -16,8 +16,7 @@ const kinds = [
 
 /** What of the log is shown; it stands in the URL. */
 export function Filters({ filters, onChange }: { filters: EventsSearch; onChange: (filters: EventsSearch) => void }) {
-  const environments = useAsk(['environments', 'names'], (client) => client.environments.list({ limit: 100 }));
-  const names = new Set(environments.data?.data.map(({ name }) => name));
+  const names = new Set(useEnvironmentNames());
   if (filters.environment) names.add(filters.environment);
   function set<K extends keyof EventsSearch>(name: K, value: EventsSearch[K] | '') {
     const { [name]: _, ...rest } = filters;

@@ -1,12 +1,12 @@
 // Making a key, and changing one.
 import type { ApiKey, ApiKeyWithSecret, Permission } from '@signalbox/client';
 import { useState } from 'react';
-import { useAsk, useChange } from '../../organization.tsx';
+import { useEnvironmentNames } from '../../environment-names.ts';
+import { useChange } from '../../organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Checkbox, Choices, Select, TextArea, TextField } from '../../ui/field.tsx';
 import { MetadataField, metadataText, parseMetadata } from '../../ui/metadata.tsx';
 import { fieldError } from '../../ui/notice.tsx';
-import { Await } from '../../ui/page.tsx';
 import { inDays } from '../../ui/time.tsx';
 
 const permissions: { value: Permission; label: string; about: string }[] = [
@@ -39,7 +39,7 @@ export function KeyForm({
   const [addresses, setAddresses] = useState((apiKey?.allowedIps ?? []).join('\n'));
   const [metadata, setMetadata] = useState(metadataText(apiKey?.metadata ?? {}));
   const [metadataError, setMetadataError] = useState<string>();
-  const all = useAsk(['environments', 'names'], (client) => client.environments.list({ limit: 100 }));
+  const all = useEnvironmentNames();
   const save = useChange(
     async (client, _: undefined) => {
       const allowedIps = addresses.split(/[\s,]+/).filter(Boolean);
@@ -99,26 +99,19 @@ export function KeyForm({
           checked={environments === null}
           onChange={(event) => setEnvironments(event.currentTarget.checked ? null : [])}
         />
-        {environments !== null && (
-          <Await query={all}>
-            {({ data }) =>
-              data.map((environment) => (
-                <Checkbox
-                  key={environment.name}
-                  label={environment.name}
-                  checked={environments.includes(environment.name)}
-                  onChange={(event) =>
-                    setEnvironments(
-                      event.currentTarget.checked
-                        ? [...environments, environment.name]
-                        : environments.filter((one) => one !== environment.name),
-                    )
-                  }
-                />
-              ))
-            }
-          </Await>
-        )}
+        {environments !== null &&
+          all?.map((name) => (
+            <Checkbox
+              key={name}
+              label={name}
+              checked={environments.includes(name)}
+              onChange={(event) =>
+                setEnvironments(
+                  event.currentTarget.checked ? [...environments, name] : environments.filter((one) => one !== name),
+                )
+              }
+            />
+          ))}
       </fieldset>
       <details>
         <summary>More: addresses and metadata</summary>

@@ -1,25 +1,16 @@
 // Which Sessions are listed. All of it stands in the address, so that it can be kept and sent.
 import type { SessionStatus } from '@signalbox/client';
 import { type FormEvent, useState } from 'react';
-import { useAsk } from '../../organization.tsx';
+import { useEnvironmentNames } from '../../environment-names.ts';
 import { Button } from '../../ui/button.tsx';
 import { Select, TextField } from '../../ui/field.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { useAgents } from './agent-names.ts';
 import { MAX_METADATA, type SessionSearch, sessionStatuses } from './search.ts';
 
-export function useEnvironmentNames(): readonly string[] {
-  const { data } = useAsk(['environments', 'names'], async (client) => {
-    const names: string[] = [];
-    for await (const { name } of client.environments.list({ limit: 100 })) names.push(name);
-    return names;
-  });
-  return data ?? [];
-}
-
 export function Filters({ search, onSearch }: { search: SessionSearch; onSearch: (search: SessionSearch) => void }) {
   const agents = useAgents().data ?? [];
-  const environments = useEnvironmentNames();
+  const environments = useEnvironmentNames() ?? [];
   const { status = '', agentId = '', environment = '', metadata = {} } = search;
 
   function set(change: { [K in keyof SessionSearch]: SessionSearch[K] | '' | undefined }) {

@@ -1,18 +1,18 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
+import { useEnvironmentNames } from '../../environment-names.ts';
 import { useChange, useOrganization } from '../../organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Checkbox, Select, TextArea } from '../../ui/field.tsx';
 import { fieldError, Notice } from '../../ui/notice.tsx';
 import { useAgents } from './agent-names.ts';
-import { useEnvironmentNames } from './filters.tsx';
 
 /** Opens a Session and goes there. */
 export function NewSession({ onClose, agentId: given }: { onClose: () => void; agentId?: string }) {
   const { organizationId } = useOrganization();
   const navigate = useNavigate();
   const agents = (useAgents().data ?? []).filter(({ archivedAt }) => archivedAt === null);
-  const environments = useEnvironmentNames();
+  const environments = useEnvironmentNames() ?? [];
   const [chosenAgent, setAgent] = useState(given ?? '');
   const [chosenEnvironment, setEnvironment] = useState('');
   const [input, setInput] = useState('');
