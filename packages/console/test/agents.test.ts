@@ -107,7 +107,7 @@ test('what is wrong is said at its field in the words of the service: before any
   await page.getByLabel('Settings', { exact: true }).fill('');
   await page.getByRole('button', { name: 'Add: Client tool' }).click();
   await page.getByLabel('Name', { exact: true }).last().fill('2 words');
-  expect(await errorOf(page, 'Name')).toMatch(/^must match pattern/);
+  expect(await errorOf(page, 'Name')).toMatch(/^must be 1 to 64 letters/);
   expect(sent).toEqual([]);
 
   // Only the service knows this.

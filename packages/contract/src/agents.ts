@@ -71,7 +71,11 @@ export const ModelSettings = Strict(
 
 const queueName = '[A-Za-z0-9][A-Za-z0-9._-]{0,99}';
 /** The queue of a worker: what its program names to claim turns. */
-export const QueueName = Type.String({ pattern: `^${queueName}$`, examples: ['support-agent'] });
+export const QueueName = Type.String({
+  pattern: `^${queueName}$`,
+  'x-expected': '1 to 100 letters, digits, ".", "_" and "-", the first a letter or digit',
+  examples: ['support-agent'],
+});
 
 export const Model = Strict(
   {
@@ -104,6 +108,7 @@ export type Model = Static<typeof Model>;
 
 const ToolName = Type.String({
   pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$',
+  'x-expected': '1 to 64 letters, digits, "_" and "-", the first a letter',
   description: 'What the model calls it by; unique in the Agent.',
   examples: ['refund_order'],
 });
@@ -124,7 +129,7 @@ export type ApprovalPolicy = Static<typeof ApprovalPolicy>;
 const Headers = Type.Unsafe<Record<string, string>>({
   type: 'object',
   maxProperties: 50,
-  propertyNames: { pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$" },
+  propertyNames: { pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$", 'x-expected': 'the name of a header' },
   additionalProperties: { type: 'string', maxLength: 8_192 },
 });
 
@@ -183,6 +188,7 @@ export const McpTool = Strict(
     type: Type.Literal('mcp'),
     name: Type.String({
       pattern: '^[A-Za-z][A-Za-z0-9_-]{0,31}$',
+      'x-expected': '1 to 32 letters, digits, "_" and "-", the first a letter',
       description: "Stands before the names of the server's tools; unique in the Agent.",
     }),
     url: Type.String({ maxLength: 2048, description: 'Where the server answers.' }),
@@ -303,6 +309,7 @@ const ModelOrShort = Type.Unsafe<Model | string>({
     {
       type: 'string',
       pattern: `^(worker/${queueName}|(${named.join('|')})/.{1,200})$`,
+      'x-expected': `"provider/model", its provider one of ${named.join(', ')}, or "worker/queue"`,
       description: '`provider/model`, in short; `worker/queue` for a program of your own.',
       examples: ['anthropic/claude-sonnet-4-5'],
     },

@@ -2,7 +2,6 @@
 // anything is sent. The schema is read as it is and not compiled: that also works where a page may evaluate no code.
 import { Errors } from 'typebox/schema';
 import type { SchemaObject } from './components.ts';
-import { emailPattern } from './email.ts';
 import type { FieldError } from './errors.ts';
 import { narrow } from './narrow.ts';
 
@@ -67,17 +66,11 @@ function wordsOf(error: SchemaError, schema: SchemaObject): FieldError[] {
   }
 }
 
-// Beyond it a pattern explains nothing that the example does not.
-const LONGEST_SHOWN_PATTERN = 100;
-
-/** With the example that the contract has for the field: that is quicker to read than a pattern. */
-function patternMessage(pattern: string, { examples }: SchemaObject): string {
-  const match = `must match pattern "${pattern}"`;
-  const [example] = examples ?? [];
-  if (typeof example !== 'string') return match;
-  const such = `such as ${JSON.stringify(example)}`;
-  if (pattern === emailPattern) return `must be an e-mail address ${such}`;
-  return pattern.length > LONGEST_SHOWN_PATTERN ? `must be ${such}` : `${match}, ${such}`;
+/** In words, and with the example that the contract has for the field: both are quicker to read than a pattern. */
+function patternMessage(pattern: string, { examples = [], 'x-expected': expected }: SchemaObject): string {
+  const must = expected === undefined ? `must match pattern "${pattern}"` : `must be ${expected}`;
+  const [example] = examples;
+  return typeof example === 'string' ? `${must}, such as ${JSON.stringify(example)}` : must;
 }
 
 /** The part of a schema that a path such as `#/properties/name` leads to. */

@@ -212,6 +212,7 @@ export type Envelope = Static<typeof Envelope>;
 /** `types` in a query: chunk types, comma separated. */
 const Types = Type.String({
   pattern: `^(${chunkTypes.join('|').replaceAll('.', '\\.')})(,(${chunkTypes.join('|').replaceAll('.', '\\.')}))*$`,
+  'x-expected': `one or more of ${chunkTypes.join(', ')}, comma separated`,
   description: 'Only chunks of these types, comma separated. Cursors stay true.',
   examples: ['message.chunk,session.status'],
 });

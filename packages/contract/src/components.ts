@@ -10,6 +10,8 @@ export interface SchemaObject {
   enum?: unknown[];
   default?: unknown;
   examples?: unknown[];
+  /** What the pattern asks for, in words that go on from "must be". */
+  'x-expected'?: string;
   properties?: Record<string, SchemaObject>;
   required?: string[];
   additionalProperties?: boolean | SchemaObject;

@@ -7,7 +7,11 @@ export const Environment = Type.Object(
 );
 export type Environment = Static<typeof Environment>;
 
-export const SecretName = Type.String({ pattern: '^[A-Z][A-Z0-9_]{0,63}$', examples: ['PAYMENTS_TOKEN'] });
+export const SecretName = Type.String({
+  pattern: '^[A-Z][A-Z0-9_]{0,63}$',
+  'x-expected': '1 to 64 capital letters, digits and "_", the first a letter',
+  examples: ['PAYMENTS_TOKEN'],
+});
 
 /** A secret as it can be read: never its value. */
 export const EnvironmentSecret = Type.Object(
@@ -27,6 +31,8 @@ export type EnvironmentSecret = Static<typeof EnvironmentSecret>;
 export const AllowedHost = Type.String({
   maxLength: 255,
   pattern: '^(\\*\\.)?([A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?$',
+  'x-expected': 'a host without scheme and path, or "*." and a host, with or without a port',
+  examples: ['api.example.com'],
 });
 
 export const CreateEnvironment = Strict({ name: EnvironmentName }, { title: 'CreateEnvironment' });

@@ -1,5 +1,4 @@
 /** People who sign in to the console, and the links that let them in (api.md section 9). */
-import { emailPattern } from './email.ts';
 import { type Permission, permissions } from './keys.ts';
 import { Id, ListQuery, Name, Nullable, OneOf, Page, type Static, Strict, Timestamp, Type } from './schema.ts';
 
@@ -44,7 +43,8 @@ const longestEmail = 254;
 /** A name to sign in with; nothing is ever sent to it. */
 export const Email = Type.String({
   maxLength: longestEmail,
-  pattern: emailPattern,
+  pattern: '^[^\\s@]+@[^\\s@]+\\.[^\\s@.]+$',
+  'x-expected': 'an e-mail address',
   examples: ['mara@example.com'],
 });
 

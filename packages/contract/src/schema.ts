@@ -100,6 +100,7 @@ export const Name = Type.String({ minLength: 1, maxLength: 200 });
 
 export const EnvironmentName = Type.String({
   pattern: '^[a-z][a-z0-9_-]{0,62}$',
+  'x-expected': '1 to 63 lower-case letters, digits, "_" and "-", the first a letter',
   description: 'The name of an Environment, such as `production`.',
   examples: ['production'],
 });

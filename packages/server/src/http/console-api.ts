@@ -55,6 +55,7 @@ export const strict = <P extends Parameters<typeof Type.Object>[0]>(properties: 
 const email = Type.String({
   maxLength: 254,
   pattern: '^[^\\s@]+@[^\\s@]+\\.[^\\s@.]+$',
+  'x-expected': 'an e-mail address',
   examples: ['mara@example.com'],
 });
 // Longer ones are refused by what a password must be; this only bounds the work.
