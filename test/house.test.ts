@@ -123,10 +123,29 @@ test('layers of the server import only downward: http knows the domain, the doma
 });
 
 function onlyTypes(source: Source, imported: string): boolean {
-  const name = imported.split('/').at(-1)!;
-  const statements = source.text.match(new RegExp(`^import [^;]*/${name.replace('.', '\\.')}';`, 'gm')) ?? [];
+  const name = imported.startsWith('packages/') ? `[^']*/${imported.split('/').at(-1)}` : imported;
+  const statements = source.text.match(new RegExp(`^import [^;]*'${name.replaceAll('.', '\\.')}';`, 'gm')) ?? [];
   return statements.every((statement) => statement.startsWith('import type '));
 }
+
+test('the start loads nothing that most nodes never use: it would cost each a second and 60 MB', () => {
+  const reached = new Set<string>();
+  const packages = new Set<string>();
+  function load(file: string): void {
+    if (reached.has(file)) return;
+    reached.add(file);
+    const source = server.find((one) => one.file === file)!;
+    for (const specifier of importsOf(source).filter((one) => !onlyTypes(source, one))) {
+      if (specifier.startsWith('packages/')) load(specifier);
+      else if (!specifier.startsWith('node:')) packages.add(specifier);
+    }
+  }
+  load('packages/server/src/main.ts');
+  expect(reached.size).toBeGreaterThan(150);
+  expect(
+    [...packages].filter((name) => /better-auth|@ai-sdk\/(?!provider$)|@opentelemetry|@modelcontext/.test(name)),
+  ).toEqual([]);
+});
 
 test('the turn machine knows neither SQL nor HTTP, and only the database folder knows its driver', () => {
   const turn = server.find(({ file }) => file.endsWith('/runtime/turn.ts'))!;

@@ -17,7 +17,6 @@ import { createLog, type Log } from './lib/log.ts';
 import { version } from './lib/version.ts';
 import { createMetrics } from './observe/metrics.ts';
 import { createScrape } from './observe/scrape.ts';
-import { createTracing } from './observe/tracing.ts';
 import { ensureFirstOrganization } from './organizations/organizations.ts';
 import { keepConsoleUrl } from './people/console-url.ts';
 import { createIdentity, type Identity } from './people/identity.ts';
@@ -112,7 +111,10 @@ async function startPlatform(config: Config, log: Log, clock: Clock, stops: (() 
   if (config.adminKeyFile) await writeAdminKeyFile({ db, clock, log }, organizationId, config.adminKeyFile);
 
   const tracing = config.otlpEndpoint
-    ? createTracing({ clock, log }, { endpoint: config.otlpEndpoint, headers: config.otlpHeaders })
+    ? (await import('./observe/tracing.ts')).createTracing(
+        { clock, log },
+        { endpoint: config.otlpEndpoint, headers: config.otlpHeaders },
+      )
     : undefined;
   stops.push(async () => tracing?.stop());
   const metrics = createMetrics();

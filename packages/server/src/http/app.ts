@@ -104,6 +104,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     ...serverOptions(options.limits),
     clientErrorHandler: refuseUnread,
     trustProxy: options.trustProxy?.length ? [...options.trustProxy] : false,
+    schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     routerOptions: { maxParamLength: 500, querystringParser: parseQuery },
@@ -294,6 +295,11 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   };
 }
 
+/** What comes is checked by the contract (validate.ts), so no route has a schema of Fastify's. Its compilers would take 8 MB. */
+function noCompiler(): never {
+  throw new TypeError('A route has a schema of Fastify’s');
+}
+
 function callerOf(request: FastifyRequest): Caller {
   return { requestId: request.id, ipAddress: request.ip, headers: request.headers };
 }
@@ -350,10 +356,17 @@ function pathOf(request: IncomingMessage): string {
 
 /** What stands beside the resources (api.md section 9). */
 function addPages(app: FastifyInstance, version: string): void {
-  const document = openApiDocument(routes, version);
-  const text = JSON.stringify(document);
-  const page = docsPage(document);
-  app.get(`${PREFIX}/openapi.json`, async (_, reply) => reply.type('application/json; charset=utf-8').send(text));
+  let made: { text: string; page: string } | undefined;
+  // With the first request: it is more work than the rest of the interface together, and most nodes are never asked.
+  const pages = () => {
+    if (made) return made;
+    const document = openApiDocument(routes, version);
+    made = { text: JSON.stringify(document), page: docsPage(document) };
+    return made;
+  };
+  app.get(`${PREFIX}/openapi.json`, async (_, reply) =>
+    reply.type('application/json; charset=utf-8').send(pages().text),
+  );
   app.get('/docs', async (_, reply) =>
     reply
       .type('text/html; charset=utf-8')
@@ -361,7 +374,7 @@ function addPages(app: FastifyInstance, version: string): void {
         'Content-Security-Policy',
         "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
       )
-      .send(page),
+      .send(pages().page),
   );
   app.get('/', async (_, reply) => reply.redirect('/console'));
 }

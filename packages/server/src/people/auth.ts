@@ -16,6 +16,7 @@ import type { OidcProvider } from '../config.ts';
 import type { IdentityPool } from '../db/identity-pool.ts';
 import { newUuid } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
+import { ADDRESS_HEADER, AUTH_PATH, cookiePrefixOf, errorUrlOf, isHttps, PROVIDER_ID } from './auth-names.ts';
 import { hashPassword, verifyPassword } from './hashing.ts';
 
 /** What better-auth works with. */
@@ -38,13 +39,9 @@ export interface AuthOptions {
 
 export type Auth = ReturnType<typeof configureAuth>;
 
-export const AUTH_PATH = '/console/api/auth';
-export const PROVIDER_ID = 'oidc';
 const DAY_SECONDS = 24 * 3600;
 const MAX_NAME = 200;
 const MAX_EMAIL = 254;
-/** better-auth reads the address of a request from a header; nobody but us can set it, as requests to it are made here. */
-export const ADDRESS_HEADER = 'x-signalbox-address';
 
 export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, ...heard }: AuthOptions) {
   const times = { createdAt: 'created_at', updatedAt: 'updated_at' };
@@ -143,7 +140,7 @@ export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, ...
       },
     },
     advanced: {
-      cookiePrefix: prefixOf(publicUrl),
+      cookiePrefix: cookiePrefixOf(publicUrl),
       useSecureCookies: false,
       defaultCookieAttributes: { secure: isHttps(publicUrl), httpOnly: true, sameSite: 'lax', path: '/' },
       ipAddress: { ipAddressHeaders: [ADDRESS_HEADER], ipv6Subnet: 128 },
@@ -213,22 +210,4 @@ export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, ...
 
 function isEmail(given: unknown): given is string {
   return typeof given === 'string' && given.length <= MAX_EMAIL && /^[^\s@\0]+@[^\s@\0]+$/.test(given);
-}
-
-export function isHttps(publicUrl: URL): boolean {
-  return publicUrl.protocol === 'https:';
-}
-
-/** `__Host-`: no other host of the domain can set such a cookie. A browser takes it over https alone. */
-function prefixOf(publicUrl: URL): string {
-  return isHttps(publicUrl) ? '__Host-signalbox' : 'signalbox';
-}
-
-export function cookieNameOf(publicUrl: URL): string {
-  return `${prefixOf(publicUrl)}.session_token`;
-}
-
-/** Where the console says that signing in by a provider did not work; `?error=` is added. */
-export function errorUrlOf(publicUrl: URL): string {
-  return `${publicUrl.origin}/console/sign-in`;
 }

@@ -1,6 +1,5 @@
 // Hashing of passwords. It is dear on purpose: each takes some 50 ms of a processor and 32 MiB, on the same four threads that check
 // the signatures of cookies, look names up and read files. Strangers decide how often it is asked for, so few run at a time.
-import { hashPassword as hash, verifyPassword as verify } from 'better-auth/crypto';
 import { ApiError } from '../lib/api-error.ts';
 
 /** Half of the threads: the other half is for everything else. */
@@ -39,10 +38,10 @@ const queued = createQueue(AT_ONCE, MAX_WAITING);
 
 /** Throws 503 where too many wait. */
 export function hashPassword(password: string): Promise<string> {
-  return queued(() => hash(password));
+  return queued(async () => (await import('better-auth/crypto')).hashPassword(password));
 }
 
 /** Throws 503 where too many wait. */
 export function verifyPassword(given: { hash: string; password: string }): Promise<boolean> {
-  return queued(() => verify(given));
+  return queued(async () => (await import('better-auth/crypto')).verifyPassword(given));
 }

@@ -7,19 +7,10 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { ApiError } from '../lib/api-error.ts';
 import type { Log } from '../lib/log.ts';
-import {
-  ADDRESS_HEADER,
-  AUTH_PATH,
-  type Auth,
-  type AuthOptions,
-  configureAuth,
-  cookieNameOf,
-  errorUrlOf,
-  isHttps,
-  PROVIDER_ID,
-} from './auth.ts';
+import type { Auth, AuthOptions } from './auth.ts';
+import { ADDRESS_HEADER, AUTH_PATH, cookieNameOf, errorUrlOf, isHttps, PROVIDER_ID } from './auth-names.ts';
 
-export { AUTH_PATH, PROVIDER_ID } from './auth.ts';
+export { AUTH_PATH, PROVIDER_ID } from './auth-names.ts';
 
 /** Who is asking, before anything is known of them. */
 export interface Visitor {
@@ -89,10 +80,12 @@ export function createIdentity(options: IdentityOptions): Identity {
   const { publicUrl } = options;
   const calls = new AsyncLocalStorage<{ visitor: Visitor; verifiedHash?: string }>();
   const csrfKey = createHmac('sha256', options.key).update('csrf').digest();
-  let own: Auth | undefined;
-  let withProvider: Auth | undefined;
+  let own: Promise<Auth> | undefined;
+  let withProvider: Promise<Auth> | undefined;
 
-  function configured(oidc: AuthOptions['oidc']): Auth {
+  async function configured(oidc: AuthOptions['oidc']): Promise<Auth> {
+    // A third of the time that the service would take to start and of its memory, which a node without a console has no use for.
+    const { configureAuth } = await import('./auth.ts');
     return configureAuth({
       ...options,
       oidc,
@@ -106,7 +99,7 @@ export function createIdentity(options: IdentityOptions): Identity {
   }
 
   /** Made with the first request. */
-  async function auth(): Promise<Auth> {
+  function auth(): Promise<Auth> {
     own ??= configured(undefined);
     return own;
   }
@@ -117,8 +110,9 @@ export function createIdentity(options: IdentityOptions): Identity {
    */
   async function authWithProvider(): Promise<Auth> {
     withProvider ??= configured(options.oidc);
-    const { socialProviders } = await withProvider.$context;
-    if (socialProviders.some(({ id }) => id === PROVIDER_ID)) return withProvider;
+    const found = await withProvider;
+    const { socialProviders } = await found.$context;
+    if (socialProviders.some(({ id }) => id === PROVIDER_ID)) return found;
     withProvider = undefined;
     throw new ApiError('unavailable', 'The provider cannot be reached now. Try again soon.', { retryAfterSeconds: 5 });
   }

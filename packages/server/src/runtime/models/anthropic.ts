@@ -1,5 +1,4 @@
 // Anthropic, by its Messages interface.
-import { createAnthropic } from '@ai-sdk/anthropic';
 import { keyNames } from '../../vault/provider-keys.ts';
 import { NO_KEY, type Provider } from './provider.ts';
 
@@ -35,5 +34,8 @@ export const anthropic: Provider = {
     'type' in event &&
     typeof event.type === 'string' &&
     !EVENTS.has(event.type),
-  model: (name, server) => createAnthropic({ ...server, apiKey: NO_KEY }).messages(name),
+  async model(name, server) {
+    const { createAnthropic } = await import('@ai-sdk/anthropic');
+    return createAnthropic({ ...server, apiKey: NO_KEY }).messages(name);
+  },
 };

@@ -1,5 +1,4 @@
 // Google's Gemini, by its generateContent interface.
-import { createGoogle } from '@ai-sdk/google';
 import { keyNames } from '../../vault/provider-keys.ts';
 import { ModelFailure } from './model.ts';
 import { NO_KEY, type Provider } from './provider.ts';
@@ -12,10 +11,11 @@ export const google: Provider = {
   own: { baseUrl: 'https://generativelanguage.googleapis.com/v1beta', keyName: keyNames.google },
   keyHeader: ['x-goog-api-key', ''],
   takesSchema: true,
-  model(name, server) {
+  async model(name, server) {
     if (!MODEL_NAME.test(name)) {
       throw new ModelFailure('model_rejected', 'The model’s name is none of Google’s', { retryable: false });
     }
+    const { createGoogle } = await import('@ai-sdk/google');
     return createGoogle({ ...server, apiKey: NO_KEY }).chat(name);
   },
 };

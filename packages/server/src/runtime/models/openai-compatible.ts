@@ -1,5 +1,4 @@
 // Any server that speaks OpenAI's chat completions: OpenAI itself, Ollama, vLLM, llama.cpp, gateways.
-import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { NO_KEY, type Provider } from './provider.ts';
 
 export const openaiCompatible: Provider = {
@@ -7,6 +6,8 @@ export const openaiCompatible: Provider = {
   keyHeader: ['authorization', 'Bearer '],
   // Some know the format of the answer, some refuse it, some then call no tools any more.
   takesSchema: false,
-  model: (name, server) =>
-    createOpenAICompatible({ ...server, name: 'provider', apiKey: NO_KEY, includeUsage: true }).chatModel(name),
+  async model(name, server) {
+    const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
+    return createOpenAICompatible({ ...server, name: 'provider', apiKey: NO_KEY, includeUsage: true }).chatModel(name);
+  },
 };

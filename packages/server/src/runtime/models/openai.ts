@@ -1,5 +1,4 @@
 // OpenAI, by its Responses interface.
-import { createOpenAI } from '@ai-sdk/openai';
 import { keyNames } from '../../vault/provider-keys.ts';
 import { NO_KEY, type Provider } from './provider.ts';
 
@@ -11,5 +10,8 @@ export const openai: Provider = {
   // Not stored there, so reasoning goes to and fro under OpenAI's seal; nobody is shown a summary of it, which some accounts may
   // not ask for. Strict schemas must require every property: people's need not.
   options: () => ({ openai: { store: false, reasoningSummary: null, strictJsonSchema: false } }),
-  model: (name, server) => createOpenAI({ ...server, apiKey: NO_KEY }).responses(name),
+  async model(name, server) {
+    const { createOpenAI } = await import('@ai-sdk/openai');
+    return createOpenAI({ ...server, apiKey: NO_KEY }).responses(name);
+  },
 };

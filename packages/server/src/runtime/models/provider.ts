@@ -27,8 +27,11 @@ export interface Provider {
   options?(isOwn: boolean): SharedV4ProviderOptions;
   /** Whether an event that the SDK can't read is one that clients are to pass over. */
   passesOver?(event: unknown): boolean;
-  /** `baseURL` has neither a query nor a slash at its end. The key of `fetch` counts: what is given as `apiKey` is not sent. */
-  model(name: string, server: { baseURL: string; fetch: typeof globalThis.fetch }): LanguageModelV4;
+  /**
+   * `baseURL` has neither a query nor a slash at its end. The key of `fetch` counts: what is given as `apiKey` is not sent. Loads the
+   * SDK with the first call: few use each of them.
+   */
+  model(name: string, server: { baseURL: string; fetch: typeof globalThis.fetch }): Promise<LanguageModelV4>;
 }
 
 /** What an SDK is given for a key, so that it doesn't look for one in the environment. The connection replaces it. */
@@ -50,8 +53,9 @@ export function createProviderModel(
     const connection = openConnection(platform, { baseUrl, keyHeader: provider.keyHeader, key }, signal);
     try {
       const baseURL = baseUrl.origin + baseUrl.pathname.replace(/\/+$/, '');
+      const sdk = await provider.model(model, { baseURL, fetch: connection.fetch });
       const { stream } = await connection.wait(
-        provider.model(model, { baseURL, fetch: connection.fetch }).doStream({
+        sdk.doStream({
           ...toCallOptions(call, provider.takesSchema),
           ...(provider.options && { providerOptions: provider.options(isOwn) }),
           abortSignal: connection.signal,
