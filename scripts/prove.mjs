@@ -8,8 +8,9 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 
 const proofs = [
   { name: 'fuzz', files: ['packages/server/test/fuzz.test.ts'], env: { SIGNALBOX_FUZZ_RUNS: '500' } },
-  { name: 'kill', files: ['packages/cli/test/kill.test.ts'], env: { SIGNALBOX_KILLS: '30' } },
-  { name: 'idempotency', files: ['packages/cli/test/idempotency.test.ts'], env: { SIGNALBOX_KILLS: '30' } },
+  { name: 'kill', files: ['packages/cli/test/kill.test.ts'], env: { SIGNALBOX_FAULTS: '30' } },
+  { name: 'idempotency', files: ['packages/cli/test/idempotency.test.ts'], env: { SIGNALBOX_FAULTS: '30' } },
+  { name: 'faults', files: ['packages/cli/test/faults.test.ts'], env: { SIGNALBOX_FAULTS: '20' } },
   { name: 'families', files: ['packages/server/test/families.test.ts'], times: 10, env: {} },
   {
     name: 'simulation',
@@ -32,7 +33,7 @@ for (const { name, files, env, times = 1 } of proofs) {
   if (positionals.length > 0 && !positionals.includes(name)) continue;
   for (let seed = first; seed < first + times; seed += 1) {
     console.log(`\n── ${name}, --seed ${seed}`);
-    const seeds = { SIGNALBOX_FUZZ_SEED: seed, SIGNALBOX_KILL_SEED: seed, SEED: seed };
+    const seeds = { SIGNALBOX_FUZZ_SEED: seed, SIGNALBOX_FAULT_SEED: seed, SEED: seed };
     const { status } = spawnSync(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...files], {
       cwd: root,
       stdio: 'inherit',

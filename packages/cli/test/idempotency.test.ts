@@ -1,43 +1,55 @@
-// kill -9 of nodes while clients make the same POST again and again with one Idempotency-Key, until somebody answers: each has
-// its effect once, and everyone who asks hears the same answer, to the byte. (P1)
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { Signalbox } from '@signalbox/client';
-import { afterEach, expect, test } from 'vitest';
+// Clients make the same POST again and again with one Idempotency-Key until somebody answers, while nodes are killed, or the answers
+// to their commits are lost: each has its effect once, and everyone who asks hears the same answer, to the byte. (P1)
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import {
   createOnceWorld,
   kindsOfPost,
   type OnceAnswer,
   type OncePost,
+  type OnceWorld,
   postOnce,
 } from '../../server/test/support/once.ts';
-import { createTestDatabase } from '../../server/test/support/postgres.ts';
-import { killing, numbersFrom, startNodes } from './support/nodes.ts';
+import { createTestDatabase, type TestDatabase } from '../../server/test/support/postgres.ts';
+import { type PostgresProxy, startPostgresProxy } from '../../server/test/support/postgres-proxy.ts';
+import { createRandom } from '../../server/test/support/random.ts';
+import { createReceiver, type Receiver } from '../../server/test/support/receiver.ts';
+import { faults, type Nodes, startNodes } from './support/nodes.ts';
 
 const NODES = 2;
 const TIMES_AT_ONCE = 3;
 /** Posts that are made at a time, each of them by several clients. */
 const LANES = 4;
+// A commit is not heard of by most chances.
+const UNHEARD = 0.7;
+const MAX_POSTS_OF_A_KIND = 50;
 
-const undo: (() => unknown)[] = [];
-afterEach(async () => {
-  for (let last = undo.pop(); last; last = undo.pop()) await last();
+const { seed } = faults;
+const random = createRandom(seed);
+const kinds = Object.entries(kindsOfPost);
+let database: TestDatabase;
+let proxy: PostgresProxy;
+let nodes: Nodes;
+let receiver: Receiver;
+let world: OnceWorld;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  proxy = await startPostgresProxy(database.url);
+  nodes = await startNodes(NODES, proxy.url);
+  receiver = await createReceiver();
+  world = await createOnceWorld(nodes.clients[0]!, receiver.url);
+}, 120_000);
+afterEach(() => {
+  proxy.losesAnswer = () => false;
+});
+afterAll(async () => {
+  await nodes?.end();
+  await receiver?.close();
+  await proxy?.close();
+  await database.drop();
 });
 
-/** Takes every POST, and counts the tests of the subscription: they are of no Session. */
-async function startReceiver() {
-  const receiver = { url: '', tests: 0 };
-  const server = createServer(async (request, response) => {
-    let body = '';
-    for await (const part of request.setEncoding('utf8')) body += part;
-    if (body.includes('"ses_test"')) receiver.tests += 1;
-    response.end();
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  undo.push(() => new Promise((resolve) => server.close(resolve).closeAllConnections()));
-  receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  return receiver;
-}
+/** Tests of the subscription that came: they are of no Session. */
+const testsSent = () => receiver.received.filter(({ envelope }) => envelope.sessionId === 'ses_test').length;
 
 interface Posted {
   kind: string;
@@ -46,27 +58,17 @@ interface Posted {
   answers: OnceAnswer[];
 }
 
-test('a POST that is made until it is answered has its effect once, and one answer, whoever is killed', {
-  timeout: 120_000 + killing.times * 15_000,
+test(`a POST that is made until it is answered has its effect once, and one answer, whoever is killed (seed ${seed})`, {
+  timeout: 240_000 + faults.times * 15_000,
 }, async () => {
-  const { seed } = killing;
-  const times = Math.ceil(killing.times / 2);
-  const random = numbersFrom(seed);
-  const database = await createTestDatabase();
-  undo.push(() => database.drop());
-  const nodes = await startNodes(NODES, database);
-  undo.push(() => nodes.end());
+  const times = Math.ceil(faults.times / 2);
   const { apiKey } = nodes;
-  const client = new Signalbox({ apiKey, baseUrl: nodes.urls[0]!, maxRetries: 30 });
-  const receiver = await startReceiver();
-  const world = await createOnceWorld(client, receiver.url);
-  const kinds = Object.entries(kindsOfPost);
   let answered = 0;
   let onAnswered = () => {};
   let kills = 0;
 
   async function untilAnswered(idempotencyKey: string, { path, body }: OncePost): Promise<OnceAnswer> {
-    for (let turn = random(NODES); ; turn += 1) {
+    for (let turn = random.below(NODES); ; turn += 1) {
       const answer = await postOnce(nodes.urls[turn % NODES]!, { key: apiKey, idempotencyKey, path, body });
       if (!answer) continue;
       answered += 1;
@@ -94,7 +96,8 @@ test('a POST that is made until it is answered has its effect once, and one answ
     let made = 0;
     let answeredTests = 0;
     for (; made === 0 || kills < times; made += 1) {
-      const ask = () => postOnce(nodes.urls[random(NODES)]!, { key: apiKey, idempotencyKey: `test ${made}`, path });
+      const ask = () =>
+        postOnce(nodes.urls[random.below(NODES)]!, { key: apiKey, idempotencyKey: `test ${made}`, path });
       const answers = (await Promise.all([ask(), ask(), ask()]))
         .concat(await ask())
         .filter((answer) => answer !== undefined);
@@ -107,13 +110,13 @@ test('a POST that is made until it is answered has its effect once, and one answ
   async function killNodes(): Promise<void> {
     for (; kills < times; kills += 1) {
       // Some answers later, in the middle of whatever is going on then.
-      const at = answered + 5 + random(20);
+      const at = answered + 5 + random.below(20);
       await new Promise<void>((resolve) => {
         onAnswered = () => {
           if (answered >= at) resolve();
         };
       });
-      await nodes.kill(random(NODES));
+      await nodes.kill(random.below(NODES));
     }
   }
 
@@ -121,7 +124,7 @@ test('a POST that is made until it is answered has its effect once, and one answ
   const [posted, tests] = await Promise.all([lanes.then((each) => each.flat()), makeTests(), killNodes()]);
 
   for (const { kind, idempotencyKey, post, answers } of posted) {
-    const what = `${kind}, ${idempotencyKey}, seed ${seed}`;
+    const what = `${kind}, ${idempotencyKey}`;
     const again = await Promise.all(nodes.urls.map(() => untilAnswered(idempotencyKey, post)));
     const texts = [...answers, ...again].map(({ status, text }) => `${status} ${text}`);
     expect(answers[0]!.status, `${what}: ${answers[0]!.text}`).toBeLessThan(300);
@@ -129,13 +132,37 @@ test('a POST that is made until it is answered has its effect once, and one answ
     // `recover` and `rotate_secret` act on the one subscription, and others count there meanwhile.
     if (!sharesItsCount.has(kind)) expect(await post.effects(), `effects of ${what}`).toBe(1);
   }
-  expect(receiver.tests, `tests sent, seed ${seed}`).toBeLessThanOrEqual(tests.made);
-  expect(receiver.tests).toBeGreaterThanOrEqual(tests.answered);
+  expect(testsSent(), 'tests sent').toBeLessThanOrEqual(tests.made);
+  expect(testsSent(), 'tests sent').toBeGreaterThanOrEqual(tests.answered);
   for (const kind of sharesItsCount) {
     const same = posted.filter((one) => one.kind === kind);
     const counts = await Promise.all(same.map(({ post }) => post.effects()));
-    expect(Math.max(...counts), `effects of ${kind}, seed ${seed}`).toBe(same.length);
+    expect(Math.max(...counts), `effects of ${kind}`).toBe(same.length);
   }
 });
 
 const sharesItsCount = new Set(['recover deliveries', 'rotate a signing secret']);
+
+test(`a POST whose commit nobody heard of is answered when it is made again, and has had its effect once (seed ${seed})`, {
+  timeout: 240_000,
+}, async () => {
+  // What a transaction ends with: a POST is one.
+  const isCommit = (tags: readonly string[]) => tags.length === 1 && tags[0] === 'COMMIT';
+  for (const [kind, prepare] of kinds) {
+    let wasUnheard = false;
+    for (let count = 0; count < MAX_POSTS_OF_A_KIND && !wasUnheard; count += 1) {
+      const idempotencyKey = `unheard ${kind} ${count}`;
+      const { path, body, effects } = await prepare(world, idempotencyKey);
+      const ask = () => postOnce(random.pick(nodes.urls), { key: nodes.apiKey, idempotencyKey, path, body });
+      proxy.losesAnswer = (tags) => isCommit(tags) && random.chance(UNHEARD);
+      let answer = await ask();
+      while (!answer) answer = await ask();
+      proxy.losesAnswer = () => false;
+      // The first that anybody hears of it is that it was done before.
+      wasUnheard = answer.replayed;
+      expect(answer.status, `${kind}: ${answer.text}`).toBeLessThan(300);
+      expect(await effects(), `effects of ${idempotencyKey}`).toBe(1);
+    }
+    expect(wasUnheard, `${kind} was done and not heard of`).toBe(true);
+  }
+});

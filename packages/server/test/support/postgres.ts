@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { Client } from 'pg';
 import { inject } from 'vitest';
+import { ask } from './ask.ts';
 
 export interface TestDatabase {
   url: string;
@@ -14,11 +14,7 @@ export async function createTestDatabase({ empty = false } = {}): Promise<TestDa
   await onServer(`create database ${name} template ${empty ? 'template0' : inject('databaseTemplate')}`);
   const url = new URL(inject('databaseServerUrl'));
   url.pathname = `/${name}`;
-  return { url: url.href, drop: () => onServer(`drop database if exists ${name} with (force)`) };
+  return { url: url.href, drop: async () => void (await onServer(`drop database if exists ${name} with (force)`)) };
 }
 
-async function onServer(text: string): Promise<void> {
-  const client = new Client({ connectionString: inject('databaseServerUrl') });
-  await client.connect();
-  await client.query(text).finally(() => client.end());
-}
+const onServer = (text: string) => ask(inject('databaseServerUrl'), text);

@@ -4,7 +4,7 @@
 // A seed fixes what is drawn, not the order in which the database answers: the same seed meets the same faults, at moments that
 // may differ a little.
 import { type Chunk, chunkTypes } from '@signalbox/contract';
-import sql from 'sql-template-tag';
+import { raw } from 'sql-template-tag';
 import { resolveApproval } from '../../src/approvals/approvals.ts';
 import { DatabaseUnavailable } from '../../src/db/db.ts';
 import { createLive, streamSession } from '../../src/journal/live.ts';
@@ -35,6 +35,7 @@ import { createManualClock } from './manual-clock.ts';
 import { createRandom, type Random } from './random.ts';
 import { createReceiver, type Receiver } from './receiver.ts';
 import { createWorld, httpTool, usage, type World } from './session-world.ts';
+import { LEFTOVERS } from './stored.ts';
 
 export interface SimulationOptions {
   seed: number;
@@ -367,11 +368,7 @@ class Simulation {
   /** What nobody will ever come back to (P8), and calls of no Session. */
   async #leftovers(): Promise<string[]> {
     const { db } = this.#world.platform;
-    const rows = await db.query<{ what: string }>(sql`
-      select 'a session is held or to stop' as what from sessions where worker_id is not null or stop is not null
-      union all select 'an operation is not finished: ' || status from operations where finished_at is null
-      union all select 'something is left in an inbox' from session_inbox
-      union all select 'an approval is pending' from approvals where status = 'pending'`);
+    const rows = await db.query<{ what: string }>(raw(LEFTOVERS));
     return rows.map(({ what }) => what);
   }
 }

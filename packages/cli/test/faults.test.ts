@@ -1,0 +1,146 @@
+// Three nodes that reach their database by way of a proxy: nodes that stand still past their lease, answers to commits that are lost
+// with their connection, wake-ups that nobody hears. (P1–P5, P7, P8)
+import type { Chunk } from '@signalbox/client';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../server/test/support/postgres.ts';
+import { type PostgresProxy, startPostgresProxy } from '../../server/test/support/postgres-proxy.ts';
+import { createRandom } from '../../server/test/support/random.ts';
+import { endListenersOn, heldBy, listenersOn } from '../../server/test/support/stored.ts';
+import { type Load, startLoad } from './support/load.ts';
+import { faults, type Nodes, startNodes } from './support/nodes.ts';
+import { startToolServer } from './support/tool-server.ts';
+
+const NODES = 3;
+const TIMEOUT_MS = 240_000 + faults.times * 20_000;
+/** Of the answers that say that something was committed. */
+const LOST = 0.03;
+const LOSSES_A_TIME = 5;
+
+const random = createRandom(faults.seed);
+const indices = Array.from({ length: NODES }, (_, index) => index);
+let database: TestDatabase;
+let proxy: PostgresProxy;
+let nodes: Nodes;
+let load: Load;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  proxy = await startPostgresProxy(database.url);
+  nodes = await startNodes(NODES, proxy.url);
+  load = await startLoad({ nodes, random: random.fork(), databaseUrl: () => database.url });
+}, 120_000);
+afterEach(() => {
+  proxy.losesAnswer = () => false;
+  proxy.isDeaf = false;
+});
+afterAll(async () => {
+  await nodes?.end();
+  await load?.close();
+  await proxy?.close();
+  await database.drop();
+});
+
+const lossesOf = (index: number) => nodes.metric(index, /^signalbox_lease_losses_total\b/);
+const heardOf = (index: number) => nodes.metric(index, /^signalbox_wakeups_total\{.*origin="elsewhere"/);
+
+test('a node that stood still past its lease writes nothing when it goes on, though nobody has written yet', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const came = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const answers = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
+  const tools = await startToolServer(({ times }) => {
+    came[times - 1]!.resolve();
+    return answers[times - 1]!.promise;
+  });
+  const { agentId } = await nodes.clients[0]!.agents.create({
+    name: 'Stopped',
+    model: {
+      provider: 'scripted',
+      model: 'any',
+      settings: { script: [{ toolCalls: [{ name: 'look' }] }, { text: '{{lastToolResult}}' }] },
+    },
+    tools: [tools.tool('look', { idempotent: true })],
+  });
+  const opened = { agentId, environment: 'staging', input: 'go', closeOnIdle: true };
+  const { sessionId } = await nodes.clients[0]!.sessions.open(opened);
+  await came[0]!.promise;
+  const stopped = await nodes.driverOf(sessionId, database.url);
+  const losses = await lossesOf(stopped);
+  nodes.pause(stopped);
+  // Another node has the Session, and has called the tool again: the journal is as the first left it.
+  await came[1]!.promise;
+  answers[0]!.resolve('of the one that stood still');
+  nodes.goOn(stopped);
+  await expect.poll(() => lossesOf(stopped)).toBeGreaterThan(losses);
+  answers[1]!.resolve('of the one that went on');
+
+  for (const client of nodes.clients) {
+    const chunks: Chunk[] = [];
+    for await (const { chunks: more } of client.sessions.stream(sessionId)) chunks.push(...more);
+    expect(chunks.filter(({ type }) => type === 'tool.result')).toMatchObject([{ output: 'of the one that went on' }]);
+    const text = chunks.flatMap((chunk) => (chunk.type === 'message.chunk' ? [chunk.delta] : [])).join('');
+    expect(text).toBe('of the one that went on');
+  }
+  await tools.close();
+});
+
+test(`nodes that stand still past their lease, one after another, under load (seed ${faults.seed})`, {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const chances = random.fork();
+  const held = (index: number) => heldBy(database.url, nodes.workerId(index));
+  const broken = await load.during(async () => {
+    for (let stops = 0; stops < faults.times; ) {
+      await load.shown(10 + chances.below(40));
+      const index = chances.below(NODES);
+      nodes.pause(index);
+      if ((await held(index)) > 0) {
+        stops += 1;
+        await expect.poll(() => held(index)).toBe(0);
+      }
+      nodes.goOn(index);
+    }
+  });
+  expect(broken).toEqual([]);
+});
+
+test(`the answers to commits are lost with their connections: nothing is lost or doubled (seed ${faults.seed})`, {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const chances = random.fork();
+  const before = proxy.lost.answers;
+  proxy.losesAnswer = () => chances.chance(LOST);
+  const broken = await load.during(async () => {
+    while (proxy.lost.answers < before + LOSSES_A_TIME * faults.times) await load.shown(20);
+    proxy.losesAnswer = () => false;
+  });
+  expect(broken).toEqual([]);
+});
+
+test(`no node hears of another: everything arrives all the same (seed ${faults.seed})`, {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  proxy.isDeaf = true;
+  const before = proxy.lost.notifications;
+  const heard = await Promise.all(indices.map(heardOf));
+  const broken = await load.during(() => load.shown(100 * faults.times));
+  expect(broken).toEqual([]);
+  expect(proxy.lost.notifications).toBeGreaterThan(before);
+  expect(await Promise.all(indices.map(heardOf)), 'wake-ups of other nodes').toEqual(heard);
+});
+
+test(`connections that listen are ended again and again: nodes listen again, and hear (seed ${faults.seed})`, {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const broken = await load.during(async () => {
+    for (let ends = 0; ends < faults.times; ends += 1) {
+      await load.shown(20);
+      const ended = await endListenersOn(database.url);
+      expect(ended).toHaveLength(NODES);
+      const fresh = async () => (await listenersOn(database.url)).filter((pid) => !ended.includes(pid)).length;
+      await expect.poll(fresh).toBe(NODES);
+      const heard = await Promise.all(indices.map(heardOf));
+      for (const index of indices) await expect.poll(() => heardOf(index)).toBeGreaterThan(heard[index]!);
+    }
+  });
+  expect(broken).toEqual([]);
+});

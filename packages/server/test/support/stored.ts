@@ -1,0 +1,44 @@
+// What a database says of the nodes on it, for tests whose nodes are processes of their own.
+import { uuidOf } from '../../src/lib/ids.ts';
+import { ask } from './ask.ts';
+
+/** What nobody will ever come back to, once all is quiet (P8). */
+export const LEFTOVERS = `
+  select 'a session is held or to stop' as what from sessions where worker_id is not null or stop is not null
+  union all select 'an operation is not finished: ' || status from operations where finished_at is null
+  union all select 'something is left in an inbox' from session_inbox
+  union all select 'an approval is pending' from approvals where status = 'pending'`;
+
+export async function leftoversIn(url: string): Promise<string[]> {
+  return (await ask<{ what: string }>(url, LEFTOVERS)).map(({ what }) => what);
+}
+
+/** Who drives the Session now; null where nobody does. */
+export async function workerOf(url: string, sessionId: string): Promise<string | null> {
+  const [row] = await ask<{ worker_id: string | null }>(url, 'select worker_id from sessions where session_id = $1', [
+    uuidOf('ses', sessionId),
+  ]);
+  return row!.worker_id;
+}
+
+/** How many Sessions a worker holds. */
+export async function heldBy(url: string, workerId: string): Promise<number> {
+  return (await ask(url, 'select from sessions where worker_id = $1', [workerId])).length;
+}
+
+const LISTENERS = `
+  select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and query ilike 'listen %'`;
+
+/** The connections by which nodes hear of each other. */
+export async function listenersOn(url: string): Promise<number[]> {
+  return (await ask<{ pid: number }>(url, LISTENERS)).map(({ pid }) => pid);
+}
+
+/** Ends them, and gives those that it ended. */
+export async function endListenersOn(url: string): Promise<number[]> {
+  const rows = await ask<{ pid: number }>(
+    url,
+    `with l as materialized (${LISTENERS}) select pid from l where pg_terminate_backend(pid)`,
+  );
+  return rows.map(({ pid }) => pid);
+}
