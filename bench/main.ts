@@ -1,13 +1,14 @@
 // `npm run bench` runs every benchmark, `npm run bench -- NAME …` some. Speed is no test: it fails only where something broke.
 import { writeFile } from 'node:fs/promises';
 import { apiRead } from './api-read.ts';
+import { apiWrite } from './api-write.ts';
 import { append } from './append.ts';
 import { firstToken } from './first-token.ts';
 import { sessions } from './sessions.ts';
 import { formatTable, type Row } from './table.ts';
 import { webhooks } from './webhooks.ts';
 
-const benchmarks = [apiRead, append, firstToken, sessions, webhooks];
+const benchmarks = [apiRead, apiWrite, append, firstToken, sessions, webhooks];
 const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => !benchmarks.some((benchmark) => benchmark.name === name));
 if (unknown.length > 0) {
