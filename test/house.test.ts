@@ -213,6 +213,7 @@ test('waiting is for the clock; a bare timer only bounds what happens on this ma
     'packages/server/src/journal/appender.ts': 'gathers text for a few milliseconds',
     'packages/server/src/http/sse.ts': 'keeps idle connections open',
     'packages/server/src/egress/connector.ts': 'the deadline of a connection',
+    'packages/server/src/egress/connections.ts': 'the lifetime of a connection',
     'packages/server/src/egress/egress.ts': 'the deadline of an exchange',
     'packages/server/src/db/embedded.ts': 'looks again at a server that starts or stops',
     'packages/server/src/db/embedded-server.ts': 'looks again at a server that starts or stops',

@@ -7,12 +7,12 @@
  *   fetch    the same guard in the form that AI SDK providers and others take: streaming answers
  *
  * What may be reached is decided in `policy.ts`; that nothing else is reached is the work of `connector.ts`, below the
- * pool of connections, so no way of asking goes past it. A connection belongs to one origin (scheme, host and port)
- * from its birth to its end: undici keeps a pool for each, and HTTP/2, where one connection could serve several hosts,
- * is not spoken. Redirects are answers like any other. The dispatcher is always our own, so neither `HTTP_PROXY` nor
+ * connections (connections.ts), so no way of asking goes past it. A connection belongs to one origin (scheme, host and
+ * port) from its birth to its end, and HTTP/2, where one connection could serve several hosts, is not spoken. Redirects are answers like any other. The dispatcher is always our own, so neither `HTTP_PROXY` nor
  * `NODE_USE_ENV_PROXY` reaches it; a proxy is used where the operator named one for this (proxy.ts), and none else.
  */
-import { Agent, type Dispatcher, Headers, type RequestInit as UndiciRequestInit, fetch as undiciFetch } from 'undici';
+import { Dispatcher, Headers, type RequestInit as UndiciRequestInit, fetch as undiciFetch } from 'undici';
+import { type Connection, Connections } from './connections.ts';
 import { type ConnectorOptions, createConnector } from './connector.ts';
 import { EgressError, toEgressError, UrlNotAllowed } from './errors.ts';
 import { createLookup, type Lookup } from './lookup.ts';
@@ -77,6 +77,11 @@ const MAX_IDLE_TIMEOUT_MS = 60_000;
 /** After this a connection takes no new request, so that a host whose name moved to another address is followed there. */
 const CONNECTION_LIFETIME_MS = 300_000;
 
+/** Judgements that are kept: those of a url that is asked for again and again, such as a receiver's, cost once. */
+const MAX_KNOWN_URLS = 1_000;
+
+const NOTHING = Buffer.alloc(0);
+
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 /** Headers of the connection, not of the message (RFC 9110, 7.6.1), and those that follow from the url and the body. */
@@ -95,23 +100,44 @@ export const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
+/** Of a url that is allowed. */
+interface Target {
+  readonly origin: string;
+  readonly path: string;
+}
+
 export function createEgress(options: EgressOptions): Egress {
   const { policy, lookup = createLookup(), connectTimeoutMs = CONNECT_TIMEOUT_MS } = options;
-  const agent = new Agent({
-    connect: createConnector({ ...options, lookup, connectTimeoutMs }),
-    allowH2: false,
-    connections: MAX_CONNECTIONS_PER_ORIGIN,
-    pipelining: 1,
-    keepAliveTimeout: IDLE_TIMEOUT_MS,
-    keepAliveMaxTimeout: MAX_IDLE_TIMEOUT_MS,
-    clientTtl: CONNECTION_LIFETIME_MS,
-    maxHeaderSize: MAX_RESPONSE_HEADER_BYTES,
+  const connections = new Connections({
+    client: {
+      connect: createConnector({ ...options, lookup, connectTimeoutMs }),
+      allowH2: false,
+      pipelining: 1,
+      keepAliveTimeout: IDLE_TIMEOUT_MS,
+      keepAliveMaxTimeout: MAX_IDLE_TIMEOUT_MS,
+      maxHeaderSize: MAX_RESPONSE_HEADER_BYTES,
+    },
+    maxPerOrigin: MAX_CONNECTIONS_PER_ORIGIN,
+    lifetimeMs: CONNECTION_LIFETIME_MS,
   });
+  const known = new Map<string, Target>();
 
-  function allowed(text: string): URL {
+  function allowed(text: string): Target {
     const judgement = judgeUrl(policy, text);
     if (!judgement.ok) throw new UrlNotAllowed(judgement.reason);
-    return judgement.url;
+    const { origin, pathname, search } = judgement.url;
+    return { origin, path: pathname + search };
+  }
+
+  /** As `allowed`; the same text is judged the same way for as long as there is this policy. */
+  function knownToBeAllowed(text: string): Target {
+    let target = known.get(text);
+    if (!target) {
+      target = allowed(text);
+      if (known.size >= MAX_KNOWN_URLS) known.clear();
+      known.set(text, target);
+    }
+    return target;
   }
 
   return {
@@ -119,42 +145,46 @@ export function createEgress(options: EgressOptions): Egress {
       allowed(url);
     },
     async request(request) {
-      const url = allowed(request.url);
+      const target = knownToBeAllowed(request.url);
       if (!METHODS.has(request.method))
         throw new EgressError('protocol', 'the method is not one of HTTP’s common ones');
       return await new Promise<EgressResponse>((resolve, reject) => {
-        new Exchange(request, resolve, reject).start(agent, url);
+        new Exchange(request, connections, resolve, reject).start(target);
       });
     },
-    fetch: guardedFetch(agent, allowed),
-    close: () => agent.destroy(),
+    fetch: guardedFetch(connections, allowed),
+    close: () => connections.destroy(),
   };
 }
 
 /** One `request` under way: undici's handler and the limits around it. It ends once, whichever comes first. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #request: EgressRequest;
+  readonly #connections: Connections;
   readonly #resolve: (response: EgressResponse) => void;
   readonly #reject: (error: EgressError) => void;
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
   #status = 0;
   #headers: EgressResponse['headers'] = {};
+  #connection: Connection | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #timer: NodeJS.Timeout | undefined;
   #ended = false;
 
   constructor(
     request: EgressRequest,
+    connections: Connections,
     resolve: (response: EgressResponse) => void,
     reject: (error: EgressError) => void,
   ) {
     this.#request = request;
+    this.#connections = connections;
     this.#resolve = resolve;
     this.#reject = reject;
   }
 
-  start(agent: Agent, url: URL): void {
+  start({ origin, path }: Target): void {
     const { method, headers = {}, body = null, timeoutMs, signal } = this.#request;
     if (signal?.aborted) {
       this.#fail(new EgressError('aborted', 'the signal was aborted before the request'));
@@ -165,21 +195,14 @@ class Exchange implements Dispatcher.DispatchHandler {
       () => this.#fail(new EgressError('timeout', `no answer within ${timeoutMs} ms`)),
       timeoutMs,
     );
-    agent.dispatch(
-      {
-        origin: url.origin,
-        path: url.pathname + url.search,
-        method,
-        headers: Object.entries(headers)
-          .filter(([name]) => !CONNECTION_HEADERS.has(name.toLowerCase()))
-          .flat(),
-        body,
-        // Our own timer covers both.
-        headersTimeout: 0,
-        bodyTimeout: 0,
-      },
-      this,
-    );
+    this.#connections.lend(origin, (connection) => {
+      this.#connection = connection;
+      // Our own timer covers both times.
+      connection.client.dispatch(
+        { path, method, headers: ofMessage(headers), body, headersTimeout: 0, bodyTimeout: 0 },
+        this,
+      );
+    });
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -204,10 +227,12 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
+    this.#connections.giveBack(this.#connection!);
     this.#succeed(false);
   }
 
   onResponseError(_controller: unknown, error: Error): void {
+    this.#connections.giveBack(this.#connection!);
     this.#fail(toEgressError(error));
   }
 
@@ -215,7 +240,9 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   #succeed(truncated: boolean): void {
     if (!this.#end()) return;
-    this.#resolve({ status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks), truncated });
+    const [first = NOTHING] = this.#chunks;
+    const body = this.#chunks.length <= 1 ? first : Buffer.concat(this.#chunks);
+    this.#resolve({ status: this.#status, headers: this.#headers, body, truncated });
   }
 
   #fail(error: EgressError): void {
@@ -233,20 +260,51 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-function guardedFetch(agent: Agent, allowed: (text: string) => URL): typeof globalThis.fetch {
-  // undici's errors carry the socket with its addresses; callers keep and print what they catch.
-  const dispatcher = agent.compose((dispatch) => (options, handler) => {
-    const translating: Dispatcher.DispatchHandler = Object.create(handler);
-    translating.onResponseError = (controller, error) =>
-      handler.onResponseError?.call(translating, controller, toEgressError(error));
-    return dispatch(options, translating);
-  });
+/** Headers of the message, as undici takes them. */
+function ofMessage(headers: Readonly<Record<string, string>>): string[] {
+  const flat: string[] = [];
+  for (const name in headers) {
+    if (!CONNECTION_HEADERS.has(name.toLowerCase())) flat.push(name, headers[name]!);
+  }
+  return flat;
+}
+
+/** What undici's `fetch` sends by. */
+class Door extends Dispatcher {
+  readonly #connections: Connections;
+
+  constructor(connections: Connections) {
+    super();
+    this.#connections = connections;
+  }
+
+  override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    this.#connections.lend(String(options.origin), (connection) => {
+      const translating: Dispatcher.DispatchHandler = Object.create(handler);
+      translating.onResponseEnd = (controller, trailers) => {
+        this.#connections.giveBack(connection);
+        handler.onResponseEnd?.call(translating, controller, trailers);
+      };
+      // undici's errors carry the socket with its addresses; callers keep and print what they catch.
+      translating.onResponseError = (controller, error) => {
+        this.#connections.giveBack(connection);
+        handler.onResponseError?.call(translating, controller, toEgressError(error));
+      };
+      connection.client.dispatch(options, translating);
+    });
+    return true;
+  }
+}
+
+function guardedFetch(connections: Connections, allowed: (text: string) => unknown): typeof globalThis.fetch {
+  const dispatcher = new Door(connections);
 
   return async (input, init) => {
     const request = input instanceof Request ? input : undefined;
     const signal = init?.signal ?? request?.signal;
     try {
-      const url = allowed(request === undefined ? String(input) : request.url);
+      const url = request === undefined ? String(input) : request.url;
+      allowed(url);
       const headers = new Headers(init?.headers ?? request?.headers);
       for (const name of CONNECTION_HEADERS) headers.delete(name);
       const options = {

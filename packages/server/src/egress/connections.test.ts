@@ -1,0 +1,162 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { afterEach, expect, test, vi } from 'vitest';
+import { Connections } from './connections.ts';
+
+const LIFETIME_MS = 60_000;
+
+const cleanUps: (() => unknown)[] = [];
+afterEach(async () => {
+  vi.useRealTimers();
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+async function serve(listener: RequestListener) {
+  const sockets: Socket[] = [];
+  const server = createServer({ keepAliveTimeout: 0 }, listener);
+  server.on('connection', (socket) => sockets.push(socket));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  cleanUps.push(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, sockets };
+}
+
+function connectionsOf(maxPerOrigin = 10): Connections {
+  const client = { keepAliveTimeout: 10 * LIFETIME_MS, keepAliveMaxTimeout: 10 * LIFETIME_MS };
+  const connections = new Connections({ client, maxPerOrigin, lifetimeMs: LIFETIME_MS });
+  cleanUps.push(() => connections.destroy());
+  return connections;
+}
+
+/** The status of the answer. */
+function get(connections: Connections, url: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    let status = 0;
+    connections.lend(url, (connection) =>
+      connection.client.dispatch(
+        { method: 'GET', path: '/' },
+        {
+          onRequestStart() {},
+          onResponseStart(_controller, answered) {
+            status = answered;
+          },
+          onResponseData() {},
+          onResponseEnd() {
+            connections.giveBack(connection);
+            resolve(status);
+          },
+          onResponseError(_controller, error) {
+            connections.giveBack(connection);
+            reject(error);
+          },
+        },
+      ),
+    );
+  });
+}
+
+/** Answers nothing until `release`. */
+function gate() {
+  const held: ServerResponse[] = [];
+  let isOpen = false;
+  let most = 0;
+  const arrived = Promise.withResolvers<void>();
+  return {
+    arrived: arrived.promise,
+    most: () => most,
+    listener: (_request: unknown, response: ServerResponse) => {
+      if (isOpen) {
+        response.end();
+        return;
+      }
+      held.push(response);
+      most = Math.max(most, held.length);
+      arrived.resolve();
+    },
+    release() {
+      isOpen = true;
+      for (const response of held) response.end();
+    },
+  };
+}
+
+test('the connection that was given back last goes first, so those that are too many are left to end', async () => {
+  const { listener, release, most } = gate();
+  const { url, sockets } = await serve(listener);
+  const connections = connectionsOf();
+  const burst = Array.from({ length: 3 }, () => get(connections, url));
+  await vi.waitFor(() => expect(most()).toBe(3));
+  release();
+  expect(await Promise.all(burst)).toEqual([200, 200, 200]);
+  const before = sockets.map((socket) => socket.bytesRead);
+  for (let n = 0; n < 5; n += 1) await get(connections, url);
+  expect(sockets).toHaveLength(3);
+  expect(sockets.filter((socket, n) => socket.bytesRead > before[n]!)).toHaveLength(1);
+});
+
+test('no more than so many at once; who comes then waits for one that is given back', async () => {
+  const { listener, arrived, release, most } = gate();
+  const { url, sockets } = await serve(listener);
+  const connections = connectionsOf(2);
+  const requests = Array.from({ length: 6 }, () => get(connections, url));
+  await arrived;
+  release();
+  expect(await Promise.all(requests)).toEqual(Array(6).fill(200));
+  expect(sockets).toHaveLength(2);
+  expect(most()).toBeLessThanOrEqual(2);
+});
+
+test('who waits gets a new connection where the one before broke', async () => {
+  const { url, sockets } = await serve((_request, response) => {
+    if (sockets.length === 1) response.destroy();
+    else response.end();
+  });
+  const connections = connectionsOf(1);
+  const [first, second] = await Promise.allSettled([get(connections, url), get(connections, url)]);
+  expect(first.status).toBe('rejected');
+  expect(second).toMatchObject({ value: 200 });
+  expect(sockets).toHaveLength(2);
+});
+
+test('an idle connection ends with its lifetime', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const { url, sockets } = await serve((_request, response) => response.end());
+  const connections = connectionsOf();
+  await get(connections, url);
+  vi.advanceTimersByTime(LIFETIME_MS);
+  await once(sockets[0]!, 'close');
+  await get(connections, url);
+  expect(sockets).toHaveLength(2);
+});
+
+test('one that is in use when its lifetime is over answers what it was asked, and nothing more', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const { listener, arrived, release } = gate();
+  const { url, sockets } = await serve(listener);
+  const connections = connectionsOf();
+  const answer = get(connections, url);
+  await arrived;
+  vi.advanceTimersByTime(LIFETIME_MS);
+  release();
+  const ended = once(sockets[0]!, 'close');
+  expect(await answer).toBe(200);
+  expect(await get(connections, url)).toBe(200);
+  expect(sockets).toHaveLength(2);
+  await ended;
+});
+
+test('the end ends what is under way, what waits, and what comes later', async () => {
+  const { listener, arrived } = gate();
+  const { url } = await serve(listener);
+  const connections = connectionsOf(1);
+  const requests = [get(connections, url), get(connections, url)];
+  const ended = Promise.allSettled(requests);
+  await arrived;
+  await connections.destroy();
+  for (const { status } of await ended) expect(status).toBe('rejected');
+  await expect(get(connections, url)).rejects.toMatchObject({ code: 'UND_ERR_DESTROYED' });
+});
