@@ -4,7 +4,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, open, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -29,9 +29,20 @@ export interface Bench {
   readonly organizationId: string;
   /** What secrets are sealed under, as `SIGNALBOX_MASTER_KEY` has it. */
   readonly masterKey: string;
+  /** What it uses. The database's processes count where they can be seen, on Linux. */
+  usage(): Promise<Usage>;
   /** Throws unless the answer is a 2xx. */
   call<T>(method: 'GET' | 'POST', path: string, body?: object): Promise<T>;
   stop(): Promise<void>;
+}
+
+export interface Usage {
+  /** Memory of the service alone, in MB. */
+  residentMb: number;
+  /** Processor time of the service, in milliseconds. */
+  serviceMs: number;
+  /** Processor time of the database since it started, in milliseconds. */
+  databaseMs: number;
 }
 
 // Long enough for some checkpoints of the garbage collector and short enough for five pairs a minute.
@@ -39,7 +50,7 @@ const SAMPLE_MS = 2_000;
 const PAIRS = 5;
 const WARM_UP_MS = 1_000;
 
-export async function startBench(options: { roles?: string } = {}): Promise<Bench> {
+export async function startBench(options: { roles?: string; settings?: Record<string, string> } = {}): Promise<Bench> {
   const directory = await mkdtemp(join(tmpdir(), 'signalbox-bench-'));
   const dataDir = join(directory, 'data');
   const logFile = join(directory, 'service.log');
@@ -50,6 +61,7 @@ export async function startBench(options: { roles?: string } = {}): Promise<Benc
     SIGNALBOX_MASTER_KEY: masterKey,
     SIGNALBOX_EGRESS_ALLOW: '127.0.0.1/32',
     SIGNALBOX_ROLES: options.roles ?? 'api,runtime,delivery',
+    ...options.settings,
   };
   const child = await startChild('service-process.ts', { env: settings, logFile });
   const url = child.hello;
@@ -65,6 +77,7 @@ export async function startBench(options: { roles?: string } = {}): Promise<Benc
     keyId: apiKey.keyId,
     organizationId,
     masterKey,
+    usage: async () => ({ ...(await child.usage()), databaseMs: await databaseMs(dataDir) }),
     async call(method, path, body) {
       const response = await pool.request({
         method,
@@ -87,6 +100,8 @@ export async function startBench(options: { roles?: string } = {}): Promise<Benc
 export interface Child {
   /** The first thing it said: where it can be reached. */
   readonly hello: string;
+  /** Of the service, which answers when it is asked. */
+  usage(): Promise<Pick<Usage, 'residentMb' | 'serviceMs'>>;
   stop(): Promise<void>;
 }
 
@@ -104,6 +119,11 @@ export async function startChild(
     const [hello] = await Promise.race([once(child, 'message'), failed(child, file)]);
     return {
       hello: String(hello),
+      async usage() {
+        const answer = once(child, 'message');
+        child.send('usage');
+        return (await answer)[0];
+      },
       async stop() {
         const gone = once(child, 'exit');
         child.kill('SIGTERM');
@@ -121,6 +141,20 @@ export async function startChild(
 async function failed(child: ChildProcess, file: string): Promise<never> {
   const [code] = await once(child, 'exit');
   throw new Error(`${file} ended with ${code} before it was ready`);
+}
+
+/** Of the server in a data directory and its processes; 0 where there is no /proc. A tick is 10 ms. */
+async function databaseMs(dataDir: string): Promise<number> {
+  const [server = ''] = (await readFile(join(dataDir, 'postgres/cluster/postmaster.pid'), 'utf8')).split('\n');
+  const processes = await readdir('/proc').catch(() => []);
+  const stats = await Promise.all(processes.map((pid) => readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')));
+  const ticks = stats.map((stat) => {
+    const pid = stat.split(' ', 1)[0];
+    const [, parent, ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    // utime, stime and, of those that have ended, cutime and cstime.
+    return pid === server || parent === server ? rest.slice(9, 13).reduce((sum, part) => sum + Number(part), 0) : 0;
+  });
+  return 10 * ticks.reduce((sum, part) => sum + part, 0);
 }
 
 /** Measures both in turn, after each was warmed up: A B A B …, so that what else the machine does meets both. */

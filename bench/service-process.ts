@@ -1,4 +1,4 @@
-// The service under test; its environment configures it.
+// The service under test; its environment configures it. Asked, it says what it uses.
 import { readConfig, startService } from '../packages/server/src/main.ts';
 
 const service = await startService(readConfig());
@@ -9,4 +9,8 @@ async function stop(): Promise<void> {
 process.once('SIGTERM', stop);
 // Whoever started it is gone.
 process.once('disconnect', stop);
+process.on('message', () => {
+  const { user, system } = process.cpuUsage();
+  process.send!({ residentMb: process.memoryUsage.rss() / 1e6, serviceMs: (user + system) / 1000 });
+});
 process.send!(service.url);

@@ -1,36 +1,33 @@
 // What a benchmark found, as a line of a table for people and as JSON for programs.
 
-/** One line of the table. Only `ratio` says something that holds on another machine. */
+/** One line of the table. Only `ratio` says something that holds on another machine; where there is no limit there is none. */
 export interface Row {
   name: string;
   unit: string;
   /** Medians over the pairs. */
   ours: number;
-  limit: number;
+  limit?: number;
   /** Of `ours` to the limit measured next to it, over the pairs. */
-  ratio: { median: number; min: number; max: number };
+  ratio?: { median: number; min: number; max: number };
   /** As docs/performance.md explains it. */
   target: string;
 }
 
-/** `pairs` are what was measured one after the other: ours, then the limit. */
+/** `pairs` are what was measured one after the other: ours, then the limit, if there is one. */
 export function rowOf(
   head: Pick<Row, 'name' | 'unit' | 'target'>,
-  pairs: readonly { ours: number; limit: number }[],
+  pairs: readonly { ours: number; limit?: number }[],
 ): Row {
-  const ratios = pairs.map(({ ours, limit }) => ours / limit);
-  return {
-    ...head,
-    ours: quantile(
-      pairs.map(({ ours }) => ours),
-      0.5,
-    ),
-    limit: quantile(
-      pairs.map(({ limit }) => limit),
-      0.5,
-    ),
-    ratio: { median: quantile(ratios, 0.5), min: Math.min(...ratios), max: Math.max(...ratios) },
-  };
+  const row = { ...head, ours: median(pairs.map(({ ours }) => ours)) };
+  const limits = pairs.flatMap(({ limit }) => limit ?? []);
+  if (limits.length === 0) return row;
+  const ratios = pairs.map(({ ours, limit }) => ours / limit!);
+  const ratio = { median: median(ratios), min: Math.min(...ratios), max: Math.max(...ratios) };
+  return { ...row, limit: median(limits), ratio };
+}
+
+function median(values: readonly number[]): number {
+  return quantile(values, 0.5);
 }
 
 /** The smallest of the values that this share of them does not exceed. */
@@ -44,8 +41,8 @@ export function formatTable(rows: readonly Row[]): string {
   const cells = rows.map(({ name, unit, ours, limit, ratio, target }) => [
     name,
     `${formatNumber(ours)} ${unit}`,
-    `${formatNumber(limit)} ${unit}`,
-    `${ratio.median.toFixed(2)} (${ratio.min.toFixed(2)}–${ratio.max.toFixed(2)})`,
+    limit === undefined ? '–' : `${formatNumber(limit)} ${unit}`,
+    ratio ? `${ratio.median.toFixed(2)} (${ratio.min.toFixed(2)}–${ratio.max.toFixed(2)})` : '–',
     target,
   ]);
   const table = [['name', 'ours', 'limit', 'ratio', 'target'], ...cells];
