@@ -102,7 +102,8 @@ function checkTool(tool: Tool): FieldError[] {
     if (wrong) errors.push({ path: 'inputSchema', message: wrong });
   }
   if (tool.type === 'http') {
-    for (const { path, message } of checkTemplate(tool.request)) errors.push({ path: `request.${path}`, message });
+    const problems = checkTemplate(tool.request, tool.inputSchema);
+    errors.push(...problems.map(({ path, message }) => ({ path: `request.${path}`, message })));
   }
   if (tool.type === 'mcp') {
     // A server's address is fixed, and there is no input yet when it is asked for its tools.

@@ -127,6 +127,16 @@ describe('the request', () => {
     ]);
   });
 
+  test('leaves out what the model need not give and did not', async () => {
+    const run = toolRun(
+      { method: 'POST', url: `http://${host}/?state={{input.state}}`, body: { note: '{{input.note}}', n: 1 } },
+      { input: {} },
+    );
+    const inputSchema = { type: 'object', properties: { state: {}, note: {} } };
+    await outcomeOf({ ...run, tool: { ...run.tool, inputSchema } });
+    expect(received).toMatchObject([{ url: '/', body: '{"n":1}' }]);
+  });
+
   test('carries our idempotency key, whatever the template says', async () => {
     await outcomeOf(toolRun({ headers: { 'idempotency-KEY': '{{input.k}}' } }, { input: { k: 'mine' } }));
     expect(received[0]?.headers['idempotency-key']).toBe('op_1');

@@ -138,7 +138,7 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
   return {
     async list(owner, server, signal) {
       signal.throwIfAborted();
-      const request = await prepareRequest(platform, owner, templateOf(server), {});
+      const request = await prepareRequest(platform, owner, templateOf(server), { input: {} });
       signal.throwIfAborted();
       if (typeof request === 'string') return `Nothing was sent: ${request}.`;
       const key = keyOf(owner, server, request);
@@ -150,7 +150,7 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
       signal.throwIfAborted();
       const { source: server } = run.tool;
       if (server.type !== 'mcp') throw new TypeError(`${run.tool.name} is not a tool of an MCP server`);
-      const request = await prepareRequest(platform, run, templateOf(server), {});
+      const request = await prepareRequest(platform, run, templateOf(server), { input: {} });
       signal.throwIfAborted();
       if (typeof request === 'string') return { error: `Nothing was sent: ${request}.` };
       const time = startDeadline(clock, secondsOf(server), signal, closing.signal);

@@ -16,7 +16,7 @@ export async function prepareRequest(
   platform: Pick<Platform, 'db' | 'vault'>,
   { organizationId, environment }: ToolOwner,
   template: RequestTemplate,
-  input: unknown,
+  given: { input: unknown; inputSchema?: unknown },
 ): Promise<PreparedRequest | string> {
   const names = secretNames(template);
   const secrets = await openSecrets(platform, organizationId, environment, names).catch(() => null);
@@ -26,7 +26,7 @@ export async function prepareRequest(
 
   const values = Object.fromEntries([...secrets].map(([name, { value }]) => [name, value]));
   try {
-    const request = renderRequest(template, { input, secrets: values });
+    const request = renderRequest(template, { ...given, secrets: values });
     const url = new URL(request.url);
     const refused = [...secrets].filter(([, { allowedHosts }]) => !mayGoTo(allowedHosts, url)).map(([name]) => name);
     if (refused.length > 0) return `${list(refused)} may not be sent to this host`;

@@ -46,6 +46,15 @@ describe('checkTemplate refuses, and names the place', () => {
     expect(checkTemplate(template).map((problem) => problem.path)).toContain(path);
   });
 
+  test('a value that the schema of the input does not allow, which nobody could ever give', () => {
+    const schema = { properties: { order: {} }, additionalProperties: false };
+    const template = { ...post({ a: ['{{input.oder}} {{input.order.id}}'] }), url: 'https://e.com/{{input.order}}' };
+    const message = 'holds {{input.oder}}, which the inputSchema does not allow';
+    expect(checkTemplate(template, schema)).toEqual([{ path: 'body.a.0', message }]);
+    expect(checkTemplate(template, { ...schema, additionalProperties: true })).toEqual([]);
+    expect(checkTemplate(template, { ...schema, patternProperties: { '^o': {} } })).toEqual([]);
+  });
+
   test('a body nested too deep, without being exhausted by it', () => {
     const deep = JSON.parse('['.repeat(100_000) + ']'.repeat(100_000));
     expect(checkTemplate(post(deep))).toEqual([
@@ -161,6 +170,66 @@ describe('renderRequest', () => {
     ['null in a text', post({ a: 'x {{input.a}}' }), { a: null }, 'input.a is null'],
   ])('%s is named', (_title, template, input, message) => {
     expect(() => render(template, input)).toThrow(new TemplateError(message));
+  });
+
+  describe('a value that was not given and need not be', () => {
+    const inputSchema = {
+      type: 'object',
+      properties: {
+        x: { type: 'string' },
+        y: {},
+        who: { type: 'object', properties: { id: {} }, required: ['id'] },
+        list: { type: 'array', items: {} },
+      },
+    };
+    const form = { 'content-type': 'application/x-www-form-urlencoded' };
+    const without = (template: RequestTemplate, input: object) =>
+      renderRequest(template, { input, inputSchema, secrets: {} });
+
+    test.each([
+      ['https://e.com/a?x={{input.x}}&y={{input.y}}&z=1', { y: 2 }, 'https://e.com/a?y=2&z=1'],
+      ['https://e.com/a?x={{input.x}}', {}, 'https://e.com/a'],
+      ['https://e.com/a?x={{input.x}}&', {}, 'https://e.com/a?'],
+      ['https://e.com/a?id={{input.who.id}}&n={{input.list.0}}', { list: [] }, 'https://e.com/a'],
+      ['https://e.com/a?x={{input.x}}', { x: '' }, 'https://e.com/a?x='],
+    ])('leaves its parameter out of the query: %s', (url, input, expected) => {
+      expect(without(get(url), input).url).toBe(expected);
+    });
+
+    test('leaves its parameter out of a form, its header, and its member of a JSON object', () => {
+      expect(without(post('x={{input.x}}&z=1', form), {}).body).toBe('z=1');
+      expect(without(post('x={{input.x}}', form), {}).body).toBe('');
+      const template = post({ x: '{{input.x}}', deep: [{ y: '{{input.y}}', z: null }] }, { 'X-X': '{{input.x}}' });
+      expect(without(template, {})).toMatchObject({
+        headers: { 'content-type': 'application/json' },
+        body: '{"deep":[{"z":null}]}',
+      });
+      expect(without(template, {}).headers).not.toHaveProperty('X-X');
+      expect(without(post({}, { 'Content-Type': '{{input.x}}' }), {}).headers).toEqual({
+        'content-type': 'application/json',
+      });
+    });
+
+    test.each<[string, RequestTemplate]>([
+      ['in the path', get('https://e.com/{{input.x}}')],
+      ['inside other text of a parameter', get('https://e.com/?a=a{{input.x}}')],
+      ['beside another in a parameter', get('https://e.com/?a={{input.x}}{{input.y}}')],
+      ['as a parameter without a name', get('https://e.com/?{{input.x}}')],
+      ['in the name of a parameter', get('https://e.com/?{{input.x}}={{input.x}}')],
+      ['inside other text of a header', post({}, { 'X-A': 'a {{input.x}}' })],
+      ['inside other text of a body', post({ a: 'a {{input.x}}' })],
+      ['in an array, where others would move', post({ a: ['{{input.x}}', 1] })],
+      ['as the whole body', post('{{input.x}}')],
+      ['in plain text', post('{{input.x}}', { 'content-type': 'text/plain' })],
+    ])('is an error %s', (_title, template) => {
+      expect(() => without(template, {})).toThrow(new TemplateError('input.x is missing'));
+    });
+
+    test('is an error under a name that the schema does not have', () => {
+      expect(() => without(post({ a: '{{input.xx}}' }), {})).toThrow(new TemplateError('input.xx is missing'));
+      expect(() => without(get('https://e.com/?a={{input.who.name}}'), {})).toThrow(TemplateError);
+      expect(() => without(post({ a: '{{input.constructor}}' }), {})).toThrow(TemplateError);
+    });
   });
 
   test('a template that was never checked still leads nowhere else', () => {

@@ -14,6 +14,9 @@
  *   body                 within the strings of a JSON value; a string that is nothing but `{{input.n}}` becomes the value
  *                        itself, with its JSON type. Percent-encoded in a form, as it is in any other text
  *
+ * A value that the schema of the input knows, and that the model left out, leaves out what is nothing but its place: a
+ * parameter of the query or of a form, a header, a member of a JSON object. Anywhere else it is an error to have none.
+ *
  * Nothing here is looked up or sent. Errors name a placeholder, never a value.
  */
 import { CONNECTION_HEADERS } from '../../egress/egress.ts';
@@ -54,7 +57,10 @@ interface Placeholder {
 type Part = string | Placeholder;
 
 interface Values {
+  /** Matches its schema, so what it lacks is not required. */
   readonly input: unknown;
+  /** Without it every value is needed. */
+  readonly inputSchema?: unknown;
   readonly secrets: Readonly<Record<string, string>>;
 }
 
@@ -68,12 +74,16 @@ const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** Deeper than people write, far from what would exhaust the stack. */
 const BODY_MAX_DEPTH = 64;
 
-/** Everything that is wrong with a template; an empty list where it can be rendered, given the values. */
-export function checkTemplate(template: RequestTemplate): TemplateProblem[] {
+/** Everything that is wrong with a template; an empty list where it can be rendered, given an input of that schema. */
+export function checkTemplate(template: RequestTemplate, inputSchema?: unknown): TemplateProblem[] {
   const problems: TemplateProblem[] = [];
   const problem = (path: string, message: string) => problems.push({ path, message });
   const checkText = (path: string, text: string) => {
     if (hasStrayBraces(text)) problem(path, 'holds {{ that does not begin {{input.x}} or {{secrets.NAME}}');
+    for (const part of partsOf(text)) {
+      if (typeof part === 'string' || part.source !== 'input' || mayHold(inputSchema, part.path[0]!)) continue;
+      problem(path, `holds {{${part.text}}}, which the inputSchema does not allow`);
+    }
   };
   checkText('url', template.url);
   for (const message of urlProblems(template.url)) problem('url', message);
@@ -120,6 +130,7 @@ export function renderRequest(template: RequestTemplate, values: Values): Render
   const url = renderUrl(template.url, values);
   const headers: Record<string, string> = {};
   for (const [name, text] of Object.entries(template.headers ?? {})) {
+    if (isLeftOut(text, values)) continue;
     headers[name] = fillIn(text, (placeholder) => {
       const value = textOf(placeholder, values);
       if (HEADER_VALUE.test(value)) return value;
@@ -129,7 +140,7 @@ export function renderRequest(template: RequestTemplate, values: Values): Render
     });
   }
   const { body, contentType } = renderBody(template, values);
-  if (contentType !== null && contentTypeOf(template) === undefined) headers['content-type'] = contentType;
+  if (contentType !== null && contentTypeOf({ headers }) === undefined) headers['content-type'] = contentType;
   return { method, url, headers, body };
 }
 
@@ -155,20 +166,49 @@ function lonePlaceholder(text: string): Placeholder | null {
   return only === undefined || typeof only === 'string' || more.length > 0 ? null : only;
 }
 
+function hasPlaceholder(text: string): boolean {
+  return partsOf(text).some((part) => typeof part !== 'string');
+}
+
 function hasStrayBraces(text: string): boolean {
   return partsOf(text).some((part) => typeof part === 'string' && part.includes('{{'));
 }
 
 function valueFor({ text, source, path }: Placeholder, { input, secrets }: Values): unknown {
-  let value: unknown = source === 'input' ? input : secrets;
-  for (const name of path) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) {
-      throw new TemplateError(source === 'input' ? `${text} is missing` : `the secret ${name} is missing`);
-    }
-    value = (value as Record<string, unknown>)[name];
-  }
-  if (value === undefined) throw new TemplateError(`${text} is missing`);
-  return value;
+  const value = valueAt(path, source === 'input' ? input : secrets);
+  if (value !== undefined) return value;
+  throw new TemplateError(source === 'input' ? `${text} is missing` : `the secret ${path.join('.')} is missing`);
+}
+
+/** Undefined where there is none. */
+function valueAt(path: readonly string[], whole: unknown): unknown {
+  return path.reduce((value, name) => (isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined), whole);
+}
+
+/** Whether a text is nothing but a value that the model need not give, and has not given. */
+function isLeftOut(text: string, { input, inputSchema }: Values): boolean {
+  const placeholder = lonePlaceholder(text);
+  if (placeholder?.source !== 'input' || valueAt(placeholder.path, input) !== undefined) return false;
+  // A name that the schema does not have is a mistake rather than a value that nobody gave.
+  return placeholder.path.reduce(propertyOf, inputSchema) !== undefined;
+}
+
+/** What a schema says of a property, or of the items of an array; undefined where it does not say. */
+function propertyOf(schema: unknown, name: string): unknown {
+  if (!isObject(schema)) return undefined;
+  const { properties, items } = schema;
+  if (isObject(properties) && Object.hasOwn(properties, name)) return properties[name];
+  return /^\d+$/.test(name) ? items : undefined;
+}
+
+/** Whether an input of the schema may have a property of this name. */
+function mayHold(schema: unknown, name: string): boolean {
+  if (!isObject(schema) || schema.additionalProperties !== false || schema.patternProperties !== undefined) return true;
+  return propertyOf(schema, name) !== undefined;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
 }
 
 /** The text with each placeholder replaced by what `fill` makes of it. */
@@ -211,17 +251,27 @@ function urlProblems(text: string): string[] {
 
 function renderUrl(text: string, values: Values): string {
   const encoded = (part: string) => fillIn(part, (placeholder) => percentEncode(textOf(placeholder, values)));
-  const [path = '', ...query] = text.split('?');
+  const [path = '', ...rest] = text.split('?');
+  const query = rest.length === 0 ? null : givenParameters(rest.join('?'), values);
   const segments = path.split('/').map((segment) => {
     const rendered = encoded(segment);
     if (rendered !== segment) assertSegment(segment, rendered);
     return rendered;
   });
-  const rendered = [segments.join('/'), ...query.map(encoded)].join('?');
+  const rendered = segments.join('/') + (query === null ? '' : `?${encoded(query)}`);
   // What the rules above are for, said once more of their result: the same host, and as many segments and parameters.
-  const expected = outline(fillIn(text, () => 'x'));
+  const expected = outline(fillIn(query === null ? path : `${path}?${query}`, () => 'x'));
   if (expected === null || outline(rendered) !== expected) throw new TemplateError('the url would lead elsewhere');
   return rendered;
+}
+
+/** A query or a form without the parameters that are left out; null where none is left. */
+function givenParameters(text: string, values: Values): string | null {
+  const given = text.split('&').filter((parameter) => {
+    const [name = '', ...value] = parameter.split('=');
+    return value.length === 0 || hasPlaceholder(name) || !isLeftOut(value.join('='), values);
+  });
+  return given.length === 0 ? null : given.join('&');
 }
 
 function assertSegment(segment: string, rendered: string): void {
@@ -245,7 +295,7 @@ type BodyTemplate =
   | { readonly format: 'json'; readonly value: unknown }
   | { readonly format: 'form' | 'text'; readonly value: string };
 
-function contentTypeOf({ headers = {} }: RequestTemplate): string | undefined {
+function contentTypeOf({ headers = {} }: Pick<RequestTemplate, 'headers'>): string | undefined {
   return Object.entries(headers).find(([name]) => name.toLowerCase() === 'content-type')?.[1];
 }
 
@@ -273,8 +323,11 @@ function renderBody(template: RequestTemplate, values: Values): { body: string |
   if (body.format === 'json') {
     return { body: JSON.stringify(renderJson(body.value, values)), contentType: 'application/json' };
   }
-  const encode = body.format === 'form' ? percentEncode : (value: string) => value;
-  const text = fillIn(body.value, (placeholder) => encode(textOf(placeholder, values)));
+  const [encode, given] =
+    body.format === 'form'
+      ? [percentEncode, givenParameters(body.value, values) ?? '']
+      : [(value: string) => value, body.value];
+  const text = fillIn(given, (placeholder) => encode(textOf(placeholder, values)));
   return { body: text, contentType: 'text/plain; charset=utf-8' };
 }
 
@@ -286,7 +339,8 @@ function renderJson(value: unknown, values: Values): unknown {
   }
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map((item: unknown) => renderJson(item, values));
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, renderJson(item, values)]));
+  const given = Object.entries(value).filter(([, item]) => typeof item !== 'string' || !isLeftOut(item, values));
+  return Object.fromEntries(given.map(([name, item]) => [name, renderJson(item, values)]));
 }
 
 /** Calls `visit` for each string and each name in a JSON value, and with null for what is nested too deep to be looked at. */
