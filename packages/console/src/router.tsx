@@ -12,7 +12,9 @@ import { type Account, accountQuery, queryClient } from './account.ts';
 import { agentSearch, agentsSearch, newAgentSearch, versionsSearch } from './pages/agents/search.ts';
 import { approvalsSearch } from './pages/approvals/search.ts';
 import { eventsSearch } from './pages/events/search.ts';
+import { scheduleSearch, schedulesSearch } from './pages/schedules/search.ts';
 import { sessionSearch, sessionsSearch } from './pages/sessions/search.ts';
+import { usageSearch } from './pages/usage/search.ts';
 import { subscriptionSearch } from './pages/webhooks/search.ts';
 import { Shell } from './shell.tsx';
 import { Alone } from './ui/alone.tsx';
@@ -147,6 +149,27 @@ const agentVersions = createRoute({
   component: lazyRouteComponent(() => import('./pages/agents/versions.tsx'), 'AgentVersionsPage'),
 });
 
+const schedules = createRoute({
+  ...inOrganization,
+  path: '/schedules',
+  validateSearch: schedulesSearch,
+  component: lazyRouteComponent(() => import('./pages/schedules/schedules.tsx'), 'SchedulesPage'),
+});
+
+const schedule = createRoute({
+  ...inOrganization,
+  path: '/schedules/$scheduleId',
+  validateSearch: scheduleSearch,
+  component: lazyRouteComponent(() => import('./pages/schedules/schedule.tsx'), 'SchedulePage'),
+});
+
+const usage = createRoute({
+  ...inOrganization,
+  path: '/usage',
+  validateSearch: usageSearch,
+  component: lazyRouteComponent(() => import('./pages/usage/usage.tsx'), 'UsagePage'),
+});
+
 const keys = createRoute({
   ...inOrganization,
   path: '/keys',
@@ -222,6 +245,9 @@ export const router = createRouter({
       newAgent,
       agent,
       agentVersions,
+      schedules,
+      schedule,
+      usage,
       environments,
       keys,
       people,

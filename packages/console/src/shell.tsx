@@ -20,6 +20,8 @@ const places = [
   { to: '/$organizationId/approvals', label: 'Approvals' },
   { to: '/$organizationId/sessions', label: 'Sessions' },
   { to: '/$organizationId/agents', label: 'Agents' },
+  { to: '/$organizationId/schedules', label: 'Schedules' },
+  { to: '/$organizationId/usage', label: 'Usage' },
   { to: '/$organizationId/webhooks', label: 'Webhooks' },
   { to: '/$organizationId/environments', label: 'Environments' },
   { to: '/$organizationId/keys', label: 'API keys', needs: 'admin' },

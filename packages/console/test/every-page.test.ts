@@ -28,6 +28,13 @@ beforeAll(async () => {
     if (chunks.some(({ type }) => type === 'approval.requested')) break;
   }
   const [approval] = (await client.approvals.list()).data;
+  const schedule = await client.schedules.create({
+    agentId: agent.agentId,
+    environment: 'staging',
+    input: firstMessage,
+    cron: '0 9 * * 1-5',
+    timezone: 'America/Argentina/ComodRivadavia',
+  });
   const { deliveries } = client.webhookSubscriptions;
   const delivery = await vi.waitUntil(async () => (await deliveries.list('staging')).data[0], { timeout: 30_000 });
   pages = [
@@ -41,6 +48,9 @@ beforeAll(async () => {
     ['/agents/new', '/agents/new', /./],
     ['/agents/$agentId', `/agents/${agent.agentId}`, 'Refund desk'],
     ['/agents/$agentId/versions', `/agents/${agent.agentId}/versions`, /Refund desk/],
+    ['/schedules', '/schedules', 'Schedules'],
+    ['/schedules/$scheduleId', `/schedules/${schedule.scheduleId}`, /Refund desk/],
+    ['/usage', '/usage', 'Usage'],
     ['/webhooks', '/webhooks', 'Webhooks'],
     ['/webhooks/$environment', '/webhooks/staging', /staging/],
     ['/webhooks/$environment/deliveries/$deliveryId', `/webhooks/staging/deliveries/${delivery.deliveryId}`, /./],

@@ -19,6 +19,8 @@ const tones: Record<string, Tone> = {
   enabled: 'good',
   paused: 'warn',
   disabled: 'bad',
+  opened: 'good',
+  missed: 'warn',
   success: 'good',
   failure: 'bad',
   acknowledged: 'good',

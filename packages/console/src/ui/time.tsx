@@ -76,6 +76,12 @@ export function inDays(days: number): string {
   return new Date(Date.now() + days * 86_400_000).toISOString();
 }
 
+/** The beginning of a month of UTC, as the interface writes it: 0 is the present one, -1 the one before. */
+export function monthFromNow(months: number): string {
+  const now = new Date(Date.now());
+  return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months)).toISOString();
+}
+
 /** What an input of `datetime-local` holds, as the interface writes it; undefined where that is no time. */
 export function instantOf(local: string): string | undefined {
   const instant = new Date(local);
@@ -88,6 +94,16 @@ export function localOf(instant: string | undefined): string {
   const at = new Date(instant);
   const local = new Date(at.getTime() - at.getTimezoneOffset() * 60_000);
   return Number.isNaN(at.getTime()) ? '' : local.toISOString().slice(0, 19);
+}
+
+/** The browser's time zone, by its IANA name. */
+export function ownTimeZone(): string {
+  return new Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
+/** The IANA names that the browser knows. */
+export function timeZones(): readonly string[] {
+  return Intl.supportedValuesOf('timeZone');
 }
 
 /** A length of time in two units at most: `1 m 12 s`, `340 ms`. */

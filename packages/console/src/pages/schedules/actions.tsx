@@ -1,0 +1,91 @@
+// What can be done with a schedule: change, pause, enable again, delete.
+import type { Schedule } from '@signalbox/client';
+import { useState } from 'react';
+import { useChange, useOrganization } from '../../organization.tsx';
+import { FormDialog } from '../../ui/dialog.tsx';
+import { Menu } from '../../ui/menu.tsx';
+import { ErrorNotice } from '../../ui/notice.tsx';
+import { exactly } from '../../ui/time.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import { ScheduleForm } from './schedule-form.tsx';
+
+/** The menu; nothing where the person may not. `onDeleted` goes somewhere else. */
+export function ScheduleMenu({
+  schedule,
+  label,
+  onDeleted,
+}: {
+  schedule: Schedule;
+  label: string;
+  onDeleted?: () => void;
+}) {
+  const { may } = useOrganization();
+  const toast = useToast();
+  const [doing, setDoing] = useState<'edit' | 'delete'>();
+  const { scheduleId } = schedule;
+  const change = useChange(
+    (client, status: Schedule['status']) => client.schedules.update(scheduleId, { status }),
+    ['schedules'],
+  );
+  if (!may('write')) return null;
+  const close = () => setDoing(undefined);
+  function become(status: Schedule['status']) {
+    change.mutate(status, {
+      onSuccess: ({ nextAt }) =>
+        toast(status === 'paused' ? 'Paused: it opens nothing' : `Enabled${nextAt ? `: next ${exactly(nextAt)}` : ''}`),
+    });
+  }
+  return (
+    <>
+      {change.error && <ErrorNotice error={change.error} />}
+      <Menu
+        label={label}
+        items={[
+          { label: 'Edit', onSelect: () => setDoing('edit') },
+          schedule.status === 'enabled'
+            ? { label: 'Pause', onSelect: () => become('paused') }
+            : { label: 'Enable', onSelect: () => become('enabled') },
+          { label: 'Delete', danger: true, onSelect: () => setDoing('delete') },
+        ]}
+      />
+      {doing === 'edit' && <ScheduleForm schedule={schedule} onClose={close} />}
+      {doing === 'delete' && <Delete scheduleId={scheduleId} onClose={close} {...(onDeleted && { onDeleted })} />}
+    </>
+  );
+}
+
+function Delete({
+  scheduleId,
+  onClose,
+  onDeleted,
+}: {
+  scheduleId: string;
+  onClose: () => void;
+  onDeleted?: () => void;
+}) {
+  const toast = useToast();
+  const remove = useChange(
+    async (client, _: undefined) => {
+      await client.schedules.delete(scheduleId);
+      onDeleted?.();
+    },
+    ['schedules'],
+  );
+  return (
+    <FormDialog
+      title="Delete this schedule?"
+      action="Delete the schedule"
+      danger
+      onClose={onClose}
+      submit={async () => {
+        await remove.mutateAsync(undefined);
+        toast('Deleted');
+      }}
+    >
+      <p>
+        It opens no more Sessions, and the list of its occurrences goes with it. The Sessions that it has opened stay.
+        To stop it for a while, pause it.
+      </p>
+    </FormDialog>
+  );
+}

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { cronWords } from './cron-words.ts';
+
+test('the usual expressions have words that say just what they mean', () => {
+  const words = {
+    '* * * * *': 'every minute',
+    '*/15 * * * *': 'every 15 minutes',
+    '*/1 * * * *': 'every minute',
+    '5 * * * *': 'every hour, at 5 past',
+    '0 */6 * * *': 'every 6 hours, on the hour',
+    '0 9 * * *': 'every day at 09:00',
+    '30 9,17 * * *': 'every day at 09:30 and 17:30',
+    ' 0  9 * * 1-5 ': 'Monday to Friday at 09:00',
+    '0 9 * * mon,wed,fri': 'every Monday, Wednesday and Friday at 09:00',
+    '0 9 * * 7': 'every Sunday at 09:00',
+    '0 9 1 * *': 'day 1 of every month at 09:00',
+    '15 23 L * *': 'the last day of every month at 23:15',
+  };
+  for (const [cron, expected] of Object.entries(words)) expect(cronWords(cron), cron).toBe(expected);
+});
+
+test('what words would say wrongly has none', () => {
+  // Uneven steps, two kinds of day, months, nearest days, what is wrong or not yet whole.
+  for (const cron of [
+    '*/7 * * * *',
+    '0 */5 * * *',
+    '0 9 1 * 1',
+    '0 9 1 * +MON',
+    '0 9 * 1 *',
+    '0 9 15W * *',
+    '0 9 * * MON#2',
+    '61 9 * * *',
+    '0 24 * * *',
+    '*/15 9 * * *',
+    '0 9 * *',
+    '0 0 9 * * *',
+    '',
+    'hourly',
+  ])
+    expect(cronWords(cron), cron).toBeUndefined();
+});

@@ -1,0 +1,25 @@
+import type { ScheduleRun } from '@signalbox/client';
+import { Status } from '../../ui/badge.tsx';
+import { SessionLink } from '../../ui/session-link.tsx';
+import { PlainText } from '../../ui/text.tsx';
+
+/** What became of an occurrence, with its Session or why there is none. */
+export function RunStatus({
+  run,
+}: {
+  run: Pick<ScheduleRun, 'status' | 'sessionId'> & { error?: ScheduleRun['error'] };
+}) {
+  return (
+    <>
+      <Status value={run.status} /> {run.sessionId && <SessionLink sessionId={run.sessionId} />}
+      {run.status === 'missed' && (
+        <span className="quiet small">The service was not running; a later time came before it was back.</span>
+      )}
+      {run.error && (
+        <span className="small">
+          <PlainText text={run.error.message} /> <code className="quiet">{run.error.code}</code>
+        </span>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,212 @@
+// Making a schedule, and changing one.
+import type { CreateSchedule, Schedule } from '@signalbox/client';
+import { useState } from 'react';
+import { useEnvironmentNames } from '../../environment-names.ts';
+import { useChange } from '../../organization.tsx';
+import { FormDialog } from '../../ui/dialog.tsx';
+import { Checkbox, Choices, Select, TextArea, TextField } from '../../ui/field.tsx';
+import { MetadataField, metadataText, parseMetadata } from '../../ui/metadata.tsx';
+import { fieldError, Notice } from '../../ui/notice.tsx';
+import { exactly, instantOf, localOf, ownTimeZone, timeZones } from '../../ui/time.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import { useAgents } from '../sessions/agent-names.ts';
+import { cronWords } from './cron-words.ts';
+
+const budgets = [
+  { field: 'maxTokens', label: 'Tokens', hint: 'Input and output together.' },
+  { field: 'maxSteps', label: 'Steps', hint: 'Calls of the model.' },
+  { field: 'maxCostUsd', label: 'US dollars', hint: 'Needs a price for the model.' },
+] as const;
+type Budgets = Record<(typeof budgets)[number]['field'], string>;
+
+export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClose: () => void }) {
+  const toast = useToast();
+  const agents = (useAgents().data ?? []).filter(
+    ({ archivedAt, agentId }) => archivedAt === null || agentId === schedule?.agentId,
+  );
+  const environments = useEnvironmentNames() ?? [];
+  const [chosenAgent, setAgent] = useState(schedule?.agentId ?? '');
+  const [chosenEnvironment, setEnvironment] = useState(schedule?.environment ?? '');
+  const [kind, setKind] = useState<'cron' | 'at'>(schedule && schedule.at !== null ? 'at' : 'cron');
+  const [cron, setCron] = useState(schedule ? (schedule.cron ?? '') : '0 9 * * 1-5');
+  const [timezone, setTimezone] = useState(schedule?.timezone ?? ownTimeZone());
+  const [at, setAt] = useState(localOf(schedule?.at ?? undefined));
+  const [input, setInput] = useState(textOf(schedule?.input ?? null));
+  const [closeOnIdle, setCloseOnIdle] = useState(schedule?.closeOnIdle ?? true);
+  const [budget, setBudget] = useState<Budgets>(() => ({
+    maxTokens: String(schedule?.budget?.maxTokens ?? ''),
+    maxSteps: String(schedule?.budget?.maxSteps ?? ''),
+    maxCostUsd: String(schedule?.budget?.maxCostUsd ?? ''),
+  }));
+  const [metadata, setMetadata] = useState(metadataText(schedule?.metadata ?? {}));
+  const [wrong, setWrong] = useState<{ at?: string; metadata?: string }>({});
+  const agentId = chosenAgent || (agents[0]?.agentId ?? '');
+  // Not the one where things are real.
+  const environment =
+    chosenEnvironment || (environments.find((name) => name !== 'production') ?? environments[0] ?? '');
+  const save = useChange(
+    (client, body: CreateSchedule) =>
+      schedule ? client.schedules.update(schedule.scheduleId, changed(schedule, body)) : client.schedules.create(body),
+    ['schedules'],
+  );
+  const said = (path: string) => fieldError(save.error, path);
+
+  async function submit() {
+    setWrong({});
+    const instant = instantOf(at);
+    if (kind === 'at' && instant === undefined) {
+      setWrong({ at: 'Say when.' });
+      throw new Error('Say when it opens its Session.');
+    }
+    let values: CreateSchedule['metadata'];
+    try {
+      values = parseMetadata(metadata);
+    } catch (error) {
+      setWrong({ metadata: (error as Error).message });
+      throw error;
+    }
+    const limits = Object.entries(budget).flatMap(([field, text]) => (text.trim() ? [[field, Number(text)]] : []));
+    const { nextAt } = await save.mutateAsync({
+      agentId,
+      environment,
+      // What has parts that this form has no field for is kept as long as nobody writes another.
+      input: schedule && input === textOf(schedule.input) ? schedule.input : input.trim() === '' ? null : input,
+      closeOnIdle,
+      metadata: values,
+      budget: limits.length > 0 ? Object.fromEntries(limits) : null,
+      ...(kind === 'cron'
+        ? { cron, timezone: timezone.trim() || null, at: null }
+        : { cron: null, timezone: null, at: schedule?.at && localOf(schedule.at) === at ? schedule.at : instant! }),
+    });
+    toast(nextAt ? `Saved. It opens its next Session ${exactly(nextAt)}` : 'Saved');
+  }
+
+  const words = cronWords(cron);
+  return (
+    <FormDialog
+      title={schedule ? 'Change the schedule' : 'A new schedule'}
+      action={schedule ? 'Save' : 'Make it'}
+      beside={['agentId', 'environment', 'cron', 'timezone', 'at', 'input', 'budget', 'metadata']}
+      submit={submit}
+      onClose={onClose}
+    >
+      {agents.length === 0 && (
+        <Notice kind="warn">
+          <p>There is no Agent yet. Make one first.</p>
+        </Notice>
+      )}
+      <Select
+        label="Agent"
+        hint="Each Session takes its newest version."
+        value={agentId}
+        error={said('agentId')}
+        onChange={(event) => setAgent(event.currentTarget.value)}
+        options={agents.map((agent) => ({ value: agent.agentId, label: agent.name }))}
+      />
+      <Select
+        label="Environment"
+        value={environment}
+        error={said('environment')}
+        onChange={(event) => setEnvironment(event.currentTarget.value)}
+        options={environments.map((value) => ({ value, label: value }))}
+      />
+      <Choices
+        label="It opens a Session"
+        value={kind}
+        onChange={setKind}
+        options={[
+          { value: 'cron', label: 'again and again' },
+          { value: 'at', label: 'once' },
+        ]}
+      />
+      {kind === 'cron' ? (
+        <>
+          <TextField
+            label="Times, as a cron expression"
+            mono
+            hint={
+              words ? (
+                <>= {words}</>
+              ) : (
+                <>
+                  Minute, hour, day of month, month, day of week: <code>0 9 * * 1-5</code> is Monday to Friday at 09:00.
+                </>
+              )
+            }
+            value={cron}
+            error={said('cron')}
+            onChange={(event) => setCron(event.currentTarget.value)}
+          />
+          <TextField
+            label="Time zone"
+            list="time-zones"
+            hint="Such as Europe/Berlin. Empty: UTC."
+            value={timezone}
+            error={said('timezone')}
+            onChange={(event) => setTimezone(event.currentTarget.value)}
+          />
+          <datalist id="time-zones">
+            {timeZones().map((zone) => (
+              <option key={zone} value={zone} />
+            ))}
+          </datalist>
+        </>
+      ) : (
+        <TextField
+          label="At"
+          type="datetime-local"
+          step={1}
+          hint={`In the time zone of this browser, ${ownTimeZone()}.`}
+          value={at}
+          error={wrong.at ?? said('at')}
+          onChange={(event) => setAt(event.currentTarget.value)}
+        />
+      )}
+      <TextArea
+        label="First message"
+        hint="Of each Session. Left empty, it is opened idle and waits for one."
+        value={input}
+        error={said('input')}
+        onChange={(event) => setInput(event.currentTarget.value)}
+      />
+      <Checkbox
+        label="Complete each Session when its turn is over"
+        checked={closeOnIdle}
+        onChange={(event) => setCloseOnIdle(event.currentTarget.checked)}
+      />
+      <details>
+        <summary>More: budget and metadata of each Session</summary>
+        <div className="stack">
+          <div className="columns">
+            {budgets.map(({ field, label, hint }) => (
+              <TextField
+                key={field}
+                label={`At most: ${label}`}
+                hint={`${hint} Empty: no limit.`}
+                inputMode="decimal"
+                value={budget[field]}
+                error={said(`budget.${field}`)}
+                onChange={(event) => setBudget({ ...budget, [field]: event.currentTarget.value })}
+              />
+            ))}
+          </div>
+          <MetadataField value={metadata} onChange={setMetadata} error={wrong.metadata ?? said('metadata')} />
+        </div>
+      </details>
+    </FormDialog>
+  );
+}
+
+/** The text of a first message; of one in parts, all of them. */
+export function textOf(input: Schedule['input']): string {
+  return input === null ? '' : typeof input === 'string' ? input : input.map(({ text }) => text).join('\n\n');
+}
+
+/** What differs: a time that is sent again would count from now. */
+function changed(schedule: Schedule, body: CreateSchedule): Partial<CreateSchedule> {
+  return Object.fromEntries(
+    Object.entries(body).filter(
+      ([field, value]) => JSON.stringify(value) !== JSON.stringify(schedule[field as keyof Schedule]),
+    ),
+  );
+}

@@ -1,0 +1,26 @@
+import type { Schedule } from '@signalbox/client';
+import { ExactTime } from '../../ui/time.tsx';
+import { cronWords } from './cron-words.ts';
+
+/** When a schedule opens Sessions, in words where there are any. */
+export function When({ schedule: { cron, timezone, at } }: { schedule: Pick<Schedule, 'cron' | 'timezone' | 'at'> }) {
+  if (at !== null) {
+    return (
+      <>
+        Once, <ExactTime at={at} />
+      </>
+    );
+  }
+  if (cron === null) return null;
+  const words = cronWords(cron);
+  return (
+    <>
+      {words && `${words[0]!.toUpperCase()}${words.slice(1)} `}
+      <span className="quiet small">
+        {/* Long ones are cut where they have blanks. */}
+        <code className={cron.length < 30 ? 'nowrap' : undefined}>{cron}</code>{' '}
+        <span className="nowrap">{timezone ?? 'UTC'}</span>
+      </span>
+    </>
+  );
+}

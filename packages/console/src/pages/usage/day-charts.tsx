@@ -1,0 +1,65 @@
+import type { UsageReport } from '@signalbox/client';
+import { BarChart } from '../../ui/chart.tsx';
+import { counted } from '../../words.ts';
+
+const day = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const tokens = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+/** Cents, and what is less than a dollar more exactly: a model call costs fractions of a cent. */
+function dollars(value: number): string {
+  const maximumFractionDigits = value > 0 && value < 1 ? 4 : 2;
+  return value.toLocaleString('en', { style: 'currency', currency: 'USD', maximumFractionDigits });
+}
+
+/** Tokens and cost by day of UTC; `period` in words: `in 30 days`. */
+export function DayCharts({ report: { data, total }, period }: { report: UsageReport; period: string }) {
+  const label = (group: string) => day.format(new Date(`${group}T00:00:00Z`));
+  return (
+    <div className="columns">
+      <section className="card">
+        <BarChart
+          title="Tokens by day"
+          total={`${tokens.format(total.inputTokens + total.outputTokens)} ${period}`}
+          series={['Input', 'Output']}
+          bars={data.map(({ group, inputTokens, outputTokens }) => ({
+            label: label(group),
+            values: [inputTokens, outputTokens],
+          }))}
+          format={(value) => tokens.format(value)}
+        />
+      </section>
+      <section className="card">
+        {total.costUsd === null ? (
+          <>
+            <h2>Cost by day</h2>
+            <p className="quiet">
+              {total.steps === 0
+                ? `No model was called ${period}.`
+                : 'None of the models that were called has a price here. The operator sets prices.'}
+            </p>
+          </>
+        ) : (
+          <>
+            <BarChart
+              title="Cost by day"
+              total={`${dollars(total.costUsd)} ${period}`}
+              series={['Cost']}
+              bars={data.map(({ group, costUsd }) => ({ label: label(group), values: [costUsd ?? 0] }))}
+              format={dollars}
+            />
+            <Unpriced calls={total.unpricedSteps} />
+          </>
+        )}
+      </section>
+    </div>
+  );
+}
+
+/** What a cost is without. */
+export function Unpriced({ calls }: { calls: number }) {
+  if (calls === 0) return null;
+  return (
+    <p className="quiet small">
+      {counted(calls, 'model call')} had no price and {calls === 1 ? 'is' : 'are'} not in it.
+    </p>
+  );
+}

@@ -1,0 +1,22 @@
+import type { UsageReport } from '@signalbox/client';
+import { oneOf, textIn } from '../../search.ts';
+
+export const periods = ['7', '30', '90', '365', 'month', 'last-month'] as const;
+export type Period = (typeof periods)[number];
+
+/** What is reported. Nothing said: the last 30 days, by day, of all Environments. */
+export interface UsageSearch {
+  period?: Period;
+  groupBy?: UsageReport['groupBy'];
+  environment?: string;
+}
+
+export function usageSearch(search: Record<string, unknown>): UsageSearch {
+  // The router reads digits as a number.
+  const period = typeof search.period === 'number' ? String(search.period) : search.period;
+  return {
+    ...oneOf({ period }, 'period', periods),
+    ...oneOf(search, 'groupBy', ['day', 'agent', 'environment', 'model']),
+    ...textIn(search, 'environment', /^[a-z][a-z0-9_-]{0,62}$/),
+  };
+}

@@ -1,0 +1,215 @@
+// What the organization used, over all Sessions, also those that were deleted.
+import type { UsageGroup, UsageReport, UsageSum } from '@signalbox/client';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { useEnvironmentNames } from '../../environment-names.ts';
+import { useAsk, useOrganization } from '../../organization.tsx';
+import { Select } from '../../ui/field.tsx';
+import { type Column, Rows } from '../../ui/list.tsx';
+import { Await, Page } from '../../ui/page.tsx';
+import { PlainText } from '../../ui/text.tsx';
+import { inDays, monthFromNow } from '../../ui/time.tsx';
+import { useAgentNames } from '../sessions/agent-names.ts';
+import { costWords, number } from '../sessions/words.ts';
+import { DayCharts, Unpriced } from './day-charts.tsx';
+import { type Period, type UsageSearch, usageSearch } from './search.ts';
+import './usage.css';
+
+const periodWords: Record<Period, { label: string; within: string }> = {
+  '7': { label: 'The last 7 days', within: 'in the last 7 days' },
+  '30': { label: 'The last 30 days', within: 'in the last 30 days' },
+  '90': { label: 'The last 90 days', within: 'in the last 90 days' },
+  '365': { label: 'The last 365 days', within: 'in the last 365 days' },
+  month: { label: 'This month', within: 'this month' },
+  'last-month': { label: 'Last month', within: 'last month' },
+};
+
+const groupings: Record<UsageReport['groupBy'], { label: string; column: string }> = {
+  day: { label: 'Day', column: 'Day' },
+  agent: { label: 'Agent', column: 'Agent' },
+  environment: { label: 'Environment', column: 'Environment' },
+  model: { label: 'Model', column: 'Model' },
+};
+
+function rangeOf(period: Period): { from: string; to?: string } {
+  if (period === 'month') return { from: monthFromNow(0) };
+  // Midnight is the end of the day before.
+  if (period === 'last-month') return { from: monthFromNow(-1), to: monthFromNow(0) };
+  // Today is one of them.
+  return { from: inDays(1 - Number(period)) };
+}
+
+export function UsagePage() {
+  const search = usageSearch(useSearch({ from: '/$organizationId/usage' }));
+  const { period = '30', groupBy = 'day', environment } = search;
+  const navigate = useNavigate();
+  const query = useAsk(['usage', period, groupBy, environment ?? null], (client) =>
+    client.usage.get({ ...rangeOf(period), groupBy, ...(environment && { environment }) }),
+  );
+  return (
+    <Page
+      title="Usage"
+      about="What models were asked and answered, and what it cost at the prices of this installation."
+    >
+      <Filters
+        search={search}
+        onSearch={(next) => void navigate({ to: '.', search: next, replace: true, resetScroll: false })}
+      />
+      <Await query={query}>
+        {(report) => (
+          <>
+            <Total report={report} />
+            {report.groupBy === 'day' ? (
+              <DayCharts report={report} period={periodWords[period].within} />
+            ) : (
+              <Groups report={report} />
+            )}
+          </>
+        )}
+      </Await>
+    </Page>
+  );
+}
+
+function Filters({ search, onSearch }: { search: UsageSearch; onSearch: (search: UsageSearch) => void }) {
+  const environments = new Set(useEnvironmentNames());
+  if (search.environment) environments.add(search.environment);
+  function set(name: keyof UsageSearch, value: string) {
+    const { [name]: _, ...rest } = search;
+    onSearch(value ? { ...rest, [name]: value } : rest);
+  }
+  return (
+    <search className="filters" aria-label="What is reported">
+      <Select
+        label="Time"
+        value={search.period ?? '30'}
+        onChange={(event) => set('period', event.currentTarget.value === '30' ? '' : event.currentTarget.value)}
+        options={Object.entries(periodWords).map(([value, { label }]) => ({ value, label }))}
+      />
+      <Select
+        label="By"
+        value={search.groupBy ?? 'day'}
+        onChange={(event) => set('groupBy', event.currentTarget.value === 'day' ? '' : event.currentTarget.value)}
+        options={Object.entries(groupings).map(([value, { label }]) => ({ value, label }))}
+      />
+      <Select
+        label="Environment"
+        value={search.environment ?? ''}
+        onChange={(event) => set('environment', event.currentTarget.value)}
+        options={[{ value: '', label: 'All' }, ...[...environments].map((value) => ({ value, label: value }))]}
+      />
+    </search>
+  );
+}
+
+function Total({ report: { total, from, to } }: { report: UsageReport }) {
+  // The end is exclusive: the last day is the one before it.
+  const last = new Date(Date.parse(to) - 1).toISOString().slice(0, 10);
+  return (
+    <section className="card stack tight" aria-label="Together">
+      <p className="quiet small">
+        {from.slice(0, 10)} to {last}, in days of UTC
+      </p>
+      <dl className="totals">
+        <div>
+          <dt>Cost</dt>
+          <dd>{costOf(total)}</dd>
+        </div>
+        <div>
+          <dt>Model calls</dt>
+          <dd>{number(total.steps)}</dd>
+        </div>
+        <div>
+          <dt>Input tokens</dt>
+          <dd>{number(total.inputTokens)}</dd>
+        </div>
+        <div>
+          <dt>of them cached</dt>
+          <dd>{number(total.cachedTokens)}</dd>
+        </div>
+        <div>
+          <dt>Output tokens</dt>
+          <dd>{number(total.outputTokens)}</dd>
+        </div>
+      </dl>
+      {total.costUsd !== null && <Unpriced calls={total.unpricedSteps} />}
+    </section>
+  );
+}
+
+/** A cost that nobody knows is not one of nothing. */
+function costOf({ costUsd, steps }: UsageSum): string {
+  if (costUsd !== null) return costWords(costUsd);
+  return steps === 0 ? '–' : 'no price';
+}
+
+function Groups({ report: { groupBy, data, other } }: { report: UsageReport }) {
+  const rows: (UsageGroup | (UsageSum & { group: null }))[] = other ? [...data, { group: null, ...other }] : data;
+  const columns: Column<(typeof rows)[number]>[] = [
+    {
+      label: groupings[groupBy].column,
+      cell: ({ group }) => (group === null ? 'All others together' : <Group groupBy={groupBy} group={group} />),
+    },
+    {
+      label: 'Cost',
+      end: true,
+      cell: (sum) => (
+        <span className="number">
+          {sum.costUsd === null ? <span className="quiet">{costOf(sum)}</span> : costOf(sum)}
+          {sum.costUsd !== null && sum.unpricedSteps > 0 && (
+            <span className="quiet small"> without {number(sum.unpricedSteps)} calls that had no price</span>
+          )}
+        </span>
+      ),
+    },
+    { label: 'Model calls', end: true, cell: ({ steps }) => <span className="number">{number(steps)}</span> },
+    {
+      label: 'Input tokens',
+      end: true,
+      cell: ({ inputTokens, cachedTokens }) => (
+        <span className="number">
+          {number(inputTokens)}
+          {cachedTokens > 0 && <span className="quiet small"> ({number(cachedTokens)} cached)</span>}
+        </span>
+      ),
+    },
+    {
+      label: 'Output tokens',
+      end: true,
+      cell: ({ outputTokens }) => <span className="number">{number(outputTokens)}</span>,
+    },
+  ];
+  return (
+    <div className="data-frame">
+      {rows.length === 0 ? (
+        <div className="empty">
+          <p>No model was called in this time.</p>
+        </div>
+      ) : (
+        <Rows
+          caption={`Usage by ${groupings[groupBy].label}`}
+          items={rows}
+          columns={columns}
+          rowKey={({ group }) => group ?? ''}
+        />
+      )}
+    </div>
+  );
+}
+
+function Group({ groupBy, group }: { groupBy: UsageReport['groupBy']; group: string }) {
+  const { organizationId } = useOrganization();
+  const names = useAgentNames();
+  if (groupBy === 'model') {
+    return (
+      <code>
+        <PlainText text={group} />
+      </code>
+    );
+  }
+  if (groupBy !== 'agent') return <PlainText text={group} />;
+  return (
+    <Link to="/$organizationId/agents/$agentId" params={{ organizationId, agentId: group }}>
+      <PlainText text={names.get(group) ?? group} />
+    </Link>
+  );
+}

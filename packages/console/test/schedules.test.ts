@@ -1,0 +1,150 @@
+// Schedules in the console, in a real browser on a real service whose clock the test moves.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createManualClock } from '../../server/test/support/manual-clock.ts';
+import { expectAccessible } from './support/axe.ts';
+import { type Person, startConsole, type TestConsole } from './support/console.ts';
+
+const HOUR_MS = 3_600_000;
+const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
+const clock = createManualClock(new Date());
+
+let console: TestConsole;
+let member: Person;
+let viewer: Person;
+let agentId: string;
+beforeAll(async () => {
+  console = await startConsole({ clock });
+  member = await console.person('member', 'Mara Member');
+  viewer = await console.person('viewer', 'Vito Viewer');
+  ({ agentId } = await agentOf('Reporter'));
+});
+
+// What the open pages wait for ends by the clock, too.
+afterAll(() => clock.passWhile(console.service.stop()));
+
+const agentOf = (name: string) =>
+  console.service.client.agents.create({
+    name,
+    model: { provider: 'scripted', model: 'r', settings: { script: [{ text: 'Report: {{input}}' }] } },
+  });
+
+/** Lets time pass until the schedule has dealt with an occurrence. */
+async function untilRun(scheduleId: string): Promise<void> {
+  while ((await console.service.client.schedules.get(scheduleId)).lastRun === null) clock.advance(1_000);
+}
+
+test('a schedule is made in words that are understood, changed, paused, enabled and deleted', async () => {
+  const { client } = console.service;
+  const page = await console.open(member, '/schedules', { timezoneId: 'Europe/Berlin' });
+  await page.getByRole('heading', { name: 'No schedules yet' }).waitFor();
+  await page.getByRole('button', { name: 'New schedule' }).click();
+  const dialog = page.getByRole('dialog', { name: 'A new schedule' });
+  await dialog.getByText('= Monday to Friday at 09:00').waitFor();
+  expect(await dialog.getByLabel('Time zone').inputValue()).toBe('Europe/Berlin');
+  await dialog.getByLabel('Times, as a cron expression').fill('0 9 30 2 *');
+  await dialog.getByLabel('First message').fill('Summarize the night.');
+  await dialog.getByRole('button', { name: 'Make it' }).click();
+  // What never comes is refused by the service, at its field.
+  await dialog.getByLabel('Times, as a cron expression').and(page.locator('[aria-invalid]')).waitFor();
+  await expectAccessible(page);
+  await dialog.getByLabel('Times, as a cron expression').fill('30 7 * * mon');
+  await dialog.getByText('= every Monday at 07:30').waitFor();
+  await dialog.getByText('More: budget and metadata').click();
+  await dialog.getByLabel('At most: Steps').fill('5');
+  await dialog.getByLabel('Metadata').fill('team = support');
+  await dialog.getByRole('button', { name: 'Make it' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  const row = page.getByRole('row', { name: /Reporter/ });
+  await row.getByText('Every Monday at 07:30').waitFor();
+  await row.getByText('enabled').waitFor();
+  const [made] = (await client.schedules.list()).data;
+  expect(made).toMatchObject({
+    agentId,
+    cron: '30 7 * * mon',
+    timezone: 'Europe/Berlin',
+    input: 'Summarize the night.',
+    budget: { maxSteps: 5 },
+    metadata: { team: 'support' },
+    closeOnIdle: true,
+  });
+
+  await row.getByRole('button', { name: /Actions for the schedule of Reporter/ }).click();
+  await page.getByRole('menuitem', { name: 'Pause' }).click();
+  await row.getByText('paused').waitFor();
+  await row.getByRole('link', { name: 'Reporter' }).click();
+  await page.getByRole('heading', { name: 'Schedule of Reporter' }).waitFor();
+  await page.getByText('none while it is paused').waitFor();
+  await page.getByText('at most 5 steps a Session').waitFor();
+  await page.getByText('None yet: its first time is still to come.').waitFor();
+
+  const actions = page.getByRole('button', { name: 'Actions for this schedule' });
+  await actions.click();
+  await page.getByRole('menuitem', { name: 'Enable' }).click();
+  await expect.poll(async () => (await client.schedules.get(made!.scheduleId)).status).toBe('enabled');
+  await actions.press('Enter');
+  await page.getByRole('menuitem', { name: 'Edit' }).press('Enter');
+  const edit = page.getByRole('dialog', { name: 'Change the schedule' });
+  await edit.getByLabel('once').check();
+  await edit.getByRole('button', { name: 'Save' }).click();
+  await edit.getByText('Say when.', { exact: true }).waitFor();
+  const at = new Date(clock.now().getTime() + 24 * HOUR_MS);
+  at.setUTCSeconds(0, 0);
+  const inBerlin = new Date(at).toLocaleString('sv-SE', { timeZone: 'Europe/Berlin' }).replace(' ', 'T');
+  await edit.getByLabel('At', { exact: true }).fill(inBerlin);
+  await edit.getByRole('button', { name: 'Save' }).click();
+  await edit.waitFor({ state: 'detached' });
+  expect(await client.schedules.get(made!.scheduleId)).toMatchObject({
+    cron: null,
+    timezone: null,
+    at: at.toISOString(),
+    input: 'Summarize the night.',
+  });
+
+  await actions.press('Enter');
+  await page.getByRole('menuitem', { name: 'Delete' }).press('Enter');
+  await page.getByRole('button', { name: 'Delete the schedule' }).press('Enter');
+  await page.getByRole('heading', { name: 'Schedules', level: 1 }).waitFor();
+  await expect(client.schedules.get(made!.scheduleId)).rejects.toMatchObject({ status: 404 });
+});
+
+test('what became of each occurrence is said: its Session, that it was missed, or why it was refused', async () => {
+  const { client } = console.service;
+  const schedule = { agentId, environment: 'staging', cron: '0 * * * *', input: 'now' };
+  const { scheduleId } = await client.schedules.create(schedule);
+  const archived = await agentOf('Retired');
+  const { scheduleId: failing } = await client.schedules.create({ ...schedule, agentId: archived.agentId });
+  await client.agents.archive(archived.agentId);
+  clock.advance(3 * HOUR_MS);
+  await untilRun(scheduleId);
+  await untilRun(failing);
+
+  const page = await console.open(member, `/schedules/${scheduleId}`, phone);
+  const rows = page.getByRole('table', { name: 'Occurrences, newest first' }).getByRole('row');
+  await rows.filter({ hasText: 'opened' }).getByRole('link').waitFor();
+  await rows.filter({ hasText: 'missed' }).first().getByText('The service was not running').waitFor();
+  await expectAccessible(page);
+  await page.getByLabel('What became of them').selectOption('missed');
+  await expect.poll(() => rows.filter({ hasText: 'opened' }).count()).toBe(0);
+  await page.reload();
+  await rows.filter({ hasText: 'missed' }).first().waitFor();
+  await page.getByLabel('What became of them').selectOption('');
+  await rows.filter({ hasText: 'opened' }).getByRole('link').click();
+  await page.getByText('Report: now').waitFor();
+
+  await page.goto(`${console.origin}/console/${console.organizationId}/schedules/${failing}`);
+  await page.getByText('Its Agent is archived').waitFor();
+  await rows.filter({ hasText: 'failed' }).getByText('agent_archived').waitFor();
+});
+
+test('a viewer reads schedules and is offered nothing that changes them; filters stand in the address', async () => {
+  const { client } = console.service;
+  await client.schedules.create({ agentId, environment: 'production', cron: '0 9 * * *', input: '<b>bold</b>' });
+  const page = await console.open(viewer, '/schedules?environment=production&status=nonsense');
+  const rows = page.getByRole('table', { name: 'Schedules, newest first' }).getByRole('row');
+  await rows.filter({ hasText: '<b>bold</b>' }).waitFor();
+  expect(await rows.count()).toBe(2);
+  expect(await page.getByLabel('Environment').inputValue()).toBe('production');
+  for (const name of ['New schedule', /^Actions for/]) expect(await page.getByRole('button', { name }).count()).toBe(0);
+  await page.getByLabel('Status').selectOption('paused');
+  await page.getByText('No schedule fits these filters.').waitFor();
+});
