@@ -11,6 +11,7 @@ const proofs = [
   { name: 'kill', files: ['packages/cli/test/kill.test.ts'], env: { SIGNALBOX_FAULTS: '30' } },
   { name: 'idempotency', files: ['packages/cli/test/idempotency.test.ts'], env: { SIGNALBOX_FAULTS: '30' } },
   { name: 'faults', files: ['packages/cli/test/faults.test.ts'], env: { SIGNALBOX_FAULTS: '20' } },
+  { name: 'database', files: ['packages/cli/test/database.test.ts'], env: { SIGNALBOX_FAULTS: '15' } },
   { name: 'families', files: ['packages/server/test/families.test.ts'], times: 10, env: {} },
   {
     name: 'simulation',

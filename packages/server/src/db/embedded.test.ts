@@ -1,15 +1,20 @@
 // Real servers, real processes. As root some more situations can be made; elsewhere those tests show as skipped.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import * as fs from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ask } from '../../test/support/ask.ts';
+import {
+  clusterOf,
+  embeddedProgram,
+  isPostgresAlive,
+  serverPidOf,
+  spawnEmbedded,
+} from '../../test/support/embedded-process.ts';
 import { type EmbeddedPostgres, type EmbeddedPostgresOptions, startEmbeddedPostgres } from './embedded.ts';
 import { findBinaries, isReachable } from './embedded-binaries.ts';
 import {
@@ -23,7 +28,6 @@ import {
 const root = process.getuid?.() === 0;
 const unix = process.platform !== 'win32';
 const NOBODY = 65534;
-const program = new URL('../../test/support/embedded-service.ts', import.meta.url).pathname;
 
 const log = { info() {}, error() {} };
 let base: string;
@@ -59,47 +63,13 @@ async function start(options: Partial<EmbeddedPostgresOptions> = {}): Promise<Em
   return server;
 }
 
-async function ask(url: string, text: string): Promise<Record<string, unknown>[]> {
-  const client = new Client({ connectionString: url });
-  client.on('error', () => {});
-  try {
-    await client.connect();
-    return (await client.query(text)).rows;
-  } finally {
-    await client.end();
-  }
-}
-
-const cluster = (...path: string[]) => join(dataDir, 'postgres', 'cluster', ...path);
-const serverPid = async () => Number.parseInt(await fs.readFile(cluster('postmaster.pid'), 'utf8'), 10);
-
-function isPostgresAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    // One that has ended may still wait to be collected, when the process that adopted it is slow to do so.
-    return process.platform !== 'linux' || !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
-  } catch {
-    return false;
-  }
-}
-
-interface Said {
-  url?: string;
-  error?: string;
-  message?: string;
-  stillThere?: boolean;
-}
+const cluster = (...path: string[]) => clusterOf(dataDir, ...path);
+const serverPid = () => serverPidOf(dataDir);
 
 /** A service in a process of its own, and its first line. */
 async function service(options: { uid?: number; port?: number } = {}) {
-  const child = spawn(process.execPath, [program, dataDir, ...(options.port ? [String(options.port)] : [])], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    detached: true,
-    ...(options.uid ? { uid: options.uid, gid: options.uid } : {}),
-  });
+  const { child, next } = spawnEmbedded(dataDir, options);
   children.push(child);
-  const lines = createInterface(child.stdout as NonNullable<ChildProcess['stdout']>)[Symbol.asyncIterator]();
-  const next = async () => JSON.parse(String((await lines.next()).value)) as Said;
   return { child, next, ...(await next()) };
 }
 
@@ -219,7 +189,7 @@ describe('a data directory', () => {
 
   test('whose making was cut off is made anew', async () => {
     const home = join(dataDir, 'postgres');
-    const cut = spawn(process.execPath, [program, dataDir], { stdio: 'ignore' });
+    const { child: cut } = spawnEmbedded(dataDir);
     children.push(cut);
     const hasDraft = async () =>
       (await fs.readdir(home).catch(() => [])).some((name) => /^initdb-.*[0-9a-f]$/.test(name));
@@ -410,7 +380,7 @@ describe.runIf(root)('as root', () => {
   });
 
   test('an ordinary user can start it as well, but not on the data of another', async (context) => {
-    if (!(await isReachable(dirname(program), { uid: NOBODY, gid: NOBODY })))
+    if (!(await isReachable(dirname(embeddedProgram), { uid: NOBODY, gid: NOBODY })))
       return context.skip('sources in a private directory');
     await fs.chmod(base, 0o777);
     const own = await service({ uid: NOBODY });

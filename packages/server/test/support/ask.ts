@@ -1,7 +1,11 @@
 import { Client } from 'pg';
 
 /** The rows of one statement, on a connection of its own. */
-export async function ask<Row>(url: string, text: string, values: readonly unknown[] = []): Promise<Row[]> {
+export async function ask<Row = Record<string, unknown>>(
+  url: string,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<Row[]> {
   const client = new Client({ connectionString: url });
   // The statement fails by itself.
   client.on('error', () => {});

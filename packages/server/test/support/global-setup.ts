@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client } from 'pg';
 import type { TestProject } from 'vitest/node';
 import { startEmbeddedPostgres } from '../../src/db/embedded.ts';
 import { migrate } from '../../src/db/migrate.ts';
+import { ask } from './ask.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -25,7 +25,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     : await startOwnServer();
   const template = `signalbox_template_${randomBytes(6).toString('hex')}`;
   try {
-    await onServer(server.url, `create database ${template}`);
+    await ask(server.url, `create database ${template}`);
     const url = new URL(server.url);
     url.pathname = `/${template}`;
     await migrate(url.href, silent);
@@ -36,7 +36,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('databaseServerUrl', server.url);
   project.provide('databaseTemplate', template);
   return async () => {
-    await onServer(server.url, `drop database ${template} with (force)`);
+    await ask(server.url, `drop database ${template} with (force)`);
     await server.stop();
   };
 }
@@ -56,10 +56,4 @@ async function startOwnServer(): Promise<{ url: string; stop(): Promise<void> }>
       await rm(dataDir, { recursive: true, force: true });
     },
   };
-}
-
-async function onServer(url: string, text: string): Promise<void> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  await client.query(text).finally(() => client.end());
 }

@@ -1,10 +1,10 @@
 // The MCP tools against the protocol's own server of everything, a process of its own, over streamable HTTP.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import type { McpTool } from '@signalbox/contract';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { freePort } from '../../../test/support/free-port.ts';
 import { createTestPlatform, type TestPlatform } from '../../../test/support/platform.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { createMcpTools, type McpTools } from './mcp-tools.ts';
@@ -33,15 +33,6 @@ afterAll(async () => {
   await stopEverything();
   await base.close();
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 async function startEverything(): Promise<ChildProcess> {
   const child = spawn(process.execPath, [program, 'streamableHttp'], {

@@ -1,0 +1,44 @@
+// A standby of a running cluster, made with nothing but the server itself: its files are copied while it says that it is being backed up,
+// and what is committed from then on comes over a replication connection (the manual's "Making a Base Backup Using the Low Level API").
+import * as fs from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { Client } from 'pg';
+import { clusterOf } from './embedded-process.ts';
+
+/** Rather the server's own doings than its data: not wanted in a copy, and gone by the time they are read. */
+const LEFT_OUT = ['postmaster.pid', 'postmaster.opts', 'standby.signal', 'pg_internal.init', 'pgsql_tmp'];
+const EMPTIED = ['pg_wal', 'pg_stat_tmp', 'pg_notify', 'pg_serial', 'pg_snapshots', 'pg_subtrans', 'pg_dynshmem'];
+
+/** Writes the cluster below `dataDir`; whoever starts a server there has a standby. `primary.url` is by TCP. */
+export async function copyAsStandby(primary: { dataDir: string; url: string }, dataDir: string): Promise<void> {
+  const [from, to] = [clusterOf(primary.dataDir), clusterOf(dataDir)];
+  const client = new Client({ connectionString: primary.url });
+  await client.connect();
+  await client.query(`select pg_backup_start('standby', true)`);
+  await fs.mkdir(dirname(to), { recursive: true, mode: 0o700 });
+  await fs.cp(from, to, {
+    recursive: true,
+    filter: (path) =>
+      !LEFT_OUT.some((name) => basename(path).startsWith(name)) && !EMPTIED.includes(basename(dirname(path))),
+  });
+  const { rows } = await client.query<{ labelfile: string }>('select labelfile from pg_backup_stop()');
+  await client.end();
+  const { hostname, port, username, password } = new URL(primary.url);
+  await fs.writeFile(join(to, 'backup_label'), rows[0]!.labelfile);
+  await fs.writeFile(join(to, 'standby.signal'), '');
+  await fs.appendFile(
+    join(to, 'postgresql.auto.conf'),
+    `primary_conninfo = 'host=${hostname} port=${port} user=${username} password=${password}'\n`,
+  );
+  await giveTo(from, to);
+}
+
+/** The copy to the owner of the original, who runs the server, and to nobody else. */
+async function giveTo(original: string, copy: string): Promise<void> {
+  const { uid, gid } = await fs.stat(original);
+  for (const entry of await fs.readdir(copy, { recursive: true, withFileTypes: true })) {
+    await fs.lchown(join(entry.parentPath, entry.name), uid, gid);
+  }
+  await fs.chown(copy, uid, gid);
+  await fs.chmod(copy, 0o700);
+}
