@@ -25,6 +25,7 @@ import { recordOfPerson } from './people/records.ts';
 import type { Platform } from './platform.ts';
 import { createNodeLease, forgetOtherNodes } from './runtime/lease.ts';
 import { createModels } from './runtime/models/models.ts';
+import { createOwnWorkers } from './runtime/own-worker.ts';
 import { createTools } from './runtime/tools/tools.ts';
 import { createWorker } from './runtime/worker.ts';
 import { createScheduler } from './schedules/scheduler.ts';
@@ -137,8 +138,24 @@ async function startPlatform(config: Config, log: Log, clock: Clock, stops: (() 
   let ownUrl = ownUrlAt(config.port);
   const publicUrl = () => config.publicUrl ?? ownUrl;
   const { prices } = config;
+  const ownWorkers = createOwnWorkers();
   return {
-    platform: { db, clock, log, vault, wake, live, egress, prices, offers, eventWatch, publicUrl, metrics, tracing },
+    platform: {
+      db,
+      clock,
+      log,
+      vault,
+      wake,
+      live,
+      egress,
+      prices,
+      offers,
+      ownWorkers,
+      eventWatch,
+      publicUrl,
+      metrics,
+      tracing,
+    },
     organizationId,
     directUrl,
     heardAt(port) {

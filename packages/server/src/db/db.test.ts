@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import sql, { join } from 'sql-template-tag';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts';
 import { createDb, DatabaseUnavailable, type Db } from './db.ts';
+import { Lease } from './lease.ts';
 import { DatabaseUnsuitable, requireDurableCommits, requireSupportedServer } from './requirements.ts';
 import { textArray } from './values.ts';
 
@@ -145,6 +146,64 @@ describe('a transaction', () => {
     });
     await expect(late?.()).rejects.toThrow('The transaction is over');
     expect(await ids()).toEqual([1]);
+  });
+
+  test('that only writes takes one round trip; what is written in between goes out in its place', async () => {
+    const trips = vi.spyOn(Lease.prototype, 'run');
+    try {
+      await db.transaction(async (tx) => {
+        tx.write(sql`insert into notes values (1)`);
+        tx.write(sql`insert into notes values (2)`);
+      });
+      expect(trips).toHaveBeenCalledTimes(1);
+      trips.mockClear();
+      await db.transaction(async (tx) => {
+        tx.write(sql`insert into notes values (3)`);
+        expect(await tx.execute(sql`update notes set text = 'seen' where id = 3`)).toBe(1);
+        tx.write(sql`insert into notes values (4)`);
+      });
+      expect(trips).toHaveBeenCalledTimes(2);
+    } finally {
+      trips.mockRestore();
+    }
+    expect(await ids()).toEqual([1, 2, 3, 4]);
+  });
+
+  test('fails with what was written, undone as a whole, and its connection is of use afterwards', async () => {
+    const one = createDb({ url: database.url, max: 1 });
+    const pid = async () => (await one.query<{ pid: number }>(sql`select pg_backend_pid() as pid`))[0]?.pid;
+    const before = await pid();
+    let ran = false;
+    const twice = one.transaction(async (tx) => {
+      tx.afterCommit(() => {
+        ran = true;
+      });
+      tx.write(sql`insert into notes values (1)`);
+      tx.write(sql`insert into notes values (1)`);
+    });
+    await expect(twice).rejects.toMatchObject({ code: '23505' });
+    const thrown = one.transaction(async (tx) => {
+      tx.write(sql`insert into notes values (2), (2)`);
+      throw new Error('no');
+    });
+    await expect(thrown).rejects.toThrow('no');
+    await one.transaction(async (tx) => {
+      const inner = tx.savepoint(async () => {
+        tx.write(sql`insert into notes values (3)`);
+        tx.write(sql`insert into notes values (3)`);
+      });
+      await expect(inner).rejects.toMatchObject({ code: '23505' });
+      const thrownInside = tx.savepoint(async () => {
+        tx.write(sql`insert into notes values (4), (4)`);
+        throw new Error('no');
+      });
+      await expect(thrownInside).rejects.toThrow('no');
+      tx.write(sql`insert into notes values (5)`);
+    });
+    expect(ran).toBe(false);
+    expect(await ids()).toEqual([5]);
+    expect(await pid()).toBe(before);
+    await one.close();
   });
 
   test('fails when its commit fails', async () => {

@@ -1,7 +1,8 @@
 // A transaction: one connection and a queue of statements.
 //
 // `begin` waits in the queue for the first statement and goes out with it. While the answer to one group of statements
-// is awaited, those issued meanwhile gather and go out as the next group.
+// is awaited, those issued meanwhile gather and go out as the next group. What is only written waits for company: for the
+// next statement that somebody awaits, or for COMMIT.
 import type { Sql } from 'sql-template-tag';
 import type { Tx } from './db.ts';
 import { failureOf, type Lease } from './lease.ts';
@@ -19,6 +20,7 @@ export class Transaction {
   readonly #command: (text: string) => Statement;
   readonly #afterCommit: (() => void)[] = [];
   #queue: Pending[] = [];
+  #written: Pending[] = [];
   #sending = false;
   #begun = false;
   #over = false;
@@ -38,13 +40,16 @@ export class Transaction {
       value = await fn(this.#facade());
     } catch (error) {
       this.#over = true;
-      // Should the rollback fail, the connection does not go back to the pool, and the server rolls back at its end.
-      if (this.#begun) await this.#send(this.#command('rollback')).catch(() => {});
+      await this.#rollBack();
       throw error;
     }
     this.#over = true;
     if (this.#begun) {
-      const { tag } = await this.#send(this.#command('commit'));
+      const { tag } = await this.#send(this.#command('commit')).catch(async (error) => {
+        // Where a statement that went with it failed, COMMIT was not run.
+        await this.#rollBack();
+        throw error;
+      });
       // PostgreSQL answers COMMIT in a failed transaction with success and the tag ROLLBACK.
       if (tag !== 'COMMIT') {
         throw new Error('The transaction was rolled back, because a statement in it had failed', {
@@ -56,6 +61,12 @@ export class Transaction {
     return value;
   }
 
+  async #rollBack(): Promise<void> {
+    this.#written = [];
+    // Should it fail, the connection does not go back to the pool, and the server rolls back at its end.
+    if (this.#begun) await this.#send(this.#command('rollback')).catch(() => {});
+  }
+
   #facade(): Tx {
     const issue = async (sql: Sql): Promise<StatementResult> => {
       if (this.#over) throw new Error('The transaction is over');
@@ -64,6 +75,12 @@ export class Transaction {
     return {
       query: async <Row>(sql: Sql) => (await issue(sql)).rows as Row[],
       execute: async (sql) => rowCount(await issue(sql)),
+      write: (sql) => {
+        if (this.#over) throw new Error('The transaction is over');
+        this.#begun = true;
+        // Whoever goes out with it hears of its failure.
+        this.#written.push({ statement: this.#toStatement(sql), resolve() {}, reject() {} });
+      },
       afterCommit: (fn) => {
         if (this.#over) throw new Error('The transaction is over');
         this.#afterCommit.push(fn);
@@ -87,6 +104,7 @@ export class Transaction {
       return value;
     } catch (error) {
       this.#afterCommit.length = callbacks;
+      this.#written = [];
       await Promise.all([
         this.#send(this.#command(`rollback to savepoint ${name}`)),
         this.#send(this.#command(`release savepoint ${name}`)),
@@ -102,7 +120,8 @@ export class Transaction {
     this.#begun = true;
     const { promise, resolve, reject } = Promise.withResolvers<StatementResult>();
     if (this.#queue.length === 0 && !this.#sending) queueMicrotask(() => void this.#drain());
-    this.#queue.push({ statement, resolve, reject });
+    this.#queue.push(...this.#written, { statement, resolve, reject });
+    this.#written = [];
     return promise;
   }
 

@@ -75,7 +75,7 @@ export async function actOnce(
       const whole = JSON.stringify(value);
       const shown = route.reveals && status < 400 ? JSON.stringify(withoutSecret(value, route.reveals)) : whole;
       const sealed = shown === whole ? null : sealUnderCredential(request.credential, place, whole);
-      await tx.query(sql`
+      tx.write(sql`
         update idempotency_records set status = ${status}, body = ${shown}, sealed_body = ${sealed}
         where organization_id = ${ctx.organizationId} and caller_id = ${ctx.callerId} and idempotency_key = ${request.key}`);
       return { status, body: whole, replayed: false };

@@ -4,6 +4,8 @@
 // out may be claimed by anyone. Nothing's safety rests on the lease: a worker that is wrong about it meets another epoch and
 // can't write.
 //
+// A turn that begins on this node comes to it without a claim (own-worker.ts).
+//
 // A wake-up makes a claim come at once; without any, the poll finds what is runnable.
 import sql from 'sql-template-tag';
 import { createDefinitions } from '../agents/agents.ts';
@@ -20,6 +22,7 @@ import { type Claimed, createDrive, type Drive } from './drive.ts';
 import { Ended } from './ending.ts';
 import { createNodeLease } from './lease.ts';
 import type { AskModel } from './models/model.ts';
+import type { Given } from './own-worker.ts';
 import type { Tools } from './tools/tools.ts';
 
 export interface Worker {
@@ -74,7 +77,7 @@ class HandedOver extends Error {
 }
 
 export function createWorker(platform: Platform, options: WorkerOptions): Worker {
-  const { db, clock, log, metrics, wake } = platform;
+  const { db, clock, log, metrics, ownWorkers, wake } = platform;
   const { workerId, leaseSeconds, graceMs = DEFAULT_GRACE_MS, maxHeld = MAX_HELD } = options;
   const share = Math.floor(maxHeld * SHARE_OF_ORGANIZATION);
   const lease = createNodeLease(platform, { workerId, leaseSeconds });
@@ -165,12 +168,8 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
       returning ${sessionColumns}`);
     if (rows.length === 0) return [];
     const ids = rows.map(({ sessionId }) => sessionId);
-    const [entries, operations] = await Promise.all([
-      db.query<TranscriptEntry & { sessionId: string }>(sql`
-        select session_id as "sessionId", turn, position, message_id as "messageId", role, content,
-          provider_data as "providerData", created_at as "createdAt"
-        from messages where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])
-        order by session_id, turn, position`),
+    const [entriesOf, operations] = await Promise.all([
+      readTranscripts(organizationId, ids),
       db.query<Operation & { sessionId: string }>(sql`
         select session_id as "sessionId", ${operationColumns} from operations
         join unnest(${ids}::uuid[], ${rows.map(({ turn }) => turn)}::int[]) as c(sid, in_turn)
@@ -178,7 +177,6 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
         where organization_id = ${organizationId}
         order by session_id, step, index`),
     ]);
-    const entriesOf = Map.groupBy(entries, ({ sessionId }) => sessionId);
     const operationsOf = Map.groupBy(operations, ({ sessionId }) => sessionId);
     const had = new Set(candidates.filter((one) => one.workerId !== null).map(({ sessionId }) => sessionId));
     return rows.map((row) => ({
@@ -187,6 +185,26 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
       transcript: entriesOf.get(row.sessionId) ?? [],
       operations: operationsOf.get(row.sessionId) ?? [],
     }));
+  }
+
+  async function readTranscripts(organizationId: string, ids: string[]): Promise<Map<string, TranscriptEntry[]>> {
+    const entries = await db.query<TranscriptEntry & { sessionId: string }>(sql`
+      select session_id as "sessionId", turn, position, message_id as "messageId", role, content,
+        provider_data as "providerData", created_at as "createdAt"
+      from messages where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])
+      order by session_id, turn, position`);
+    return Map.groupBy(entries, ({ sessionId }) => sessionId);
+  }
+
+  /** Where it can't be read now, the next look at what names this worker finds it. */
+  async function take({ row, operations, transcript }: Given): Promise<void> {
+    const { organizationId, sessionId } = row;
+    const known = transcript ?? (await readTranscripts(organizationId, [sessionId])).get(sessionId) ?? [];
+    // By then it may have been found there.
+    if (stopping.signal.aborted || held.has(sessionId)) return;
+    drive({ row, isTakenOver: false, transcript: known, operations });
+    // What came for it while it was read.
+    if (!transcript) await heard(sessionId);
   }
 
   // ── Driving ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -337,6 +355,14 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
           await lookAtHeld();
           claimSoon();
           await tellParents();
+        }),
+      );
+      unsubscribe.push(
+        ownWorkers.join({
+          workerId,
+          hasRoom: (organizationId) => held.size < maxHeld && (roomLeft().get(organizationId) ?? share) > 0,
+          take: (given) =>
+            void take(given).catch((error) => log.warn({ err: error }, 'could not take a session; trying again')),
         }),
       );
       await lookForDead();

@@ -10,7 +10,7 @@ import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { type IsKey, pageOf, pageRequest } from '../lib/page.ts';
 import { requirePrice } from './budget.ts';
 import { leaveInInbox } from './inbox.ts';
-import { lockSession, readSession, requireOpen, sessionEvent, viewSession } from './session.ts';
+import { lockSession, readSession, requireOpen, type SessionRow, sessionEvent, viewSession } from './session.ts';
 import { interruptTurn } from './stop.ts';
 import { partsOf, type TranscriptEntry, viewEntry } from './transcript.ts';
 import { beginTurn } from './turns.ts';
@@ -57,18 +57,25 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
     const { organizationId, agentId } = row;
     await requirePrice(ctx, tx, { organizationId, agentId, version }, row.budget);
     const begun = beginTurn(row, row.turn + 1, { messageId, content, traceParent: ctx.traceParent }, version, now);
-    await writeTransition(ctx, tx, { ...row }, { ...begun, runs: [begun.run], now });
-    tx.afterCommit(() => ctx.wake.publish('runnable', row.sessionId));
-    const session = viewSession({
+    const worker = ctx.ownWorkers.withRoom(organizationId);
+    const given = worker ? [sql`worker_id = ${worker.workerId}`, sql`epoch = epoch + 1`] : [];
+    await writeTransition(ctx, tx, { ...row }, { ...begun, runs: [begun.run], patch: [...begun.patch, ...given], now });
+    const after: SessionRow = {
       ...row,
       status: 'running',
       stopReason: null,
       agentVersion: version,
       turn: begun.turn,
       nextSeq: begun.run.items.length + 1,
+      traceParent: begun.traceParent,
       updatedAt: now,
+      ...(worker && { workerId: worker.workerId, epoch: row.epoch + 1 }),
+    };
+    tx.afterCommit(() => {
+      if (worker) worker.take({ row: after, operations: [begun.modelCall] });
+      else ctx.wake.publish('runnable', row.sessionId);
     });
-    return { session, messageId: formatId('msg', messageId) };
+    return { session: viewSession(after), messageId: formatId('msg', messageId) };
   });
 }
 

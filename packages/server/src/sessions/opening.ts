@@ -6,6 +6,7 @@ import { beginning } from '../journal/cursor.ts';
 import { encodeItems, type Segment } from '../journal/segment.ts';
 import { newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
+import type { OwnWorker } from '../runtime/own-worker.ts';
 import type { SessionRow } from './session.ts';
 import { beginTurn } from './turns.ts';
 
@@ -19,6 +20,8 @@ export interface Opening {
   environment: string;
   /** Its first turn begins at once. */
   content: MessagePart[] | null;
+  /** Who has its first turn from the beginning. */
+  worker?: OwnWorker | undefined;
   closeOnIdle: boolean;
   budget: Budget | null;
   metadata: Session['metadata'];
@@ -37,7 +40,7 @@ export interface Opened {
 }
 
 export function openingOf(opening: Opening, now: Date): Opened {
-  const { organizationId, agentId, version, environment, content, parent, traceParent } = opening;
+  const { organizationId, agentId, version, environment, content, worker, parent, traceParent } = opening;
   const owner = { organizationId, sessionId: opening.sessionId ?? newUuid() };
   const begun = content ? beginTurn(owner, 1, { messageId: newUuid(), content, traceParent }, version, now) : undefined;
   const segment: Segment | undefined = begun && {
@@ -58,8 +61,8 @@ export function openingOf(opening: Opening, now: Date): Opened {
     stopReason: null,
     turn: begun ? 1 : 0,
     nextSeq: segment ? segment.seqTo + 1 : 1,
-    epoch: 0,
-    workerId: null,
+    epoch: worker ? 1 : 0,
+    workerId: worker?.workerId ?? null,
     queue: null,
     stop: null,
     turnDeadline: null,
@@ -92,11 +95,11 @@ export function openingOf(opening: Opening, now: Date): Opened {
     statements: [
       sql`
         insert into sessions (organization_id, session_id, agent_id, pinned_version, agent_version, environment, status,
-          turn, next_seq, runnable_at, trace_parent, parent_session_id, parent_operation_id, root_session_id, depth, close_on_idle,
+          turn, next_seq, epoch, worker_id, runnable_at, trace_parent, parent_session_id, parent_operation_id, root_session_id, depth, close_on_idle,
           budget, metadata, delivery_due, created_at, updated_at)
         values (${organizationId}, ${row.sessionId}, ${agentId}, ${row.pinnedVersion}, ${row.agentVersion},
-          ${environment}, ${row.status}, ${row.turn}, ${row.nextSeq}, ${begun ? now : null},
-          ${row.traceParent}, ${row.parentSessionId},
+          ${environment}, ${row.status}, ${row.turn}, ${row.nextSeq}, ${row.epoch}, ${row.workerId},
+          ${begun ? now : null}, ${row.traceParent}, ${row.parentSessionId},
           ${row.parentOperationId}, ${row.rootSessionId}, ${row.depth}, ${row.closeOnIdle},
           ${row.budget && JSON.stringify(row.budget)}, ${JSON.stringify(row.metadata)}, ${segment !== undefined}, ${now},
           ${now})`,
@@ -104,11 +107,12 @@ export function openingOf(opening: Opening, now: Date): Opened {
       ...(segment ? [insertSegment(owner, segment)] : []),
     ],
     announce({ live, wake, metrics }) {
-      if (!segment) return;
+      if (!begun || !segment) return;
       metrics.appendChunks.inc({ path: 'transition' }, segment.seqTo);
       live.committed(row.sessionId, beginning, [segment]);
       wake.publish('journal', row.sessionId);
-      wake.publish('runnable', row.sessionId);
+      if (worker) worker.take({ row: { ...row }, operations: [begun.modelCall], transcript: [begun.entry] });
+      else wake.publish('runnable', row.sessionId);
     },
   };
 }

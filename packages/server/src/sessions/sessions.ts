@@ -31,6 +31,7 @@ export async function openSession(ctx: Context, input: Input<'openSession'>): Pr
     const version = input.agentVersion ?? newest;
     await requirePrice(ctx, tx, { organizationId, agentId, version }, input.budget);
     const now = ctx.clock.now();
+    const content = input.input === undefined ? null : partsOf(input.input);
     const opened = openingOf(
       {
         organizationId,
@@ -38,7 +39,8 @@ export async function openSession(ctx: Context, input: Input<'openSession'>): Pr
         pinnedVersion: input.agentVersion ?? null,
         version,
         environment: input.environment,
-        content: input.input === undefined ? null : partsOf(input.input),
+        content,
+        worker: content ? ctx.ownWorkers.withRoom(organizationId) : undefined,
         closeOnIdle: input.closeOnIdle ?? false,
         budget: input.budget ?? null,
         metadata: input.metadata ?? {},
@@ -47,10 +49,8 @@ export async function openSession(ctx: Context, input: Input<'openSession'>): Pr
       now,
     );
     const { row, statements } = opened;
-    await Promise.all([
-      ...statements.map((statement) => tx.query(statement)),
-      tx.query(recordEvent(ctx, now, { type: 'session.created', ...sessionEvent(row) })),
-    ]);
+    for (const statement of statements) tx.write(statement);
+    tx.write(recordEvent(ctx, now, { type: 'session.created', ...sessionEvent(row) }));
     tx.afterCommit(() => opened.announce(ctx));
     return { session: viewSession(row) };
   });

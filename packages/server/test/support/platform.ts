@@ -11,6 +11,7 @@ import { createLog } from '../../src/lib/log.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
 import { createOrganization } from '../../src/organizations/organizations.ts';
 import type { Platform } from '../../src/platform.ts';
+import { createOwnWorkers } from '../../src/runtime/own-worker.ts';
 import { createPrices, type Prices } from '../../src/usage/prices.ts';
 import { createVault } from '../../src/vault/vault.ts';
 import { createWake, type Wake } from '../../src/wake/wake.ts';
@@ -55,6 +56,7 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
       egress,
       prices,
       offers,
+      ownWorkers: createOwnWorkers(),
       eventWatch,
       publicUrl: () => new URL('http://localhost:4500'),
       metrics,

@@ -266,6 +266,8 @@ create table operations (
   -- the turn over goes on counting.
   failures integer not null default 0,
   retry_at timestamptz,
+  -- For a tool call: whether it may be made again where it was cut off. Else nobody knows then what came of it.
+  repeatable boolean not null default false,
   -- For a call that awaits approval: when it is too late for one.
   expires_at timestamptz,
   -- For a call of an agent tool: the child.
