@@ -49,6 +49,8 @@ export interface Usage {
 const SAMPLE_MS = 2_000;
 const PAIRS = 5;
 const WARM_UP_MS = 1_000;
+// What is set up by calls: as many of them as the service has connections to its database.
+const CALLS_AT_ONCE = 20;
 
 export async function startBench(options: { roles?: string; settings?: Record<string, string> } = {}): Promise<Bench> {
   const directory = await mkdtemp(join(tmpdir(), 'signalbox-bench-'));
@@ -69,7 +71,7 @@ export async function startBench(options: { roles?: string; settings?: Record<st
     name: 'Benchmark',
     permission: 'admin',
   });
-  const pool = new Pool(url, { connections: 1 });
+  const pool = new Pool(url, { connections: CALLS_AT_ONCE });
   return {
     url,
     databaseUrl: (await findRunningPostgres(dataDir))!,

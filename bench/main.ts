@@ -3,13 +3,14 @@ import { writeFile } from 'node:fs/promises';
 import { apiRead } from './api-read.ts';
 import { apiWrite } from './api-write.ts';
 import { append } from './append.ts';
+import { fanOut } from './fan-out.ts';
 import { firstToken } from './first-token.ts';
 import { sessions } from './sessions.ts';
 import { start } from './start.ts';
 import { formatTable, type Row } from './table.ts';
 import { webhooks } from './webhooks.ts';
 
-const benchmarks = [apiRead, apiWrite, append, firstToken, sessions, webhooks, start];
+const benchmarks = [apiRead, apiWrite, append, firstToken, sessions, webhooks, fanOut, start];
 const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => !benchmarks.some((benchmark) => benchmark.name === name));
 if (unknown.length > 0) {

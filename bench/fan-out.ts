@@ -1,0 +1,104 @@
+// 5,000 streams open on one node, five for each of 1,000 Sessions whose models say a word a second: 1,000 chunks a second.
+//
+// `fan-out` is the time from a chunk's time stamp, which it gets just before its commit, until the last of its readers has it, all of
+// them in this process. `fan-out-memory` is what the service's memory grows by for a stream that is open.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Pool } from 'undici';
+import { type Bench, type Benchmark, startBench } from './harness.ts';
+import { quantile, rowOf } from './table.ts';
+
+const SESSIONS = 1_000;
+const READERS = 5;
+const WORD_MS = 1_000;
+// More than the benchmark has time for.
+const WORDS = 300;
+const SAMPLES = 5;
+const SAMPLE_MS = 4_000;
+const SETTLE_MS = 3_000;
+const OPENING_AT_ONCE = 20;
+
+export const fanOut: Benchmark = {
+  name: 'fan-out',
+  async run() {
+    const bench = await startBench({ settings: { SIGNALBOX_RATE_LIMITS: 'reads=1000000,writes=1000000' } });
+    const agentId = await createTalker(bench);
+    const sessionIds = await many(SESSIONS, async () => {
+      const { session } = await bench.call<{ session: { sessionId: string } }>('POST', '/sessions', {
+        agentId,
+        environment: 'production',
+      });
+      return session.sessionId;
+    });
+    await sleep(SETTLE_MS);
+    const before = (await bench.usage()).residentMb;
+    const taken: number[] = [];
+    const pool = new Pool(bench.url, { connections: SESSIONS * READERS, pipelining: 1, bodyTimeout: 0 });
+    await many(SESSIONS, (at) => readStreams(pool, bench.adminKey, sessionIds[at]!, (ms) => taken.push(ms)));
+    await sleep(SETTLE_MS);
+    const kilobytes = (((await bench.usage()).residentMb - before) * 1000) / (SESSIONS * READERS);
+
+    await many(SESSIONS, (at) => bench.call('POST', `/sessions/${sessionIds[at]}/messages`, { content: 'Go on' }));
+    await sleep(SETTLE_MS);
+    const samples: { ours: number }[] = [];
+    for (let sample = 0; sample < SAMPLES; sample += 1) {
+      taken.length = 0;
+      await sleep(SAMPLE_MS);
+      console.error(`  ${Math.round((taken.length / SAMPLE_MS) * 1000)} chunks/s`);
+      samples.push({ ours: quantile(taken, 0.99) });
+    }
+    await pool.destroy();
+    await bench.stop();
+    return [
+      rowOf({ name: 'fan-out', unit: 'ms, p99', target: '≤ 100 ms' }, samples),
+      rowOf({ name: 'fan-out-memory', unit: 'KB a stream', target: '≤ 25 KB' }, [{ ours: kilobytes }]),
+    ];
+  },
+};
+
+async function createTalker(bench: Bench): Promise<string> {
+  const text = Array.from({ length: WORDS }, (_, at) => `word${at}`).join(' ');
+  const { agent } = await bench.call<{ agent: { agentId: string } }>('POST', '/agents', {
+    name: 'Talker',
+    model: { provider: 'scripted', model: 'slow', settings: { script: [{ text, tokenDelayMs: WORD_MS }] } },
+  });
+  return agent.agentId;
+}
+
+/** The streams of one Session; `heard` is told of each chunk of text, when the last of them has it. */
+async function readStreams(pool: Pool, key: string, sessionId: string, heard: (ms: number) => void): Promise<void> {
+  const seen = new Map<string, number>();
+  const take = (text: string) => {
+    for (const [, cursor = '', timestamp = ''] of text.matchAll(
+      /"cursor":"([^"]+)","timestamp":"([^"]+)","chunks":\[\{"type":"message.chunk"/g,
+    )) {
+      const readers = (seen.get(cursor) ?? 0) + 1;
+      seen.set(cursor, readers);
+      if (readers < READERS) continue;
+      seen.delete(cursor);
+      heard(Date.now() - Date.parse(timestamp));
+    }
+  };
+  for (let reader = 0; reader < READERS; reader += 1) {
+    const { body, statusCode } = await pool.request({
+      method: 'GET',
+      path: `/api/v1/sessions/${sessionId}/stream`,
+      headers: { authorization: `Bearer ${key}` },
+    });
+    if (statusCode !== 200) throw new Error(`a stream was answered ${statusCode}`);
+    body.setEncoding('utf8').on('data', take);
+    // The benchmark ends it.
+    body.on('error', () => {});
+  }
+}
+
+/** So many calls, some at a time. */
+async function many<T>(count: number, act: (at: number) => Promise<T>): Promise<T[]> {
+  const results: T[] = [];
+  let next = 0;
+  await Promise.all(
+    Array.from({ length: OPENING_AT_ONCE }, async () => {
+      for (let at = next++; at < count; at = next++) results[at] = await act(at);
+    }),
+  );
+  return results;
+}
