@@ -160,11 +160,11 @@ async function databaseMs(dataDir: string): Promise<number> {
 }
 
 /** Measures both in turn, after each was warmed up: A B A B …, so that what else the machine does meets both. */
-export async function measurePairs(
-  ours: () => Promise<number>,
-  limit: () => Promise<number>,
-): Promise<{ ours: number; limit: number }[]> {
-  const pairs: { ours: number; limit: number }[] = [];
+export async function measurePairs<T>(
+  ours: () => Promise<T>,
+  limit: () => Promise<T>,
+): Promise<{ ours: T; limit: T }[]> {
+  const pairs: { ours: T; limit: T }[] = [];
   for (let pair = 0; pair <= PAIRS; pair += 1) {
     const measured = { ours: await ours(), limit: await limit() };
     if (pair > 0) pairs.push(measured);
