@@ -313,7 +313,7 @@ test('a decision that comes too late is said to be, and nobody is named for it',
   await page.getByRole('button', { name: 'Deny', exact: true }).click();
   await page.getByLabel('Reason').press('Enter');
   await page.getByText('Too late: its time is over. Your decision was not used.').waitFor();
-  await page.getByText('Nobody decided in time.').waitFor();
+  await page.getByText('nobody decided in time').waitFor();
   await page.context().close();
 });
 

@@ -50,7 +50,7 @@ test('a schedule is made in words that are understood, changed, paused, enabled 
   await dialog.getByLabel('Times, as a cron expression').fill('30 7 * * mon');
   await dialog.getByText('= every Monday at 07:30').waitFor();
   await dialog.getByText('More: budget and metadata').click();
-  await dialog.getByLabel('At most: Steps').fill('5');
+  await dialog.getByLabel('At most: steps').fill('5');
   await dialog.getByLabel('Metadata').fill('team = support');
   await dialog.getByRole('button', { name: 'Make it' }).click();
   await dialog.waitFor({ state: 'detached' });

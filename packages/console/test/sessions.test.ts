@@ -202,11 +202,20 @@ test('a new Session is opened in a dialog, and the page goes there', async () =>
   await dialog.getByLabel('Environment').selectOption('staging');
   await dialog.getByLabel('First message').fill('world');
   await dialog.getByLabel('Complete it when its turn is over').check();
+  await dialog.getByText('More: budget and metadata').click();
+  await dialog.getByLabel('At most: steps').fill('some');
+  await dialog.getByRole('button', { name: 'Open it' }).click();
+  await dialog.getByLabel('At most: steps').and(page.locator('[aria-invalid]')).waitFor();
+  await dialog.getByLabel('At most: steps').fill('3');
+  await dialog.getByLabel('Metadata').fill('customer = 17');
   await expectAccessible(page);
   await dialog.getByRole('button', { name: 'Open it' }).click();
   await talk(page).getByText('Hello, world.').waitFor();
   await page.getByText('takes no more messages').waitFor();
   await page.getByRole('heading', { name: 'Session of Greeter' }).waitFor();
+  await page.getByText('of 3 for it and its children').waitFor();
+  const [opened] = (await console.service.client.sessions.list({ limit: 1 })).data;
+  expect(opened).toMatchObject({ budget: { maxSteps: 3 }, metadata: { customer: 17 } });
 });
 
 test('a viewer sees all of it, and is offered nothing that changes it', async () => {
@@ -331,48 +340,28 @@ test('whoever reads further up is left there, and a click goes on at the end', a
   await expect.poll(left).toBeLessThan(80);
 });
 
-test('a long transcript opens at its end; what is before comes to whoever scrolls up or asks, and moves nothing', async () => {
-  const sessionId = await sessionOf([{ text: 'You said {{input}}.' }], { input: 'message 1' });
+test('an answer by outputSchema is read as JSON; a turn of a worker says whose it is; a child says what it waits for', async () => {
   const { client } = console.service;
-  for (let number = 2; number <= 120; number += 1)
-    await client.sessions.sendMessage(sessionId, { content: `message ${number}` });
-  await client.sessions.close(sessionId);
-  await until(sessionId, 'completed');
-  const page = await console.open(member, `/sessions/${sessionId}`, phone);
-  const answer = (number: number) => talk(page).getByText(`You said message ${number}.`, { exact: true });
-  const topOf = async (number: number) => Math.round((await answer(number).boundingBox())!.y);
-  const isSeen = (number: number) => async () => {
-    const top = await topOf(number);
-    return top >= 0 && top < phone.viewport.height;
-  };
-  // It has ended, and opens at its end all the same: the beginning is not there.
-  await answer(120).waitFor();
-  await expect.poll(isSeen(120)).toBe(true);
-  expect(await answer(72).count()).toBe(1);
-  expect(await answer(71).count()).toBe(0);
+  const { agentId: classifier } = await client.agents.create({
+    name: 'Classifier',
+    model: { provider: 'scripted', model: 'demo', settings: { script: [{ text: '{"kind":"refund","sure":true}' }] } },
+    outputSchema: { type: 'object', properties: { kind: { type: 'string' }, sure: { type: 'boolean' } } },
+  });
+  const { sessionId } = await client.sessions.open({ agentId: classifier, environment: 'staging', input: 'what?' });
+  await until(sessionId, 'idle');
+  const page = await console.open(member, `/sessions/${sessionId}`);
+  await talk(page).locator('pre').getByText('"refund"').waitFor();
 
-  // Far up, and then a little: what is before comes by itself, above what is read.
-  const earlier = page.getByRole('button', { name: 'Show earlier' });
-  await page.evaluate('scrollTo(0, 900)');
-  await page.evaluate('scrollTo(0, 800)');
-  const at = await topOf(90);
-  await answer(22).waitFor();
-  expect(Math.abs((await topOf(90)) - at)).toBeLessThan(3);
-  expect(await answer(1).count()).toBe(0);
+  const { agentId: own } = await client.agents.create({ name: 'Own', model: { provider: 'worker', queue: 'support' } });
+  const worked = await client.sessions.open({ agentId: own, environment: 'staging', input: 'hello' });
+  await page.goto(`${console.origin}/console/${console.organizationId}/sessions/${worked.sessionId}`);
+  await page.getByText('by a program of yours, once it claims the queue support').waitFor();
 
-  await earlier.focus();
-  const before = await topOf(22);
-  await page.keyboard.press('Enter');
-  await answer(1).waitFor();
-  expect(Math.abs((await topOf(22)) - before)).toBeLessThan(3);
-  // All of it is there: whoever had the button is at what it brought.
-  await expect.poll(() => earlier.count()).toBe(0);
-  await page.locator('.conversation:focus').waitFor();
-  expect(
-    await talk(page)
-      .getByText(/^You said message/)
-      .count(),
-  ).toBe(120);
-  expect(await page.getByRole('log', { name: 'New messages' }).getByRole('paragraph').count()).toBe(0);
-  await expectAccessible(page);
+  const child = await agentOf([{ toolCalls: [{ name: 'look_up', input: {} }] }], 'Asker', [
+    { ...lookUp, approval: 'always' },
+  ]);
+  const tool = { type: 'agent', name: 'ask_asker', description: 'Asks.', agentId: child };
+  const parent = await sessionOf([{ toolCalls: [{ name: 'ask_asker', input: { input: 'hi' } }] }], { tools: [tool] });
+  await page.goto(`${console.origin}/console/${console.organizationId}/sessions/${parent}`);
+  await talk(page).getByText('for 1 approval').waitFor();
 });

@@ -59,8 +59,8 @@ export function Resolution({ approval, late }: { approval: Approval; late?: bool
 }
 
 const undecided: Partial<Record<Approval['status'], string>> = {
-  expired: 'Nobody decided in time.',
-  cancelled: 'Not needed any more: the Session ended or moved on.',
+  expired: 'nobody decided in time',
+  cancelled: 'not needed any more: the Session ended or moved on',
 };
 
 /** Who decided, for the person with this id. */

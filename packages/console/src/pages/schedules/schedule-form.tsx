@@ -10,14 +10,8 @@ import { fieldError, Notice } from '../../ui/notice.tsx';
 import { exactly, instantOf, localOf, ownTimeZone, timeZones } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { useAgents } from '../sessions/agent-names.ts';
+import { BudgetFields, budgetTexts, parseBudget } from '../sessions/budget-fields.tsx';
 import { cronWords } from './cron-words.ts';
-
-const budgets = [
-  { field: 'maxTokens', label: 'Tokens', hint: 'Input and output together.' },
-  { field: 'maxSteps', label: 'Steps', hint: 'Calls of the model.' },
-  { field: 'maxCostUsd', label: 'US dollars', hint: 'Needs a price for the model.' },
-] as const;
-type Budgets = Record<(typeof budgets)[number]['field'], string>;
 
 export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClose: () => void }) {
   const toast = useToast();
@@ -33,11 +27,7 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
   const [at, setAt] = useState(localOf(schedule?.at ?? undefined));
   const [input, setInput] = useState(textOf(schedule?.input ?? null));
   const [closeOnIdle, setCloseOnIdle] = useState(schedule?.closeOnIdle ?? true);
-  const [budget, setBudget] = useState<Budgets>(() => ({
-    maxTokens: String(schedule?.budget?.maxTokens ?? ''),
-    maxSteps: String(schedule?.budget?.maxSteps ?? ''),
-    maxCostUsd: String(schedule?.budget?.maxCostUsd ?? ''),
-  }));
+  const [budget, setBudget] = useState(() => budgetTexts(schedule?.budget ?? null));
   const [metadata, setMetadata] = useState(metadataText(schedule?.metadata ?? {}));
   const [wrong, setWrong] = useState<{ at?: string; metadata?: string }>({});
   const agentId = chosenAgent || (agents[0]?.agentId ?? '');
@@ -65,7 +55,6 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
       setWrong({ metadata: (error as Error).message });
       throw error;
     }
-    const limits = Object.entries(budget).flatMap(([field, text]) => (text.trim() ? [[field, Number(text)]] : []));
     const { nextAt } = await save.mutateAsync({
       agentId,
       environment,
@@ -73,7 +62,7 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
       input: schedule && input === textOf(schedule.input) ? schedule.input : input.trim() === '' ? null : input,
       closeOnIdle,
       metadata: values,
-      budget: limits.length > 0 ? Object.fromEntries(limits) : null,
+      budget: parseBudget(budget),
       ...(kind === 'cron'
         ? { cron, timezone: timezone.trim() || null, at: null }
         : { cron: null, timezone: null, at: schedule?.at && localOf(schedule.at) === at ? schedule.at : instant! }),
@@ -177,19 +166,7 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
       <details>
         <summary>More: budget and metadata of each Session</summary>
         <div className="stack">
-          <div className="columns">
-            {budgets.map(({ field, label, hint }) => (
-              <TextField
-                key={field}
-                label={`At most: ${label}`}
-                hint={`${hint} Empty: no limit.`}
-                inputMode="decimal"
-                value={budget[field]}
-                error={said(`budget.${field}`)}
-                onChange={(event) => setBudget({ ...budget, [field]: event.currentTarget.value })}
-              />
-            ))}
-          </div>
+          <BudgetFields value={budget} onChange={setBudget} said={said} />
           <MetadataField value={metadata} onChange={setMetadata} error={wrong.metadata ?? said('metadata')} />
         </div>
       </details>

@@ -1,5 +1,5 @@
 // A tool's call in the conversation: what it was called with, who decided, what came of it.
-import type { Approval } from '@signalbox/client';
+import type { Approval, Session } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { memo, type ReactNode } from 'react';
 import { useOrganization } from '../../organization.tsx';
@@ -12,20 +12,22 @@ import { Decision, pressShortcut } from '../approvals/decision.tsx';
 import { InputView } from '../approvals/input-view.tsx';
 import type { CallEntry } from './conversation.ts';
 import { ToolResultForm } from './tool-result.tsx';
+import { waitingWords } from './words.ts';
 
 export const Call = memo(function Call({
   call,
   sessionId,
   approval,
   isAwaited,
-  childSessionId,
+  child,
 }: {
   call: CallEntry;
   sessionId: string;
   approval: Approval | undefined;
   /** The Session waits for somebody to give the result. */
   isAwaited: boolean;
-  childSessionId: string | null;
+  /** The Session that the call opened, and what is known of it. */
+  child: { sessionId: string; session: Session | undefined } | null;
 }) {
   const { organizationId } = useOrganization();
   const { tool, input, editedInput, result } = call;
@@ -56,14 +58,19 @@ export const Call = memo(function Call({
       {approval && <Decision approval={approval} />}
       {isPending && approval.expiresAt && (
         <p className="quiet small">
-          Waits until <Time at={approval.expiresAt} />.
+          Expires <Time at={approval.expiresAt} />.
         </p>
       )}
-      {childSessionId && (
-        <p>
-          <Link to="/$organizationId/sessions/$sessionId" params={{ organizationId, sessionId: childSessionId }}>
+      {child && (
+        <p className="row">
+          <Link to="/$organizationId/sessions/$sessionId" params={{ organizationId, sessionId: child.sessionId }}>
             The child Session
           </Link>
+          {child.session && (
+            <span>
+              <Status value={child.session.status} /> <span className="quiet small">{waitingWords(child.session)}</span>
+            </span>
+          )}
         </p>
       )}
       {isAwaited && <ToolResultForm sessionId={sessionId} toolCallId={call.key} tool={tool} />}

@@ -3,6 +3,7 @@ import type { Approval, Session, SessionTurn } from '@signalbox/client';
 import { Fragment, memo, type RefObject, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { useAsk } from '../../organization.tsx';
 import { Badge } from '../../ui/badge.tsx';
+import { Json } from '../../ui/copy.tsx';
 import { Loading } from '../../ui/list.tsx';
 import { ErrorNotice, Notice } from '../../ui/notice.tsx';
 import { PlainText } from '../../ui/text.tsx';
@@ -11,6 +12,7 @@ import { toolWords } from '../../words.ts';
 import { Call } from './call.tsx';
 import { type Entry, operationIdOf, type UserEntry } from './conversation.ts';
 import { Earlier, KeepPlace } from './earlier.tsx';
+import { useAgent, useChildren } from './facts.tsx';
 import type { Followed } from './follow.ts';
 import { type FollowedSession, isEnded } from './use-session.ts';
 import { stopWords } from './words.ts';
@@ -36,13 +38,18 @@ export function Conversation({
   const [extra, setExtra] = useState(0);
   const { approvals, areThere } = useApprovals(sessionId);
   const ends = useMemo(() => new Map(turns.map((turn) => [turn.turn, turn])), [turns]);
-  const children = useMemo(
-    () =>
-      new Map(
-        turns.flatMap(({ operations }) => operations.map((one) => [one.toolCallId, one.childSessionId] as const)),
+  const childSessions = useChildren(sessionId).data;
+  const children = useMemo(() => {
+    const known = new Map(childSessions?.map((child) => [child.sessionId, child]));
+    const called = turns.flatMap(({ operations }) => operations);
+    return new Map(
+      called.flatMap(({ toolCallId, childSessionId: id }) =>
+        id === null ? [] : [[toolCallId, { sessionId: id, session: known.get(id) }]],
       ),
-    [turns],
-  );
+    );
+  }, [turns, childSessions]);
+  // By the schema of its newest version: what an older one answered without is no JSON.
+  const isStructured = (useAgent(session.agentId).data?.outputSchema ?? null) !== null;
   const awaited = useMemo(() => new Set(waitingFor?.toolCallIds), [waitingFor]);
   const hidden = Math.max(0, entries.length - SHOWN_ENTRIES - extra);
   const shown = entries.slice(hidden);
@@ -68,14 +75,14 @@ export function Conversation({
                 {entry.kind === 'user' ? (
                   <Said entry={entry} />
                 ) : entry.kind === 'text' ? (
-                  <Text text={entry.text} isGrowing={growing.has(entry.key)} />
+                  <Text text={entry.text} isGrowing={growing.has(entry.key)} isStructured={isStructured} />
                 ) : (
                   <Call
                     call={entry}
                     sessionId={sessionId}
                     approval={approvals.get(operationIdOf(entry))}
                     isAwaited={awaited.has(entry.key)}
-                    childSessionId={children.get(entry.key) ?? null}
+                    child={children.get(entry.key) ?? null}
                   />
                 )}
               </li>
@@ -130,13 +137,34 @@ const Said = memo(
   (before, after) => before.entry.key === after.entry.key && before.entry.turn === after.entry.turn,
 );
 
-const Text = memo(function Text({ text, isGrowing }: { text: string; isGrowing: boolean }) {
+const Text = memo(function Text({
+  text,
+  isGrowing,
+  isStructured,
+}: {
+  text: string;
+  isGrowing: boolean;
+  /** The Agent answers in JSON. */
+  isStructured: boolean;
+}) {
+  const value = isStructured && !isGrowing ? readStructured(text) : undefined;
+  if (value) return <Json value={value} />;
   return (
     <div className="text" aria-busy={isGrowing || undefined}>
       <PlainText text={text} />
     </div>
   );
 });
+
+/** An object or a list; what else an answer is reads the same as text. */
+function readStructured(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 function TurnEnd({ turn }: { turn: SessionTurn | undefined }) {
   if (!turn) return null;

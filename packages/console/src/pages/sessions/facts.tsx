@@ -6,7 +6,7 @@ import { Status } from '../../ui/badge.tsx';
 import { Id } from '../../ui/copy.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
-import { costWords, number, stopWords } from './words.ts';
+import { costWords, number, stopWords, waitingWords } from './words.ts';
 
 /** What is known of a Session beside what it says. */
 export function Facts({ session, agent }: { session: Session; agent: Agent | undefined }) {
@@ -26,6 +26,14 @@ export function Facts({ session, agent }: { session: Session; agent: Agent | und
         )}
         {session.agentVersion !== null && <span className="quiet small"> version {session.agentVersion}</span>}
       </dd>
+      {agent?.model.provider === 'worker' && (
+        <>
+          <dt>Run by</dt>
+          <dd>
+            a program of yours that claims the queue <code>{agent.model.queue}</code>
+          </dd>
+        </>
+      )}
       <dt>Environment</dt>
       <dd>{session.environment}</dd>
       {parentSessionId && (
@@ -60,7 +68,13 @@ export function Facts({ session, agent }: { session: Session; agent: Agent | und
       <dd className="number">{number(usage.toolCalls)}</dd>
       <dt>Cost</dt>
       <dd className="number">
-        {costWords(usage.costUsd)}
+        {usage.costUsd === null && usage.steps > 0 ? (
+          <>
+            not known <span className="quiet small">The model has no price here.</span>
+          </>
+        ) : (
+          costWords(usage.costUsd ?? 0)
+        )}
         {budget?.maxCostUsd !== undefined && (
           <Spent what="Cost" used={usage.costUsd ?? 0} of={budget.maxCostUsd} words={costWords} />
         )}
@@ -113,6 +127,12 @@ function Spent({
   );
 }
 
+export function useChildren(sessionId: string) {
+  return useList(['sessions', 'of', sessionId], (client, page) =>
+    client.sessions.list({ parentSessionId: sessionId, ...page }),
+  );
+}
+
 /** The Sessions that this one's tools opened. */
 export function Children({
   sessionId,
@@ -122,9 +142,7 @@ export function Children({
   nameOf: (agentId: string) => string | undefined;
 }) {
   const { organizationId } = useOrganization();
-  const { data, hasNextPage, fetchNextPage } = useList(['sessions', 'of', sessionId], (client, page) =>
-    client.sessions.list({ parentSessionId: sessionId, ...page }),
-  );
+  const { data, hasNextPage, fetchNextPage } = useChildren(sessionId);
   if (!data || data.length === 0) return null;
   return (
     <section className="stack tight children" aria-labelledby="children">
@@ -135,7 +153,7 @@ export function Children({
             <Link to="/$organizationId/sessions/$sessionId" params={{ organizationId, sessionId: child.sessionId }}>
               <PlainText text={nameOf(child.agentId) ?? child.sessionId} />
             </Link>
-            <Status value={child.status} />
+            <Status value={child.status} /> <span className="quiet small">{waitingWords(child)}</span>
           </li>
         ))}
       </ul>

@@ -4,8 +4,10 @@ import { useEnvironmentNames } from '../../environment-names.ts';
 import { useChange, useOrganization } from '../../organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Checkbox, Select, TextArea } from '../../ui/field.tsx';
+import { MetadataField, parseMetadata } from '../../ui/metadata.tsx';
 import { fieldError, Notice } from '../../ui/notice.tsx';
 import { useAgents } from './agent-names.ts';
+import { BudgetFields, budgetTexts, parseBudget } from './budget-fields.tsx';
 
 /** Opens a Session and goes there. */
 export function NewSession({ onClose, agentId: given }: { onClose: () => void; agentId?: string }) {
@@ -17,18 +19,36 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
   const [chosenEnvironment, setEnvironment] = useState('');
   const [input, setInput] = useState('');
   const [closeOnIdle, setCloseOnIdle] = useState(false);
+  const [budget, setBudget] = useState(() => budgetTexts(null));
+  const [metadata, setMetadata] = useState('');
+  const [metadataError, setMetadataError] = useState<string>();
   const agentId = chosenAgent || (agents[0]?.agentId ?? '');
   // Not the one where things are real.
   const environment =
     chosenEnvironment || (environments.find((name) => name !== 'production') ?? environments[0] ?? '');
   const open = useChange(
     (client, _: undefined) =>
-      client.sessions.open({ agentId, environment, closeOnIdle, ...(input.trim() !== '' && { input }) }),
+      client.sessions.open({
+        agentId,
+        environment,
+        closeOnIdle,
+        metadata: parseMetadata(metadata),
+        ...(input.trim() !== '' && { input }),
+        ...(limits && { budget: limits }),
+      }),
     ['sessions', 'overview'],
   );
+  const limits = parseBudget(budget);
   const said = (path: string) => fieldError(open.error, path);
 
   async function submit() {
+    setMetadataError(undefined);
+    try {
+      parseMetadata(metadata);
+    } catch (error) {
+      setMetadataError((error as Error).message);
+      throw error;
+    }
     const { sessionId } = await open.mutateAsync(undefined);
     await navigate({ to: '/$organizationId/sessions/$sessionId', params: { organizationId, sessionId } });
   }
@@ -37,7 +57,7 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
     <FormDialog
       title="A new Session"
       action="Open it"
-      beside={['agentId', 'environment', 'input']}
+      beside={['agentId', 'environment', 'input', 'budget', 'metadata']}
       submit={submit}
       onClose={onClose}
     >
@@ -72,6 +92,13 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
         checked={closeOnIdle}
         onChange={(event) => setCloseOnIdle(event.currentTarget.checked)}
       />
+      <details>
+        <summary>More: budget and metadata</summary>
+        <div className="stack">
+          <BudgetFields value={budget} onChange={setBudget} said={said} />
+          <MetadataField value={metadata} onChange={setMetadata} error={metadataError ?? said('metadata')} />
+        </div>
+      </details>
     </FormDialog>
   );
 }

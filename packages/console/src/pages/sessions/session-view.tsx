@@ -8,6 +8,7 @@ import { Await } from '../../ui/page.tsx';
 import { Interrupt } from './actions.tsx';
 import { Composer, type Draft, emptyDraft } from './composer.tsx';
 import { Conversation } from './conversation-view.tsx';
+import { useAgent } from './facts.tsx';
 import type { Followed } from './follow.ts';
 import { useFollowEnd } from './follow-end.ts';
 import { type FollowedSession, isEnded, useFollowing, useSession } from './use-session.ts';
@@ -84,6 +85,7 @@ export function Talk({
         <div className="row apart">
           <div className="row small">
             <Status value={session.status} /> <span className="quiet">{waitingWords(session)}</span>
+            <ByWorker session={session} />
             <Connection followed={followed} />
           </div>
           <div className="row">
@@ -93,6 +95,17 @@ export function Talk({
         <Composer session={session} draft={draft} onDraft={onDraft} onSent={followed.refresh} />
       </div>
     </>
+  );
+}
+
+/** Whose turn it is, where that is nobody's here. */
+function ByWorker({ session: { agentId, status } }: { session: Session }) {
+  const model = useAgent(agentId).data?.model;
+  if (status !== 'running' || model?.provider !== 'worker') return null;
+  return (
+    <span className="quiet">
+      by a program of yours, once it claims the queue <code>{model.queue}</code>
+    </span>
   );
 }
 

@@ -50,8 +50,7 @@ function Shown({ session }: { session: Session }) {
           <Status value={session.status} /> {waitingWords(session)}
           {session.waitingFor?.expiresAt && (
             <>
-              {' '}
-              until <Time at={session.waitingFor.expiresAt} />
+              , expires <Time at={session.waitingFor.expiresAt} />
             </>
           )}
         </>

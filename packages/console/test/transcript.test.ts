@@ -1,0 +1,57 @@
+// A transcript that is longer than what the service gives at once, in a real browser on a real service.
+import { expect, test } from 'vitest';
+import { expectAccessible } from './support/axe.ts';
+import { startConsole } from './support/console.ts';
+
+const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
+
+test('a long transcript opens at its end; what is before comes to whoever scrolls up or asks, and moves nothing', async () => {
+  const console = await startConsole();
+  const member = await console.person('member');
+  const { client } = console.service;
+  const { agentId } = await client.agents.create({
+    name: 'Echo',
+    model: { provider: 'scripted', model: 'demo', settings: { script: [{ text: 'You said {{input}}.' }] } },
+  });
+  const { sessionId } = await client.sessions.open({ agentId, environment: 'staging', input: 'message 1' });
+  for (let number = 2; number <= 120; number += 1)
+    await client.sessions.sendMessage(sessionId, { content: `message ${number}` });
+  await client.sessions.close(sessionId);
+  // Some hundred turns take their time on a busy machine.
+  const status = async () => (await client.sessions.get(sessionId)).status;
+  await expect.poll(status, { timeout: 120_000 }).toBe('completed');
+  const page = await console.open(member, `/sessions/${sessionId}`, phone);
+  const talk = page.getByRole('region', { name: 'Conversation' });
+  const answer = (number: number) => talk.getByText(`You said message ${number}.`, { exact: true });
+  const topOf = async (number: number) => Math.round((await answer(number).boundingBox())!.y);
+  const isSeen = (number: number) => async () => {
+    const top = await topOf(number);
+    return top >= 0 && top < phone.viewport.height;
+  };
+  // It has ended, and opens at its end all the same: the beginning is not there.
+  await answer(120).waitFor();
+  await expect.poll(isSeen(120)).toBe(true);
+  expect(await answer(72).count()).toBe(1);
+  expect(await answer(71).count()).toBe(0);
+
+  // Far up, and then a little: what is before comes by itself, above what is read.
+  const earlier = page.getByRole('button', { name: 'Show earlier' });
+  await page.evaluate('scrollTo(0, 900)');
+  await page.evaluate('scrollTo(0, 800)');
+  const at = await topOf(90);
+  await answer(22).waitFor();
+  expect(Math.abs((await topOf(90)) - at)).toBeLessThan(3);
+  expect(await answer(1).count()).toBe(0);
+
+  await earlier.focus();
+  const before = await topOf(22);
+  await page.keyboard.press('Enter');
+  await answer(1).waitFor();
+  expect(Math.abs((await topOf(22)) - before)).toBeLessThan(3);
+  // All of it is there: whoever had the button is at what it brought.
+  await expect.poll(() => earlier.count()).toBe(0);
+  await page.locator('.conversation:focus').waitFor();
+  expect(await talk.getByText(/^You said message/).count()).toBe(120);
+  expect(await page.getByRole('log', { name: 'New messages' }).getByRole('paragraph').count()).toBe(0);
+  await expectAccessible(page);
+}, 240_000);
