@@ -238,6 +238,7 @@ create table operations (
   from_seq bigint,
   failures integer default 0 not null,
   retry_at timestamp with time zone,
+  repeatable boolean default false not null,
   expires_at timestamp with time zone,
   child_session_id uuid,
   agent_version integer,

@@ -496,7 +496,11 @@ describe('a decision', () => {
     await resolveApproval(await otherNode(), { operationId, decision: 'approved' });
     await cancelSession(await otherNode(), { sessionId });
     end();
-    expect(outline(await world.chunks(sessionId)).slice(-2)).toEqual(['approval.resolved approved', 'cancelled']);
+    expect(outline(await world.chunks(sessionId)).slice(-3)).toEqual([
+      'approval.resolved approved',
+      'tool.result unknown',
+      'cancelled',
+    ]);
   });
 
   test('is made for the caller by a cancel: what is pending is resolved as cancelled', async () => {
@@ -688,6 +692,7 @@ describe('an approval that nobody decides on', () => {
       'approval.requested',
       'tool.call',
       'approval.resolved expired',
+      'tool.result unknown',
       'cancelled',
     ]);
   });

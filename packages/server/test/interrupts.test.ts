@@ -1,11 +1,13 @@
-// Turns that are stopped: interrupted, steered, or out of time. What a Session shows of it, and what its model is told next.
+// Turns that are stopped: interrupted, steered, out of time, or cancelled with their Session. What a Session shows of it, and what its model is told next.
 //
 // The clock stands still unless a test moves it: nothing here comes about by a poll or a time-out that the test does not name.
 import type { Chunk } from '@signalbox/contract';
+import sql from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { listApprovals, resolveApproval } from '../src/approvals/approvals.ts';
 import { listEvents } from '../src/events/events.ts';
 import type { Context } from '../src/lib/context.ts';
+import { uuidOf } from '../src/lib/ids.ts';
 import { type AskModel, type ModelCall, ModelFailure } from '../src/runtime/models/model.ts';
 import type { RunTool } from '../src/runtime/tools/tool.ts';
 import { cancelSession, closeSession, interruptSession } from '../src/sessions/ending.ts';
@@ -762,6 +764,92 @@ describe('a cancel', () => {
     await stopped.promise;
     expect(outline(await world.chunks(sessionId))).toEqual(['running', '"begun"', 'cancelled']);
   });
+});
+
+describe('a cancel of a step in all of its states', () => {
+  const tools = [httpTool('effect'), httpTool('look', { effectful: false }), payTool, clientTool('where')];
+  const CANCELLED = 'The session was cancelled before this call was over.';
+  const told = { error: `${CANCELLED} It may or may not have had its effect.`, outcomeUnknown: true };
+
+  async function busy(limits = {}): Promise<string> {
+    const began = Promise.withResolvers<void>();
+    let running = 0;
+    await world.work({
+      ask: answering([{ text: 'Now', ...calls('effect', 'look', 'pay', 'where') }]),
+      run: (_, signal) => {
+        running += 1;
+        if (running === 2) began.resolve();
+        return never(signal);
+      },
+    });
+    const sessionId = await world.open(await world.agent(tools, { limits }));
+    await began.promise;
+    await world.until(sessionId, (_, all) => all.filter(({ type }) => type === 'tool.call').length === 3);
+    return sessionId;
+  }
+
+  async function operationsOf(sessionId: string): Promise<Record<string, string>> {
+    const rows = await world.platform.db.query<{ tool: string; status: string }>(sql`
+      select tool, status from operations
+      where organization_id = ${world.organizationId} and session_id = ${uuidOf('ses', sessionId)} and kind = 'tool'`);
+    return Object.fromEntries(rows.map(({ tool, status }) => [tool, status]));
+  }
+
+  test('leaves the outcome of an effect that had begun unknown, cancels the others, and says so everywhere', async () => {
+    const sessionId = await busy();
+    await cancelSession(await otherNode(), { sessionId });
+    const chunks = await world.chunks(sessionId);
+    expect(outline(chunks).slice(-5)).toEqual([
+      'approval.resolved cancelled',
+      'tool.result unknown',
+      'tool.result error',
+      'tool.result error',
+      'cancelled',
+    ]);
+    expect(chunks.filter(({ type }) => type === 'tool.result')).toMatchObject([
+      told,
+      { error: CANCELLED },
+      { error: CANCELLED },
+    ]);
+    expect(await operationsOf(sessionId)).toEqual({
+      effect: 'unknown',
+      look: 'cancelled',
+      pay: 'cancelled',
+      where: 'cancelled',
+    });
+    expect(await transcriptOf(sessionId)).toEqual([
+      'user "go"',
+      'assistant "Now" effect look pay where',
+      'tool unknown error error error',
+    ]);
+    const events = await eventTypesOf(sessionId);
+    expect(events.filter((type) => type === 'tool_call.outcome_unknown')).toHaveLength(1);
+    expect(events.at(-1)).toBe('session.cancelled');
+  });
+
+  test('because nobody decided in time says the same, and that the call was denied', async () => {
+    const sessionId = await busy({ approvalTimeoutSeconds: 60, onApprovalTimeout: 'cancel' });
+    clock.advance(60_000);
+    const chunks = await clock.passWhile(world.until(sessionId, is('cancelled')));
+    expect(outline(chunks).slice(-5)).toEqual([
+      'approval.resolved expired',
+      'tool.result unknown',
+      'tool.result error',
+      'tool.result error',
+      'cancelled',
+    ]);
+    expect(await operationsOf(sessionId)).toMatchObject({ effect: 'unknown', pay: 'denied', where: 'cancelled' });
+    expect(await eventTypesOf(sessionId)).toContain('tool_call.outcome_unknown');
+  });
+});
+
+test('what a model had shown stays in the transcript of a session that is cancelled', async () => {
+  await world.work({ ask: stuckAfter('Once upon') });
+  const sessionId = await world.open(await world.agent());
+  await world.until(sessionId, (chunk) => chunk.type === 'message.chunk');
+  await cancelSession(await otherNode(), { sessionId });
+  expect(outline(await world.chunks(sessionId))).toEqual(['running', '"Once upon"', 'cancelled']);
+  expect(await transcriptOf(sessionId)).toEqual(['user "go"', 'assistant "Once upon"']);
 });
 
 describe('a turn that takes too long', () => {

@@ -2,7 +2,7 @@
 // one wins whatever arrives at the same moment on whichever node.
 import type { Approval, Input, Result } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
-import type { Queryable, Tx } from '../db/db.ts';
+import type { Queryable } from '../db/db.ts';
 import { type EventSource, recordEvent, systemActor } from '../events/record.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
@@ -228,23 +228,6 @@ function resolvedEvent(session: Pick<SessionRow, 'environment' | 'sessionId'>, o
     sessionId: formatId('ses', session.sessionId),
     changes: { status: ['pending', status] as [string, string] },
   };
-}
-
-/** Cancels what is pending in a Session whose row the caller has locked, and gives the chunks that say so. */
-export async function cancelApprovals(
-  tx: Tx,
-  source: EventSource,
-  session: SessionRow,
-  now: Date,
-): Promise<NewChunk[]> {
-  const rows = await tx.query<{ operationId: string }>(sql`
-    select operation_id as "operationId" from approvals
-    where organization_id = ${session.organizationId} and session_id = ${session.sessionId} and status = 'pending'
-    order by operation_id`);
-  const ids = rows.map(({ operationId }) => operationId);
-  const { statements, chunks } = cancelledApprovals(session, ids, source, now);
-  await Promise.all(statements.map((statement) => tx.query(statement)));
-  return chunks;
 }
 
 async function readApproval(db: Queryable, organizationId: string, operationId: string): Promise<Row> {

@@ -20,6 +20,7 @@ export interface CallRules {
 /** A call as it is stored: waiting for a person, ready, or refused at once where there is no such tool or no such input. */
 export function newCall(rules: CallRules, step: number, index: number, name: string, given: unknown): Operation {
   const input = storableJson(given);
+  const tool = toolOf(rules.tools, { tool: storableText(name) });
   const call: Operation = {
     turn: rules.turn,
     step,
@@ -35,11 +36,11 @@ export function newCall(rules: CallRules, step: number, index: number, name: str
     fromSeq: null,
     failures: 0,
     retryAt: null,
+    repeatable: tool?.repeatable ?? false,
     expiresAt: null,
     childSessionId: null,
     agentVersion: null,
   };
-  const tool = toolOf(rules.tools, call);
   if (!tool) return { ...call, status: 'failed', error: noSuchTool(call.tool!, rules.unavailable) };
   const wrong = inputErrors(tool.inputSchema, input);
   if (wrong) return { ...call, status: 'failed', error: `The input does not match the tool's schema: ${wrong}` };
@@ -53,7 +54,7 @@ function asksFor(policy: ApprovalPolicy, input: unknown): boolean {
   return policy !== 'never';
 }
 
-export function toolOf(tools: readonly TurnTool[], call: Operation): TurnTool | undefined {
+export function toolOf(tools: readonly TurnTool[], call: Pick<Operation, 'tool'>): TurnTool | undefined {
   return tools.find(({ name }) => name === call.tool);
 }
 

@@ -23,14 +23,14 @@ import { modelName } from '../usage/prices.ts';
 import { isAnswered } from '../workers/answer.ts';
 import { shownText } from '../workers/shown-text.ts';
 import { answerChange } from './answer.ts';
-import { type Driving, eventOf, idsOf, nextEntry, sourceOf, unknownEvent } from './driving.ts';
+import { type Driving, eventOf, idsOf, nextEntry, sourceOf } from './driving.ts';
 import { cancelForLate, Ended, endTurn, type Followed, type LastChange, stopTurn } from './ending.ts';
 import { type Change, createHold, lateOf } from './hold.ts';
 import type { AskModel } from './models/model.ts';
 import { observedModel, observedTools, turnSpan } from './observing.ts';
 import { askerOf, offer } from './offering.ts';
 import { createSpending } from './spending.ts';
-import { TurnStopped } from './stopping.ts';
+import { outcomeUnknown, TurnStopped } from './stopping.ts';
 import type { TurnTool } from './tools/tool.ts';
 import type { Tools } from './tools/tools.ts';
 import { runTurn, type TurnEnd, type TurnEvent, type TurnState } from './turn.ts';
@@ -145,7 +145,7 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
 
       case 'callEnded': {
         const { call } = event;
-        const unknown = call.status === 'unknown' ? [unknownEvent(driving, call)] : [];
+        const unknown = call.status === 'unknown' ? [eventOf(driving, outcomeUnknown(row, call))] : [];
         await hold.commit({ items: [resultChunk(call)], statements: [updateOperation(row, call, now), ...unknown] });
         return 'on';
       }

@@ -5,8 +5,7 @@ import { type EventDraft, type EventSource, recordEvent } from '../events/record
 import { formatId, newUuid } from '../lib/ids.ts';
 import type { Span } from '../observe/tracing.ts';
 import type { Platform } from '../platform.ts';
-import { type Operation, usageOf } from '../sessions/operations.ts';
-import { sessionEvent } from '../sessions/session.ts';
+import { usageOf } from '../sessions/operations.ts';
 import type { TranscriptEntry } from '../sessions/transcript.ts';
 import type { Hold } from './hold.ts';
 import { turnEnded } from './observing.ts';
@@ -33,17 +32,6 @@ export function sourceOf({ hold: { row }, state }: Driving): EventSource {
 
 export function eventOf(driving: Driving, draft: EventDraft): Sql {
   return recordEvent(sourceOf(driving), driving.platform.clock.now(), draft);
-}
-
-/** Nobody knows whether the call had its effect: people can look it up. */
-export function unknownEvent(driving: Driving, call: Operation): Sql {
-  return eventOf(driving, {
-    type: 'tool_call.outcome_unknown',
-    outcome: 'failure',
-    ...sessionEvent(driving.hold.row),
-    resource: { type: 'tool_call', id: formatId('call', call.operationId) },
-    changes: { tool: [null, call.tool] },
-  });
 }
 
 /** The turn's next transcript entry. */

@@ -2,7 +2,7 @@
 import type { SessionStatus, StopReason } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { currentVersion } from '../agents/agents.ts';
-import { expiredApprovals } from '../approvals/approvals.ts';
+import { EXPIRED, expiredApprovals } from '../approvals/approvals.ts';
 import type { EventDraft } from '../events/record.ts';
 import { Fenced } from '../journal/append.ts';
 import type { Appender } from '../journal/appender.ts';
@@ -10,13 +10,13 @@ import type { NewChunk } from '../journal/segment.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { cancelNow } from '../sessions/ending.ts';
 import { readWaiting } from '../sessions/inbox.ts';
-import type { Operation } from '../sessions/operations.ts';
+import { type Operation, updateOperation } from '../sessions/operations.ts';
 import { lockSession, sessionEvent } from '../sessions/session.ts';
 import { endPatch, idlePatch } from '../sessions/status.ts';
-import { tellStopped } from '../sessions/stop.ts';
+import { cancelChildren, tellStopped } from '../sessions/stop.ts';
 import { insertEntry, type TranscriptEntry } from '../sessions/transcript.ts';
 import { type Beginning, beginTurn } from '../sessions/turns.ts';
-import { type Driving, eventOf, logTurn, nextEntry, sourceOf, turnUsage, unknownEvent } from './driving.ts';
+import { type Driving, eventOf, logTurn, nextEntry, sourceOf, turnUsage } from './driving.ts';
 import type { Change } from './hold.ts';
 import { turnEnded } from './observing.ts';
 import { stopChange, type TurnStopped } from './stopping.ts';
@@ -140,9 +140,9 @@ export async function stopTurn(driving: Driving, appender: Appender, { why }: Tu
     status === 'awaiting_session' && childSessionId ? [childSessionId] : [],
   );
   const followed = await endTurn(driving, appender, { stopReason: why }, (now) => {
-    const change = stopChange(hold.row, state, outcomes, why, sourceOf(driving), now);
-    const unknown = change.unknown.map((call) => unknownEvent(driving, call));
-    return { ...change, statements: [...change.statements, ...unknown] };
+    const { orphans, ...change } = stopChange(hold.row, state, outcomes, why, sourceOf(driving), now);
+    const left = orphans.length > 0 ? [cancelChildren(hold.row, now, orphans)] : [];
+    return { ...change, statements: [...change.statements, ...left] };
   });
   if (state.operations.some(({ status }) => status === 'pending')) state.modelCalls += 1;
   tellStopped(platform.wake, children);
@@ -180,9 +180,11 @@ async function cancelHeld(driving: Driving, appender: Appender, late: readonly O
     const current = await lockSession(tx, row.organizationId, row.sessionId);
     if (current.epoch !== head.epoch || current.nextSeq !== head.nextSeq) throw new Fenced();
     if (late.length > 0 && (current.inbox !== hold.queued().length || current.stop)) return false;
+    const now = platform.clock.now();
     const ids = late.map(({ operationId }) => operationId);
-    const expired = expiredApprovals(current, ids, platform.clock.now());
-    await Promise.all(expired.statements.map((statement) => tx.query(statement)));
+    const expired = expiredApprovals(current, ids, now);
+    const denied = late.map((call) => updateOperation(current, { ...call, status: 'denied', error: EXPIRED }, now));
+    await Promise.all([...expired.statements, ...denied].map((statement) => tx.query(statement)));
     await cancelNow(tx, { ...platform, ...sourceOf(driving) }, current, expired.chunks);
     return true;
   });

@@ -1,4 +1,4 @@
-// A turn that is stopped before its end: what becomes of what was under way.
+// A turn that is stopped before its end, also with its Session: what becomes of what was under way.
 //
 //   a model call       is cancelled; text that it has shown stays, in the transcript too
 //   awaiting approval  is cancelled, and so is the approval
@@ -8,13 +8,12 @@
 import type { MessagePart, StopReason } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import { cancelledApprovals } from '../approvals/approvals.ts';
-import type { EventSource } from '../events/record.ts';
+import { type EventDraft, type EventSource, recordEvent } from '../events/record.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import { storableText } from '../lib/text.ts';
-import { isFinished, type Operation, resultChunk, updateOperation } from '../sessions/operations.ts';
-import type { SessionRow } from '../sessions/session.ts';
-import { cancelChildren } from '../sessions/stop.ts';
-import { callsOf, resultParts, toolOf } from './calls.ts';
+import { isFinished, type Operation, resultChunk, toolCallIdOf, updateOperation } from '../sessions/operations.ts';
+import { type SessionRow, sessionEvent } from '../sessions/session.ts';
+import { callsOf, resultParts } from './calls.ts';
 import type { ToolOutcome } from './tools/tool.ts';
 import { endCall, type TurnState } from './turn.ts';
 
@@ -28,54 +27,56 @@ export class TurnStopped extends Error {
   }
 }
 
+/** What a turn was doing, as far as its end has to know. */
+export type UnderWay = Pick<TurnState, 'operations' | 'transcript' | 'shownText'>;
+
 export interface StopChange {
   items: NewChunk[];
   patch: Sql[];
   statements: Sql[];
-  /** Calls of which nobody knows whether they had their effect. */
-  unknown: Operation[];
+  /** Calls whose child Sessions are to be cancelled. */
+  orphans: string[];
   /** For the transcript, in order. */
   entries: { role: 'assistant' | 'tool'; content: MessagePart[] }[];
 }
 
-const WHY = {
+const WHY: Record<TurnStopped['why'], string> = {
   interrupted: 'The turn was interrupted before this call was over.',
   timedOut: 'The turn took too long, and this call was not over.',
+  cancelled: 'The session was cancelled before this call was over.',
 };
 const MAY_HAVE_HAD_ITS_EFFECT = 'It may or may not have had its effect.';
 
 /** From the state as it is now, which stays as it is: the turn may turn out to be another's to end. */
 export function stopChange(
   row: SessionRow,
-  state: TurnState,
+  state: UnderWay,
   outcomes: ReadonlyMap<Operation, ToolOutcome>,
-  why: 'interrupted' | 'timedOut',
+  why: TurnStopped['why'],
   source: EventSource,
   now: Date,
 ): StopChange {
-  const change: StopChange = { items: [], patch: [], statements: [], unknown: [], entries: [] };
+  const change: StopChange = { items: [], patch: [], statements: [], orphans: [], entries: [] };
   const stopped = new Map(
     state.operations.filter((operation) => !isFinished(operation)).map((operation) => [operation, { ...operation }]),
   );
   const unasked: string[] = [];
-  const orphans: string[] = [];
   for (const [operation, after] of stopped) {
     const outcome = outcomes.get(operation);
-    if (outcome) endCall(after, outcome, state.tools);
-    else if (after.status === 'running' && !toolOf(state.tools, after)?.repeatable)
+    if (outcome) endCall(after, outcome);
+    else if (after.status === 'running' && !after.repeatable)
       Object.assign(after, { status: 'unknown', error: `${WHY[why]} ${MAY_HAVE_HAD_ITS_EFFECT}` });
     else Object.assign(after, { status: 'cancelled', error: after.kind === 'tool' ? WHY[why] : null });
-    if (after.status === 'unknown') change.unknown.push(after);
+    if (after.status === 'unknown') change.statements.push(recordEvent(source, now, outcomeUnknown(row, after)));
     change.statements.push(updateOperation(row, after, now));
     if (operation.kind !== 'tool') continue;
     if (operation.status === 'awaiting_approval') unasked.push(operation.operationId);
     else if (operation.status !== 'ready') change.items.push(resultChunk(after));
-    if (operation.status === 'awaiting_session') orphans.push(operation.operationId);
+    if (operation.status === 'awaiting_session') change.orphans.push(operation.operationId);
   }
   const cancelled = cancelledApprovals(row, unasked, source, now);
   change.items.unshift(...cancelled.chunks);
   change.statements.push(...cancelled.statements);
-  if (orphans.length > 0) change.statements.push(cancelChildren(row, now, orphans));
 
   const shown = storableText(state.shownText);
   if (shown !== '') change.entries.push({ role: 'assistant', content: [{ type: 'text', text: shown }] });
@@ -88,4 +89,15 @@ export function stopChange(
   }
   if ([...stopped.keys()].some(({ kind }) => kind === 'model')) change.patch.push(sql`model_calls = model_calls + 1`);
   return change;
+}
+
+/** Nobody knows whether the call had its effect: people can look it up. */
+export function outcomeUnknown(row: SessionRow, call: Operation): EventDraft {
+  return {
+    type: 'tool_call.outcome_unknown',
+    outcome: 'failure',
+    ...sessionEvent(row),
+    resource: { type: 'tool_call', id: toolCallIdOf(call) },
+    changes: { tool: [null, call.tool] },
+  };
 }

@@ -269,14 +269,17 @@ async function* runCalls(
   for (const call of callsOf(operations, step)) {
     if (call.status !== 'running') continue;
     const tool = toolOf(tools, call);
-    if (tool?.repeatable && tool.source.type === 'client') {
-      call.status = 'awaiting_result';
-      yield { type: 'callReturned', call };
-    } else if (tool?.repeatable) {
-      begin(call, tool);
-    } else {
+    if (!call.repeatable) {
       Object.assign(call, { status: 'unknown', error: OUTCOME_UNKNOWN });
       yield { type: 'callEnded', call };
+    } else if (!tool) {
+      Object.assign(call, { status: 'failed', error: noSuchTool(call.tool!, state.unavailable) });
+      yield { type: 'callEnded', call };
+    } else if (tool.source.type === 'client') {
+      call.status = 'awaiting_result';
+      yield { type: 'callReturned', call };
+    } else {
+      begin(call, tool);
     }
   }
 
@@ -310,7 +313,7 @@ async function* runCalls(
       signal.throwIfAborted();
       if (ended) {
         underWay.delete(ended.call);
-        endCall(ended.call, ended.outcome, tools);
+        endCall(ended.call, ended.outcome);
         yield { type: 'callEnded', call: ended.call };
       } else {
         yield { type: 'inbox' };
@@ -324,11 +327,11 @@ async function nameOutcome([call, outcome]: [Operation, Promise<ToolOutcome>]) {
 }
 
 /** Puts what came of a call into it. Of one that may be repeated it does not matter whether it had its effect. */
-export function endCall(call: Operation, outcome: ToolOutcome, tools: readonly TurnTool[]): void {
+export function endCall(call: Operation, outcome: ToolOutcome): void {
   if (outcome.error === undefined) {
     Object.assign(call, { status: 'succeeded', output: storableJson(outcome.output) });
   } else {
-    const isUnknown = outcome.outcomeUnknown && !toolOf(tools, call)?.repeatable;
+    const isUnknown = outcome.outcomeUnknown && !call.repeatable;
     Object.assign(call, { status: isUnknown ? 'unknown' : 'failed', error: storableText(outcome.error) });
   }
 }

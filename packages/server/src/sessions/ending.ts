@@ -1,20 +1,22 @@
 // How Sessions end, and how their turns are stopped (api.md section 5).
 import type { Input, Result } from '@signalbox/contract';
 import sql from 'sql-template-tag';
-import { cancelApprovals } from '../approvals/approvals.ts';
 import type { Tx } from '../db/db.ts';
 import { type EventSource, recordEvent } from '../events/record.ts';
-import { writeTransition } from '../journal/append.ts';
+import { type Patch, writeTransition } from '../journal/append.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
-import { uuidOf } from '../lib/ids.ts';
+import { newUuid, uuidOf } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
+import { stopChange } from '../runtime/stopping.ts';
+import { shownText } from '../workers/shown-text.ts';
 import { arrivalChunks } from './arrivals.ts';
 import { deleteFromInbox, readInbox } from './inbox.ts';
 import { readOperations } from './operations.ts';
 import { lockSession, requireOpen, type SessionRow, sessionEvent, viewSession } from './session.ts';
 import { endPatch } from './status.ts';
 import { cancelChildren, interruptTurn, tellStopped } from './stop.ts';
+import { insertEntry, type TranscriptEntry } from './transcript.ts';
 
 /** Ends the turn under way as `interrupted`, within moments of the answer; an idle Session is where it was asked to be. */
 export async function interruptSession(
@@ -59,7 +61,7 @@ export async function closeSession(ctx: Context, input: Input<'closeSession'>): 
 
 /**
  * Cancels now, whoever holds the Session: the epoch moves on, so that what its worker still writes is refused. A tool call
- * under way may still have its effect; nobody waits for its result.
+ * under way may still have its effect: nobody waits for its result, and its outcome is unknown.
  */
 export async function cancelSession(ctx: Context, input: Input<'cancelSession'>): Promise<Result<'cancelSession'>> {
   return inTransaction(ctx, async (tx) => {
@@ -70,7 +72,7 @@ export async function cancelSession(ctx: Context, input: Input<'cancelSession'>)
   });
 }
 
-/** The same for whoever has locked the row; `expired`: approvals that came too late, which are why. */
+/** The same for whoever has locked the row; `expired`: approvals that came too late, which are why, and stand as such. */
 export async function cancelNow(
   tx: Tx,
   ctx: SessionWriter,
@@ -78,14 +80,14 @@ export async function cancelNow(
   expired: readonly NewChunk[] = [],
 ): Promise<SessionRow> {
   const now = ctx.clock.now();
-  const [came, resolved] = await Promise.all([takeArrivals(tx, row), cancelApprovals(tx, ctx, row, now)]);
+  const came = await takeArrivals(tx, row);
+  const stopped = row.status === 'idle' ? undefined : await stopTurn(tx, ctx, row, now);
   const [children] = await Promise.all([
     tx.query<{ sessionId: string }>(cancelChildren(row, now)),
-    tx.query(sql`
-      update operations set status = 'cancelled', finished_at = ${now}
-      where organization_id = ${row.organizationId} and session_id = ${row.sessionId} and finished_at is null`),
+    ...(stopped?.statements ?? []).map((statement) => tx.query(statement)),
   ]);
-  const ended = await endSession(tx, ctx, row, 'cancelled', [...came, ...expired, ...resolved]);
+  const chunks = [...came, ...expired, ...(stopped?.items ?? [])];
+  const ended = await endSession(tx, ctx, row, 'cancelled', chunks, stopped?.patch);
   tx.afterCommit(() => {
     ctx.wake.publish('inbox', row.sessionId);
     tellStopped(
@@ -94,6 +96,32 @@ export async function cancelNow(
     );
   });
   return ended;
+}
+
+/** What a cancel makes of the turn under way. Nobody is asked for last words: it is cancelled now. */
+async function stopTurn(tx: Tx, ctx: SessionWriter, row: SessionRow, now: Date) {
+  const { organizationId, sessionId, turn } = row;
+  const [operations, transcript] = await Promise.all([
+    readOperations(tx, organizationId, sessionId, turn),
+    tx.query<Pick<TranscriptEntry, 'role' | 'content'>>(sql`
+      select role, content from messages
+      where organization_id = ${organizationId} and session_id = ${sessionId} and turn = ${turn} order by position`),
+  ]);
+  const unanswered = operations.find(({ kind, status }) => kind === 'model' && status === 'pending');
+  const shown = unanswered ? await shownText(tx, row, unanswered) : '';
+  const { entries, ...change } = stopChange(
+    row,
+    { operations, transcript, shownText: shown },
+    new Map(),
+    'cancelled',
+    ctx,
+    now,
+  );
+  const stored = entries.map((entry, index) => {
+    const position = transcript.length + index;
+    return insertEntry(row, { turn, position, messageId: newUuid(), ...entry, createdAt: now });
+  });
+  return { ...change, statements: [...change.statements, ...stored] };
 }
 
 /** What was acknowledged to its callers is shown, though the worker that was to show it does not any more. */
@@ -121,6 +149,7 @@ async function endSession(
   row: SessionRow,
   status: 'completed' | 'cancelled',
   chunksBefore: NewChunk[],
+  patch: Patch = [],
 ): Promise<SessionRow> {
   const now = ctx.clock.now();
   const head = { ...row };
@@ -128,7 +157,7 @@ async function endSession(
   const items: NewChunk[] = [...chunksBefore, { type: 'session.status', status, waitingFor: null }];
   await writeTransition(ctx, tx, head, {
     runs: [{ turn: row.turn, items }],
-    patch: [sql`status = ${status}`, sql`epoch = epoch + 1`, sql`worker_id = null`, ...endPatch(row, now)],
+    patch: [...patch, sql`status = ${status}`, sql`epoch = epoch + 1`, sql`worker_id = null`, ...endPatch(row, now)],
     statements: [recordEvent(ctx, now, { type: `session.${status}`, ...sessionEvent(row) })],
     now,
   });

@@ -48,6 +48,8 @@ export interface Operation {
   /** Of a model call: how often it failed, and when it is made again at the soonest. */
   failures: number;
   retryAt: Date | null;
+  /** Of a tool call: whether it may be made again where it was cut off. Else its outcome is unknown then. */
+  repeatable: boolean;
   /** Of a call that awaits approval: when it is too late for one. */
   expiresAt: Date | null;
   /** Of a call of an agent tool: the child. */
@@ -59,7 +61,7 @@ export interface Operation {
 /** The columns of an Operation. */
 export const operationColumns: Sql = sql`
   turn, step, index, operation_id as "operationId", kind, status, tool, input, output, error, usage,
-  from_seq as "fromSeq", failures, retry_at as "retryAt", expires_at as "expiresAt", child_session_id as "childSessionId",
+  from_seq as "fromSeq", failures, retry_at as "retryAt", repeatable, expires_at as "expiresAt", child_session_id as "childSessionId",
   agent_version as "agentVersion"`;
 
 /** What a model call used; of the input tokens, `cachedTokens` came out of the provider's cache. */
@@ -90,6 +92,7 @@ export function newModelCall(turn: number, step: number, fromSeq: number): Opera
     fromSeq,
     failures: 0,
     retryAt: null,
+    repeatable: false,
     expiresAt: null,
     childSessionId: null,
     agentVersion: null,
@@ -103,10 +106,10 @@ export function insertOperation(
 ): Sql {
   return sql`
     insert into operations (organization_id, session_id, turn, step, index, operation_id, kind, status, tool, input,
-      error, from_seq, expires_at, agent_version, created_at, finished_at)
+      error, from_seq, repeatable, expires_at, agent_version, created_at, finished_at)
     values (${owner.organizationId}, ${owner.sessionId}, ${operation.turn}, ${operation.step}, ${operation.index},
       ${operation.operationId}, ${operation.kind}, ${operation.status}, ${operation.tool},
-      ${operation.input === null ? null : JSON.stringify(operation.input)}, ${operation.error}, ${operation.fromSeq}, ${operation.expiresAt},
+      ${operation.input === null ? null : JSON.stringify(operation.input)}, ${operation.error}, ${operation.fromSeq}, ${operation.repeatable}, ${operation.expiresAt},
       ${operation.agentVersion}, ${now}, ${isFinished(operation) ? now : null})`;
 }
 
