@@ -61,6 +61,9 @@ test('a refusal that acted on the resource is kept; one of the input is not', as
   expect(first.status).toBe(404);
   expect(again.headers.get('idempotent-replayed')).toBe('true');
   expect(again.json).toEqual(first.json);
+  // The body names the request that was refused, by which the log has it; the header names the one that asked again.
+  expect(again.json.requestId).toBe(first.headers.get('x-request-id'));
+  expect(again.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'));
 
   expect((await post('/api_keys', 'mended', { ...keyBody('mended'), expiresAt: '2001-01-01T00:00:00Z' })).status).toBe(
     400,
