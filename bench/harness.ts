@@ -32,7 +32,7 @@ export interface Bench {
   /** What it uses. The database's processes count where they can be seen, on Linux. */
   usage(): Promise<Usage>;
   /** Throws unless the answer is a 2xx. */
-  call<T>(method: 'GET' | 'POST', path: string, body?: object): Promise<T>;
+  call<T>(method: 'GET' | 'POST' | 'PATCH', path: string, body?: object): Promise<T>;
   stop(): Promise<void>;
 }
 

@@ -6,12 +6,24 @@ import { append } from './append.ts';
 import { fanOut } from './fan-out.ts';
 import { firstToken } from './first-token.ts';
 import { sessions } from './sessions.ts';
+import { slowReceiver } from './slow-receiver.ts';
 import { start } from './start.ts';
 import { formatTable, type Row } from './table.ts';
 import { webhookLatency } from './webhook-latency.ts';
 import { webhooks } from './webhooks.ts';
 
-const benchmarks = [apiRead, apiWrite, append, firstToken, sessions, webhooks, webhookLatency, fanOut, start];
+const benchmarks = [
+  apiRead,
+  apiWrite,
+  append,
+  firstToken,
+  sessions,
+  webhooks,
+  webhookLatency,
+  slowReceiver,
+  fanOut,
+  start,
+];
 const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => !benchmarks.some((benchmark) => benchmark.name === name));
 if (unknown.length > 0) {

@@ -1,9 +1,10 @@
-// A receiver of webhooks that reads what comes and answers at once.
+// A receiver of webhooks that reads what comes and answers at once, except at /hang, where it never does.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 const server = createServer((request, response) => {
-  request.resume().once('end', () => response.writeHead(200).end());
+  request.resume();
+  if (request.url !== '/hang') request.once('end', () => response.writeHead(200).end());
 });
 process.once('SIGTERM', () => process.exit());
 process.once('disconnect', () => process.exit());

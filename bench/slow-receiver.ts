@@ -1,0 +1,62 @@
+// Deliveries a second of healthy Sessions while the receivers of other subscriptions take what is sent and never answer, so that each
+// attempt there ends with its time-out. Ten Environments with 20 Sessions each; two of them hang. The limit: the other eight alone.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startDeliveries } from './deliveries.ts';
+import { type Benchmark, growthPerSecond, measurePairs, startChild } from './harness.ts';
+import { rowOf } from './table.ts';
+
+const ENVIRONMENTS = 10;
+const HANGING = 2;
+const SESSIONS_EACH = 20;
+// By then the dispatcher has heard of a change that another process made.
+const POLL_MS = 1_000;
+
+export const slowReceiver: Benchmark = {
+  name: 'slow-receiver',
+  async run() {
+    const deliveries = await startDeliveries();
+    const { bench, writer } = deliveries;
+    const receiver = await startChild('receiver-process.ts');
+    const names = Array.from({ length: ENVIRONMENTS }, (_, at) => `environment-${at}`);
+    const [hanging, healthy] = [names.slice(0, HANGING), names.slice(HANGING)];
+    const sessionsOf = new Map<string, string[]>();
+    for (const environment of names) {
+      const url = hanging.includes(environment) ? `${receiver.hello}hang` : receiver.hello;
+      await bench.call('POST', '/environments', { name: environment });
+      await bench.call('POST', '/webhook_subscriptions', { environment, url });
+      sessionsOf.set(environment, await deliveries.open(SESSIONS_EACH, environment));
+    }
+    const sessionsIn = (environments: readonly string[]) => environments.flatMap((one) => sessionsOf.get(one)!);
+    let delivered = 0;
+    deliveries.onSent = (sessionId) => writer.next(sessionId);
+    deliveries.onAccepted = () => {
+      delivered += 1;
+    };
+
+    async function rateOf(environments: readonly string[]): Promise<number> {
+      writer.start(sessionsIn(environments));
+      const rate = await growthPerSecond(() => delivered);
+      await writer.stop();
+      await deliveries.drained(healthy);
+      return rate;
+    }
+    async function setHanging(status: 'enabled' | 'paused'): Promise<void> {
+      for (const environment of hanging) await bench.call('PATCH', `/webhook_subscriptions/${environment}`, { status });
+    }
+
+    const pairs = await measurePairs(
+      async () => {
+        // What failed before is set aside: all of their Sessions hang, or are attempted again where the time-out has come.
+        await setHanging('enabled');
+        await sleep(POLL_MS);
+        const rate = await rateOf(names);
+        await setHanging('paused');
+        return rate;
+      },
+      () => rateOf(healthy),
+    );
+    await receiver.stop();
+    await deliveries.stop();
+    return [rowOf({ name: 'slow-receiver', unit: 'deliveries/s', target: '≥ 0.90' }, pairs)];
+  },
+};
