@@ -222,6 +222,24 @@ describe('the list', () => {
     expect(await list()).toHaveLength(1);
   });
 
+  test('of a server that hangs costs one turn a minute its time, and no other', async () => {
+    const words = 'The answer did not come in time.';
+    const arrived = server.next('tools/list');
+    server.on('tools/list', () => {});
+    const first = list();
+    await arrived;
+    clock.advance(14_000);
+    const second = list();
+    clock.advance(1_000);
+    expect([await first, await second]).toEqual([words, words]);
+    clock.advance(59_999);
+    expect(await list()).toBe(words);
+    expect(server.of('tools/list')).toHaveLength(1);
+    server.on('tools/list', ({ result }) => result({ tools: [look] }));
+    clock.advance(1);
+    expect(await list()).toHaveLength(1);
+  });
+
   test.each<[string, Parameters<McpTestServer['on']>[1], string]>([
     ['a list that is none', ({ result }) => result({ tools: 'all' }), 'its list of tools is none'],
     ['no result', ({ result }) => result({}), 'its list of tools is none'],

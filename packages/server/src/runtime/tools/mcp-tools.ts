@@ -1,6 +1,6 @@
 // Tools of MCP servers, over streamable HTTP.
 //
-//   list   asks a server for its tools, as a client of its own, and remembers the answer for a minute
+//   list   asks a server for its tools, as a client of its own, and remembers the answer for a minute; that a server hangs too
 //   run    calls one. The calls of one Session are one client to the server, which may keep something for it; another Session
 //          is another client, so nothing that a server keeps passes from one to the other
 //
@@ -35,6 +35,11 @@ const DEFAULT_TIMEOUT_SECONDS = 30;
 /** A turn waits for its tools before it begins. */
 const LIST_TIMEOUT_SECONDS = 15;
 const LIST_KEPT_MS = 60_000;
+/**
+ * A failure is remembered for so many times as long as it took: of a server that hangs, one turn in a minute waits and the others
+ * go on without its tools. One that refuses at once is asked again at once, and may be back.
+ */
+const FAILURE_KEPT_TIMES = 4;
 const MAX_LISTS_KEPT = 256;
 /** How long a client of a server is kept after its last call. */
 const KEEP_MS = 300_000;
@@ -42,7 +47,7 @@ const KEEP_MS = 300_000;
 const MAX_TOLD = 10;
 
 interface KeptList {
-  readonly until: number;
+  until: number;
   readonly tools: Promise<TurnTool[] | string>;
   /** Known as soon as the server has been spoken to. */
   revision: KnownRevision | undefined;
@@ -62,10 +67,13 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
   function keepList(key: string, tools: KeptList['tools']): KeptList {
     const now = clock.now().getTime();
     for (const [other, { until }] of lists) if (until <= now || lists.size >= MAX_LISTS_KEPT) lists.delete(other);
-    const kept = { until: now + LIST_KEPT_MS, tools, revision: undefined };
+    const kept: KeptList = { until: now + LIST_KEPT_MS, tools, revision: undefined };
     lists.set(key, kept);
-    // What is wrong with a server may be over when it is asked the next time.
-    void tools.then((answer) => typeof answer === 'string' && lists.get(key) === kept && lists.delete(key));
+    void tools.then((answer) => {
+      if (typeof answer !== 'string') return;
+      const failed = clock.now().getTime();
+      kept.until = failed + Math.min(FAILURE_KEPT_TIMES * (failed - now), LIST_KEPT_MS);
+    });
     return kept;
   }
 
