@@ -12,9 +12,10 @@ import { startToolServer } from './support/tool-server.ts';
 
 const NODES = 3;
 const TIMEOUT_MS = 240_000 + faults.times * 20_000;
-/** Of the answers that say that something was committed. */
+/** Of the answers that say that something was committed; of text, which is the journal's fast path, more. */
 const LOST = 0.03;
-const LOSSES_A_TIME = 5;
+const LOST_OF_TEXT = 0.15;
+const LOSSES_A_TIME = 3;
 
 const random = createRandom(faults.seed);
 const indices = Array.from({ length: NODES }, (_, index) => index);
@@ -107,10 +108,15 @@ test(`the answers to commits are lost with their connections: nothing is lost or
   timeout: TIMEOUT_MS,
 }, async () => {
   const chances = random.fork();
-  const before = proxy.lost.answers;
-  proxy.losesAnswer = () => chances.chance(LOST);
+  const lost = { text: 0, others: 0 };
+  proxy.losesAnswer = (tags) => {
+    const kind = /^BEGIN,UPDATE [1-9]\d*,COMMIT$/.test(tags.join()) ? 'text' : 'others';
+    const isLost = chances.chance(kind === 'text' ? LOST_OF_TEXT : LOST);
+    if (isLost) lost[kind] += 1;
+    return isLost;
+  };
   const broken = await load.during(async () => {
-    while (proxy.lost.answers < before + LOSSES_A_TIME * faults.times) await load.shown(20);
+    while (Math.min(lost.text, lost.others) < LOSSES_A_TIME * faults.times) await load.shown(20);
     proxy.losesAnswer = () => false;
   });
   expect(broken).toEqual([]);
@@ -120,12 +126,39 @@ test(`no node hears of another: everything arrives all the same (seed ${faults.s
   timeout: TIMEOUT_MS,
 }, async () => {
   proxy.isDeaf = true;
-  const before = proxy.lost.notifications;
+  const before = proxy.notificationsLost;
   const heard = await Promise.all(indices.map(heardOf));
   const broken = await load.during(() => load.shown(100 * faults.times));
   expect(broken).toEqual([]);
-  expect(proxy.lost.notifications).toBeGreaterThan(before);
+  expect(proxy.notificationsLost).toBeGreaterThan(before);
   expect(await Promise.all(indices.map(heardOf)), 'wake-ups of other nodes').toEqual(heard);
+});
+
+test('no node hears of another: a turn stops when somebody says so to a node that does not run it', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const came = Promise.withResolvers<void>();
+  const tools = await startToolServer(() => {
+    came.resolve();
+    return new Promise(() => {});
+  });
+  const [client] = nodes.clients;
+  const { agentId } = await client!.agents.create({
+    name: 'Interrupted',
+    model: { provider: 'scripted', model: 'any', settings: { script: [{ toolCalls: [{ name: 'look' }] }] } },
+    tools: [tools.tool('look')],
+  });
+  proxy.isDeaf = true;
+  const opened = { agentId, environment: 'staging', input: 'go', closeOnIdle: true };
+  const { sessionId } = await client!.sessions.open(opened);
+  await came.promise;
+  const driver = await nodes.driverOf(sessionId, database.url);
+  const elsewhere = nodes.clients[(driver + 1) % NODES]!;
+  await elsewhere.sessions.interrupt(sessionId);
+  const chunks: Chunk[] = [];
+  for await (const { chunks: more } of elsewhere.sessions.stream(sessionId)) chunks.push(...more);
+  expect(chunks.filter(({ type }) => type === 'turn.completed')).toMatchObject([{ stopReason: 'interrupted' }]);
+  await tools.close();
 });
 
 test(`connections that listen are ended again and again: nodes listen again, and hear (seed ${faults.seed})`, {

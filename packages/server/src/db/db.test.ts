@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { createServer, type Server, type Socket } from 'node:net';
 import sql, { join } from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts';
+import { startPostgresProxy } from '../../test/support/postgres-proxy.ts';
 import { createDb, DatabaseUnavailable, type Db } from './db.ts';
 import { Lease } from './lease.ts';
 import { DatabaseUnsuitable, requireDurableCommits, requireSupportedServer } from './requirements.ts';
@@ -365,47 +365,16 @@ describe('a database that is not there', () => {
   });
 });
 
-describe('behind a line that is cut', () => {
-  let proxy: Server;
-  let cutAt: ((sent: string) => boolean) | undefined;
-
-  beforeAll(async () => {
-    const target = new URL(database.url);
-    const host = target.searchParams.get('host');
-    proxy = createServer((client: Socket) => {
-      const upstream = host
-        ? new (client.constructor as typeof Socket)().connect(`${host}/.s.PGSQL.${target.port}`)
-        : new (client.constructor as typeof Socket)().connect(Number(target.port || 5432), target.hostname);
-      let commits = false;
-      client.on('data', (data) => {
-        commits ||= cutAt?.(data.toString('latin1')) ?? false;
-        upstream.write(data);
-      });
-      // The server's answer to the commit is what gets lost.
-      upstream.on('data', (data) => (commits ? client.destroy() : client.write(data)));
-      client.on('close', () => upstream.end()).on('error', () => {});
-      upstream.on('close', () => client.destroy()).on('error', () => {});
-    }).listen(0, '127.0.0.1');
-    await once(proxy, 'listening');
-  });
-
-  afterAll(() => {
-    proxy.close();
-  });
-
-  test('a lost acknowledgement of a commit says so, and the commit is there', async () => {
-    const { port } = proxy.address() as { port: number };
-    const url = new URL(database.url);
-    url.search = '';
-    url.hostname = '127.0.0.1';
-    url.port = String(port);
-    const far = createDb({ url: url.href, prepare: false });
-    cutAt = (sent) => sent.includes('commit');
-    const failing = far.transaction((tx) => tx.execute(sql`insert into notes values (5)`));
-    await expect(failing).rejects.toMatchObject({ name: 'DatabaseUnavailable', outcomeUnknown: true });
-    await expect.poll(ids).toEqual([5]);
-    await far.close();
-  });
+test('a lost acknowledgement of a commit says so, and the commit is there', async () => {
+  const proxy = await startPostgresProxy(database.url);
+  proxy.losesAnswer = (tags) => tags.includes('COMMIT');
+  const far = createDb({ url: proxy.url });
+  const failing = far.transaction((tx) => tx.execute(sql`insert into notes values (5)`));
+  await expect(failing).rejects.toMatchObject({ name: 'DatabaseUnavailable', outcomeUnknown: true });
+  // It was committed before its answer was lost.
+  expect(await ids()).toEqual([5]);
+  await far.close();
+  await proxy.close();
 });
 
 test('a time-out ends the statement and drops its connection', async () => {

@@ -13,8 +13,8 @@ export interface PostgresProxy {
   losesAnswer: (tags: readonly string[]) => boolean;
   /** Whether notifications are kept back. */
   isDeaf: boolean;
-  /** What was kept back so far. */
-  lost: { answers: number; notifications: number };
+  /** How many were kept back. */
+  notificationsLost: number;
   /** Cuts every connection; the next ones lead to that server. */
   leadTo(url: string): void;
   close(): Promise<void>;
@@ -59,7 +59,7 @@ export async function startPostgresProxy(target: string): Promise<PostgresProxy>
     function take(message: Buffer): void {
       const type = String.fromCharCode(message[0]!);
       if (type === NOTIFICATION) {
-        if (proxy.isDeaf) proxy.lost.notifications += 1;
+        if (proxy.isDeaf) proxy.notificationsLost += 1;
         else client.write(message);
         return;
       }
@@ -68,7 +68,6 @@ export async function startPostgresProxy(target: string): Promise<PostgresProxy>
       const isReady = type === READY_FOR_QUERY;
       const isCommitted = isReady && message[BODY_AT] === 'I'.charCodeAt(0) && tags.some((tag) => CHANGES.test(tag));
       if (isCommitted && proxy.losesAnswer(tags)) {
-        proxy.lost.answers += 1;
         client.destroy();
         return;
       }
@@ -91,7 +90,7 @@ export async function startPostgresProxy(target: string): Promise<PostgresProxy>
     url: url.href,
     losesAnswer: () => false,
     isDeaf: false,
-    lost: { answers: 0, notifications: 0 },
+    notificationsLost: 0,
     leadTo(next) {
       to = new URL(next);
       cut();
