@@ -506,8 +506,10 @@ create table webhook_subscriptions (
 create table workers (
   worker_id uuid not null,
   lease_expires_at timestamp with time zone not null,
+  claim uuid,
   started_at timestamp with time zone default now() not null,
-  constraint workers_pkey PRIMARY KEY (worker_id)
+  constraint workers_pkey PRIMARY KEY (worker_id),
+  constraint workers_claim_key UNIQUE (claim)
 );
 
 create table auth.accounts (

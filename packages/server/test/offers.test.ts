@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { formatId, newUuid, uuidOf } from '../src/lib/ids.ts';
 import { interruptSession } from '../src/sessions/ending.ts';
 import type { Want } from '../src/workers/offers.ts';
-import { appendToWorkerTurn } from '../src/workers/worker-turns.ts';
+import { appendToWorkerTurn, claimWorkerTurn } from '../src/workers/worker-turns.ts';
 import { createManualClock, type ManualClock } from './support/manual-clock.ts';
 import { createWorld, outline, type World } from './support/session-world.ts';
 
@@ -30,7 +30,7 @@ async function offer(sessionId: string, queue: string, more = sql``): Promise<vo
 }
 
 function claim(queue: string, more: Partial<Want> = {}, waitMs = 20_000) {
-  const want = { organizationId: world.organizationId, workerTurnId: newUuid(), queue, ...more };
+  const want = { organizationId: world.organizationId, queue, ...more };
   return world.platform.offers.claim(want, waitMs, new AbortController().signal);
 }
 
@@ -97,7 +97,7 @@ test('of two nodes that find the same step one gets it, and the other goes on wa
   const sessionId = await open('two');
   const node = await world.anotherNode();
   await offer(sessionId, 'two');
-  const want = (): Want => ({ organizationId: world.organizationId, workerTurnId: newUuid(), queue: 'two' });
+  const want = (): Want => ({ organizationId: world.organizationId, queue: 'two' });
   const gone = new AbortController();
   const claims = [world.platform, node].flatMap(({ offers }) =>
     Array.from({ length: 5 }, () => offers.claim(want(), 20_000, gone.signal)),
@@ -119,7 +119,7 @@ test('a claim that is given something as it goes gives it back', async () => {
   const givenBack = Promise.withResolvers<void>();
   const stopListening = wake.subscribe('runnable', () => givenBack.resolve());
   await offer(sessionId, 'gone');
-  const want: Want = { organizationId: world.organizationId, workerTurnId: newUuid(), queue: 'gone' };
+  const want: Want = { organizationId: world.organizationId, queue: 'gone' };
   expect(await offers.claim(want, 20_000, gone.signal)).toBeUndefined();
   await givenBack.promise;
   statements.unsubscribe(leave);
@@ -130,9 +130,26 @@ test('a claim that is given something as it goes gives it back', async () => {
   expect(rows).toEqual([{ workerId: null, epoch: 2 }]);
 });
 
+test('a claim sent again that finds its step given back meanwhile has none, rather than an error that ends its program', async () => {
+  const sessionId = await open('replayed');
+  await offer(sessionId, 'replayed');
+  const { ctx } = world;
+  const input = { queue: 'replayed', waitSeconds: 0 };
+  const own = { ...ctx, idempotencyKey: 'one' };
+  expect((await claimWorkerTurn(own, input)).workerTurn).not.toBeNull();
+  const givenBackBefore: typeof ctx.db.query = async (statement) => {
+    // As the first one does, whose caller has gone.
+    if (statement.text.includes('lease_expires_at as "expiresAt"'))
+      await ctx.db.execute(sql`delete from workers where claim is not null`);
+    return ctx.db.query(statement);
+  };
+  const again = { ...own, db: { ...ctx.db, query: givenBackBefore } };
+  expect(await claimWorkerTurn(again, input)).toEqual({ workerTurn: null });
+});
+
 test('an organization does not take all the room that there is for claims', async () => {
   const gone = new AbortController();
-  const wants = (organizationId: string): Want => ({ organizationId, workerTurnId: newUuid(), queue: 'many' });
+  const wants = (organizationId: string): Want => ({ organizationId, queue: 'many' });
   const { offers } = world.platform;
   const waits = Array.from({ length: 2_000 }, () => offers.claim(wants(world.organizationId), 60_000, gone.signal));
   await expect(offers.claim(wants(world.organizationId), 60_000, gone.signal)).rejects.toMatchObject({

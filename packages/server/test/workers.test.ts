@@ -465,6 +465,22 @@ test('a claim sent again after a lost answer gives the same step', async () => {
   expect(await service.client.workers.claim(params, options)).toBeNull();
 });
 
+test('a claim sent again after its step is over can claim another, and what is sent late for the first does not reach it', async () => {
+  const first = await open();
+  const { agentId } = first;
+  const second = await service.client.sessions.open({ agentId, environment: 'production', input: 'go' });
+  const options = { idempotencyKey: `claim-${queue}` };
+  const params = { queue, waitSeconds: 10 };
+  const before = (await service.client.workers.claim(params, options))!;
+  await service.client.workers.complete(before.workerTurnId);
+  const after = (await service.client.workers.claim(params, options))!;
+  expect([before.sessionId, after.sessionId].sort()).toEqual([first.sessionId, second.sessionId].sort());
+  expect(after.workerTurnId).not.toBe(before.workerTurnId);
+  const late = service.client.workers.complete(before.workerTurnId, {}, { idempotencyKey: `late-${queue}` });
+  await expect(late).rejects.toMatchObject({ status: 409, code: 'turn_lost' });
+  expect((await service.client.sessions.get(after.sessionId)).status).toBe('running');
+});
+
 test('an answer sent again acts once', async () => {
   const session = await open([shopTool('apples')]);
   const { workerTurnId } = (await claim())!;

@@ -9,6 +9,7 @@
 import sql, { empty } from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import { ApiError, notFound } from '../lib/api-error.ts';
+import { newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import { type SessionRow, sessionColumns } from '../sessions/session.ts';
 import { giveBack } from './held.ts';
@@ -22,10 +23,11 @@ const MAX_WAITING = 5_000;
 // So that no organization takes all of them. A program waits with some claims for its queue, and one for each turn of its own.
 const MAX_WAITING_OF_ORGANIZATION = 2_000;
 
-/** What a claim asks for, and the id of the worker turn that it becomes. */
+/** What a claim asks for. */
 export interface Want {
   organizationId: string;
-  workerTurnId: string;
+  /** The same for a claim that is sent again; undefined: it is not. */
+  claim?: string | undefined;
   queue: string;
   environment?: string | undefined;
   /** Only what comes next of this Session, and of this turn of it. */
@@ -258,22 +260,27 @@ function queueOf({ want: { organizationId, queue, environment } }: Waiter): stri
   return JSON.stringify([organizationId, queue, environment ?? null]);
 }
 
-/** Takes the Session where it still is as the candidate says; `used`: this worker turn has claimed before. */
+/**
+ * Takes the Session where it still is as the candidate says; `used`: this claim has one already. Each time the worker turn has an id
+ * of its own: what was sent for a step that is over can't end up in another.
+ */
 async function claimOffered(
   { db, clock }: Pick<Platform, 'db' | 'clock'>,
   want: Want,
   candidate: Candidate,
 ): Promise<SessionRow | 'used' | undefined> {
-  const { organizationId, workerTurnId, queue } = want;
+  const { organizationId, claim, queue } = want;
   const { sessionId, epoch } = candidate;
+  const workerTurnId = newUuid();
   const now = clock.now();
   try {
     return await db.transaction(async (tx) => {
       const [isNew, [row]] = await Promise.all([
         // First, so that a claim that is sent again while it waits elsewhere takes nothing second.
         tx.execute(sql`
-          insert into workers as w (worker_id, lease_expires_at)
-          values (${workerTurnId}, now() + ${LEASE_SECONDS} * interval '1 second') on conflict (worker_id) do nothing`),
+          insert into workers as w (worker_id, lease_expires_at, claim)
+          values (${workerTurnId}, now() + ${LEASE_SECONDS} * interval '1 second', ${claim ?? null})
+          on conflict (claim) do nothing`),
         tx.query<SessionRow>(sql`
           update sessions s set epoch = s.epoch + 1, worker_id = ${workerTurnId}
           where s.organization_id = ${organizationId} and s.session_id = ${sessionId} and s.epoch = ${epoch}
@@ -307,9 +314,11 @@ class NotClaimed extends Error {
 }
 
 /** What this very claim has got already: it was sent again because its answer was lost. */
-export async function readClaimed(db: Db, { organizationId, workerTurnId }: Want): Promise<SessionRow | undefined> {
+export async function readClaimed(db: Db, { organizationId, claim }: Want): Promise<SessionRow | undefined> {
+  if (claim === undefined) return undefined;
   const [row] = await db.query<SessionRow>(sql`
     select ${sessionColumns} from sessions s
-    where s.organization_id = ${organizationId} and s.worker_id = ${workerTurnId}`);
+    where s.organization_id = ${organizationId}
+      and s.worker_id = (select w.worker_id from workers w where w.claim = ${claim})`);
   return row;
 }

@@ -19,7 +19,7 @@ import { readSegments } from '../journal/read.ts';
 import { chunksOf } from '../journal/segment.ts';
 import { ApiError, invalidField } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
-import { newUuid, uuidOf } from '../lib/ids.ts';
+import { uuidOf } from '../lib/ids.ts';
 import { type Operation, readOperations, resultChunk, toolCallIdOf, updateOperation } from '../sessions/operations.ts';
 import { roundUsd } from '../usage/prices.ts';
 import { type StoredAnswer, storeAnswer } from './answer.ts';
@@ -41,7 +41,7 @@ const DEFAULT_WAIT_SECONDS = 20;
 
 /**
  * Waits for a step that is offered on the queue, and claims it. Sent again with the same `Idempotency-Key` it gives the step
- * that it got before. 404, 409 `turn_lost`.
+ * that it got before, for as long as that is claimed. 404, 409 `turn_lost`.
  */
 export async function claimWorkerTurn(
   ctx: Context,
@@ -53,14 +53,15 @@ export async function claimWorkerTurn(
   if (environment !== undefined) await ctx.db.transaction((tx) => holdEnvironment(tx, ctx.organizationId, environment));
   const want: Want = {
     organizationId: ctx.organizationId,
-    workerTurnId: ctx.idempotencyKey === undefined ? newUuid() : idOfClaim(ctx, input),
+    claim: ctx.idempotencyKey === undefined ? undefined : idOfClaim(ctx, input),
     queue,
     environment,
     sessionId: input.sessionId && uuidOf('ses', input.sessionId),
     turn,
   };
-  const known = ctx.idempotencyKey === undefined ? undefined : await readClaimed(ctx.db, want);
-  const row = known ?? (await ctx.offers.claim(want, waitSeconds * 1000, ctx.signal ?? new AbortController().signal));
+  const row =
+    (await readClaimed(ctx.db, want)) ??
+    (await ctx.offers.claim(want, waitSeconds * 1000, ctx.signal ?? new AbortController().signal));
   if (!row) return { workerTurn: null };
   try {
     const workerTurn = await viewWorkerTurn(ctx, row as HeldRow);
@@ -69,7 +70,8 @@ export async function claimWorkerTurn(
   } catch (error) {
     // Nobody would know of it until its lease runs out.
     await giveBack(ctx, row).catch(() => {});
-    if (ctx.signal?.aborted) return { workerTurn: null };
+    // Also lost meanwhile: by the same claim, sent before, whose caller has gone. There may be another step to claim.
+    if (ctx.signal?.aborted || (error instanceof ApiError && error.code === 'turn_lost')) return { workerTurn: null };
     throw error;
   }
 }

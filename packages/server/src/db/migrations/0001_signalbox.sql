@@ -550,6 +550,8 @@ create table access_denials (
 create table workers (
   worker_id uuid primary key,
   lease_expires_at timestamptz not null,
+  -- Of a worker turn that was claimed with an Idempotency-Key: which claim that was. Sent again, it gets the same or nothing.
+  claim uuid unique,
   started_at timestamptz not null default now()
 );
 
