@@ -16,7 +16,12 @@ import type { Row } from './table.ts';
 
 export interface Benchmark {
   name: string;
-  run(): Promise<Row[]>;
+  run(options: BenchmarkOptions): Promise<Row[]>;
+}
+
+export interface BenchmarkOptions {
+  /** A million, unless somebody has less time or disk. */
+  parkedSessions: number;
 }
 
 /** The service under test, as people run it, except that its log goes to a file. */

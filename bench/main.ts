@@ -1,10 +1,13 @@
-// `npm run bench` runs every benchmark, `npm run bench -- NAME …` some. Speed is no test: it fails only where something broke.
+// `npm run bench` runs every benchmark, `npm run bench -- NAME …` some. `--parked N` parks other than a million Sessions. Speed is no
+// test: it fails only where something broke.
 import { writeFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
 import { apiRead } from './api-read.ts';
 import { apiWrite } from './api-write.ts';
 import { append } from './append.ts';
 import { fanOut } from './fan-out.ts';
 import { firstToken } from './first-token.ts';
+import { parked } from './parked.ts';
 import { sessions } from './sessions.ts';
 import { slowReceiver } from './slow-receiver.ts';
 import { start } from './start.ts';
@@ -22,9 +25,14 @@ const benchmarks = [
   webhookLatency,
   slowReceiver,
   fanOut,
+  parked,
   start,
 ];
-const wanted = process.argv.slice(2);
+const { positionals: wanted, values } = parseArgs({
+  allowPositionals: true,
+  options: { parked: { type: 'string', default: '1000000' } },
+});
+const options = { parkedSessions: Number(values.parked) };
 const unknown = wanted.filter((name) => !benchmarks.some((benchmark) => benchmark.name === name));
 if (unknown.length > 0) {
   console.error(`No benchmark ${unknown.join(', ')}. There are ${benchmarks.map(({ name }) => name).join(', ')}.`);
@@ -35,7 +43,7 @@ const rows: Row[] = [];
 for (const { name, run } of benchmarks) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
   console.error(`${name} …`);
-  rows.push(...(await run()));
+  rows.push(...(await run(options)));
 }
 console.log(formatTable(rows));
 await writeFile(new URL('results.json', import.meta.url), `${JSON.stringify({ rows }, undefined, 2)}\n`);
