@@ -23,12 +23,12 @@ const SESSIONS = 500;
 const WINDOW = 50;
 const TICK_MS = 10;
 const LATENCY_SAMPLE_MS = 3_000;
-const DELTA = ' token';
+export const DELTA = ' token';
 
 /** How many chunks each Session had in one commit. */
 type Batch = number[];
 
-interface Feed {
+export interface Feed {
   heads: TextHead[];
   appender: Appender;
   /** Called for each segment, after its commit. */
@@ -44,7 +44,7 @@ export const append: Benchmark = {
     const organizationId = parseId('org', bench.organizationId)!;
     const agentId = parseId('agt', await createScriptedAgent(bench))!;
     const db = createDb({ url: bench.databaseUrl });
-    const feed = createFeed(db, await insertSessions(db, organizationId, agentId));
+    const feed = createFeed(db, await insertSessions(db, organizationId, agentId, SESSIONS));
     const database = new pg.Client(bench.databaseUrl);
     await database.connect();
     await database.query('create table bench_segments (like segments including all)');
@@ -82,8 +82,14 @@ export const append: Benchmark = {
   },
 };
 
-async function insertSessions(db: Db, organizationId: string, agentId: string): Promise<string[]> {
-  const sessionIds = Array.from({ length: SESSIONS }, () => newUuid());
+/** Idle ones, each named with its organization. */
+export async function insertSessions(
+  db: Db,
+  organizationId: string,
+  agentId: string,
+  count: number,
+): Promise<string[]> {
+  const sessionIds = Array.from({ length: count }, () => newUuid());
   const now = systemClock.now();
   await db.execute(sql`
     insert into sessions (organization_id, session_id, agent_id, environment, status, turn, close_on_idle,
@@ -93,7 +99,8 @@ async function insertSessions(db: Db, organizationId: string, agentId: string): 
   return sessionIds.map((sessionId) => `${organizationId} ${sessionId}`);
 }
 
-function createFeed(db: Db, ids: readonly string[]): Feed {
+/** The journal's writer, with these Sessions as its own. */
+export function createFeed(db: Db, ids: readonly string[]): Feed {
   const heads = ids.map((id): TextHead => {
     const [organizationId = '', sessionId = ''] = id.split(' ');
     return {

@@ -7,6 +7,7 @@ import { apiWrite } from './api-write.ts';
 import { append } from './append.ts';
 import { fanOut } from './fan-out.ts';
 import { firstToken } from './first-token.ts';
+import { growth } from './growth.ts';
 import { parked } from './parked.ts';
 import { sessions } from './sessions.ts';
 import { slowReceiver } from './slow-receiver.ts';
@@ -26,6 +27,7 @@ const benchmarks = [
   slowReceiver,
   fanOut,
   parked,
+  growth,
   start,
 ];
 const { positionals: wanted, values } = parseArgs({
