@@ -189,7 +189,7 @@ test('only config.ts reads the environment', () => {
   const allowed = {
     'packages/server/src/config.ts': 'its one reader',
     'packages/server/src/http/docs-page.ts': 'stands in a sample program',
-    'packages/cli/src/events.ts': 'a client of the service; an API key has no option, which others could read',
+    'packages/cli/src/service.ts': 'a client of the service; an API key has no option, which others could read',
     'packages/console/src/pages/webhooks/new-secret.tsx': 'stands in a sample program',
   };
   expect(uses(sources, /process\.env\b/, allowed)).toEqual([]);

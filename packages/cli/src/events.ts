@@ -1,6 +1,7 @@
 // `signalbox events verify`: checks the chain of the event log, on a service or in an exported file.
 import { createReadStream } from 'node:fs';
-import { type EventCheckpoint, type EventVerification, Signalbox, verifyEvents } from '@signalbox/client';
+import { type EventCheckpoint, type EventVerification, verifyEvents } from '@signalbox/client';
+import { serviceAt } from './service.ts';
 import { columns, FileError, parseOptions, UsageError } from './usage.ts';
 
 const help = `Checks that the event log is whole: no record changed, missing, doubled or put in.
@@ -31,23 +32,12 @@ export async function verify(args: string[]): Promise<void> {
   const checkpoint = values.checkpoint === undefined ? undefined : checkpointIn(values.checkpoint);
   const found =
     values.file === undefined
-      ? await service(values.url).events.verify({ checkpoint })
+      ? await serviceAt(values.url, 'events verify', ', or give a --file').events.verify({ checkpoint })
       : await verifyEvents(linesOf(values.file), { checkpoint });
   if (!found.ok) process.exitCode = 1;
   if (values.json) process.stdout.write(`${JSON.stringify(found)}\n`);
   else if (found.ok) process.stdout.write(praise(found));
   else process.stderr.write(`signalbox: ${complaint(found, values.file)}\n`);
-}
-
-function service(url: string | undefined): Signalbox {
-  const apiKey = process.env.SIGNALBOX_API_KEY;
-  // It has no option: others on this machine can read those.
-  if (!apiKey) throw new UsageError('events verify: set SIGNALBOX_API_KEY, or give a --file', 'events verify --help');
-  try {
-    return new Signalbox({ apiKey, baseUrl: url ?? (process.env.SIGNALBOX_URL || undefined) });
-  } catch (error) {
-    throw new UsageError(`events verify: ${(error as Error).message}`, 'events verify --help');
-  }
 }
 
 function checkpointIn(text: string): EventCheckpoint {

@@ -11,6 +11,9 @@ const help = `Signalbox, a platform for running AI Agents that anyone can host.
   signalbox start [options]         runs the service
   signalbox keys create [options]   makes an API key, on the host of the service
   signalbox users …                 who may sign in to the console, managed on the host of the service
+  signalbox sessions …              lists, watches, messages and stops Sessions
+  signalbox approvals …             lists what waits for a person, approves and denies it
+  signalbox schedules …             lists, pauses and enables schedules
   signalbox events verify [options] checks the event log of a service, or an export of it
   signalbox --version
   signalbox COMMAND --help          what a command takes
@@ -37,6 +40,12 @@ async function run([command = '--help', ...rest]: string[]): Promise<void> {
     }
     case 'users':
       return (await import('./users.ts')).users(rest);
+    case 'sessions':
+      return (await import('./sessions.ts')).sessions(rest);
+    case 'approvals':
+      return (await import('./approvals.ts')).approvals(rest);
+    case 'schedules':
+      return (await import('./schedules.ts')).schedules(rest);
     case 'events': {
       const [verb, ...args] = rest;
       const { verify } = await import('./events.ts');

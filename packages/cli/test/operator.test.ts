@@ -1,0 +1,146 @@
+// `signalbox sessions`, `approvals` and `schedules` as an operator meets them: processes that ask a real service.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestService } from '../../server/test/support/service.ts';
+
+const command = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+
+const children = new Set<ChildProcess>();
+// One that watches goes on until somebody stops it.
+afterAll(() => {
+  for (const child of children) child.kill();
+});
+
+function start(args: string[], key = service.adminKey) {
+  const env = { PATH: process.env.PATH, SIGNALBOX_API_KEY: key, SIGNALBOX_URL: service.url };
+  const child = spawn(process.execPath, [command, ...args], { env });
+  children.add(child);
+  child.once('close', () => children.delete(child));
+  return child;
+}
+
+async function run(...args: string[]) {
+  const child = start(args);
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+  expect(stdout + stderr).not.toContain(service.adminKey);
+  return { code: code as number, stdout, stderr };
+}
+
+const refund = {
+  type: 'client' as const,
+  name: 'refund',
+  description: 'Refunds.',
+  effectful: true,
+  inputSchema: { type: 'object', properties: { cents: { type: 'integer', maximum: 500 } } },
+};
+
+async function asking(name = 'Refund desk'): Promise<{ sessionId: string; operationId: string; agentId: string }> {
+  const { agentId } = await service.client.agents.create({
+    name,
+    model: {
+      provider: 'scripted',
+      model: 'demo',
+      settings: {
+        script: [
+          { text: 'I ask.\nNow.', toolCalls: [{ name: 'refund', input: { cents: 17 } }] },
+          { text: 'So be it.' },
+        ],
+      },
+    },
+    tools: [refund],
+  });
+  const { sessionId } = await service.client.sessions.open({ agentId, environment: 'staging', input: 'go' });
+  const pending = async () => (await service.client.approvals.list({ sessionId, status: 'pending' })).data[0];
+  await expect.poll(pending).toBeDefined();
+  return { sessionId, agentId, operationId: (await pending())!.operationId };
+}
+
+test('an approval is found with its input, approved with another one, and the first decision holds', async () => {
+  const { sessionId, operationId } = await asking();
+  const listed = await run('approvals', 'list', '--session-id', sessionId);
+  expect(listed).toMatchObject({ code: 0, stderr: '' });
+  expect(listed.stdout).toMatch(new RegExp(`^${operationId}  refund  pending\n  in ${sessionId}, staging, asked .*\n`));
+  expect(listed.stdout).toContain('  input {"cents":17}\n');
+
+  const unfit = await run('approvals', 'approve', operationId, '--input', '{"cents":900}');
+  expect([unfit.code, unfit.stderr]).toEqual([1, expect.stringContaining('400 invalid_request')]);
+  expect((await run('approvals', 'approve', operationId, '--input', '{')).code).toBe(2);
+  const approved = await run('approvals', 'approve', operationId, '--input', '{"cents":400}', '--reason', 'less');
+  expect(approved).toEqual({ code: 0, stdout: `approved: refund in ${sessionId}\n`, stderr: '' });
+  expect(await service.client.approvals.get(operationId)).toMatchObject({
+    editedInput: { cents: 400 },
+    reason: 'less',
+  });
+  const late = await run('approvals', 'deny', operationId);
+  expect([late.code, late.stderr]).toEqual([1, expect.stringContaining('approval_already_resolved')]);
+  expect(await run('approvals', 'list', '--session-id', sessionId)).toEqual({ code: 0, stdout: '', stderr: 'None.\n' });
+});
+
+test('a Session is watched from its turn on: text as it comes, calls, approvals with the command that decides, its end', async () => {
+  const { sessionId, operationId } = await asking('Evil \u001b[2J desk');
+  const list = await run('sessions', 'list', '--status', 'waiting', '--json');
+  const line = list.stdout.split('\n').find((one) => one.includes(sessionId))!;
+  expect(JSON.parse(line)).toMatchObject({ sessionId, status: 'waiting' });
+  // Names are anybody's text.
+  expect((await run('sessions', 'list', '--status', 'waiting')).stdout).toMatch(
+    new RegExp(`${sessionId}  waiting: 1 to approve +staging +Evil \ufffd\\[2J desk`),
+  );
+
+  const watching = start(['sessions', 'watch', sessionId]);
+  let screen = '';
+  watching.stdout.setEncoding('utf8').on('data', (piece: string) => {
+    screen += piece;
+  });
+  const over = once(watching, 'close');
+  await expect.poll(() => screen).toContain('-- waiting: 1 to approve');
+  expect((await run('approvals', 'deny', operationId, '--reason', 'Not today.')).code).toBe(0);
+  await expect.poll(async () => (await service.client.sessions.get(sessionId)).status).toBe('idle');
+  const sent = await run('sessions', 'send', sessionId, 'and now?');
+  expect(sent.stdout).toMatch(/^Sent: msg_/);
+  await expect.poll(async () => (await service.client.sessions.get(sessionId)).turn).toBe(2);
+  expect((await run('sessions', 'close', sessionId)).code).toBe(0);
+  expect((await over)[0]).toBe(0);
+  expect(screen).toContain(
+    `I ask.\nNow.\n?  refund {"cents":17}\n   signalbox approvals approve ${operationId}\n-- waiting: 1 to approve\n!  denied: Not today.\n`,
+  );
+  expect(screen).toContain('So be it.\n');
+  expect(screen).toMatch(/-- completed\nThe Session has ended\.\n$/);
+});
+
+test('a schedule is paused and enabled; what is not there, not allowed or not said right ends with words', async () => {
+  const { agentId } = await service.client.agents.create({ name: 'Reporter', model: 'scripted/x' });
+  const schedule = { agentId, environment: 'staging', cron: '0 9 * * *', timezone: 'Europe/Berlin' };
+  const { scheduleId } = await service.client.schedules.create(schedule);
+  expect((await run('schedules', 'list')).stdout).toMatch(
+    new RegExp(`^${scheduleId}  enabled  staging  Reporter  0 9 \\* \\* \\* Europe/Berlin  next `),
+  );
+  expect((await run('schedules', 'pause', scheduleId)).stdout).toContain('paused');
+  expect((await service.client.schedules.get(scheduleId)).status).toBe('paused');
+  expect((await run('schedules', 'enable', scheduleId)).stdout).toContain('enabled');
+  expect((await run('schedules', 'runs', scheduleId)).stderr).toBe('None.\n');
+
+  const wrong = [
+    [['sessions', 'watch'], 2, 'sessions watch: it takes SESSION. See: signalbox sessions --help'],
+    [['sessions', 'list', 'more'], 2, 'it takes no names'],
+    [['sessions', 'list', '--status', 'asleep'], 2, '--status is one of idle, running'],
+    [['sessions', 'list', '--limit', 'many'], 2, '--limit is a number'],
+    [['approvals', 'frown'], 2, 'there is no "frown"'],
+    [['sessions', 'cancel', 'ses_00000000000000000000000000'], 1, '404 not_found'],
+  ] as const;
+  for (const [args, code, words] of wrong) {
+    const said = await run(...args);
+    expect([said.code, said.stdout, said.stderr]).toEqual([code, '', expect.stringContaining(words)]);
+  }
+  for (const noun of ['sessions', 'approvals', 'schedules']) {
+    const { code, stdout } = await run(noun, '--help');
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`signalbox ${noun} list`)]);
+  }
+});
