@@ -440,10 +440,10 @@ create table webhook_deliveries (
   from_seq bigint not null,
   to_turn integer not null,
   to_seq bigint not null,
-  chunk_types text[] not null,
+  chunk_types text not null,
   occurred_at timestamp with time zone not null,
   status text not null,
-  attempts jsonb default '[]'::jsonb not null,
+  attempts text[] default '{}'::text[] not null,
   attempt_count integer default 0 not null,
   retries integer default 0 not null,
   next_attempt_at timestamp with time zone,
@@ -453,7 +453,7 @@ create table webhook_deliveries (
   finished_at timestamp with time zone,
   constraint webhook_deliveries_pkey PRIMARY KEY (organization_id, webhook_subscription_id, delivery_id),
   constraint webhook_deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'exhausted'::text, 'cancelled'::text])))
-) with (fillfactor=60);
+) with (fillfactor=30);
 CREATE INDEX webhook_deliveries_by_session ON public.webhook_deliveries USING btree (organization_id, session_id, delivery_id);
 CREATE INDEX webhook_deliveries_retry ON public.webhook_deliveries USING btree (organization_id, webhook_subscription_id, next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
 

@@ -43,7 +43,7 @@ async function make(
       previous_cursor, from_turn, from_seq, to_turn, to_seq, chunk_types, occurred_at, status, next_attempt_at, created_at,
       finished_at)
     select ${organizationId}::uuid, ${webhookSubscriptionId}::uuid, id, 'production', gen_random_uuid(), gen_random_uuid(),
-      '', 0, 0, 1, 1, '{}', ${at}::timestamptz, ${status}, case when ${isAwaited} then now() + interval '1 hour' end,
+      '', 0, 0, 1, 1, 's', ${at}::timestamptz, ${status}, case when ${isAwaited} then now() + interval '1 hour' end,
       ${at}::timestamptz, case when ${status} <> 'pending' then ${at}::timestamptz end
     from unnest(${ids}::uuid[]) as made(id)`);
 }

@@ -1,10 +1,14 @@
 // The statements that move deliveries on, against a node that was overtaken.
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { EgressResponse } from '../src/egress/egress.ts';
 import { newUuid } from '../src/lib/ids.ts';
 import { nextStep } from '../src/webhooks/batch.ts';
 import { findCandidates, type Held, hold } from '../src/webhooks/holding.ts';
 import { type Done, type FixInput, fixMany, readMany, settleMany, type View } from '../src/webhooks/progress.ts';
+import { type Hand, type Host, SessionLoop } from '../src/webhooks/session-loop.ts';
+import { Slots } from '../src/webhooks/slots.ts';
+import { Standing } from '../src/webhooks/standing.ts';
 import { deleteWebhookSubscription, updateWebhookSubscription } from '../src/webhooks/subscriptions.ts';
 import { append, createWorld, status, type TestSession, toolResult, type World } from './support/webhooks.ts';
 
@@ -177,4 +181,69 @@ test('what is read is bounded, however large the chunks are', async () => {
   for (let n = 0; n < 120; n += 1) await append(world, session, [status()]);
   const [view] = await readMany(world.db, held, [{ sessionId: session.sessionId, after: { turn: 1, seq: 5 } }]);
   expect(view!.segments).toHaveLength(100);
+});
+
+test('an acknowledgement waits for what is being fixed, and goes with the next delivery where a chunk comes meanwhile', async () => {
+  const { held } = await claim();
+  const answers: PromiseWithResolvers<EgressResponse>[] = [];
+  const request = () => {
+    const answer = Promise.withResolvers<EgressResponse>();
+    answers.push(answer);
+    return answer.promise;
+  };
+  const accept = (index: number) =>
+    answers[index]!.resolve({ status: 200, headers: {}, body: Buffer.alloc(0), truncated: false });
+  const host: Host = {
+    held,
+    isActive: true,
+    halted: new AbortController().signal,
+    standing: new Standing(world.platform, held),
+    slots: new Slots(2),
+    maySend: () => true,
+    halt() {},
+    waitForRetry() {},
+    async accepted() {},
+  };
+  const loop = new SessionLoop({ ...world.platform, egress: { ...world.platform.egress, request } }, host, {
+    version: '0.0.0',
+    random: () => 0,
+    onStale() {},
+    signal: host.halted,
+  });
+  const handOf = (): Hand => ({ isWoken: false, since: undefined, isProbe: false, resends: [] });
+  const fixes = world.statementsLike(/^update sessions s set delivery_id = b\.delivery_id/);
+  const acknowledgements = world.statementsLike(/^update sessions s set delivery_id = null/);
+
+  const hand = handOf();
+  await append(world, session, [status()]);
+  const first = loop.run(session.sessionId, hand);
+  await world.advanceUntil(() => answers.length === 1, 0);
+
+  const [locked, unlock] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const changing = world.db.transaction(async (tx) => {
+    await tx.query(sql`
+      select 1 from webhook_subscriptions where organization_id = ${world.organizationId} for update`);
+    locked.resolve();
+    await unlock.promise;
+  });
+  await locked.promise;
+  const other = await world.session();
+  await append(world, other, [status()]);
+  const second = loop.run(other.sessionId, handOf());
+  await world.advanceUntil(() => fixes.count() === 2, 0);
+
+  accept(0);
+  for (let turn = 0; turn < 10; turn += 1) await world.db.query(sql`select 1`);
+  expect(acknowledgements.count()).toBe(0);
+  await append(world, session, [status()]);
+  hand.isWoken = true;
+  unlock.resolve();
+  await changing;
+  await world.advanceUntil(() => answers.length === 3, 0);
+  expect(acknowledgements.count()).toBe(0);
+  accept(1);
+  accept(2);
+  await Promise.all([first, second]);
+  const rows = await world.db.query(sql`select status from webhook_deliveries`);
+  expect(rows).toEqual(Array(3).fill({ status: 'succeeded' }));
 });

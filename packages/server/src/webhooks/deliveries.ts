@@ -10,7 +10,7 @@ import { pageOf, pageRequest } from '../lib/page.ts';
 import { JournalGone } from './batch.ts';
 import { readBody } from './delivery-body.ts';
 import { type DeliveryRow, deliveryColumns, deliveryOf } from './delivery-row.ts';
-import { type KeptAttempt, viewAttempt } from './kept-attempt.ts';
+import { parseAttempt, viewAttempt } from './kept-attempt.ts';
 
 interface Row {
   deliveryId: string;
@@ -43,7 +43,7 @@ export async function listDeliveries(ctx: Context, input: Input<'listDeliveries'
 
 interface WholeRow extends Omit<DeliveryRow, keyof Row>, Row {
   agentId: string;
-  attempts: KeptAttempt[];
+  attempts: string[];
 }
 
 /** One with its attempts and its body. */
@@ -54,7 +54,7 @@ export async function getDelivery(ctx: Context, input: Input<'getDelivery'>): Pr
     where organization_id = ${ctx.organizationId} and delivery_id = ${uuidOf('whd', input.deliveryId)}
       and webhook_subscription_id = ${webhookSubscriptionId}`);
   if (!row) throw notFound('delivery');
-  const attempts = row.attempts.map((attempt) => viewAttempt(row, attempt));
+  const attempts = row.attempts.map((text) => viewAttempt(row, parseAttempt(text)));
   return { webhookDelivery: { ...view(row), attempts, requestBody: await bodyOf(ctx, row) } };
 }
 

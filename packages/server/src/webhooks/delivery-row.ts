@@ -1,7 +1,28 @@
 // A delivery as its row has it.
-import type { ChunkType } from '@signalbox/contract';
+import { type ChunkType, chunkTypes } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Delivery } from './progress.ts';
+
+// Each row holds its filter, whose names would be a third of it. What a letter means never changes.
+const letters: Readonly<Record<ChunkType, string>> = {
+  'message.chunk': 'm',
+  'session.status': 's',
+  'tool.call': 'c',
+  'tool.result': 'r',
+  'approval.requested': 'a',
+  'approval.resolved': 'd',
+  'message.reset': 'x',
+  'turn.completed': 't',
+};
+
+/** A filter as a row holds it. */
+export function lettersOf(types: readonly ChunkType[]): string {
+  return types.map((type) => letters[type]).join('');
+}
+
+function typesOf(text: string): ChunkType[] {
+  return chunkTypes.filter((type) => text.includes(letters[type]));
+}
 
 /** The columns of a delivery; all null where there is none. */
 export interface DeliveryRow {
@@ -11,7 +32,8 @@ export interface DeliveryRow {
   fromSeq: number;
   toTurn: number;
   toSeq: number;
-  chunkTypes: ChunkType[];
+  /** A letter each. */
+  chunkTypes: string;
   occurredAt: Date;
   attemptCount: number;
   retries: number;
@@ -33,7 +55,7 @@ export function deliveryOf(sessionId: string, row: DeliveryRow): Delivery {
     previousCursor: row.previousCursor,
     from: { turn: row.fromTurn, seq: row.fromSeq },
     to: { turn: row.toTurn, seq: row.toSeq },
-    chunkTypes: row.chunkTypes,
+    chunkTypes: typesOf(row.chunkTypes),
     occurredAt: row.occurredAt,
     attemptCount: row.attemptCount,
     retries: row.retries,

@@ -17,6 +17,20 @@ export function sentOf(headers: Record<string, string>, version: string): KeptAt
   return { hex: headers[deliveryHeaders.signature]!, standard: headers[standardHeaders.signature]!, version };
 }
 
+/** As its row holds it: what is null is left out. */
+export function attemptText({ status, error, responseBody, ...attempt }: KeptAttempt): string {
+  return JSON.stringify({
+    ...attempt,
+    status: status ?? undefined,
+    error: error ?? undefined,
+    responseBody: responseBody ?? undefined,
+  });
+}
+
+export function parseAttempt(text: string): KeptAttempt {
+  return { status: null, error: null, responseBody: null, ...JSON.parse(text) };
+}
+
 /** With the headers as they were sent. */
 export function viewAttempt(
   { deliveryId, previousCursor }: Pick<Delivery, 'deliveryId' | 'previousCursor'>,

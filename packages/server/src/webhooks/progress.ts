@@ -13,14 +13,15 @@
 // Locks are taken in one order everywhere: subscription, Sessions by id, deliveries.
 import sql, { type Sql } from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
+import { textArray } from '../db/values.ts';
 import { recordEvent } from '../events/record.ts';
 import { formatCursor, type Position } from '../journal/cursor.ts';
 import type { Segment } from '../journal/segment.ts';
 import { formatId } from '../lib/ids.ts';
 import { type Content, maxBodyBytes, maxChunks, type Reading } from './batch.ts';
-import { type DeliveryRow, deliveryColumns, deliveryOf } from './delivery-row.ts';
+import { type DeliveryRow, deliveryColumns, deliveryOf, lettersOf } from './delivery-row.ts';
 import { type Held, isStill, systemSource } from './holding.ts';
-import type { KeptAttempt } from './kept-attempt.ts';
+import { attemptText, type KeptAttempt } from './kept-attempt.ts';
 
 /** How many attempts a delivery shows: the last ones. */
 export const maxKeptAttempts = 50;
@@ -184,7 +185,7 @@ export async function fixMany(db: Db, held: Held, inputs: readonly FixInput[], n
       insert into webhook_deliveries (organization_id, webhook_subscription_id, delivery_id, environment, session_id,
         agent_id, previous_cursor, from_turn, from_seq, to_turn, to_seq, chunk_types, occurred_at, status, created_at)
       select s.organization_id, ${webhookSubscriptionId}::uuid, s.delivery_id, s.environment, s.session_id, s.agent_id,
-        b.previous_cursor, s.delivered_turn, s.delivered_seq, b.to_turn, b.to_seq, ${[...held.chunkTypes]}::text[],
+        b.previous_cursor, s.delivered_turn, s.delivered_seq, b.to_turn, b.to_seq, ${lettersOf(held.chunkTypes)}::text,
         b.occurred_at, 'pending', ${now}::timestamptz
       from sessions s
       join unnest(${sessionIds}::uuid[], ${deliveryIds}::uuid[], ${next.map((d) => d.to.turn)}::int[],
@@ -251,7 +252,7 @@ export async function postponeMany(db: Db, held: Held, inputs: readonly Postpone
       select b.* from webhook_deliveries x
       join unnest(${inputs.map(({ delivery }) => delivery.deliveryId)}::uuid[],
         ${inputs.map(({ delivery }) => delivery.attemptCount)}::int[],
-        ${inputs.map(({ attempts }) => JSON.stringify(attempts))}::text[],
+        ${textArray(inputs.map(({ attempts }) => attemptLines(attempts)))}::text[],
         ${inputs.map(({ delivery, attempts }) => delivery.attemptCount + attempts.length)}::int[],
         ${inputs.map(({ retries }) => retries)}::int[],
         ${inputs.map(({ nextAttemptAt }) => nextAttemptAt)}::timestamptz[],
@@ -345,17 +346,23 @@ function finish(
     update webhook_deliveries d set status = ${status}, attempts = ${withAttempts()}, attempt_count = b.attempt_count,
       next_attempt_at = null, not_before = null, body = null, finished_at = ${now}
     from unnest(${done.map(({ delivery }) => delivery.deliveryId)}::uuid[],
-      ${done.map(({ attempts }) => JSON.stringify(attempts))}::text[],
+      ${textArray(done.map(({ attempts }) => attemptLines(attempts)))}::text[],
       ${done.map(({ delivery, attempts }) => delivery.attemptCount + attempts.length)}::int[])
       as b(delivery_id, attempts, attempt_count)
     where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
       and d.delivery_id = b.delivery_id and d.status = 'pending'`;
 }
 
+/** One a line, as `withAttempts` takes them. */
+export function attemptLines(attempts: readonly KeptAttempt[]): string {
+  return attempts.map(attemptText).join('\n');
+}
+
 // Probes may go on for days; what is kept to look at is bounded.
 export function withAttempts(): Sql {
-  return sql`case when d.attempt_count < ${maxKeptAttempts} then d.attempts || b.attempts::jsonb
-    else jsonb_path_query_array(d.attempts || b.attempts::jsonb, ${`$[last - ${maxKeptAttempts - 1} to last]`}::jsonpath) end`;
+  const all = sql`d.attempts || string_to_array(b.attempts, E'\\n')`;
+  return sql`case when d.attempt_count < ${maxKeptAttempts} then ${all}
+    else (${all})[cardinality(${all}) - ${maxKeptAttempts - 1} :] end`;
 }
 
 // The rows of a statement are locked in the order of its input, as good as always; two nodes that contend for a

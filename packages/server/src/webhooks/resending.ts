@@ -4,7 +4,7 @@ import type { Db } from '../db/db.ts';
 import type { Owner } from '../journal/segment.ts';
 import { type DeliveryRow, deliveryColumns, deliveryOf } from './delivery-row.ts';
 import type { Held } from './holding.ts';
-import { type Answered, type Delivery, withAttempts } from './progress.ts';
+import { type Answered, attemptLines, type Delivery, withAttempts } from './progress.ts';
 
 /** One that is still asked for. */
 export async function readFinished(
@@ -34,7 +34,7 @@ export async function finishAgain(
       status = case when ${isAccepted} then 'succeeded' else d.status end,
       finished_at = case when ${isAccepted} then ${now}::timestamptz else d.finished_at end
     from (
-      select ${JSON.stringify(attempts)}::text as attempts,
+      select ${attemptLines(attempts)}::text as attempts,
         ${delivery.attemptCount + attempts.length}::int as attempt_count) b
     where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
       and d.delivery_id = ${delivery.deliveryId} and d.attempt_count = ${delivery.attemptCount} and d.status <> 'pending'`);

@@ -101,9 +101,12 @@ export class SessionLoop {
   readonly #options: LoopOptions;
 
   readonly #read = gather((inputs: readonly ReadInput[]) => readMany(this.#platform.db, this.#sender.held, inputs));
-  readonly #fix = gather((inputs: readonly FixInput[]) =>
-    fixMany(this.#platform.db, this.#sender.held, inputs, this.#platform.clock.now()),
-  );
+  readonly #fix = gather((inputs: readonly FixInput[]) => {
+    const fixing = fixMany(this.#platform.db, this.#sender.held, inputs, this.#platform.clock.now());
+    this.#fixing = fixing.catch(() => {});
+    return fixing;
+  });
+  #fixing: Promise<unknown> = Promise.resolve();
   readonly #settle = gather((inputs: readonly SettleInput[]) =>
     settleMany(this.#platform.db, this.#sender.held, inputs, this.#platform.clock.now()),
   );
@@ -211,8 +214,9 @@ export class SessionLoop {
         done = undefined;
         await this.#resend(sessionId, hand);
       }
-      if (done) {
-        // Under load there is a moment before the statement goes out, and with what comes in it one statement does for two.
+      // While others' deliveries are being fixed there is a moment, and with what comes in it one statement does for two.
+      if (done && !hand.isWoken) await this.#fixing;
+      if (done && !(hand.isWoken && this.#sender.isActive)) {
         const isDue = await this.#settleUnlessWoken({ done, hand });
         if (!isDue) return undefined;
         if (isDue !== 'more') done = undefined;

@@ -358,11 +358,13 @@ create table webhook_deliveries (
   from_seq bigint not null,
   to_turn integer not null,
   to_seq bigint not null,
-  chunk_types text[] not null,
+  -- A letter each (webhooks/delivery-row.ts).
+  chunk_types text not null,
   -- The time stamp that the envelope carries.
   occurred_at timestamptz not null,
   status text not null check (status in ('pending', 'succeeded', 'exhausted', 'cancelled')),
-  attempts jsonb not null default '[]',
+  -- As JSON, the last ones (webhooks/kept-attempt.ts).
+  attempts text[] not null default '{}',
   attempt_count integer not null default 0,
   -- How many waits of the retry schedule it has used; not every attempt costs one.
   retries integer not null default 0,
@@ -375,8 +377,9 @@ create table webhook_deliveries (
   created_at timestamptz not null,
   finished_at timestamptz,
   primary key (organization_id, webhook_subscription_id, delivery_id)
-) with (fillfactor = 60);
--- Holds nothing that the success of a first attempt changes, so that it is a heap-only update.
+) with (fillfactor = 30);
+-- Holds nothing that the success of a first attempt changes, so that it is a heap-only update. The fill factor leaves room for it:
+-- with its attempt a row is twice as long, and those of a page end together.
 create index webhook_deliveries_retry on webhook_deliveries (organization_id, webhook_subscription_id, next_attempt_at)
   where next_attempt_at is not null;
 create index webhook_deliveries_by_session on webhook_deliveries (organization_id, session_id, delivery_id);
