@@ -13,7 +13,7 @@ ${columns([
   ['--reason TEXT', 'why; the Agent is told the reason of a denial'],
   ['--input JSON', 'approve: another input in place of the one that was asked for'],
   ['--session', 'approve: later calls of the tool in this Session run unasked'],
-  ['--status STATUS', 'list: pending, approved, denied, expired or cancelled'],
+  ['--status STATUS', 'list: approved, denied, expired or cancelled ones, newest first'],
   ['--environment NAME', 'list: of this Environment'],
   ['--session-id SESSION', 'list: of this Session'],
   ['--limit N', 'list: at most so many (20)'],
@@ -48,6 +48,8 @@ async function list(command: string, args: string[]): Promise<void> {
   const found = await firstOf(command, values.limit, (page) =>
     client.approvals.list({
       status,
+      // What waits longest is first, and what was decided last.
+      ...(status !== 'pending' && { order: 'desc' as const }),
       ...(environment !== undefined && { environment }),
       ...(sessionId !== undefined && { sessionId }),
       ...page,

@@ -3,8 +3,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startTestService, type TestService } from '../../server/test/support/service.ts';
+
+// A process takes seconds to begin on a busy machine, and each of these tests begins several.
+vi.setConfig({ testTimeout: 240_000 });
 
 const command = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 

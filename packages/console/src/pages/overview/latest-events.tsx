@@ -52,6 +52,17 @@ function About({ event: { type, resource, sessionId } }: { event: Event }) {
       </Link>
     );
   }
+  if (resource.type === 'schedule' && sessionId === null && type !== 'schedule.deleted') {
+    return (
+      <Link
+        className="small"
+        to="/$organizationId/schedules/$scheduleId"
+        params={{ organizationId, scheduleId: resource.id }}
+      >
+        Schedule
+      </Link>
+    );
+  }
   if (sessionId === null || type === 'session.deleted') return null;
   return (
     <Link className="small" to="/$organizationId/sessions/$sessionId" params={{ organizationId, sessionId }}>

@@ -124,7 +124,10 @@ function Facts({ schedule, agentName }: { schedule: Schedule; agentName: string 
       </dd>
       <dt>Id</dt>
       <dd>
-        <Id value={schedule.scheduleId} />
+        <Id value={schedule.scheduleId} />{' '}
+        <Link to="/$organizationId/events" params={{ organizationId }} search={{ resourceId: schedule.scheduleId }}>
+          In the event log
+        </Link>
       </dd>
     </dl>
   );

@@ -173,13 +173,13 @@ function TurnEnd({ turn }: { turn: SessionTurn | undefined }) {
   return <li className="quiet small">{stopWords[turn.stopReason]}</li>;
 }
 
-// Decided ones are shown at their calls; of a Session with more, the newest open ones are still asked for.
+// Those of the newest calls; of a Session with more, an old one that is still pending is asked for all the same.
 const MAX_APPROVALS = 500;
 
 function useApprovals(sessionId: string): { approvals: ReadonlyMap<string, Approval>; areThere: boolean } {
   const { data } = useAsk(['approvals', 'of', sessionId], async (client) => {
     const all: Approval[] = [...(await client.approvals.list({ sessionId, status: 'pending', limit: 100 })).data];
-    for await (const approval of client.approvals.list({ sessionId, limit: 100 })) {
+    for await (const approval of client.approvals.list({ sessionId, order: 'desc', limit: 100 })) {
       all.push(approval);
       if (all.length >= MAX_APPROVALS) break;
     }
