@@ -1,7 +1,7 @@
 // The HTTP server: every route of the contract, in three hops: who calls (auth.ts), what they sent (validate.ts), and the
 // domain function (handlers.ts). Checks come in the order of api.md section 1: 404 of a route, 401, 403, then 415, 413, 400,
 // then what the domain function refuses.
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { type Route, type RouteName, routes } from '@signalbox/contract';
 import Fastify, {
   type FastifyBaseLogger,
@@ -190,11 +190,11 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
         if (route.stream === 'sse') {
           const found = (await act(ctx, withLastEventId(input, request))) as JournalStream | undefined;
           if (!found) return reply.code(204).send();
-          return stream(request, reply, still, (response) => writeEvents(response, found));
+          return stream(request, reply, still, (response, headers) => writeEvents(response, headers, found));
         }
         if (route.stream === 'export') {
           const file = (await act(ctx, input)) as FileStream;
-          return stream(request, reply, still, (response) => writeFile(response, file));
+          return stream(request, reply, still, (response, headers) => writeFile(response, headers, file));
         }
         const key = route.method === 'POST' ? idempotencyKeyOf(request.headers['idempotency-key']) : undefined;
         if (route.repeatable) {
@@ -250,25 +250,23 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     request: FastifyRequest,
     reply: FastifyReply,
     still: () => Promise<unknown>,
-    write: (response: ServerResponse) => Promise<void>,
+    write: (response: ServerResponse, headers: OutgoingHttpHeaders) => Promise<void>,
   ): Promise<void> {
     // Begun now, nobody would end it.
     if (closing) throw shuttingDown();
     reply.hijack();
     request.isStream = true;
-    for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value as string);
     const end = () => reply.raw.destroy();
     endings.add(end);
-    const over = new AbortController();
     const { callerId } = request.ctx!;
-    void recheck(platform.clock, over.signal, still, end, (hear) => doubts.listen(callerId!, hear));
+    const stopRechecking = recheck(platform.clock, still, end, (hear) => doubts.listen(callerId!, hear));
     try {
-      await write(reply.raw);
+      await write(reply.raw, reply.getHeaders() as OutgoingHttpHeaders);
     } catch (error) {
       // The reader resumes at its cursor; the cause is for the operator.
       platform.log.warn({ err: error, requestId: request.id }, 'stream broken off');
     } finally {
-      over.abort();
+      stopRechecking();
       endings.delete(end);
       requestEnded(platform, request, reply);
     }

@@ -31,31 +31,37 @@ export function createDoubts(): Doubts {
   };
 }
 
-/** Asks `check` again and again until `signal` is aborted; calls `end` where it is refused. */
-export async function recheck(
+/** Asks `check` again and again until the function it returns is called; calls `end` where it is refused. */
+export function recheck(
   clock: Clock,
-  signal: AbortSignal,
   check: () => Promise<unknown>,
   end: () => void,
   listen: (hear: () => void) => () => void,
-): Promise<void> {
-  let pause = new AbortController();
+): () => void {
+  let isOver = false;
   // Heard while a check is under way, it makes the next pause none: that check may have asked too early.
-  const stop = listen(() => pause.abort());
-  try {
-    while (!signal.aborted) {
-      await clock.sleep(RECHECK_EVERY_MS, AbortSignal.any([signal, pause.signal])).catch(() => {});
-      if (signal.aborted) return;
+  let pause = new AbortController();
+  const stopListening = listen(() => pause.abort());
+
+  async function run(): Promise<void> {
+    while (!isOver) {
+      await clock.sleep(RECHECK_EVERY_MS, pause.signal).catch(() => {});
+      if (isOver) return;
       pause = new AbortController();
       try {
         await check();
       } catch (error) {
-        if (signal.aborted) return;
+        if (isOver) return;
         // A database that is away says nothing about the key.
         if (error instanceof ApiError && (error.status === 401 || error.status === 403)) return end();
       }
     }
-  } finally {
-    stop();
   }
+
+  void run();
+  return () => {
+    isOver = true;
+    stopListening();
+    pause.abort();
+  };
 }

@@ -1,20 +1,28 @@
 // Server-Sent Events: `id` the cursor, `event: session.chunks`, `data` the envelope (api.md section 6).
 
 import { once } from 'node:events';
-import type { ServerResponse } from 'node:http';
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { JournalStream } from '../journal/live.ts';
 
 // Proxies close what is silent for longer than half a minute or so, and readers know by it that the service is there.
 const HEARTBEAT_MS = 10_000;
 
 /** Writes until the stream ends or the reader goes. A reader that is slow is waited for; nothing is dropped. */
-export async function writeEvents(response: ServerResponse, stream: JournalStream): Promise<void> {
+export async function writeEvents(
+  response: ServerResponse,
+  headers: OutgoingHttpHeaders,
+  stream: JournalStream,
+): Promise<void> {
+  // Given at once rather than set one by one, they are not kept for as long as the stream is open.
   response.writeHead(200, {
+    ...headers,
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-store',
     'x-accel-buffering': 'no',
   });
   if (response.req.method === 'HEAD') return void response.end();
+  // By themselves, they are kept as one string, and not as the fifty that it was made of.
+  response.flushHeaders();
   // Something at once, so that the reader's client knows that it is connected.
   response.write(': connected\n\n');
   const gone = new AbortController();
