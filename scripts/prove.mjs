@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const proofs = [
   { name: 'fuzz', files: ['packages/server/test/fuzz.test.ts'], env: { SIGNALBOX_FUZZ_RUNS: '500' } },
   { name: 'kill', files: ['packages/cli/test/kill.test.ts'], env: { SIGNALBOX_FAULTS: '30' } },
-  { name: 'idempotency', files: ['packages/cli/test/idempotency.test.ts'], env: { SIGNALBOX_FAULTS: '30' } },
+  { name: 'idempotency', files: ['packages/cli/test/idempotency.test.ts'], env: { SIGNALBOX_FAULTS: '15' } },
   { name: 'faults', files: ['packages/cli/test/faults.test.ts'], env: { SIGNALBOX_FAULTS: '20' } },
   { name: 'database', files: ['packages/cli/test/database.test.ts'], env: { SIGNALBOX_FAULTS: '15' } },
   { name: 'families', files: ['packages/server/test/families.test.ts'], times: 10, env: {} },

@@ -1,7 +1,8 @@
 // Three nodes that reach their database by way of a proxy: nodes that stand still past their lease, answers to commits that are lost
 // with their connection, wake-ups that nobody hears. (P1–P5, P7, P8)
-import type { Chunk } from '@signalbox/client';
+import type { Chunk, CreateAgent } from '@signalbox/client';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { answer, type Reply, startOpenAiServer } from '../../server/test/support/openai-server.ts';
 import { createTestDatabase, type TestDatabase } from '../../server/test/support/postgres.ts';
 import { type PostgresProxy, startPostgresProxy } from '../../server/test/support/postgres-proxy.ts';
 import { createRandom } from '../../server/test/support/random.ts';
@@ -28,7 +29,7 @@ beforeAll(async () => {
   proxy = await startPostgresProxy(database.url);
   nodes = await startNodes(NODES, proxy.url);
   load = await startLoad({ nodes, random: random.fork(), databaseUrl: () => database.url });
-}, 120_000);
+}, 180_000);
 afterEach(() => {
   proxy.losesAnswer = () => false;
   proxy.isDeaf = false;
@@ -43,46 +44,79 @@ afterAll(async () => {
 const lossesOf = (index: number) => nodes.metric(index, /^signalbox_lease_losses_total\b/);
 const heardOf = (index: number) => nodes.metric(index, /^signalbox_wakeups_total\{.*origin="elsewhere"/);
 
-test('a node that stood still past its lease writes nothing when it goes on, though nobody has written yet', {
-  timeout: TIMEOUT_MS,
-}, async () => {
-  const came = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const answers = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
-  const tools = await startToolServer(({ times }) => {
-    came[times - 1]!.resolve();
-    return answers[times - 1]!.promise;
-  });
-  const { agentId } = await nodes.clients[0]!.agents.create({
-    name: 'Stopped',
-    model: {
-      provider: 'scripted',
-      model: 'any',
-      settings: { script: [{ toolCalls: [{ name: 'look' }] }, { text: '{{lastToolResult}}' }] },
-    },
-    tools: [tools.tool('look', { idempotent: true })],
-  });
-  const opened = { agentId, environment: 'staging', input: 'go', closeOnIdle: true };
-  const { sessionId } = await nodes.clients[0]!.sessions.open(opened);
-  await came[0]!.promise;
-  const stopped = await nodes.driverOf(sessionId, database.url);
-  const losses = await lossesOf(stopped);
-  nodes.pause(stopped);
-  // Another node has the Session, and has called the tool again: the journal is as the first left it.
-  await came[1]!.promise;
-  answers[0]!.resolve('of the one that stood still');
-  nodes.goOn(stopped);
-  await expect.poll(() => lossesOf(stopped)).toBeGreaterThan(losses);
-  answers[1]!.resolve('of the one that went on');
+const said = ['said to the one that stood still', 'said to the one that went on'];
 
-  for (const client of nodes.clients) {
-    const chunks: Chunk[] = [];
-    for await (const { chunks: more } of client.sessions.stream(sessionId)) chunks.push(...more);
-    expect(chunks.filter(({ type }) => type === 'tool.result')).toMatchObject([{ output: 'of the one that went on' }]);
-    const text = chunks.flatMap((chunk) => (chunk.type === 'message.chunk' ? [chunk.delta] : [])).join('');
-    expect(text).toBe('of the one that went on');
-  }
-  await tools.close();
-});
+/** What a turn waits for outside: asked for the first or the second time, it says so, and then answers when it may. */
+type Source = (asked: (index: number) => Promise<void>) => Promise<{ agent: CreateAgent; close(): Promise<void> }>;
+
+const sources: [string, Source][] = [
+  [
+    'the result of a tool',
+    async (asked) => {
+      const tools = await startToolServer(async ({ times }) => {
+        await asked(times - 1);
+        return said[times - 1];
+      });
+      const script = [{ toolCalls: [{ name: 'look' }] }, { text: '{{lastToolResult}}' }];
+      const model = { provider: 'scripted' as const, model: 'any', settings: { script } };
+      return { agent: { name: 'Looks', model, tools: [tools.tool('look', { idempotent: true })] }, close: tools.close };
+    },
+  ],
+  [
+    'the text of a model',
+    async (asked) => {
+      const server = await startOpenAiServer();
+      const replies = said.map(
+        (text, index): Reply =>
+          async (response, request) => {
+            await asked(index);
+            await answer({ text })(response, request);
+          },
+      );
+      server.next(...replies);
+      const model = { provider: 'openai-compatible' as const, model: 'any', baseUrl: server.url };
+      return { agent: { name: 'Talks', model }, close: server.close };
+    },
+  ],
+];
+
+test.each(sources)(
+  'a node that stood still past its lease does not write %s, though nobody else has written yet',
+  {
+    timeout: TIMEOUT_MS,
+  },
+  async (_, start) => {
+    const came = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const mayAnswer = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const { agent, close } = await start((index) => {
+      came[index]!.resolve();
+      return mayAnswer[index]!.promise;
+    });
+    const { agentId } = await nodes.clients[0]!.agents.create(agent);
+    const opened = { agentId, environment: 'staging', input: 'go', closeOnIdle: true };
+    const { sessionId } = await nodes.clients[0]!.sessions.open(opened);
+    await came[0]!.promise;
+    const stopped = await nodes.driverOf(sessionId, database.url);
+    const losses = await lossesOf(stopped);
+    nodes.pause(stopped);
+    // Another node has the Session, and has asked again: the journal is as the first left it.
+    await came[1]!.promise;
+    mayAnswer[0]!.resolve();
+    nodes.goOn(stopped);
+    await expect.poll(() => lossesOf(stopped)).toBeGreaterThan(losses);
+    mayAnswer[1]!.resolve();
+
+    for (const client of nodes.clients) {
+      const chunks: Chunk[] = [];
+      for await (const { chunks: more } of client.sessions.stream(sessionId)) chunks.push(...more);
+      const results = chunks.flatMap((chunk) => (chunk.type === 'tool.result' ? [chunk.output] : []));
+      expect(results.filter((output) => output !== said[1])).toEqual([]);
+      const text = chunks.flatMap((chunk) => (chunk.type === 'message.chunk' ? [chunk.delta] : [])).join('');
+      expect(text).toBe(said[1]);
+    }
+    await close();
+  },
+);
 
 test(`nodes that stand still past their lease, one after another, under load (seed ${faults.seed})`, {
   timeout: TIMEOUT_MS,

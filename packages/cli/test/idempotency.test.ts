@@ -37,7 +37,7 @@ beforeAll(async () => {
   nodes = await startNodes(NODES, proxy.url);
   receiver = await createReceiver();
   world = await createOnceWorld(nodes.clients[0]!, receiver.url);
-}, 120_000);
+}, 180_000);
 afterEach(() => {
   proxy.losesAnswer = () => false;
 });
@@ -61,7 +61,6 @@ interface Posted {
 test(`a POST that is made until it is answered has its effect once, and one answer, whoever is killed (seed ${seed})`, {
   timeout: 240_000 + faults.times * 15_000,
 }, async () => {
-  const times = Math.ceil(faults.times / 2);
   const { apiKey } = nodes;
   let answered = 0;
   let onAnswered = () => {};
@@ -80,7 +79,7 @@ test(`a POST that is made until it is answered has its effect once, and one answ
   async function makePosts(lane: number): Promise<Posted[]> {
     const all: Posted[] = [];
     // Each kind once at least, and on for as long as somebody is to be killed.
-    for (let round = 0; round < kinds.length / LANES || kills < times; round += 1) {
+    for (let round = 0; round < kinds.length / LANES || kills < faults.times; round += 1) {
       const [kind, prepare] = kinds[(round * LANES + lane) % kinds.length]!;
       const idempotencyKey = `${lane}-${round}`;
       const post = await prepare(world, `post ${idempotencyKey}`);
@@ -95,7 +94,7 @@ test(`a POST that is made until it is answered has its effect once, and one answ
     const path = '/webhook_subscriptions/production/test';
     let made = 0;
     let answeredTests = 0;
-    for (; made === 0 || kills < times; made += 1) {
+    for (; made === 0 || kills < faults.times; made += 1) {
       const ask = () =>
         postOnce(nodes.urls[random.below(NODES)]!, { key: apiKey, idempotencyKey: `test ${made}`, path });
       const answers = (await Promise.all([ask(), ask(), ask()]))
@@ -108,7 +107,7 @@ test(`a POST that is made until it is answered has its effect once, and one answ
   }
 
   async function killNodes(): Promise<void> {
-    for (; kills < times; kills += 1) {
+    for (; kills < faults.times; kills += 1) {
       // Some answers later, in the middle of whatever is going on then.
       const at = answered + 5 + random.below(20);
       await new Promise<void>((resolve) => {

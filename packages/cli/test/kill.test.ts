@@ -16,7 +16,7 @@ let nodes: Nodes;
 beforeAll(async () => {
   database = await createTestDatabase();
   nodes = await startNodes(NODES, database.url);
-}, 120_000);
+}, 180_000);
 afterAll(async () => {
   await nodes?.end();
   await database.drop();

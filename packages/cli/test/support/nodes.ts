@@ -109,6 +109,6 @@ async function killNode({ child }: Node): Promise<void> {
 
 /** How often a test breaks something: more where `npm run prove` asks for it. And the seed of when and where. */
 export const faults = {
-  times: Number(process.env.SIGNALBOX_FAULTS ?? 3),
+  times: Number(process.env.SIGNALBOX_FAULTS ?? 2),
   seed: Number(process.env.SIGNALBOX_FAULT_SEED ?? Math.floor(Math.random() * 2 ** 31)),
 };
