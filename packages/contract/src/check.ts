@@ -39,7 +39,7 @@ function wordsOf(error: SchemaError, schema: SchemaObject): FieldError[] {
     case 'additionalProperties':
       return (params.additionalProperties as string[]).map((name) => ({
         path: at(name),
-        message: 'is not a known field',
+        message: `is not a known field${fieldsOf(schemaAt(schema, error.schemaPath))}`,
       }));
     case 'enum':
       return [
@@ -59,18 +59,47 @@ function wordsOf(error: SchemaError, schema: SchemaObject): FieldError[] {
       ];
     case 'maxLength':
       return [{ path, message: `must have at most ${params.limit} characters` }];
+    case 'minimum':
+      return [{ path, message: `must be at least ${params.limit}` }];
+    case 'maximum':
+      return [{ path, message: `must be at most ${params.limit}` }];
+    case 'type':
+      return [{ path, message: `must be ${[params.type].flat().map(typeWords).join(' or ')}` }];
     case 'format':
-      return [{ path, message: 'must be an ISO 8601 instant such as 2026-01-31T09:30:00.000Z' }];
+      return [{ path, message: 'must be an ISO 8601 instant with its offset or Z, such as 2026-01-31T09:30:00.000Z' }];
     default:
       return [{ path, message: error.message }];
   }
 }
 
+const words: Record<string, string> = {
+  array: 'an array',
+  boolean: 'true or false',
+  integer: 'an integer',
+  number: 'a number',
+  object: 'an object',
+  string: 'a string',
+};
+
+function typeWords(type: unknown): string {
+  return words[String(type)] ?? String(type);
+}
+
+// More are looked up rather than read.
+const MOST_FIELDS_TOLD = 16;
+
+/** Who wrote a name wrong finds the right one here. */
+function fieldsOf({ properties = {} }: SchemaObject): string {
+  const names = Object.keys(properties);
+  return names.length === 0 || names.length > MOST_FIELDS_TOLD ? '' : `: there are ${names.join(', ')}`;
+}
+
 /** In words, and with the example that the contract has for the field: both are quicker to read than a pattern. */
 function patternMessage(pattern: string, { examples = [], 'x-expected': expected }: SchemaObject): string {
-  const must = expected === undefined ? `must match pattern "${pattern}"` : `must be ${expected}`;
-  const [example] = examples;
-  return typeof example === 'string' ? `${must}, such as ${JSON.stringify(example)}` : must;
+  const [given] = examples;
+  const example = typeof given === 'string' ? JSON.stringify(given) : undefined;
+  if (expected !== undefined) return example ? `must be ${expected}, such as ${example}` : `must be ${expected}`;
+  return example ? `must look like ${example}` : `must match pattern "${pattern}"`;
 }
 
 /** The part of a schema that a path such as `#/properties/name` leads to. */

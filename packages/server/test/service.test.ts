@@ -164,7 +164,7 @@ test('keys create limits a key to Environments and addresses that there are', as
   expect(apiKey).toMatchObject({ environments: ['staging'], allowedIps: ['10.0.0.0/8'] });
   await expect(create({ allowedIps: ['10.0.0.1/8'] })).rejects.toThrow(/^--allowed-ip "10.0.0.1\/8" does not start/);
   await expect(create({ environments: ['Staging'] })).rejects.toThrow(/^--environment /);
-  await expect(create({ environments: ['stagign'] })).rejects.toThrow('There is no such environment "stagign"');
+  await expect(create({ environments: ['stagign'] })).rejects.toThrow('There is no environment "stagign"');
 });
 
 test('keys create asks which organization where there are several, and never guesses', async () => {

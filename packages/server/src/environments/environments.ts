@@ -101,7 +101,7 @@ export async function holdEnvironment(
 ): Promise<void> {
   const found = await tx.execute(sql`
     select 1 from environments where organization_id = ${organizationId} and name = ${name} ${lock}`);
-  if (found === 0) throw notFound(`environment "${name}"`);
+  if (found === 0) throw new ApiError('not_found', `There is no environment "${name}".`);
 }
 
 function view(row: Row): Environment {

@@ -26,12 +26,12 @@ test.each([
 
 test('a value of no type that fits is told all that do', () => {
   expect(refusal('createAgent', mcp(5))).toEqual([
-    { path: 'tools[0].approval', message: 'must be either string or object' },
+    { path: 'tools[0].approval', message: 'must be a string or an object' },
   ]);
 });
 
 test('a text of the wrong form is shown an example of the right one', () => {
-  const agentId = expect.stringMatching(/^must match pattern "\^agt_.*", such as "agt_\w{26}"$/);
+  const agentId = expect.stringMatching(/^must look like "agt_\w{26}"$/);
   expect(refusal('openSession', { agentId: '17', environment: 'production' })).toEqual([
     { path: 'agentId', message: agentId },
   ]);
@@ -41,6 +41,19 @@ test.each(['gpt-5', 'nope/x', 'worker/'])('the model %s is told what there is', 
   const message =
     'must be "provider/model", its provider one of scripted, openai, anthropic, google, openai-compatible, or "worker/queue", such as "anthropic/claude-sonnet-4-5"';
   expect(refusal('createAgent', agent({ model }))).toEqual([{ path: 'model', message }]);
+});
+
+test('a field that there is not is told which there are, a number its bound, a value its type', () => {
+  const limits = { maxSteps: 3, maxStepsPerTurn: 0, turnTimeoutSeconds: '60' };
+  expect(refusal('createAgent', agent({ limits, tools: {} }))).toEqual([
+    { path: 'tools', message: 'must be an array' },
+    { path: 'limits.maxSteps', message: expect.stringMatching(/^is not a known field: there are maxStepsPerTurn, /) },
+    { path: 'limits.maxStepsPerTurn', message: 'must be at least 1' },
+    { path: 'limits.turnTimeoutSeconds', message: 'must be an integer' },
+  ]);
+  expect(refusal('listAgents', undefined, { archived: 'yes' })).toEqual([
+    { path: 'archived', message: 'must be true or false' },
+  ]);
 });
 
 test('who reads is not shown how it is checked: an e-mail, an empty field', () => {

@@ -36,14 +36,18 @@ export function checkTiming({ cron, timezone, at }: Timing, now: Date): void {
     return;
   }
   checkTimezone(timezone);
+  if (cron.trim().startsWith('@')) throw invalidField('cron', 'takes no names: @daily is "0 0 * * *"');
   const { length } = cron.trim().split(/\s+/);
   if (length !== 5)
-    throw notCron(`has ${length}${length === 6 || length === 7 ? ' (there are no seconds or years)' : ''}`);
+    throw invalidField(
+      'cron',
+      `must be five fields, minute, hour, day of month, month and day of week, such as "0 9 * * 1-5"; it has ${length}${length === 6 || length === 7 ? ' (there are no seconds or years)' : ''}`,
+    );
   let next: Date | null;
   try {
     next = parse(cron, timezone).nextRun(now);
   } catch (error) {
-    throw notCron(`is not: ${whyNot(error as Error)}`);
+    throw invalidField('cron', `is not a cron expression such as "0 9 * * 1-5": ${whyNot(error as Error)}`);
   }
   if (!next) throw invalidField('cron', 'never comes: no day is like this');
 }
@@ -91,11 +95,4 @@ function whyNot({ message }: Error): string {
   return message
     .replace(/^Cron\w+: /, '')
     .replace(/^(Invalid value for (?:day|month): )(-?\d+)$/, (_, what, value) => `${what}${Number(value) + 1}`);
-}
-
-function notCron(what: string) {
-  return invalidField(
-    'cron',
-    `must be five fields, minute, hour, day of month, month and day of week, such as "0 9 * * 1-5"; it ${what}`,
-  );
 }

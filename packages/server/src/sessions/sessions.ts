@@ -5,7 +5,7 @@ import { currentVersion } from '../agents/agents.ts';
 import type { Tx } from '../db/db.ts';
 import { holdEnvironment } from '../environments/environments.ts';
 import { recordEvent } from '../events/record.ts';
-import { ApiError, notFound } from '../lib/api-error.ts';
+import { ApiError } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
@@ -151,5 +151,5 @@ async function requireVersion(tx: Tx, organizationId: string, agentId: string, v
   const found = await tx.execute(sql`
     select 1 from agent_versions
     where organization_id = ${organizationId} and agent_id = ${agentId} and version = ${version}`);
-  if (found === 0) throw notFound(`version ${version} of the agent`);
+  if (found === 0) throw new ApiError('not_found', `There is no version ${version} of the agent.`);
 }

@@ -26,11 +26,19 @@ describe('a schema', () => {
   });
 
   test.each<[string, Record<string, unknown>, string]>([
-    ['properties that are none', { properties: 7 }, 'is not a JSON Schema: see /properties'],
-    ['a type that is none', { properties: { a: { type: 'text' } } }, 'is not a JSON Schema: see /properties/a/type'],
-    ['a required that is no list', { required: 'a' }, 'is not a JSON Schema: see /required'],
-    ['an anyOf of nothing', { anyOf: [] }, 'is not a JSON Schema: see /anyOf'],
-    ['a property that is text', { properties: { a: 'string' } }, 'is not a JSON Schema: see /properties/a'],
+    ['properties that are none', { properties: 7 }, 'is not a JSON Schema: /properties must be object'],
+    [
+      'a type that is none',
+      { properties: { a: { type: 'text' } } },
+      'is not a JSON Schema: /properties/a/type must be one of string, number, integer, boolean, object, array, null',
+    ],
+    ['a required that is no list', { required: 'a' }, 'is not a JSON Schema: /required must be array'],
+    ['an anyOf of nothing', { anyOf: [] }, 'is not a JSON Schema: /anyOf must not have fewer than 1 items'],
+    [
+      'a property that is text',
+      { properties: { a: 'string' } },
+      'is not a JSON Schema: /properties/a must be either object or boolean',
+    ],
     [
       'a reference to nowhere',
       { properties: { a: { $ref: '#/nowhere' } } },

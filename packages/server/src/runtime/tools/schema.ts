@@ -99,8 +99,11 @@ const metaSchema = Schema.Compile({
 
 function placeOfError(broken: Record<string, unknown>): string {
   const [, errors] = metaSchema.Errors(broken);
-  const path = errors[0]?.instancePath;
-  return path ? `: see ${path.slice(0, 200)}` : '';
+  const [error] = errors;
+  if (!error?.instancePath) return '';
+  const allowed = error.keyword === 'enum' ? (error.params.allowedValues as unknown[]) : undefined;
+  const what = allowed ? `must be one of ${allowed.join(', ')}` : error.message;
+  return `: ${error.instancePath.slice(0, 200)} ${what}`;
 }
 
 interface Parts {

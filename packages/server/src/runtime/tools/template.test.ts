@@ -46,6 +46,14 @@ describe('checkTemplate refuses, and names the place', () => {
     expect(checkTemplate(template).map((problem) => problem.path)).toContain(path);
   });
 
+  test('braces that are no placeholder, and shows them', () => {
+    const [problem] = checkTemplate(post({ a: 'x {{ input.x }} and more' }));
+    expect(problem).toMatchObject({
+      path: 'body.a',
+      message: expect.stringMatching(/^holds \{\{ input\.x \}\}, which is/),
+    });
+  });
+
   test('a value that the schema of the input does not allow, which nobody could ever give', () => {
     const schema = { properties: { order: {} }, additionalProperties: false };
     const template = { ...post({ a: ['{{input.oder}} {{input.order.id}}'] }), url: 'https://e.com/{{input.order}}' };

@@ -79,7 +79,12 @@ export function checkTemplate(template: RequestTemplate, inputSchema?: unknown):
   const problems: TemplateProblem[] = [];
   const problem = (path: string, message: string) => problems.push({ path, message });
   const checkText = (path: string, text: string) => {
-    if (hasStrayBraces(text)) problem(path, 'holds {{ that does not begin {{input.x}} or {{secrets.NAME}}');
+    const stray = strayBraces(text);
+    if (stray !== undefined)
+      problem(
+        path,
+        `holds ${stray}, which is neither {{input.x}} nor {{secrets.NAME}}, without spaces and NAME in capitals`,
+      );
     for (const part of partsOf(text)) {
       if (typeof part === 'string' || part.source !== 'input' || mayHold(inputSchema, part.path[0]!)) continue;
       problem(path, `holds {{${part.text}}}, which the inputSchema does not allow`);
@@ -98,7 +103,11 @@ export function checkTemplate(template: RequestTemplate, inputSchema?: unknown):
   if (template.body === undefined) return problems;
   if (template.method === 'GET' || template.method === 'HEAD') problem('body', `can’t be sent with ${template.method}`);
   const body = bodyOf(template);
-  if (body.format === 'broken') problem('body', 'is not JSON, though its content type says so');
+  if (body.format === 'broken')
+    problem(
+      'body',
+      'is not JSON, though its content type says so; a value stands in quotes, and "{{input.n}}" keeps its type',
+    );
   if ('value' in body) {
     visitStrings(body.value, 'body', (path, text, isName) => {
       if (text === null) problem(path, `is nested deeper than ${BODY_MAX_DEPTH} levels`);
@@ -170,8 +179,10 @@ function hasPlaceholder(text: string): boolean {
   return partsOf(text).some((part) => typeof part !== 'string');
 }
 
-function hasStrayBraces(text: string): boolean {
-  return partsOf(text).some((part) => typeof part === 'string' && part.includes('{{'));
+/** The first braces that are no placeholder, with as much behind them as tells which they are. */
+function strayBraces(text: string): string | undefined {
+  const stray = partsOf(text).find((part) => typeof part === 'string' && part.includes('{{'));
+  return typeof stray === 'string' ? /\{\{.{0,60}?(?:\}\}|$)|\{\{/s.exec(stray)?.[0] : undefined;
 }
 
 function valueFor({ text, source, path }: Placeholder, { input, secrets }: Values): unknown {
