@@ -70,7 +70,8 @@ const sources: [string, Source][] = [
         (text, index): Reply =>
           async (response, request) => {
             await asked(index);
-            await answer({ text })(response, request);
+            // Were the end there, the text would be written with it, as a transition.
+        await answer({ text, end: index === 0 ? 'hang' : 'done' })(response, request);
           },
       );
       server.next(...replies);
