@@ -67,7 +67,7 @@ export function Conversation({
           <Earlier followed={followed} first={shown[0]?.key} show={showEarlier} content={content} />
         )}
         {shown.length === 0 && queued.length === 0 && (isCaughtUp ? <Nothing session={session} /> : <Loading />)}
-        <KeepPlace first={shown[0]?.key} content={content} />
+        <KeepPlace first={shown[0]?.key} ends={ends} content={content} />
         <ol className="entries">
           {shown.map((entry, index) => (
             <Fragment key={entry.key}>

@@ -3,7 +3,7 @@ import { Component, type RefObject, useEffect, useLayoutEffect, useRef } from 'r
 import { Button } from '../../ui/button.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
 import type { Followed } from './follow.ts';
-import { scrollerOf } from './follow-end.ts';
+import { isAtEnd, scrollerOf } from './follow-end.ts';
 
 // Asked for before somebody who scrolls up has come to the end of what is there.
 const AHEAD_PX = 600;
@@ -60,11 +60,22 @@ function isNear(element: HTMLElement, scroller: Element): boolean {
   return element.getBoundingClientRect().bottom > top - AHEAD_PX;
 }
 
+interface Place {
+  /** The key of the first entry. */
+  first: string | undefined;
+  /** What is said at the ends of turns: that too comes above what is read. */
+  ends: unknown;
+  content: RefObject<HTMLElement | null>;
+}
+
 /** Whatever comes or goes above: what is read stays where it is on the screen. */
-export class KeepPlace extends Component<{ first: string | undefined; content: RefObject<HTMLElement | null> }> {
-  override getSnapshotBeforeUpdate({ first }: { first: string | undefined }) {
-    if (first === this.props.first) return null;
-    const entries = this.props.content.current?.querySelectorAll('.entries > li') ?? [];
+export class KeepPlace extends Component<Place> {
+  override getSnapshotBeforeUpdate({ first, ends }: Place) {
+    if (first === this.props.first && ends === this.props.ends) return null;
+    const content = this.props.content.current;
+    // Who is at the end stays there.
+    if (!content || isAtEnd(scrollerOf(content))) return null;
+    const entries = content.querySelectorAll('.entries > li');
     const element = Array.from(entries).find((one) => one.getBoundingClientRect().bottom > 0);
     return element ? { element, top: element.getBoundingClientRect().top } : null;
   }

@@ -24,16 +24,15 @@ export function useFollowEnd(content: RefObject<HTMLElement | null>, beginsAtEnd
     const scroller = scrollerOf(element);
     const source = scroller === document.scrollingElement ? window : scroller;
     let top = scroller.scrollTop;
-    const isAtEnd = () => scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < END_PX;
     const onScroll = () => {
-      if (isAtEnd()) following.current = true;
+      if (isAtEnd(scroller)) following.current = true;
       else if (scroller.scrollTop < top) following.current = false;
       top = scroller.scrollTop;
-      setAway(!following.current && !isAtEnd());
+      setAway(!following.current && !isAtEnd(scroller));
     };
     const onGrowth = () => {
       if (following.current && !isSelected(element)) scroller.scrollTop = scroller.scrollHeight;
-      else setAway(!isAtEnd());
+      else setAway(!isAtEnd(scroller));
       top = scroller.scrollTop;
     };
     const observer = new ResizeObserver(onGrowth);
@@ -46,6 +45,10 @@ export function useFollowEnd(content: RefObject<HTMLElement | null>, beginsAtEnd
   }, [content]);
 
   return { isAway, toEnd };
+}
+
+export function isAtEnd(scroller: Element): boolean {
+  return scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < END_PX;
 }
 
 function isSelected(element: HTMLElement): boolean {

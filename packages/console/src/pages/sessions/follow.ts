@@ -43,7 +43,8 @@ export interface Pacing {
   pause(signal: AbortSignal): Promise<void>;
 }
 
-const PAGE_ROWS = 100;
+// Some screens full; no more turns than the first page of the timeline has (session-view.tsx), where each has an answer.
+const PAGE_ROWS = 50;
 // What came since is little, mostly.
 const NEWS_ROWS = 20;
 const unfinished = new Set(['running', 'waiting', 'failed', 'cancelled']);

@@ -1,7 +1,7 @@
 // A Session, live: the conversation, what it is at, and the message box.
 import type { Session, SessionTurn } from '@signalbox/client';
 import { useEffect, useRef, useState } from 'react';
-import { useList } from '../../organization.tsx';
+import { type ListQuery, useList } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Await } from '../../ui/page.tsx';
@@ -23,7 +23,20 @@ export function useTurns(sessionId: string) {
 }
 
 // Each has all of its operations.
-const TURN_ROWS = 20;
+const TURN_ROWS = 25;
+
+const none: readonly SessionTurn[] = [];
+
+/** Those that are known, of which more are asked for until this one is there: each says why it ended. */
+function useTurnsFrom(first: number | null | undefined, timeline: ListQuery<SessionTurn>): readonly SessionTurn[] {
+  const { data: turns = none, hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage } = timeline;
+  const isBehind = first != null && first < (turns.at(-1)?.turn ?? 0);
+  const mayAsk = hasNextPage && !isFetchingNextPage && !isFetchNextPageError;
+  useEffect(() => {
+    if (isBehind && mayAsk) void fetchNextPage();
+  }, [isBehind, mayAsk, fetchNextPage]);
+  return turns;
+}
 
 /** A Session in a place of its own beside something else, which it scrolls within: beside the form of an Agent, for one. */
 export function SessionView({ sessionId }: { sessionId: string }) {
@@ -37,11 +50,11 @@ export function SessionView({ sessionId }: { sessionId: string }) {
 
 function Contained({ session }: { session: Session }) {
   const followed = useFollowing(session);
-  const turns = useTurns(session.sessionId).data ?? [];
+  const timeline = useTurns(session.sessionId);
   const [draft, setDraft] = useState(emptyDraft);
   return (
     <div className="session-view contained">
-      <Talk session={session} followed={followed} turns={turns} draft={draft} onDraft={setDraft} />
+      <Talk session={session} followed={followed} timeline={timeline} draft={draft} onDraft={setDraft} />
     </div>
   );
 }
@@ -50,17 +63,18 @@ function Contained({ session }: { session: Session }) {
 export function Talk({
   session,
   followed,
-  turns,
+  timeline,
   draft,
   onDraft,
 }: {
   session: Session;
   followed: FollowedSession;
-  turns: readonly SessionTurn[];
+  timeline: ListQuery<SessionTurn>;
   draft: Draft;
   onDraft: (draft: Draft) => void;
 }) {
   const content = useRef<HTMLElement>(null);
+  const turns = useTurnsFrom(followed.entries[0]?.turn, timeline);
   const { isAway, toEnd } = useFollowEnd(content, !isEnded(session));
   const isLong = followed.isCaughtUp && followed.hasOlder;
   const wasLong = useRef(false);

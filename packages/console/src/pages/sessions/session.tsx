@@ -80,13 +80,7 @@ function Shown({ session }: { session: Session }) {
                 label: 'Conversation',
                 content: (
                   <div className="session-view">
-                    <Talk
-                      session={session}
-                      followed={followed}
-                      turns={timeline.data ?? []}
-                      draft={draft}
-                      onDraft={setDraft}
-                    />
+                    <Talk session={session} followed={followed} timeline={timeline} draft={draft} onDraft={setDraft} />
                   </div>
                 ),
               },
