@@ -3,6 +3,7 @@
 import type { Approval, Input, Result } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../db/db.ts';
+import { word } from '../db/values.ts';
 import { type EventSource, recordEvent, systemActor } from '../events/record.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
@@ -45,7 +46,7 @@ export async function listApprovals(ctx: Context, input: Input<'listApprovals'>)
   const rows = await ctx.db.query<Row>(sql`
     ${selectApprovals()} where organization_id = ${ctx.organizationId}
       ${request.after === undefined ? empty : after(request.after)}
-      ${input.status === undefined ? empty : sql`and status = ${input.status}`}
+      ${input.status === undefined ? empty : sql`and status = ${word(input.status)}`}
       ${input.environment === undefined ? empty : sql`and environment = ${input.environment}`}
       ${input.sessionId === undefined ? empty : sql`and session_id = ${uuidOf('ses', input.sessionId)}`}
     order by operation_id ${order === 'desc' ? sql`desc` : empty} limit ${request.limit + 1}`);
