@@ -33,8 +33,11 @@ async function run([command = '--help', ...rest]: string[]): Promise<void> {
       const { createKey } = await import('./keys.ts');
       if (verb === 'create') return createKey(args);
       if (verb === '--help') return createKey(['--help']);
+      const elsewhere = ['list', 'rotate', 'delete'].includes(verb ?? '')
+        ? ' here, but in the console and by the interface'
+        : '';
       throw new UsageError(
-        verb === undefined ? 'keys: say what to do' : `keys: there is no "${verb}"`,
+        verb === undefined ? 'keys: say what to do' : `keys: there is no "${verb}"${elsewhere}`,
         'keys create --help',
       );
     }
