@@ -3,6 +3,7 @@ import type { Chunk, Input, Tool } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import { createAgent } from '../../src/agents/agents.ts';
 import { turnToolOf } from '../../src/agents/definition.ts';
+import type { Db } from '../../src/db/db.ts';
 import { beginning } from '../../src/journal/cursor.ts';
 import { readSegments } from '../../src/journal/read.ts';
 import { chunksOf } from '../../src/journal/segment.ts';
@@ -43,6 +44,8 @@ export async function createWorld(options: { clock?: Clock; prices?: Prices } = 
   const node = await createTestPlatform(options);
   const { platform, organizationId, ctx } = node;
   const workers: Worker[] = [];
+  /** The last one of each worker's lease. */
+  const renewals = new Map<string, Promise<unknown>>();
 
   async function chunks(sessionId: string): Promise<Chunk[]> {
     const segments = await readSegments(platform.db, organizationId, uuidOf('ses', sessionId), beginning, 100_000);
@@ -60,7 +63,15 @@ export async function createWorld(options: { clock?: Clock; prices?: Prices } = 
       graceMs = 0,
     }) {
       const workerId = newUuid();
-      const worker = createWorker(on, { workerId, ask, tools: { list, run }, graceMs });
+      const db: Db = {
+        ...on.db,
+        query<Row>(statement: Sql) {
+          const rows = on.db.query<Row>(statement);
+          if (statement.text.includes('insert into workers')) renewals.set(workerId, Promise.allSettled([rows]));
+          return rows;
+        },
+      };
+      const worker = createWorker({ ...on, db }, { workerId, ask, tools: { list, run }, graceMs });
       workers.push(worker);
       await worker.start();
       return { ...worker, workerId };
@@ -81,6 +92,8 @@ export async function createWorld(options: { clock?: Clock; prices?: Prices } = 
       }
     },
     async expireLease(workerId) {
+      // Under way, it would have the last word.
+      await renewals.get(workerId);
       await platform.db.execute(sql`
         update workers set lease_expires_at = now() - interval '1 minute' where worker_id = ${workerId}`);
     },
