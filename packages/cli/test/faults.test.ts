@@ -71,7 +71,7 @@ const sources: [string, Source][] = [
           async (response, request) => {
             await asked(index);
             // Were the end there, the text would be written with it, as a transition.
-        await answer({ text, end: index === 0 ? 'hang' : 'done' })(response, request);
+            await answer({ text, end: index === 0 ? 'hang' : 'done' })(response, request);
           },
       );
       server.next(...replies);
