@@ -610,8 +610,7 @@ describe('an approval that nobody decides on', () => {
     await resolveApproval(world.ctx, { operationId: second, decision: 'approved' });
     await world.until(sessionId, (_, all) => all.filter(is('waiting')).length === 2);
     expect(await pending(sessionId)).toEqual([first]);
-    clock.advance(1_000);
-    const words = outline(await world.until(sessionId, is('idle')));
+    const words = outline(await clock.passWhile(world.until(sessionId, is('idle'))));
     expect(words.filter((word) => /^(approval\.resolved|tool)/.test(word))).toEqual([
       'approval.resolved approved',
       'approval.resolved expired',

@@ -13,6 +13,7 @@ import type { TurnTool } from '../src/runtime/tools/tool.ts';
 import { createTools } from '../src/runtime/tools/tools.ts';
 import { getDelivery, listDeliveries } from '../src/webhooks/deliveries.ts';
 import { type DnsServer, startDnsServer } from './support/dns-server.ts';
+import { createManualClock } from './support/manual-clock.ts';
 import { createTestPlatform, type TestPlatform } from './support/platform.ts';
 import { append, createWorld as createWebhookWorld, status } from './support/webhooks.ts';
 
@@ -125,10 +126,15 @@ test('an http tool', async () => {
 });
 
 test('an MCP server', async () => {
-  const tools = createTools({ ...base.platform, egress });
+  const clock = createManualClock();
+  const tools = createTools({ ...base.platform, egress, clock });
   const owner = { organizationId: base.organizationId, environment: 'production' };
   const tool: Tool = { type: 'mcp', name: 'crm', url: url() };
-  const listed = await afterRebinding(() => tools.list(owner, [tool], never));
+  const listed = await afterRebinding(() => {
+    // Longer than the failure of the time before is remembered.
+    clock.advance(60_000);
+    return tools.list(owner, [tool], never);
+  });
   expect(listed).toMatchObject({ tools: [], unavailable: [expect.stringContaining('not allowed')] });
   await tools.close();
 });
