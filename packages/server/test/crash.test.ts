@@ -339,7 +339,9 @@ test('an organization whose tools and models hang leaves room on a worker for th
   });
   const agentId = await world.agent();
   for (let count = 0; count < 12; count += 1) await world.open(agentId);
+  const held = () => world.platform.db.execute(sql`select from sessions where worker_id = ${workerId}`);
   await worker.start();
+  while ((await held()) === 0);
   const ctx = { ...world.ctx, organizationId: other.organizationId };
   const { agent } = await createAgent(ctx, { name: 'Agent', model: 'scripted/test' });
   const opened = await openSession(ctx, { agentId: agent.agentId, environment: 'production', input: 'go' });
@@ -350,7 +352,6 @@ test('an organization whose tools and models hang leaves room on a worker for th
       select status from sessions where organization_id = ${other.organizationId} and session_id = ${sessionId}`);
     status = rows[0]?.status;
   }
-  const held = await world.platform.db.query(sql`select from sessions where worker_id = ${workerId}`);
-  expect(held).toHaveLength(9);
+  expect(await held()).toBe(9);
   await worker.stop();
 });
