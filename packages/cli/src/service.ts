@@ -1,4 +1,4 @@
-// The service that a command speaks to, by the client as any program does.
+// The service that a command speaks to, by the client, like every program of people’s own.
 import { type PageRequest, Signalbox } from '@signalbox/client';
 import { shown, UsageError } from './usage.ts';
 

@@ -3,7 +3,7 @@
 //
 // Nothing rests on it. Without a worker on the node, or without room, the turn is written as one that any worker may claim. A
 // Session whose worker never heard that it was given one (the node died, the answer to the commit was lost) names it on its
-// row, and is found there as any other.
+// row, and is found there like every other.
 import type { Operation } from '../sessions/operations.ts';
 import type { SessionRow } from '../sessions/session.ts';
 import type { TranscriptEntry } from '../sessions/transcript.ts';
