@@ -8,8 +8,9 @@
  *
  * What may be reached is decided in `policy.ts`; that nothing else is reached is the work of `connector.ts`, below the
  * connections (connections.ts), so no way of asking goes past it. A connection belongs to one origin (scheme, host and
- * port) from its birth to its end, and HTTP/2, where one connection could serve several hosts, is not spoken. Redirects are answers like any other. The dispatcher is always our own, so neither `HTTP_PROXY` nor
- * `NODE_USE_ENV_PROXY` reaches it; a proxy is used where the operator named one for this (proxy.ts), and none else.
+ * port) from its birth to its end, and HTTP/2, where one connection could serve several hosts, is not spoken. Redirects
+ * are answers like any other. The dispatcher is always our own, so neither `HTTP_PROXY` nor `NODE_USE_ENV_PROXY` reaches
+ * it; a proxy is used where the operator named one for this (proxy.ts), and none else.
  */
 import { Dispatcher, Headers, type RequestInit as UndiciRequestInit, fetch as undiciFetch } from 'undici';
 import { type Connection, Connections } from './connections.ts';

@@ -48,9 +48,9 @@ export function readSegments(
 }
 
 // What tools answer may be a MiB each: a reader that catches up holds this much and one segment more, not hundreds of them.
-const MAX_READ_CHARACTERS = 1024 * 1024;
+const MAX_READ_BYTES = 1024 * 1024;
 // Of an answer to a list call; long chunks make it a page of fewer.
-const MAX_PAGE_CHARACTERS = 4 * MAX_READ_CHARACTERS;
+const MAX_PAGE_CHARACTERS = 4 * 1024 * 1024;
 
 /** The same, and no more of them than fit into memory beside others. `isEnd`: nothing followed them. */
 export async function readSome(
@@ -70,7 +70,7 @@ export async function readSome(
         where organization_id = ${organizationId} and session_id = ${sessionId}
           and (turn, seq_to) > (${after.turn}, ${after.seq})
         order by turn, seq_to limit ${limit}) s) x
-    where before is null or before < ${MAX_READ_CHARACTERS}
+    where before is null or before < ${MAX_READ_BYTES}
     order by turn, seq_to`);
   const [first] = rows;
   return { segments: rows, isEnd: first === undefined || (first.found < limit && rows.length === first.found) };

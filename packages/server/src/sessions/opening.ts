@@ -95,8 +95,8 @@ export function openingOf(opening: Opening, now: Date): Opened {
     statements: [
       sql`
         insert into sessions (organization_id, session_id, agent_id, pinned_version, agent_version, environment, status,
-          turn, next_seq, epoch, worker_id, runnable_at, trace_parent, parent_session_id, parent_operation_id, root_session_id, depth, close_on_idle,
-          budget, metadata, delivery_due, created_at, updated_at)
+          turn, next_seq, epoch, worker_id, runnable_at, trace_parent, parent_session_id, parent_operation_id,
+          root_session_id, depth, close_on_idle, budget, metadata, delivery_due, created_at, updated_at)
         values (${organizationId}, ${row.sessionId}, ${agentId}, ${row.pinnedVersion}, ${row.agentVersion},
           ${environment}, ${row.status}, ${row.turn}, ${row.nextSeq}, ${row.epoch}, ${row.workerId},
           ${begun ? now : null}, ${row.traceParent}, ${row.parentSessionId},

@@ -61,8 +61,8 @@ export interface Operation {
 /** The columns of an Operation. */
 export const operationColumns: Sql = sql`
   turn, step, index, operation_id as "operationId", kind, status, tool, input, output, error, usage,
-  from_seq as "fromSeq", failures, retry_at as "retryAt", repeatable, expires_at as "expiresAt", child_session_id as "childSessionId",
-  agent_version as "agentVersion"`;
+  from_seq as "fromSeq", failures, retry_at as "retryAt", repeatable, expires_at as "expiresAt",
+  child_session_id as "childSessionId", agent_version as "agentVersion"`;
 
 /** What a model call used; of the input tokens, `cachedTokens` came out of the provider's cache. */
 export type TokenUsage = Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedTokens'>;
@@ -109,8 +109,8 @@ export function insertOperation(
       error, from_seq, repeatable, expires_at, agent_version, created_at, finished_at)
     values (${owner.organizationId}, ${owner.sessionId}, ${operation.turn}, ${operation.step}, ${operation.index},
       ${operation.operationId}, ${operation.kind}, ${operation.status}, ${operation.tool},
-      ${operation.input === null ? null : JSON.stringify(operation.input)}, ${operation.error}, ${operation.fromSeq}, ${operation.repeatable}, ${operation.expiresAt},
-      ${operation.agentVersion}, ${now}, ${isFinished(operation) ? now : null})`;
+      ${operation.input === null ? null : JSON.stringify(operation.input)}, ${operation.error}, ${operation.fromSeq},
+      ${operation.repeatable}, ${operation.expiresAt}, ${operation.agentVersion}, ${now}, ${isFinished(operation) ? now : null})`;
 }
 
 /** Writes where the operation is now; its instants follow from its status. */

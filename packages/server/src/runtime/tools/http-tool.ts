@@ -23,11 +23,8 @@ export function createHttpTool(platform: Pick<Platform, 'db' | 'vault' | 'egress
     signal.throwIfAborted();
     const tool = run.tool.source;
     if (tool.type !== 'http') throw new TypeError(`${run.tool.name} is not an http tool`);
-    const {
-      input,
-      tool: { inputSchema },
-    } = run;
-    const request = await prepareRequest(platform, run, tool.request, { input, inputSchema });
+    const given = { input: run.input, inputSchema: run.tool.inputSchema };
+    const request = await prepareRequest(platform, run, tool.request, given);
     signal.throwIfAborted();
     if (typeof request === 'string') return { error: `Nothing was sent: ${request}.` };
     return outcomeOf(await send(platform.egress, run.operationId, tool, request, signal), request.redact);
