@@ -342,6 +342,9 @@ test('an organization whose tools and models hang leaves room on a worker for th
   const held = () => world.platform.db.execute(sql`select from sessions where worker_id = ${workerId}`);
   await worker.start();
   while ((await held()) === 0);
+  const { ownWorkers } = world.platform;
+  while (ownWorkers.withRoom(world.organizationId)) await held();
+  expect(ownWorkers.withRoom(other.organizationId)?.workerId).toBe(workerId);
   const ctx = { ...world.ctx, organizationId: other.organizationId };
   const { agent } = await createAgent(ctx, { name: 'Agent', model: 'scripted/test' });
   const opened = await openSession(ctx, { agentId: agent.agentId, environment: 'production', input: 'go' });
