@@ -1,5 +1,9 @@
 // Filters in the URL: what is none there is left out.
 
+export const environmentPattern = /^[a-z][a-z0-9_-]{0,62}$/;
+export const agentIdPattern = /^agt_[0-9a-z]{26}$/;
+export const sessionIdPattern = /^ses_[0-9a-z]{26}$/;
+
 /** One of these words. */
 export function oneOf<K extends string, const T extends string>(
   search: Record<string, unknown>,
@@ -17,4 +21,10 @@ export function textIn<K extends string>(
 ): { [name in K]?: string } {
   const value = search[name];
   return typeof value === 'string' && pattern.test(value) ? ({ [name]: value } as { [name in K]: string }) : {};
+}
+
+/** The filters with one as it was chosen; empty: without it. */
+export function withFilter<T extends object, K extends keyof T>(search: T, name: K, value: T[K] | ''): T {
+  const { [name]: _, ...rest } = search;
+  return (value ? { ...rest, [name]: value } : rest) as T;
 }

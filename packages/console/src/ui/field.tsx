@@ -87,8 +87,8 @@ export function TextArea({
   );
 }
 
-export interface Option {
-  value: string;
+export interface Option<T extends string = string> {
+  value: T;
   label: string;
 }
 

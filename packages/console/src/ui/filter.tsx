@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'react';
-import { TextField } from './field.tsx';
+import { type Option, Select, TextField } from './field.tsx';
 
 /**
  * A filter of text that lives in the URL: it counts when the person is done (Enter, or going on), and not before it is whole.
@@ -45,6 +45,29 @@ export function FilterField({
       onChange={(event) => setText(event.currentTarget.value)}
       onBlur={done}
       onKeyDown={(event) => event.key === 'Enter' && done()}
+    />
+  );
+}
+
+/** A filter that is one of a list, or none. What the URL names is shown as chosen also where the list does not have it. */
+export function FilterSelect<T extends string>({
+  label,
+  value,
+  options,
+  onChange,
+}: {
+  label: string;
+  value: T | undefined;
+  options: readonly Option<T>[];
+  onChange: (value: T | '') => void;
+}) {
+  const isKnown = value === undefined || options.some((option) => option.value === value);
+  return (
+    <Select
+      label={label}
+      value={value ?? ''}
+      options={[{ value: '', label: 'All' }, ...options, ...(isKnown ? [] : [{ value, label: value }])]}
+      onChange={(event) => onChange(event.currentTarget.value as T | '')}
     />
   );
 }

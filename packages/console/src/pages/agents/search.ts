@@ -1,5 +1,5 @@
 // What the addresses of these pages hold beside the ids.
-import { oneOf, textIn } from '../../search.ts';
+import { oneOf, sessionIdPattern, textIn } from '../../search.ts';
 
 export function agentsSearch({ archived }: Record<string, unknown>): { archived?: true } {
   return archived === true ? { archived } : {};
@@ -19,7 +19,7 @@ export interface AgentSearch {
 export function agentSearch(search: Record<string, unknown>): AgentSearch {
   return {
     ...oneOf(search, 'view', ['form', 'json', 'try'] as const),
-    ...textIn(search, 'session', /^ses_[0-9a-z]{26}$/),
+    ...textIn(search, 'session', sessionIdPattern),
   };
 }
 

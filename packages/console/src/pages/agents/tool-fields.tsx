@@ -1,6 +1,7 @@
 // The fields of a tool, by its type.
+
+import { useAgents } from '../../agent-names.ts';
 import { Checkbox } from '../../ui/field.tsx';
-import { useAgents } from '../sessions/agent-names.ts';
 import { ApprovalField } from './approval-field.tsx';
 import { useDraft } from './draft.tsx';
 import { DraftJson, DraftNumber, DraftSelect, DraftText, textOf } from './fields.tsx';

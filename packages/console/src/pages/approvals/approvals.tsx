@@ -2,7 +2,9 @@
 import type { Approval } from '@signalbox/client';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
+import { EnvironmentFilter } from '../../filters.tsx';
 import { useList, useOrganization } from '../../organization.tsx';
+import { sessionIdPattern } from '../../search.ts';
 import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Select } from '../../ui/field.tsx';
@@ -17,7 +19,7 @@ import { AgentName, SessionLink } from './asker.tsx';
 import { Item } from './item.tsx';
 import { KeysHelp } from './keys-help.tsx';
 import { nameOf } from './resolution.tsx';
-import { type ApprovalsSearch, sessionIdPattern } from './search.ts';
+import type { ApprovalsSearch } from './search.ts';
 import { useShortcuts } from './shortcuts.ts';
 
 // Live by the event log; this is the net under it.
@@ -75,8 +77,6 @@ const statuses = [
 ];
 
 function Filters({ search, onChange }: { search: ApprovalsSearch; onChange: (change: ApprovalsSearch) => void }) {
-  const environments = useList(['environments'], (client, page) => client.environments.list(page)).data ?? [];
-  const names = new Set([...environments.map(({ name }) => name), ...(search.environment ? [search.environment] : [])]);
   return (
     <div className="filters">
       <Select
@@ -92,11 +92,9 @@ function Filters({ search, onChange }: { search: ApprovalsSearch; onChange: (cha
           })
         }
       />
-      <Select
-        label="Environment"
-        value={search.environment ?? ''}
-        options={[{ value: '', label: 'All' }, ...[...names].map((name) => ({ value: name, label: name }))]}
-        onChange={(event) => onChange({ environment: event.currentTarget.value || undefined })}
+      <EnvironmentFilter
+        value={search.environment}
+        onChange={(environment) => onChange({ environment: environment || undefined })}
       />
       <FilterField
         label="Session"

@@ -1,4 +1,4 @@
-import { oneOf, textIn } from '../../search.ts';
+import { environmentPattern, oneOf, sessionIdPattern, textIn } from '../../search.ts';
 
 /** Which approvals the inbox shows, as it stands in the URL; without a status those that are pending. */
 export interface ApprovalsSearch {
@@ -8,12 +8,11 @@ export interface ApprovalsSearch {
 }
 
 const statuses = ['approved', 'denied', 'expired', 'cancelled', 'all'] as const;
-export const sessionIdPattern = /^ses_[0-9a-z]{26}$/;
 
 export function approvalsSearch(search: Record<string, unknown>): ApprovalsSearch {
   return {
     ...oneOf(search, 'status', statuses),
-    ...textIn(search, 'environment', /^[a-z][a-z0-9_-]{0,62}$/),
+    ...textIn(search, 'environment', environmentPattern),
     ...textIn(search, 'sessionId', sessionIdPattern),
   };
 }

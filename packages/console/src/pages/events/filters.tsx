@@ -1,12 +1,12 @@
 import type { EventType } from '@signalbox/client';
 import { useEffect, useState } from 'react';
-import { useEnvironmentNames } from '../../environment-names.ts';
 import { eventKinds } from '../../event-text.ts';
+import { EnvironmentFilter } from '../../filters.tsx';
+import { sessionIdPattern, withFilter } from '../../search.ts';
 import { Button } from '../../ui/button.tsx';
 import { Select, TextField } from '../../ui/field.tsx';
 import { FilterField } from '../../ui/filter.tsx';
 import { instantOf, localOf } from '../../ui/time.tsx';
-import { sessionIdPattern } from '../webhooks/search.ts';
 import type { EventsSearch } from './search.ts';
 
 const kinds = [
@@ -16,11 +16,8 @@ const kinds = [
 
 /** What of the log is shown; it stands in the URL. */
 export function Filters({ filters, onChange }: { filters: EventsSearch; onChange: (filters: EventsSearch) => void }) {
-  const names = new Set(useEnvironmentNames());
-  if (filters.environment) names.add(filters.environment);
   function set<K extends keyof EventsSearch>(name: K, value: EventsSearch[K] | '') {
-    const { [name]: _, ...rest } = filters;
-    onChange(value ? { ...rest, [name]: value } : rest);
+    onChange(withFilter(filters, name, value));
   }
   const { actorId, resourceId, sessionId, since, until } = filters;
   const more = [actorId, resourceId, sessionId, since, until].filter((one) => one !== undefined).length;
@@ -37,12 +34,7 @@ export function Filters({ filters, onChange }: { filters: EventsSearch; onChange
           value={filters.type ?? ''}
           onChange={(event) => set('type', event.currentTarget.value as EventType | '')}
         />
-        <Select
-          label="Environment"
-          options={[{ value: '', label: 'Every one' }, ...[...names].map((value) => ({ value, label: value }))]}
-          value={filters.environment ?? ''}
-          onChange={(event) => set('environment', event.currentTarget.value)}
-        />
+        <EnvironmentFilter value={filters.environment} onChange={(environment) => set('environment', environment)} />
         {Object.keys(filters).length > 0 && (
           <Button look="bare" onClick={() => onChange({})}>
             Clear the filters

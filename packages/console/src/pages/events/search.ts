@@ -1,6 +1,5 @@
 import type { EventType } from '@signalbox/client';
-import { textIn } from '../../search.ts';
-import { sessionIdPattern } from '../webhooks/search.ts';
+import { environmentPattern, sessionIdPattern, textIn } from '../../search.ts';
 
 /** Which records are shown, and which of them is opened. */
 export interface EventsSearch {
@@ -23,7 +22,7 @@ export function eventsSearch(search: Record<string, unknown>): EventsSearch {
     ...textIn(search, 'actorId', /^.{1,100}$/),
     ...textIn(search, 'resourceId', /^.{1,200}$/),
     ...textIn(search, 'sessionId', sessionIdPattern),
-    ...textIn(search, 'environment', /^[a-z][a-z0-9_-]{0,62}$/),
+    ...textIn(search, 'environment', environmentPattern),
     ...textIn(search, 'since', instantPattern),
     ...textIn(search, 'until', instantPattern),
     ...textIn(search, 'event', /^evt_[0-9a-z]{26}$/),

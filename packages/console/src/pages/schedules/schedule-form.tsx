@@ -1,6 +1,7 @@
 // Making a schedule, and changing one.
 import type { CreateSchedule, Schedule } from '@signalbox/client';
 import { useState } from 'react';
+import { useAgents } from '../../agent-names.ts';
 import { useEnvironmentNames } from '../../environment-names.ts';
 import { useChange } from '../../organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
@@ -9,7 +10,6 @@ import { MetadataField, metadataText, parseMetadata } from '../../ui/metadata.ts
 import { fieldError, Notice } from '../../ui/notice.tsx';
 import { exactly, instantOf, localOf, ownTimeZone, timeZones } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
-import { useAgents } from '../sessions/agent-names.ts';
 import { BudgetFields, budgetTexts, parseBudget } from '../sessions/budget-fields.tsx';
 import { cronWords } from './cron-words.ts';
 

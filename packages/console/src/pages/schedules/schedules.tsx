@@ -2,16 +2,17 @@
 import type { Schedule, ScheduleStatus } from '@signalbox/client';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useEnvironmentNames } from '../../environment-names.ts';
+import { useAgentNames } from '../../agent-names.ts';
+import { AgentFilter, EnvironmentFilter } from '../../filters.tsx';
 import { useList, useOrganization } from '../../organization.tsx';
+import { withFilter } from '../../search.ts';
 import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
-import { Select } from '../../ui/field.tsx';
+import { FilterSelect } from '../../ui/filter.tsx';
 import { type Column, List } from '../../ui/list.tsx';
 import { Page } from '../../ui/page.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
-import { useAgentNames } from '../sessions/agent-names.ts';
 import { ScheduleMenu } from './actions.tsx';
 import { RunStatus } from './run-status.tsx';
 import { ScheduleForm, textOf } from './schedule-form.tsx';
@@ -110,37 +111,21 @@ function beginningOf(text: string): string {
   return line === text ? text : `${line}…`;
 }
 
+const statuses = (['enabled', 'paused'] satisfies ScheduleStatus[]).map((value) => ({ value, label: value }));
+
 function Filters({ search, onSearch }: { search: SchedulesSearch; onSearch: (search: SchedulesSearch) => void }) {
-  const environments = new Set(useEnvironmentNames());
-  if (search.environment) environments.add(search.environment);
-  const names = new Map(useAgentNames());
-  if (search.agentId && !names.has(search.agentId)) names.set(search.agentId, search.agentId);
-  function set(name: keyof SchedulesSearch, value: string) {
-    const { [name]: _, ...rest } = search;
-    onSearch(value ? { ...rest, [name]: value } : rest);
-  }
   return (
     <search className="filters" aria-label="Filter the schedules">
-      <Select
+      <FilterSelect
         label="Status"
-        value={search.status ?? ''}
-        onChange={(event) => set('status', event.currentTarget.value)}
-        options={[
-          { value: '', label: 'All' },
-          ...(['enabled', 'paused'] satisfies ScheduleStatus[]).map((value) => ({ value, label: value })),
-        ]}
+        value={search.status}
+        options={statuses}
+        onChange={(status) => onSearch(withFilter(search, 'status', status))}
       />
-      <Select
-        label="Agent"
-        value={search.agentId ?? ''}
-        onChange={(event) => set('agentId', event.currentTarget.value)}
-        options={[{ value: '', label: 'All' }, ...[...names].map(([value, label]) => ({ value, label }))]}
-      />
-      <Select
-        label="Environment"
-        value={search.environment ?? ''}
-        onChange={(event) => set('environment', event.currentTarget.value)}
-        options={[{ value: '', label: 'All' }, ...[...environments].map((value) => ({ value, label: value }))]}
+      <AgentFilter value={search.agentId} onChange={(agentId) => onSearch(withFilter(search, 'agentId', agentId))} />
+      <EnvironmentFilter
+        value={search.environment}
+        onChange={(environment) => onSearch(withFilter(search, 'environment', environment))}
       />
     </search>
   );

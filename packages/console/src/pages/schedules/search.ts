@@ -1,5 +1,5 @@
 import type { ScheduleRunStatus, ScheduleStatus } from '@signalbox/client';
-import { oneOf, textIn } from '../../search.ts';
+import { agentIdPattern, environmentPattern, oneOf, textIn } from '../../search.ts';
 
 export interface SchedulesSearch {
   status?: ScheduleStatus;
@@ -10,8 +10,8 @@ export interface SchedulesSearch {
 export function schedulesSearch(search: Record<string, unknown>): SchedulesSearch {
   return {
     ...oneOf(search, 'status', ['enabled', 'paused']),
-    ...textIn(search, 'agentId', /^agt_[0-9a-z]{26}$/),
-    ...textIn(search, 'environment', /^[a-z][a-z0-9_-]{0,62}$/),
+    ...textIn(search, 'agentId', agentIdPattern),
+    ...textIn(search, 'environment', environmentPattern),
   };
 }
 

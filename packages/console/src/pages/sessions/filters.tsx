@@ -1,56 +1,35 @@
 // Which Sessions are listed. All of it stands in the address, so that it can be kept and sent.
-import type { SessionStatus } from '@signalbox/client';
 import { type FormEvent, useState } from 'react';
-import { useEnvironmentNames } from '../../environment-names.ts';
+import { AgentFilter, EnvironmentFilter } from '../../filters.tsx';
+import { withFilter } from '../../search.ts';
 import { Button } from '../../ui/button.tsx';
-import { Select, TextField } from '../../ui/field.tsx';
+import { TextField } from '../../ui/field.tsx';
+import { FilterSelect } from '../../ui/filter.tsx';
 import { PlainText } from '../../ui/text.tsx';
-import { useAgents } from './agent-names.ts';
 import { MAX_METADATA, type SessionSearch, sessionStatuses } from './search.ts';
 
-export function Filters({ search, onSearch }: { search: SessionSearch; onSearch: (search: SessionSearch) => void }) {
-  const agents = useAgents().data ?? [];
-  const environments = useEnvironmentNames() ?? [];
-  const { status = '', agentId = '', environment = '', metadata = {} } = search;
+const statuses = sessionStatuses.map((value) => ({ value, label: value }));
 
-  function set(change: { [K in keyof SessionSearch]: SessionSearch[K] | '' | undefined }) {
-    const next = Object.entries({ ...search, ...change }).filter(([, value]) => value !== '' && value !== undefined);
-    onSearch(Object.fromEntries(next) as SessionSearch);
+export function Filters({ search, onSearch }: { search: SessionSearch; onSearch: (search: SessionSearch) => void }) {
+  const { metadata = {} } = search;
+  function set<K extends keyof SessionSearch>(name: K, value: SessionSearch[K] | '') {
+    onSearch(withFilter(search, name, value));
   }
   function setMetadata(next: Record<string, string>) {
-    set({ metadata: Object.keys(next).length > 0 ? next : undefined });
+    set('metadata', Object.keys(next).length > 0 ? next : '');
   }
 
   return (
     <div className="stack tight">
       <search className="filters" aria-label="Filter the Sessions">
-        <Select
+        <FilterSelect
           label="Status"
-          value={status}
-          onChange={(event) => set({ status: event.currentTarget.value as SessionStatus | '' })}
-          options={[{ value: '', label: 'All' }, ...sessionStatuses.map((value) => ({ value, label: value }))]}
+          value={search.status}
+          options={statuses}
+          onChange={(status) => set('status', status)}
         />
-        <Select
-          label="Agent"
-          value={agentId}
-          onChange={(event) => set({ agentId: event.currentTarget.value })}
-          options={withOwn(agentId, [
-            { value: '', label: 'All' },
-            ...agents.map((agent) => ({
-              value: agent.agentId,
-              label: agent.archivedAt === null ? agent.name : `${agent.name} (archived)`,
-            })),
-          ])}
-        />
-        <Select
-          label="Environment"
-          value={environment}
-          onChange={(event) => set({ environment: event.currentTarget.value })}
-          options={withOwn(environment, [
-            { value: '', label: 'All' },
-            ...environments.map((value) => ({ value, label: value })),
-          ])}
-        />
+        <AgentFilter value={search.agentId} onChange={(agentId) => set('agentId', agentId)} />
+        <EnvironmentFilter value={search.environment} onChange={(environment) => set('environment', environment)} />
         <MetadataField
           onAdd={(key, value) => setMetadata({ ...metadata, [key]: value })}
           isFull={Object.keys(metadata).length >= MAX_METADATA}
@@ -60,7 +39,7 @@ export function Filters({ search, onSearch }: { search: SessionSearch; onSearch:
         <ul className="chosen row">
           {search.parentSessionId && (
             <li>
-              <Button small onClick={() => set({ parentSessionId: undefined })}>
+              <Button small onClick={() => set('parentSessionId', '')}>
                 Children of …{search.parentSessionId.slice(-6)} <span aria-hidden="true">×</span>
                 <span className="visually-hidden">: remove</span>
               </Button>
@@ -106,9 +85,4 @@ function MetadataField({ onAdd, isFull }: { onAdd: (key: string, value: string) 
       />
     </form>
   );
-}
-
-/** What the address names is shown as chosen also where the list does not have it. */
-function withOwn(value: string, options: { value: string; label: string }[]) {
-  return options.some((option) => option.value === value) ? options : [...options, { value, label: value }];
 }

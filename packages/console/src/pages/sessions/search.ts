@@ -1,6 +1,6 @@
 // What the addresses of these pages hold beside the ids.
 import type { SessionStatus } from '@signalbox/client';
-import { oneOf, textIn } from '../../search.ts';
+import { agentIdPattern, environmentPattern, oneOf, sessionIdPattern, textIn } from '../../search.ts';
 
 export interface SessionSearch {
   status?: SessionStatus;
@@ -16,9 +16,9 @@ export function sessionsSearch(search: Record<string, unknown>): SessionSearch {
   const { metadata } = search;
   return {
     ...oneOf(search, 'status', sessionStatuses),
-    ...textIn(search, 'agentId', /^agt_[0-9a-z]{26}$/),
-    ...textIn(search, 'environment', /^[a-z][a-z0-9_-]{0,62}$/),
-    ...textIn(search, 'parentSessionId', /^ses_[0-9a-z]{26}$/),
+    ...textIn(search, 'agentId', agentIdPattern),
+    ...textIn(search, 'environment', environmentPattern),
+    ...textIn(search, 'parentSessionId', sessionIdPattern),
     ...(isTexts(metadata) && { metadata }),
   };
 }

@@ -1,6 +1,7 @@
 import type { Session } from '@signalbox/client';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
+import { useAgentNames } from '../../agent-names.ts';
 import { useOrganization } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
 import { Loading } from '../../ui/list.tsx';
@@ -8,7 +9,6 @@ import { Await, Page } from '../../ui/page.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { Time } from '../../ui/time.tsx';
 import { SessionMenu } from './actions.tsx';
-import { useAgentNames } from './agent-names.ts';
 import { emptyDraft } from './composer.tsx';
 import { Children, Facts, useAgent } from './facts.tsx';
 import { sessionSearch } from './search.ts';

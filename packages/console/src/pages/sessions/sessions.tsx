@@ -1,6 +1,7 @@
 import type { Session } from '@signalbox/client';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
+import { useAgentNames } from '../../agent-names.ts';
 import { useList, useOrganization } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -9,7 +10,6 @@ import { Page } from '../../ui/page.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
 import { counted } from '../../words.ts';
-import { useAgentNames } from './agent-names.ts';
 import { Filters } from './filters.tsx';
 import { NewSession } from './new-session.tsx';
 import { sessionsSearch } from './search.ts';

@@ -1,5 +1,5 @@
 import type { UsageReport } from '@signalbox/client';
-import { oneOf, textIn } from '../../search.ts';
+import { environmentPattern, oneOf, textIn } from '../../search.ts';
 
 export const periods = ['7', '30', '90', '365', 'month', 'last-month'] as const;
 export type Period = (typeof periods)[number];
@@ -17,6 +17,6 @@ export function usageSearch(search: Record<string, unknown>): UsageSearch {
   return {
     ...oneOf({ period }, 'period', periods),
     ...oneOf(search, 'groupBy', ['day', 'agent', 'environment', 'model']),
-    ...textIn(search, 'environment', /^[a-z][a-z0-9_-]{0,62}$/),
+    ...textIn(search, 'environment', environmentPattern),
   };
 }

@@ -1,14 +1,15 @@
 // What the organization used, over all Sessions, also those that were deleted.
 import type { UsageGroup, UsageReport, UsageSum } from '@signalbox/client';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { useEnvironmentNames } from '../../environment-names.ts';
+import { useAgentNames } from '../../agent-names.ts';
+import { EnvironmentFilter } from '../../filters.tsx';
 import { useAsk, useOrganization } from '../../organization.tsx';
+import { withFilter } from '../../search.ts';
 import { Select } from '../../ui/field.tsx';
 import { type Column, Rows } from '../../ui/list.tsx';
 import { Await, Page } from '../../ui/page.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { inDays, monthFromNow } from '../../ui/time.tsx';
-import { useAgentNames } from '../sessions/agent-names.ts';
 import { costWords, number } from '../sessions/words.ts';
 import { DayCharts, Unpriced } from './day-charts.tsx';
 import { type Period, type UsageSearch, usageSearch } from './search.ts';
@@ -23,11 +24,11 @@ const periodWords: Record<Period, { label: string; within: string }> = {
   'last-month': { label: 'Last month', within: 'last month' },
 };
 
-const groupings: Record<UsageReport['groupBy'], { label: string; column: string }> = {
-  day: { label: 'Day', column: 'Day' },
-  agent: { label: 'Agent', column: 'Agent' },
-  environment: { label: 'Environment', column: 'Environment' },
-  model: { label: 'Model', column: 'Model' },
+const groupings: Record<UsageReport['groupBy'], string> = {
+  day: 'Day',
+  agent: 'Agent',
+  environment: 'Environment',
+  model: 'Model',
 };
 
 function rangeOf(period: Period): { from: string; to?: string } {
@@ -71,31 +72,27 @@ export function UsagePage() {
 }
 
 function Filters({ search, onSearch }: { search: UsageSearch; onSearch: (search: UsageSearch) => void }) {
-  const environments = new Set(useEnvironmentNames());
-  if (search.environment) environments.add(search.environment);
-  function set(name: keyof UsageSearch, value: string) {
-    const { [name]: _, ...rest } = search;
-    onSearch(value ? { ...rest, [name]: value } : rest);
-  }
   return (
     <search className="filters" aria-label="What is reported">
       <Select
         label="Time"
         value={search.period ?? '30'}
-        onChange={(event) => set('period', event.currentTarget.value === '30' ? '' : event.currentTarget.value)}
         options={Object.entries(periodWords).map(([value, { label }]) => ({ value, label }))}
+        onChange={({ currentTarget: { value } }) =>
+          onSearch(withFilter(search, 'period', value === '30' ? '' : (value as Period)))
+        }
       />
       <Select
         label="By"
         value={search.groupBy ?? 'day'}
-        onChange={(event) => set('groupBy', event.currentTarget.value === 'day' ? '' : event.currentTarget.value)}
-        options={Object.entries(groupings).map(([value, { label }]) => ({ value, label }))}
+        options={Object.entries(groupings).map(([value, label]) => ({ value, label }))}
+        onChange={({ currentTarget: { value } }) =>
+          onSearch(withFilter(search, 'groupBy', value === 'day' ? '' : (value as UsageReport['groupBy'])))
+        }
       />
-      <Select
-        label="Environment"
-        value={search.environment ?? ''}
-        onChange={(event) => set('environment', event.currentTarget.value)}
-        options={[{ value: '', label: 'All' }, ...[...environments].map((value) => ({ value, label: value }))]}
+      <EnvironmentFilter
+        value={search.environment}
+        onChange={(environment) => onSearch(withFilter(search, 'environment', environment))}
       />
     </search>
   );
@@ -146,7 +143,7 @@ function Groups({ report: { groupBy, data, other } }: { report: UsageReport }) {
   const rows: (UsageGroup | (UsageSum & { group: null }))[] = other ? [...data, { group: null, ...other }] : data;
   const columns: Column<(typeof rows)[number]>[] = [
     {
-      label: groupings[groupBy].column,
+      label: groupings[groupBy],
       cell: ({ group }) => (group === null ? 'All others together' : <Group groupBy={groupBy} group={group} />),
     },
     {
@@ -186,7 +183,7 @@ function Groups({ report: { groupBy, data, other } }: { report: UsageReport }) {
         </div>
       ) : (
         <Rows
-          caption={`Usage by ${groupings[groupBy].label}`}
+          caption={`Usage by ${groupings[groupBy]}`}
           items={rows}
           columns={columns}
           rowKey={({ group }) => group ?? ''}

@@ -2,6 +2,7 @@ import type { WebhookDelivery } from '@signalbox/client';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useList, useOrganization } from '../../organization.tsx';
+import { sessionIdPattern, withFilter } from '../../search.ts';
 import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Select } from '../../ui/field.tsx';
@@ -10,7 +11,7 @@ import { type Column, List } from '../../ui/list.tsx';
 import { SessionLink } from '../../ui/session-link.tsx';
 import { Time } from '../../ui/time.tsx';
 import { RecoverDialog } from './recover.tsx';
-import { type SubscriptionSearch, sessionIdPattern } from './search.ts';
+import type { SubscriptionSearch } from './search.ts';
 
 const LOOK_EVERY_MS = 5_000;
 
@@ -78,11 +79,9 @@ export function Deliveries({ environment }: { environment: string }) {
             label="Status"
             options={statusOptions}
             value={status ?? ''}
-            onChange={(event) => {
-              const { status: _, ...rest } = filters;
-              const next = event.currentTarget.value as WebhookDelivery['status'] | '';
-              show({ ...rest, ...(next && { status: next }) });
-            }}
+            onChange={(event) =>
+              show(withFilter(filters, 'status', event.currentTarget.value as WebhookDelivery['status'] | ''))
+            }
           />
           <FilterField
             label="Session"
@@ -90,10 +89,7 @@ export function Deliveries({ environment }: { environment: string }) {
             value={sessionId ?? ''}
             pattern={sessionIdPattern}
             refusal="An id of a Session begins with ses_"
-            onChange={(next) => {
-              const { sessionId: _, ...rest } = filters;
-              show({ ...rest, ...(next && { sessionId: next }) });
-            }}
+            onChange={(next) => show(withFilter(filters, 'sessionId', next))}
           />
         </div>
         {may('write') && <Button onClick={() => setRecovering(true)}>Send again since …</Button>}

@@ -1,5 +1,5 @@
 import type { WebhookDelivery } from '@signalbox/client';
-import { oneOf, textIn } from '../../search.ts';
+import { oneOf, sessionIdPattern, textIn } from '../../search.ts';
 
 /** What the page of a subscription shows; `status` and `sessionId` of deliveries. */
 export interface SubscriptionSearch {
@@ -7,8 +7,6 @@ export interface SubscriptionSearch {
   status?: WebhookDelivery['status'];
   sessionId?: string;
 }
-
-export const sessionIdPattern = /^ses_[0-9a-z]{26}$/;
 
 export function subscriptionSearch(search: Record<string, unknown>): SubscriptionSearch {
   return {

@@ -1,7 +1,7 @@
 // The names of Agents, for lists that have their ids.
 import type { Agent } from '@signalbox/client';
 import { useMemo } from 'react';
-import { useAsk } from '../../organization.tsx';
+import { useAsk } from './organization.tsx';
 
 // Of an organization with more, the others are shown by id.
 const MAX_AGENTS = 1000;
@@ -23,4 +23,9 @@ export function useAgents() {
 export function useAgentNames(): ReadonlyMap<string, string> {
   const { data } = useAgents();
   return useMemo(() => new Map(data?.map(({ agentId, name }) => [agentId, name])), [data]);
+}
+
+/** An Agent among those to choose from. */
+export function agentOption({ agentId, name, archivedAt }: Agent): { value: string; label: string } {
+  return { value: agentId, label: archivedAt === null ? name : `${name} (archived)` };
 }

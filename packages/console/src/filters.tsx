@@ -1,0 +1,19 @@
+// The filters that several pages have.
+import { agentOption, useAgents } from './agent-names.ts';
+import { useEnvironmentNames } from './environment-names.ts';
+import { FilterSelect } from './ui/filter.tsx';
+
+interface Chosen {
+  value: string | undefined;
+  /** Empty: all of them. */
+  onChange: (value: string) => void;
+}
+
+export function EnvironmentFilter(chosen: Chosen) {
+  const options = (useEnvironmentNames() ?? []).map((name) => ({ value: name, label: name }));
+  return <FilterSelect label="Environment" options={options} {...chosen} />;
+}
+
+export function AgentFilter(chosen: Chosen) {
+  return <FilterSelect label="Agent" options={(useAgents().data ?? []).map(agentOption)} {...chosen} />;
+}
