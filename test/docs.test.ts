@@ -18,8 +18,8 @@ test('every link to a file leads to one', () => {
 });
 
 test('every file that the documentation names by its path from the root is there', () => {
-  const names = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/architecture.md'].flatMap((page) =>
-    [...read(page).matchAll(/`((?:packages|test|docs|examples)\/[\w./-]+)`/g)].map(([, name = '']) => name),
+  const names = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/architecture.md', 'docs/proof.md'].flatMap(
+    (page) => [...read(page).matchAll(/`((?:packages|test|docs|examples)\/[\w./-]+)`/g)].map(([, name = '']) => name),
   );
   expect(names.length).toBeGreaterThan(10);
   expect(names.filter((name) => !existsSync(join(root, name)))).toEqual([]);
@@ -29,6 +29,13 @@ test('SECURITY.md names a test for what it promises', () => {
   const tests = [...read('SECURITY.md').matchAll(/`([\w./-]+\.test\.ts)`/g)].map(([, name = '']) => name);
   expect(new Set(tests).size).toBeGreaterThan(20);
   expect(tests.filter((name) => !existsSync(join(root, name)))).toEqual([]);
+});
+
+test('docs/proof.md names what `npm run prove` runs, and nothing else', () => {
+  const proofs = [...read('scripts/prove.mjs').matchAll(/\bname: '(\w+)'/g)].map(([, name]) => name);
+  const named = [...read('docs/proof.md').matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
+  expect(named.length).toBeGreaterThan(0);
+  expect(named.toSorted()).toEqual(proofs.toSorted());
 });
 
 test('the program in the README is examples/quickstart.ts', () => {

@@ -62,10 +62,9 @@ test('every piece of TypeScript in the documentation fits the client', () => {
     const typeRoots = [join(root, 'node_modules/@types')];
     const config = { compilerOptions: { ...compilerOptions, typeRoots }, include: ['*.ts'] };
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
-    const { stdout } = spawnSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', folder], {
-      encoding: 'utf8',
-    });
-    expect(stdout).toBe('');
+    const tsc = join(root, 'node_modules/typescript/bin/tsc');
+    const { status, stdout, stderr } = spawnSync(process.execPath, [tsc, '-p', folder], { encoding: 'utf8' });
+    expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: '', stderr: '' });
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -79,7 +79,7 @@ const consoleCalls: Record<string, Route> = Object.fromEntries(
     ['POST', '/auth/passkey/delete-passkey', Type.Object({ id: Type.String() })],
     ...Object.entries(consoleBodies)
       .map(([path, body]) => ['POST', path, body] as const)
-      .sort(([, path]) => (path === '/sign_out' ? 1 : -1)),
+      .toSorted(([, a], [, b]) => Number(a === '/sign_out') - Number(b === '/sign_out')),
   ].map(([method, path, body]) => [
     `${method} ${path}`,
     // The CSRF token is for who is signed in.

@@ -9,13 +9,13 @@ type Change = (history: { -readonly [Key in keyof History]: History[Key] } & { s
 const usage = { inputTokens: 1, outputTokens: 1, cachedTokens: 0, steps: 1, toolCalls: 1, costUsd: null };
 const [pay, look] = ['01h455vb4pex5vsknk084sn02q', '01h455vb4pex5vsknk084sn02r'];
 
-/** Numbers them: a turn ends with its status `idle`. */
+/** Numbers them: `next` begins another turn, and is its `running`. */
 function numbered(chunks: Loose[]): Chunk[] {
   let [turn, seq] = [1, 0];
   return chunks.map((chunk) => {
     if (chunk.type === 'next') [turn, seq] = [turn + 1, 0];
     seq += 1;
-    const { type, ...rest } = chunk.type === 'next' ? { ...status('running') } : chunk;
+    const { type, ...rest } = chunk.type === 'next' ? status('running') : chunk;
     return { type, ...rest, turn, seq } as unknown as Chunk;
   });
 }
@@ -74,17 +74,15 @@ function goodHistory(): Parameters<Change>[0] {
 test('a good history breaks nothing', () => {
   const history = goodHistory();
   expect(brokenPromises(history)).toEqual([]);
-  const deliveries = deliveriesOf(history.stored);
+  const deliveries = deliveriesOf(history);
   const twice = deliveries.flatMap((one) => [{ ...one, isTaken: false }, one, one]);
   expect(brokenPromises({ ...history, deliveries: twice })).toEqual([]);
 });
 
 /** Five chunks in each. */
-function deliveriesOf(stored: readonly Chunk[], history?: Parameters<Change>[0]): SeenDelivery[] {
+function deliveriesOf({ stored }: Pick<History, 'stored'>): SeenDelivery[] {
   const bodies = [0, 5, 10, 15].map((from) => JSON.stringify({ chunks: stored.slice(from, from + 5) }));
-  const deliveries = bodies.map((body, index) => ({ deliveryId: `${index}`, body, isTaken: true }));
-  if (history) history.deliveries = deliveries;
-  return deliveries;
+  return bodies.map((body, index) => ({ deliveryId: `${index}`, body, isTaken: true }));
 }
 
 /** The chunk of that type, in the journal and everywhere it was read. */
@@ -150,6 +148,26 @@ test.each<[string, string, Change]>([
     (h) => Object.assign(h.stored[11]!, { outcomeUnknown: true }),
   ],
   ['a call that nobody saw', 'not shown to start', (h) => (h.calls as Map<string, object>).set('op_x', {})],
+  [
+    'a delivery is skipped',
+    'add up to the journal',
+    (h) => Object.assign(h, { deliveries: deliveriesOf(h).toSpliced(1, 1) }),
+  ],
+  [
+    'a delivery was never taken',
+    'add up to the journal',
+    (h) => Object.assign(h, { deliveries: deliveriesOf(h).map((one, index) => ({ ...one, isTaken: index !== 3 })) }),
+  ],
+  [
+    'deliveries change their order',
+    'add up to the journal',
+    (h) => Object.assign(h, { deliveries: deliveriesOf(h).toReversed() }),
+  ],
+  [
+    'a delivery that comes again has changed',
+    'the same bytes each time',
+    (h) => Object.assign(h, { deliveries: deliveriesOf(h).flatMap((one) => [one, { ...one, body: `${one.body} ` }]) }),
+  ],
 ])('%s: it is seen', (_, promise, change) => {
   const history = goodHistory();
   change(history);

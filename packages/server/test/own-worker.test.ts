@@ -152,6 +152,44 @@ test('what comes while a worker reads the transcript is heard, without any poll'
   expect(outline(chunks).slice(-2)).toEqual(['turn.completed interrupted', 'idle']);
 });
 
+test('a worker that found the session by itself, while it read the transcript, does not take it a second time', async () => {
+  const goOn = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<void>();
+  const taken = Promise.withResolvers<void>();
+  let reads = 0;
+  let asks = 0;
+  await world.work({
+    platform: queryingBy(world.platform, async ({ text }) => {
+      if (!text.includes('from messages')) return;
+      reads += 1;
+      if (reads > 1) return;
+      await goOn.promise;
+      // Whoever waited for it goes on before this does.
+      setImmediate(taken.resolve);
+    }),
+    async *ask(call, signal) {
+      if (call.transcript.length > 1) {
+        asks += 1;
+        asked.resolve();
+        await answer.promise;
+      }
+      yield* answering([{ text: 'once' }])(call, signal);
+    },
+  });
+  const sessionId = await world.open(await world.agent());
+  await world.until(sessionId, isIdleOf(1));
+  await sendMessage(world.ctx, { sessionId, content: 'more' });
+  await asked.promise;
+  goOn.resolve();
+  await taken.promise;
+  answer.resolve();
+  const chunks = await world.until(sessionId, isIdleOf(2));
+  const words = outline(chunks.filter(({ turn }) => turn === 2));
+  expect(words).toEqual(['running', '"once"', 'turn.completed endTurn', 'idle']);
+  expect(asks).toBe(1);
+});
+
 /** Commits, and never says so. */
 function withoutAnswers(db: Db): Db {
   return {

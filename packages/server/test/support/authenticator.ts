@@ -17,8 +17,10 @@ const USER_PRESENT = 0x01;
 const USER_VERIFIED = 0x04;
 const HAS_CREDENTIAL = 0x40;
 
-/** `origin`: of the page that asks, which the browser puts into what is signed. */
-/** `verifies`: whether it asks for a PIN, a finger or a face. */
+/**
+ * `origin`: of the page that asks, which the browser puts into what is signed. `verifies`: whether it asks for a PIN, a finger or
+ * a face.
+ */
 export function createAuthenticator(
   origin: string,
   rpId = new URL(origin).hostname,

@@ -1,5 +1,5 @@
 // Decides whether what clients saw of a Session, what they were told, and what the tools' server saw of its calls, is what the
-// service promises (P1–P4, P7). It knows the interface alone, and nothing of how the service works.
+// service promises (P1–P5, P7). It knows the interface alone, and nothing of how the service works.
 import type { Chunk } from '@signalbox/contract';
 
 /** What the tools' server saw of one call. */
