@@ -124,7 +124,7 @@ test('every key of the schema begins with the organization, and every table but 
     'auth.users',
     'auth.verifications',
     'installation',
-    'schema_migrations',
+    'signalbox_migrations',
     'workers',
   ]);
   const wrong =

@@ -333,13 +333,6 @@ create table schedules (
 );
 CREATE INDEX schedules_due ON public.schedules USING btree (next_at, schedule_id) WHERE (status = 'enabled'::text);
 
-create table schema_migrations (
-  version integer not null,
-  name text not null,
-  applied_at timestamp with time zone default now() not null,
-  constraint schema_migrations_pkey PRIMARY KEY (version)
-);
-
 create table segments (
   organization_id uuid not null,
   session_id uuid not null,
@@ -427,6 +420,16 @@ CREATE INDEX sessions_offered ON public.sessions USING btree (organization_id, q
 CREATE INDEX sessions_open ON public.sessions USING btree (organization_id, environment, status) WHERE (ended_at IS NULL);
 CREATE INDEX sessions_parent_due ON public.sessions USING btree (organization_id, session_id) WHERE parent_due;
 CREATE INDEX sessions_runnable ON public.sessions USING btree (runnable_at) WHERE ((worker_id IS NULL) AND (runnable_at IS NOT NULL));
+
+create table signalbox_migrations (
+  version integer not null,
+  name text not null,
+  sha256 text not null,
+  works_with integer not null,
+  applied_by text not null,
+  applied_at timestamp with time zone default now() not null,
+  constraint signalbox_migrations_pkey PRIMARY KEY (version)
+);
 
 create table webhook_deliveries (
   organization_id uuid not null,

@@ -3,11 +3,10 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ApiKeyWithSecret, type Input, routes } from '@signalbox/contract';
-import sql from 'sql-template-tag';
 import type { Config } from './config.ts';
 import { createDb, type Db } from './db/db.ts';
 import { findRunningPostgres, startEmbeddedPostgres } from './db/embedded.ts';
-import { readMigrations } from './db/migrate.ts';
+import { isMigrated } from './db/migrate.ts';
 import { systemActor } from './events/record.ts';
 import { validatorOf } from './http/validate.ts';
 import { insertKey } from './keys/keys.ts';
@@ -116,7 +115,7 @@ export async function withInstallation<T>({ databaseUrl, dataDir }: Config, use:
 async function withDb<T>(url: string, use: (db: Db) => Promise<T>): Promise<T> {
   const db = createDb({ url, max: 1 });
   try {
-    await requireSameSchema(db);
+    await requireMigrated(db);
     return await use(db);
   } finally {
     await db.close();
@@ -136,12 +135,8 @@ async function requireDataDirectory(dataDir: string): Promise<void> {
 }
 
 /** The command changes no schema: that is the service's part. */
-async function requireSameSchema(db: Db): Promise<void> {
-  const [table] = await db.query<{ there: boolean }>(sql`select to_regclass('schema_migrations') is not null as there`);
-  const [row] = table?.there
-    ? await db.query<{ version: number | null }>(sql`select max(version) as version from schema_migrations`)
-    : [];
-  if (row?.version !== (await readMigrations()).length) {
+async function requireMigrated(db: Db): Promise<void> {
+  if (!(await isMigrated(db))) {
     throw new OperatorError('The database is not set up for this release. Start the service once first.');
   }
 }

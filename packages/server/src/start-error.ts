@@ -1,7 +1,7 @@
 // Why the service did not start, in a line for the person who started it. What is not foreseen here goes on as it is.
 import { DatabaseUnavailable } from './db/db.ts';
 import { EmbeddedPostgresError } from './db/embedded-errors.ts';
-import { DatabaseTooNew } from './db/migrate.ts';
+import { SchemaRefused } from './db/migrate.ts';
 import { DatabaseUnsuitable } from './db/requirements.ts';
 import { AdminKeyFileError } from './keys/admin-key-file.ts';
 import { MasterKeyUnknown } from './vault/known-keys.ts';
@@ -53,8 +53,8 @@ export function explainStart(error: unknown, databaseUrl: string | undefined): u
 // Their messages say what to do.
 const plainEnough = [
   EmbeddedPostgresError,
-  DatabaseTooNew,
   DatabaseUnsuitable,
+  SchemaRefused,
   MasterKeyFileError,
   MasterKeyUnknown,
   AdminKeyFileError,

@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts';
+import { version as release } from '../lib/version.ts';
+import { explainStart, StartError } from '../start-error.ts';
 import { createDb, type Db } from './db.ts';
-import { DatabaseTooNew, migrate, readMigrations } from './migrate.ts';
+import { isMigrated, migrate, readMigrations, SchemaRefused } from './migrate.ts';
 
 let database: TestDatabase;
 let db: Db;
@@ -30,7 +32,7 @@ afterEach(async () => {
 
 const write = (file: string, text: string) => writeFile(join(directory, file), text);
 const versions = async () =>
-  (await db.query<{ version: number }>(sql`select version from schema_migrations order by version`)).map(
+  (await db.query<{ version: number }>(sql`select version from signalbox_migrations order by version`)).map(
     (row) => row.version,
   );
 
@@ -53,7 +55,7 @@ test('of many nodes that start at once each migration is run by one, and all go 
   expect(await db.query(sql`select * from a`)).toEqual([{ id: 1 }]);
 });
 
-test('a migration that fails leaves nothing, and is run again once it is mended', async () => {
+test('a migration that fails leaves nothing, and is run again once it is fixed', async () => {
   await write('0002_second.sql', 'create table b (id int); select 1 / 0;');
   await expect(migrate(db, log, directory)).rejects.toThrow('Migration 0002_second failed: division by zero');
   expect(await versions()).toEqual([1]);
@@ -63,10 +65,62 @@ test('a migration that fails leaves nothing, and is run again once it is mended'
   expect(await versions()).toEqual([1, 2]);
 });
 
-test('a database that a newer release migrated is refused', async () => {
+test('an older release refuses a newer database, and says which release to start', async () => {
   await migrate(db, log, directory);
   await rm(join(directory, '0002_second.sql'));
-  await expect(migrate(db, log, directory)).rejects.toThrow(DatabaseTooNew);
+  await expect(migrate(db, log, directory)).rejects.toThrow(
+    `schema version 2 (migrated by Signalbox ${release}), and this release, ${release}, can't use it: it knows versions up to 1`,
+  );
+});
+
+test('an older release uses a newer database when each newer migration says that it may, and logs it', async () => {
+  await write('0002_second.sql', '-- Works with code of schema version 1 and later.\ncreate table b (id int);');
+  await write('0003_third.sql', '-- Works with code of schema version 2 and later.\nalter table b add n int;');
+  await migrate(db, log, directory);
+  const lines: object[] = [];
+  await rm(join(directory, '0003_third.sql'));
+  await migrate(db, { info: (fields) => lines.push(fields) }, directory);
+  expect(lines).toEqual([{ schemaVersion: 3, knownVersion: 2, migratedBy: release }]);
+  // What the third says of the second's code does not hold for the first's.
+  await rm(join(directory, '0002_second.sql'));
+  await expect(migrate(db, log, directory)).rejects.toThrow('knows versions up to 1');
+});
+
+test('a database that was created with other migrations is refused before anything is run on it', async () => {
+  await migrate(db, log, directory);
+  await write('0001_first.sql', 'create table a (id bigint);');
+  await write('0003_third.sql', 'create table c (id int);');
+  const refusal = await migrate(db, log, directory).catch((error: Error) => error);
+  expect(refusal).toBeInstanceOf(SchemaRefused);
+  expect((refusal as Error).message).toContain('created with another 0001_first.sql than this release has');
+  expect(explainStart(refusal, undefined)).toBeInstanceOf(StartError);
+  expect(await versions()).toEqual([1, 2]);
+});
+
+test('line ends of another system are no other migration', async () => {
+  await write('0001_first.sql', 'create table a (id int);\ninsert into a values (1);\n');
+  await migrate(db, log, directory);
+  await write('0001_first.sql', 'create table a (id int);\r\ninsert into a values (1);\r\n');
+  await migrate(db, log, directory);
+});
+
+test("another program's schema_migrations is left alone", async () => {
+  await db.execute(sql`create table schema_migrations (version text primary key)`);
+  await db.execute(sql`insert into schema_migrations values ('20260101000000')`);
+  await migrate(db, log, directory);
+  expect(await db.query(sql`select * from schema_migrations`)).toEqual([{ version: '20260101000000' }]);
+});
+
+test('a database that holds something else is refused, and says so', async () => {
+  await db.execute(sql`create table a (id int)`);
+  await expect(migrate(db, log, directory)).rejects.toThrow('The database is not empty (relation "a" already exists)');
+});
+
+test('a command can tell whether a database is migrated without changing it', async () => {
+  expect(await isMigrated(db)).toBe(false);
+  expect(await db.query(sql`select to_regclass('signalbox_migrations') as found`)).toEqual([{ found: null }]);
+  await migrate(db, log);
+  expect(await isMigrated(db)).toBe(true);
 });
 
 test('a gap or a doubled number among the files is refused', async () => {

@@ -1,12 +1,19 @@
-// Brings a database to the state that the code expects.
+// Brings a database to the schema that this release needs, or refuses it with a sentence that says why.
 //
-// Migrations are files `NNNN_name.sql`, numbered from 0001 without gaps, forward only. Each runs in a transaction whose
-// first statement inserts its version: of several nodes that start at once one inserts, the others wait for its commit
-// on the primary key, find the row there and go on. A node that dies in the middle leaves nothing, and the next one does it.
+// Migrations are files `NNNN_name.sql`, numbered from 0001 without gaps, forward only. Each runs in one transaction whose
+// first statement inserts its version: of several nodes that start at once one inserts it, and the others wait for its
+// commit on the primary key, find the row and go on. A node that dies half-way leaves nothing, and the next one starts over.
+//
+// signalbox_migrations records what was run: the SHA-256 of the file, and the release that ran it. A database whose files
+// were others than ours is refused. A newer database is refused too, unless each newer migration says that code like ours
+// still works, by a line of its own (WORKS_WITH), which is recorded with it: an older release can't read the newer file.
+import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Client } from 'pg';
-import { createDb, type Db } from './db.ts';
+import sql from 'sql-template-tag';
+import { version as release } from '../lib/version.ts';
+import { createDb, type Db, type Queryable } from './db.ts';
 
 export interface MigrateLog {
   info(fields: object, message: string): void;
@@ -16,37 +23,43 @@ export interface Migration {
   version: number;
   name: string;
   text: string;
+  /** In hexadecimal, of the text with LF line ends. */
+  sha256: string;
+  /** The oldest schema version whose code works on a database that has this migration. */
+  worksWith: number;
 }
 
-/** The database was migrated by a newer release of Signalbox than this one. */
-export class DatabaseTooNew extends Error {
-  constructor(found: number, known: number) {
-    super(
-      `The database is at schema version ${found}, but this release knows versions up to ${known}. ` +
-        'Start a release that is at least as new as the one that migrated it, or restore a backup made before.',
-    );
-    this.name = 'DatabaseTooNew';
-  }
+/** What a database says of a migration that was run on it. */
+export type AppliedMigration = Omit<Migration, 'text'> & { appliedBy: string };
+
+/** The schema of the database is not one that this release can use; the message says why and what to do. */
+export class SchemaRefused extends Error {
+  override readonly name = 'SchemaRefused';
 }
 
 const MIGRATIONS = fileURLToPath(new URL('./migrations/', import.meta.url));
+const WORKS_WITH = /^-- Works with code of schema version (\d+) and later\.$/m;
+// duplicate_table, duplicate_schema, duplicate_object, unique_violation (of the catalog, when two create at once).
+const ALREADY_THERE = ['42P07', '42P06', '42710', '23505'];
 
 /** The migrations in a directory, in order. */
 export async function readMigrations(directory: string = MIGRATIONS): Promise<Migration[]> {
   const files = (await readdir(directory)).filter((file) => file.endsWith('.sql')).sort();
   return Promise.all(
     files.map(async (file, index) => {
+      const version = index + 1;
       const [, digits, name] = /^(\d{4})_([a-z0-9_]+)\.sql$/.exec(file) ?? [];
-      if (!digits || !name || Number(digits) !== index + 1) {
-        const expected = String(index + 1).padStart(4, '0');
-        throw new Error(`Migration ${file}: the name has to be ${expected}_name.sql, numbered without gaps`);
+      if (!digits || !name || Number(digits) !== version) {
+        throw new Error(`Migration ${file}: the name has to be ${padded(version)}_name.sql, numbered without gaps`);
       }
-      return { version: index + 1, name, text: await readFile(`${directory}/${file}`, 'utf8') };
+      const text = (await readFile(`${directory}/${file}`, 'utf8')).replaceAll('\r\n', '\n');
+      const sha256 = createHash('sha256').update(text).digest('hex');
+      return { version, name, text, sha256, worksWith: Number(WORKS_WITH.exec(text)?.[1] ?? version) };
     }),
   );
 }
 
-/** Runs what is missing. Safe to call on several nodes at once. Throws DatabaseTooNew. */
+/** Runs what is missing. Safe to call on several nodes at once. Throws SchemaRefused. */
 export async function migrate(target: string | Db, log: MigrateLog, directory?: string): Promise<void> {
   const migrations = await readMigrations(directory);
   const db = typeof target === 'string' ? createDb({ url: target, max: 1 }) : target;
@@ -57,12 +70,18 @@ export async function migrate(target: string | Db, log: MigrateLog, directory?: 
     try {
       await client.query('set statement_timeout = 0');
       await createVersionTable(client);
-      const { rows } = await client.query('select coalesce(max(version), 0) as version from schema_migrations');
-      const current: number = rows[0].version;
-      if (current > migrations.length) throw new DatabaseTooNew(current, migrations.length);
-      for (const migration of migrations.slice(current)) {
-        const applied = await apply(client, migration);
-        if (applied) log.info({ version: migration.version, name: migration.name }, 'migrated the database');
+      const applied = requireUsable(await readApplied(db), migrations);
+      for (const migration of migrations.slice(applied.length)) {
+        if (!(await apply(client, migration))) continue;
+        log.info({ version: migration.version, name: migration.name }, 'migrated the database');
+      }
+      // Another node may have run some, of another release.
+      const now = requireUsable(await readApplied(db), migrations);
+      if (now.length > migrations.length) {
+        log.info(
+          { schemaVersion: now.length, knownVersion: migrations.length, migratedBy: now.at(-1)?.appliedBy },
+          'the database has the schema of a newer release, which this one can still use',
+        );
       }
     } finally {
       await client.end();
@@ -72,26 +91,67 @@ export async function migrate(target: string | Db, log: MigrateLog, directory?: 
   }
 }
 
+/** Whether the database has every migration of this release, for who may not run them. Throws SchemaRefused. */
+export async function isMigrated(db: Db): Promise<boolean> {
+  const [found] = await db.query<{ there: boolean }>(
+    sql`select to_regclass('signalbox_migrations') is not null as there`,
+  );
+  if (!found?.there) return false;
+  const migrations = await readMigrations();
+  return requireUsable(await readApplied(db), migrations).length >= migrations.length;
+}
+
+function readApplied(db: Queryable): Promise<AppliedMigration[]> {
+  return db.query<AppliedMigration>(sql`
+    select version, name, sha256, works_with as "worksWith", applied_by as "appliedBy"
+    from signalbox_migrations order by version`);
+}
+
+/** The same list, of a database that code which knows these migrations can use or can go on to migrate. */
+function requireUsable(applied: AppliedMigration[], migrations: readonly Migration[]): AppliedMigration[] {
+  const known = migrations.length;
+  const other = applied.find(({ version, sha256 }) => version <= known && sha256 !== migrations[version - 1]?.sha256);
+  if (other) {
+    throw new SchemaRefused(
+      `The database was created with another ${padded(other.version)}_${other.name}.sql than this release has ` +
+        `(by Signalbox ${other.appliedBy}; this is ${release}): one of the two is an unreleased state. ` +
+        'Create the database anew, or start the release that created it.',
+    );
+  }
+  const newer = applied.slice(known);
+  if (newer.some(({ worksWith }) => worksWith > known)) {
+    const { version, appliedBy } = newer.at(-1)!;
+    throw new SchemaRefused(
+      `The database has schema version ${version} (migrated by Signalbox ${appliedBy}), and this release, ${release}, ` +
+        `can't use it: it knows versions up to ${known}. Start Signalbox ${appliedBy} or later, or restore a backup ` +
+        'from before the upgrade.',
+    );
+  }
+  return applied;
+}
+
 async function createVersionTable(client: Client): Promise<void> {
   try {
     await client.query(`
-      create table if not exists schema_migrations (
-        version int primary key, name text not null, applied_at timestamptz not null default now()
+      create table if not exists signalbox_migrations (
+        version int primary key, name text not null, sha256 text not null, works_with int not null,
+        applied_by text not null, applied_at timestamptz not null default now()
       )`);
   } catch (error) {
-    // `if not exists` looks before it takes the name, so of several nodes at once the later ones fail on a key of the
-    // catalog (unique_violation, duplicate_table, duplicate_object). Then the table is there.
-    if (!['23505', '42P07', '42710'].includes((error as { code?: string }).code ?? '')) throw error;
+    // `if not exists` looks before it takes the name, so when several nodes start at once the later ones fail on a key of
+    // the catalog. Then the table is there.
+    if (!ALREADY_THERE.includes((error as { code?: string }).code ?? '')) throw error;
   }
 }
 
 /** False when another node had done it. */
-async function apply(client: Client, { version, name, text }: Migration): Promise<boolean> {
+async function apply(client: Client, { version, name, text, sha256, worksWith }: Migration): Promise<boolean> {
   await client.query('begin');
   try {
     const { rowCount } = await client.query(
-      'insert into schema_migrations (version, name) values ($1, $2) on conflict do nothing',
-      [version, name],
+      `insert into signalbox_migrations (version, name, sha256, works_with, applied_by) values ($1, $2, $3, $4, $5)
+      on conflict do nothing`,
+      [version, name, sha256, worksWith, release],
     );
     if (rowCount === 0) {
       await client.query('rollback');
@@ -102,8 +162,16 @@ async function apply(client: Client, { version, name, text }: Migration): Promis
     return true;
   } catch (error) {
     await client.query('rollback').catch(() => {});
-    throw new Error(`Migration ${String(version).padStart(4, '0')}_${name} failed: ${(error as Error).message}`, {
-      cause: error,
-    });
+    const { code = '', message } = error as Error & { code?: string };
+    if (version === 1 && ALREADY_THERE.includes(code)) {
+      throw new SchemaRefused(
+        `The database is not empty (${message}): it belongs to another program, or to an unreleased state of Signalbox. ` +
+          'Use an empty database (without DATABASE_URL, another data directory).',
+        { cause: error },
+      );
+    }
+    throw new Error(`Migration ${padded(version)}_${name} failed: ${message}`, { cause: error });
   }
 }
+
+const padded = (version: number) => String(version).padStart(4, '0');
