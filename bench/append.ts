@@ -105,6 +105,7 @@ export function createFeed(db: Db, ids: readonly string[]): Feed {
     const [organizationId = '', sessionId = ''] = id.split(' ');
     return {
       organizationId,
+      environment: 'production',
       sessionId,
       epoch: 0,
       turn: 1,

@@ -41,7 +41,8 @@ export async function startDeliveries(): Promise<Deliveries> {
   const db = createDb({ url: bench.databaseUrl });
   const metrics = createMetrics();
   const wake = createWake({ db, log, clock: systemClock, acrossNodes: false });
-  const writer = createWriter(db, wake, parseId('org', bench.organizationId)!);
+  const environmentOf = new Map<string, string>();
+  const writer = createWriter(db, wake, parseId('org', bench.organizationId)!, environmentOf);
   const egress = createEgress({ policy: parseEgressAllow('127.0.0.1/32') });
   const watched = {
     ...egress,
@@ -69,7 +70,9 @@ export async function startDeliveries(): Promise<Deliveries> {
     async open(count, environment) {
       const open = () => bench.call<{ session: { sessionId: string } }>('POST', '/sessions', { agentId, environment });
       const opened = await Promise.all(Array.from({ length: count }, open));
-      return opened.map(({ session }) => parseId('ses', session.sessionId)!);
+      const sessionIds = opened.map(({ session }) => parseId('ses', session.sessionId)!);
+      for (const sessionId of sessionIds) environmentOf.set(sessionId, environment);
+      return sessionIds;
     },
     async drained(environments) {
       while (await isAnyDue(db, environments)) await systemClock.sleep(10);
@@ -108,7 +111,7 @@ export interface Writer {
 }
 
 /** Commits chunks as the journal does, those of many Sessions in one statement, and says so. */
-function createWriter(db: Db, wake: Wake, organizationId: string): Writer {
+function createWriter(db: Db, wake: Wake, organizationId: string, environmentOf: ReadonlyMap<string, string>): Writer {
   let waiting: string[] = [];
   let writing: Promise<void> | undefined;
   let isStopped = true;
@@ -130,7 +133,7 @@ function createWriter(db: Db, wake: Wake, organizationId: string): Writer {
         select ${organizationId}::uuid, session_id, 1, next_seq, next_seq, ${CHUNK}, ${systemClock.now()}::timestamptz from s`);
       for (const sessionId of sessionIds) {
         writer.onCommitted(sessionId);
-        wake.publish('journal', sessionId);
+        wake.publish('journal', { organizationId, environment: environmentOf.get(sessionId)!, sessionId });
       }
     }
     writing = undefined;

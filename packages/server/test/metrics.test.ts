@@ -442,12 +442,13 @@ test('wake-ups are counted apart by where they come from', async () => {
   };
   const [here, there] = [node(), node()];
   let isHeard = false;
-  there.wake.subscribe('journal', (id) => {
-    isHeard ||= id === 'one';
+  const one = { organizationId: newUuid(), environment: 'production', sessionId: newUuid() };
+  there.wake.subscribe('journal', (hint) => {
+    isHeard ||= hint?.sessionId === one.sessionId;
   });
-  // Whoever does not listen yet is told nothing.
+  // A node that does not listen yet hears nothing.
   const tell = () => {
-    here.wake.publish('journal', 'one');
+    here.wake.publish('journal', one);
     return isHeard;
   };
   await expect.poll(tell).toBe(true);

@@ -29,6 +29,10 @@ async function offer(sessionId: string, queue: string, more = sql``): Promise<vo
     where organization_id = ${world.organizationId} and session_id = ${sessionId}`);
 }
 
+function announce(sessionId: string, queue: string): void {
+  world.platform.wake.publish('offered', { organizationId: world.organizationId, sessionId, queue });
+}
+
 function claim(queue: string, more: Partial<Want> = {}, waitMs = 20_000) {
   const want = { organizationId: world.organizationId, queue, ...more };
   return world.platform.offers.claim(want, waitMs, new AbortController().signal);
@@ -47,10 +51,10 @@ test('who waits for that very Session is first, then who waits longest', async (
   const own = claim('order', { sessionId: other, turn: 1 });
   await looked();
   await offer(other, 'order');
-  world.platform.wake.publish('offered', other);
+  announce(other, 'order');
   expect((await own)!.sessionId).toBe(other);
   await offer(one, 'order');
-  world.platform.wake.publish('offered', one);
+  announce(one, 'order');
   expect((await first)!.sessionId).toBe(one);
   clock.advance(20_000);
   expect(await second).toBeUndefined();
@@ -64,11 +68,35 @@ test('who waits for that very Session is first, also where it is found in lookin
   await looked();
   await offer(one, 'kept');
   await offer(other, 'kept');
-  world.platform.wake.publish('offered', other);
+  announce(other, 'kept');
   expect((await any)!.sessionId).toBe(other);
   expect((await own)!.sessionId).toBe(one);
   clock.advance(20_000);
   expect(await elsewhere).toBeUndefined();
+});
+
+test('of 50 queues with a claim that waits, only the one that a step is offered to is looked at', async () => {
+  const gone = new AbortController();
+  const { offers } = world.platform;
+  const waits = Array.from({ length: 50 }, (_, n) =>
+    offers.claim({ organizationId: world.organizationId, queue: `one-of-many-${n}` }, 60_000, gone.signal),
+  );
+  await looked();
+  const sessionId = await open('one-of-many-7');
+  await offer(sessionId, 'one-of-many-7');
+  const statements = channel('signalbox.statement');
+  let looks = 0;
+  const count = (text: unknown) => {
+    if (String(text).includes('s.queue = ')) looks += 1;
+  };
+  statements.subscribe(count);
+  announce(sessionId, 'one-of-many-7');
+  expect((await waits[7])!.sessionId).toBe(sessionId);
+  statements.unsubscribe(count);
+  gone.abort();
+  await Promise.all(waits);
+  // The look itself, and the claim of what it found.
+  expect(looks).toBe(2);
 });
 
 test('without any wake-up the poll finds what is offered', async () => {

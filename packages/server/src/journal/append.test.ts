@@ -25,6 +25,7 @@ async function newHead(): Promise<TextHead & { fenced: Promise<void> }> {
   const fenced = Promise.withResolvers<void>();
   return {
     organizationId: node.organizationId,
+    environment: 'production',
     sessionId: uuidOf('ses', session.sessionId),
     epoch: 0,
     turn: 1,

@@ -14,6 +14,7 @@ import { encodeItems, type Item, type Segment } from './segment.ts';
 /** Where the next chunk of a Session goes, and by whose right. */
 export interface JournalHead {
   readonly organizationId: string;
+  readonly environment: string;
   readonly sessionId: string;
   epoch: number;
   turn: number;
@@ -112,7 +113,7 @@ function planTransition(
       for (const { seqFrom, seqTo } of segments) {
         platform.metrics.appendChunks.inc({ path: 'transition' }, seqTo - seqFrom + 1);
       }
-      announce(platform, head.sessionId, previous, segments);
+      announce(platform, head, previous, segments);
     },
   };
 }
@@ -135,11 +136,11 @@ export function insertSegment(owner: { organizationId: string; sessionId: string
 /** Gives readers what was committed. */
 export function announce(
   { live, wake }: Pick<Platform, 'live' | 'wake'>,
-  sessionId: string,
+  owner: Pick<JournalHead, 'organizationId' | 'environment' | 'sessionId'>,
   previous: Position,
   segments: readonly Segment[],
 ): void {
   if (segments.length === 0) return;
-  live.committed(sessionId, previous, segments);
-  wake.publish('journal', sessionId);
+  live.committed(owner.sessionId, previous, segments);
+  wake.publish('journal', owner);
 }

@@ -131,7 +131,7 @@ export function createAppender(
     };
     head.nextSeq = segment.seqTo + 1;
     metrics.appendChunks.inc({ path: 'text' }, deltas.length);
-    announce(platform, head.sessionId, previous, [segment]);
+    announce(platform, head, previous, [segment]);
   }
 
   /**

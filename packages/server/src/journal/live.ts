@@ -166,24 +166,29 @@ export function createLive({ db, wake, clock, log }: Pick<Platform, 'db' | 'wake
   async function poll(): Promise<void> {
     while (!stopping.signal.aborted) {
       await clock.sleep(POLL_MS, stopping.signal).catch(() => {});
-      const heads = [...readersOf.values()].flatMap(([reader]) => (reader ? [reader.head] : []));
-      if (heads.length === 0 || stopping.signal.aborted) continue;
-      try {
-        const rows = await db.query<{ sessionId: string; turn: number; nextSeq: number }>(sql`
-          select session_id as "sessionId", turn, next_seq as "nextSeq" from sessions
-          where organization_id = any(${[...new Set(heads.map((head) => head.organizationId))]}::uuid[])
-            and session_id = any(${heads.map((head) => head.sessionId)}::uuid[])`);
-        for (const { sessionId, turn, nextSeq } of rows) {
-          for (const reader of readersOf.get(sessionId) ?? []) {
-            const waiting = reader.queue.length > 0 || reader.behind;
-            if (!waiting && comparePositions(reader.at, { turn, seq: nextSeq - 1 }) < 0) markBehind(reader);
-          }
+      await look();
+    }
+  }
+
+  /** Finds the readers that are behind without having heard of it. */
+  async function look(): Promise<void> {
+    const heads = [...readersOf.values()].flatMap(([reader]) => (reader ? [reader.head] : []));
+    if (heads.length === 0 || stopping.signal.aborted) return;
+    try {
+      const rows = await db.query<{ sessionId: string; turn: number; nextSeq: number }>(sql`
+        select session_id as "sessionId", turn, next_seq as "nextSeq" from sessions
+        where organization_id = any(${[...new Set(heads.map((head) => head.organizationId))]}::uuid[])
+          and session_id = any(${heads.map((head) => head.sessionId)}::uuid[])`);
+      for (const { sessionId, turn, nextSeq } of rows) {
+        for (const reader of readersOf.get(sessionId) ?? []) {
+          const waiting = reader.queue.length > 0 || reader.behind;
+          if (!waiting && comparePositions(reader.at, { turn, seq: nextSeq - 1 }) < 0) markBehind(reader);
         }
-        const found = new Set(rows.map(({ sessionId }) => sessionId));
-        for (const { sessionId } of heads) if (!found.has(sessionId)) endDeleted(sessionId);
-      } catch (error) {
-        log.warn({ err: error }, 'could not look for lost wake-ups of streams');
       }
+      const found = new Set(rows.map(({ sessionId }) => sessionId));
+      for (const { sessionId } of heads) if (!found.has(sessionId)) endDeleted(sessionId);
+    } catch (error) {
+      log.warn({ err: error }, 'could not look for lost wake-ups of streams');
     }
   }
 
@@ -192,10 +197,10 @@ export function createLive({ db, wake, clock, log }: Pick<Platform, 'db' | 'wake
     follow: (head, after, types) => ({ read: (signal) => read(head, after, types, signal) }),
     readers: () => [...readersOf.values()].reduce((sum, { size }) => sum + size, 0),
     start() {
-      unsubscribe = wake.subscribe('journal', (sessionId, here) => {
+      unsubscribe = wake.subscribe('journal', (hint, here) => {
         if (here) return;
-        const woken = sessionId === undefined ? readersOf.values() : [readersOf.get(sessionId) ?? []];
-        for (const readers of woken) for (const reader of readers) markBehind(reader);
+        if (hint) for (const reader of readersOf.get(hint.sessionId) ?? []) markBehind(reader);
+        else void look();
       });
       polling = poll();
     },

@@ -50,7 +50,7 @@ export function parseId(prefix: IdPrefix, id: string): string | undefined {
       hex += ((buffer >> bits) & 15).toString(16);
     }
   }
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  return hyphenated(hex);
 }
 
 /** The UUID of an identifier that the contract's pattern has already let through. */
@@ -58,6 +58,19 @@ export function uuidOf(prefix: IdPrefix, id: string): string {
   const uuid = parseId(prefix, id);
   if (uuid === undefined) throw new TypeError(`Not an identifier of ${prefix}`);
   return uuid;
+}
+
+/** The 16 bytes of a UUID. */
+export function bytesOfUuid(uuid: string): Buffer {
+  return Buffer.from(uuid.replaceAll('-', ''), 'hex');
+}
+
+export function uuidOfBytes(bytes: Buffer): string {
+  return hyphenated(bytes.toString('hex'));
+}
+
+function hyphenated(hex: string): string {
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
 function hexValue(code: number): number {

@@ -99,7 +99,7 @@ async function endHere(driving: Driving, change: WholeChange, stopReason: StopRe
   };
   if (!(await hold.commitAndRelease(last, state.operations))) return false;
   logTurn(driving, stopReason, status, row.turn);
-  if (ended && row.parentSessionId) platform.wake.publish('child', row.sessionId);
+  if (ended && row.parentSessionId) platform.wake.publish('child', row);
   return true;
 }
 
@@ -145,7 +145,7 @@ export async function stopTurn(driving: Driving, appender: Appender, { why }: Tu
     return { ...change, statements: [...change.statements, ...left] };
   });
   if (state.operations.some(({ status }) => status === 'pending')) state.modelCalls += 1;
-  tellStopped(platform.wake, children);
+  tellStopped(platform.wake, hold.row.organizationId, children);
   return followed;
 }
 

@@ -64,10 +64,11 @@ type Current = Pick<SessionRow, 'closing' | 'epoch' | 'turn' | 'nextSeq' | 'stop
 
 export function createHold(row: SessionRow, platform: Platform, appender: Appender, options: HoldOptions): Hold {
   const { db, clock } = platform;
-  const { organizationId, sessionId, epoch, turn, nextSeq } = row;
+  const { organizationId, environment, sessionId, epoch, turn, nextSeq } = row;
   const stop = new AbortController();
   const head: TextHead = {
     organizationId,
+    environment,
     sessionId,
     epoch,
     turn,

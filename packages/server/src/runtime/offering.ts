@@ -23,7 +23,7 @@ export async function offer({ hold, state, deadline, platform: { wake } }: Drivi
     statements: modelCall ? [storeOffer(hold.row, modelCall, tools, unavailable)] : [],
   };
   if (!(await hold.commitAndRelease(change, operations))) return false;
-  wake.publish('offered', hold.row.sessionId);
+  wake.publish('offered', { ...hold.row, queue: definition.model.queue! });
   return true;
 }
 

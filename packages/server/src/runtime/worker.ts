@@ -341,9 +341,9 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
       await lease.start();
       unsubscribe.push(
         wake.subscribe('runnable', claimSoon),
-        wake.subscribe('inbox', (sessionId) => {
-          if (sessionId === undefined) void lookAtHeld().catch(() => {});
-          else void heard(sessionId);
+        wake.subscribe('inbox', (hint) => {
+          if (hint) void heard(hint.sessionId);
+          else void lookAtHeld().catch(() => {});
         }),
         wake.subscribe('child', () => {
           telling = tellParents().catch((error) => log.warn({ err: error }, 'telling parents failed; trying again'));

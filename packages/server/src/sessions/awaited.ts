@@ -42,7 +42,7 @@ export async function awaitedCame(
     patch.push(sql`runnable_at = ${now}`);
   }
   await writeTransition(ctx, tx, { ...row }, { runs: [{ turn: row.turn, items }], patch, now });
-  if (after.status === 'running') tx.afterCommit(() => ctx.wake.publish('runnable', row.sessionId));
+  if (after.status === 'running') tx.afterCommit(() => ctx.wake.publish('runnable', row));
   after.nextSeq = row.nextSeq + items.length;
   return after;
 }

@@ -89,9 +89,10 @@ export async function cancelNow(
   const chunks = [...came, ...expired, ...(stopped?.items ?? [])];
   const ended = await endSession(tx, ctx, row, 'cancelled', chunks, stopped?.patch);
   tx.afterCommit(() => {
-    ctx.wake.publish('inbox', row.sessionId);
+    ctx.wake.publish('inbox', row);
     tellStopped(
       ctx.wake,
+      row.organizationId,
       children.map(({ sessionId }) => sessionId),
     );
   });
@@ -161,6 +162,6 @@ async function endSession(
     statements: [recordEvent(ctx, now, { type: `session.${status}`, ...sessionEvent(row) })],
     now,
   });
-  if (row.parentSessionId) tx.afterCommit(() => ctx.wake.publish('child', row.sessionId));
+  if (row.parentSessionId) tx.afterCommit(() => ctx.wake.publish('child', row));
   return { ...ended, nextSeq: row.nextSeq + items.length };
 }

@@ -42,7 +42,7 @@ export async function leaveInInbox(
       where organization_id = ${row.organizationId} and session_id = ${row.sessionId}`),
   ]);
   row.inbox += 1;
-  tx.afterCommit(() => wake.publish('inbox', row.sessionId));
+  tx.afterCommit(() => wake.publish('inbox', row));
   return inboxId;
 }
 

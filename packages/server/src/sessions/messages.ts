@@ -73,7 +73,7 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
     };
     tx.afterCommit(() => {
       if (worker) worker.take({ row: after, operations: [begun.modelCall] });
-      else ctx.wake.publish('runnable', row.sessionId);
+      else ctx.wake.publish('runnable', row);
     });
     return { session: viewSession(after), messageId: formatId('msg', messageId) };
   });

@@ -110,9 +110,9 @@ export function openingOf(opening: Opening, now: Date): Opened {
       if (!begun || !segment) return;
       metrics.appendChunks.inc({ path: 'transition' }, segment.seqTo);
       live.committed(row.sessionId, beginning, [segment]);
-      wake.publish('journal', row.sessionId);
+      wake.publish('journal', row);
       if (worker) worker.take({ row: { ...row }, operations: [begun.modelCall], transcript: [begun.entry] });
-      else wake.publish('runnable', row.sessionId);
+      else wake.publish('runnable', row);
     },
   };
 }

@@ -2,32 +2,24 @@
 // wake-up but the hint to look now.
 //
 // On this node a wake-up is a function call. To other nodes it goes by NOTIFY, gathered for a few milliseconds into one
-// statement of its own, after the commit it speaks of. A node alone on its database sends none.
+// statement of its own, after the commit it speaks of. A node alone on its database sends none. However many hints a statement
+// holds, each names what it is about, so a node in which nothing happened has nothing to look for.
 import { EventEmitter } from 'node:events';
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-
-/**
- * - `runnable`: a Session may be claimed
- * - `inbox`: something came for the worker that holds this Session, or it lost the Session
- * - `journal`: chunks were committed to this Session
- * - `child`: this Session has ended, and its parent waits to hear of it
- * - `offered`: a step of this Session may be claimed by the integrator's own worker
- * - `subscription`: a webhook subscription of this organization changed
- */
-export type Topic = 'runnable' | 'inbox' | 'journal' | 'child' | 'offered' | 'subscription';
+import { Gathered, type Hints, readPayload, type Topic } from './hints.ts';
 
 export interface Wake {
-  /** Tells this node at once and the others soon. `id` is a Session's, or an organization's for `subscription`. */
-  publish(topic: Topic, id: string): void;
+  /** Tells this node at once and the others soon. */
+  publish<T extends Topic>(topic: T, hint: Hints[T]): void;
   /**
-   * Returns the way to stop. `listener` must not throw. An undefined id: anything may have happened, look everywhere.
-   * `here`: it was published on this node.
+   * Returns the way to stop. `listener` must not throw. Without a hint anything may have happened: the connection on which
+   * other nodes are heard was lost, and is there again. `here`: the hint was published on this node.
    */
-  subscribe(topic: Topic, listener: (id: string | undefined, here: boolean) => void): () => void;
-  /** How many there were since the start, by topic: from this node, and from others. */
+  subscribe<T extends Topic>(topic: T, listener: (hint: Hints[T] | undefined, here: boolean) => void): () => void;
+  /** How many hints there were since the start, by topic: from this node, and from others. */
   heard(): { here: ReadonlyMap<string, number>; elsewhere: ReadonlyMap<string, number> };
   close(): Promise<void>;
 }
@@ -35,7 +27,7 @@ export interface Wake {
 const CHANNEL = 'signalbox_wake';
 // Long enough to gather what one flush of the journal wakes, short beside a network's round trip.
 const GATHER_MS = 5;
-// PostgreSQL refuses payloads of 8000 bytes; beyond this the payload says "anything".
+// PostgreSQL refuses payloads of 8000 bytes.
 const MAX_PAYLOAD_BYTES = 7_900;
 const RECONNECT_MS = 1_000;
 
@@ -55,34 +47,27 @@ export function createWake({ db, log, clock, acrossNodes }: WakeOptions): Wake {
   // Plain numbers: each commit of text to a Session is one.
   const here = new Map<string, number>();
   const elsewhere = new Map<string, number>();
-  let gathered = new Set<string>();
+  let gathered = new Gathered();
   let sending: Promise<void> | undefined;
 
   async function send(): Promise<void> {
     await clock.sleep(GATHER_MS);
-    const hints = [...gathered];
-    gathered = new Set();
+    const payloads = gathered.payloads(origin, MAX_PAYLOAD_BYTES);
+    gathered = new Gathered();
     sending = undefined;
-    const whole = `${origin} ${hints.join(' ')}`;
-    const payload = whole.length > MAX_PAYLOAD_BYTES ? `${origin} *` : whole;
-    await db.query(sql`select pg_notify(${CHANNEL}, ${payload})`).catch((error: Error) => {
-      log.warn({ err: error }, 'wake-up not sent; other nodes find out by polling');
-    });
+    await db
+      .query(sql`select pg_notify(${CHANNEL}, p) from unnest(${payloads}::text[]) p`)
+      .catch((error: Error) => log.warn({ err: error }, 'wake-up not sent; other nodes find out by polling'));
   }
 
   function hear(payload: string): void {
-    const [from, ...hints] = payload.split(' ');
+    const { origin: from, hints } = readPayload(payload);
     if (from === origin) return;
-    for (const hint of hints) {
-      if (hint === '*') {
-        for (const topic of local.eventNames()) local.emit(topic, undefined, false);
-      } else {
-        const [topic = '', id] = hint.split(':');
-        // A newer node may have topics that nobody here knows.
-        if (local.listenerCount(topic) === 0) continue;
-        elsewhere.set(topic, (elsewhere.get(topic) ?? 0) + 1);
-        local.emit(topic, id, false);
-      }
+    for (const { topic, hint } of hints) {
+      // A newer node may have topics that are unknown here.
+      if (local.listenerCount(topic) === 0) continue;
+      elsewhere.set(topic, (elsewhere.get(topic) ?? 0) + 1);
+      local.emit(topic, hint, false);
     }
   }
 
@@ -97,7 +82,8 @@ export function createWake({ db, log, clock, acrossNodes }: WakeOptions): Wake {
         });
         connection.on('notification', ({ payload }) => payload && hear(payload));
         await connection.query(`listen ${CHANNEL}`);
-        hear('nobody *'); // what was said while nobody listened
+        // What was said before nobody heard.
+        for (const topic of local.eventNames()) local.emit(topic, undefined, false);
         await lost;
         await connection.end().catch(() => {});
       } catch (error) {
@@ -109,11 +95,11 @@ export function createWake({ db, log, clock, acrossNodes }: WakeOptions): Wake {
 
   const listening = acrossNodes ? listen() : Promise.resolve();
   return {
-    publish(topic, id) {
+    publish(topic, hint) {
       here.set(topic, (here.get(topic) ?? 0) + 1);
-      local.emit(topic, id, true);
+      local.emit(topic, hint, true);
       if (!acrossNodes) return;
-      gathered.add(`${topic}:${id}`);
+      gathered.add(topic, hint);
       sending ??= send();
     },
     subscribe(topic, listener) {

@@ -98,7 +98,7 @@ export async function resendDelivery(ctx: Context, input: Input<'resendDelivery'
         sessionId: formatId('ses', row.sessionId),
       }),
     );
-    tx.afterCommit(() => ctx.wake.publish('subscription', organizationId));
+    tx.afterCommit(() => ctx.wake.publish('subscription', { organizationId }));
     return { webhookDelivery: view(row) };
   });
 }

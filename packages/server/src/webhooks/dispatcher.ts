@@ -8,8 +8,8 @@
 // Three things make a sender look at a Session: the wake-up after an append, a retry whose time has come, and a poll that
 // goes through what is due (due.ts), the net under lost wake-ups and what finds everything after a crash. The poll starts
 // from subscriptions that this node holds and that may be sent to, so the backlog of any other is never walked.
-import sql from 'sql-template-tag';
 import type { Platform } from '../platform.ts';
+import type { Hints } from '../wake/hints.ts';
 import { findDue, type Place } from './due.ts';
 import { type Candidate, findCandidates, hold, release } from './holding.ts';
 import { Sender } from './sender.ts';
@@ -42,8 +42,6 @@ const POLL_MS = 1_000;
 const DEFAULT_GRACE_MS = 5_000;
 // Claims in one transaction, which bounds how long it holds its rows.
 const CLAIM_BATCH = 100;
-// Where Sessions belong, kept so that a wake-up costs no query; some ten megabytes.
-const MAX_REMEMBERED_SESSIONS = 100_000;
 
 export function createDispatcher(platform: DispatcherPlatform, options: DispatcherOptions): Dispatcher {
   const { db, clock, log, wake } = platform;
@@ -56,10 +54,6 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
   const scanning = new Set<Sender>();
   const scanAgain = new Set<Sender>();
   const background = new Set<Promise<void>>();
-  /** `organization environment` of a Session; null: of no subscription that this node holds. */
-  let placeOf = new Map<string, string | null>();
-  let unknown = new Set<string>();
-  let resolving = false;
   let refreshing: Promise<void> | undefined;
   let refreshAgain = false;
   let unsubscribe = (): void => {};
@@ -125,8 +119,6 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
       senderAt.set(placeKey(held.organizationId, held.environment), sender);
       taken.push(sender);
     }
-    // Sessions that belonged to nobody may belong to these.
-    placeOf = new Map([...placeOf].filter(([, place]) => place !== null));
     await scan(taken);
   }
 
@@ -165,46 +157,10 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
     if (asked.length > 0) await scan(asked);
   }
 
-  function hear(sessionId: string | undefined): void {
+  function hear(hint: Hints['journal'] | undefined): void {
     if (stopping.signal.aborted || senders.size === 0) return;
-    if (sessionId === undefined) {
-      run('due sessions were not looked for', () => scan(senders.values()));
-      return;
-    }
-    const place = placeOf.get(sessionId);
-    if (place === undefined) {
-      unknown.add(sessionId);
-      if (!resolving) {
-        resolving = true;
-        setImmediate(() => run('sessions were not looked up', resolveUnknown));
-      }
-    } else if (place !== null) {
-      senderAt.get(place)?.take(sessionId);
-    }
-  }
-
-  /** A wake-up names the Session alone; where it belongs never changes. */
-  async function resolveUnknown(): Promise<void> {
-    try {
-      while (unknown.size > 0) {
-        const sessionIds = [...unknown];
-        unknown = new Set();
-        const into = placeOf;
-        const organizationIds = [...new Set([...senders.values()].map(({ held }) => held.organizationId))];
-        const rows = await db.query<{ sessionId: string; organizationId: string; environment: string }>(sql`
-          select session_id as "sessionId", organization_id as "organizationId", environment from sessions
-          where organization_id = any(${organizationIds}::uuid[]) and session_id = any(${sessionIds}::uuid[])`);
-        if (into.size + sessionIds.length > MAX_REMEMBERED_SESSIONS) into.clear();
-        for (const sessionId of sessionIds) into.set(sessionId, null);
-        for (const { sessionId, organizationId, environment } of rows) {
-          const key = placeKey(organizationId, environment);
-          into.set(sessionId, key);
-          senderAt.get(key)?.take(sessionId);
-        }
-      }
-    } finally {
-      resolving = false;
-    }
+    if (hint) senderAt.get(placeKey(hint.organizationId, hint.environment))?.take(hint.sessionId);
+    else run('due sessions were not looked for', () => scan(senders.values()));
   }
 
   async function poll(): Promise<void> {
@@ -222,7 +178,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
 
   return {
     start() {
-      const onJournal = wake.subscribe('journal', (sessionId) => hear(sessionId));
+      const onJournal = wake.subscribe('journal', (hint) => hear(hint));
       const onSubscription = wake.subscribe('subscription', () => run('subscriptions were not read', refresh));
       unsubscribe = () => {
         onJournal();

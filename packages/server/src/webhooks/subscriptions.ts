@@ -298,7 +298,7 @@ function newSigningSecret(): string {
 }
 
 function announce(tx: Tx, ctx: Context): void {
-  tx.afterCommit(() => ctx.wake.publish('subscription', ctx.organizationId));
+  tx.afterCommit(() => ctx.wake.publish('subscription', { organizationId: ctx.organizationId }));
 }
 
 function columns(): Sql {

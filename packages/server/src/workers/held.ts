@@ -64,7 +64,7 @@ export async function giveBackIn(
         and status = 'running'`),
     tx.query(deleteLease(workerId)),
   ]);
-  tx.afterCommit(() => wake.publish('runnable', sessionId));
+  tx.afterCommit(() => wake.publish('runnable', { organizationId, sessionId }));
 }
 
 /** The same for who has no transaction; nothing where it is lost already. */
@@ -95,5 +95,5 @@ export async function takeBack(
       tx.query(deleteLease(workerId)),
     ]);
   });
-  wake.publish('runnable', sessionId);
+  wake.publish('runnable', { organizationId, sessionId });
 }

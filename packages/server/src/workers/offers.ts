@@ -65,7 +65,8 @@ type Offered = Candidate & Pick<SessionRow, 'status' | 'turn' | 'workerId' | 'qu
 
 export function createOffers(platform: Pick<Platform, 'db' | 'clock' | 'wake' | 'log'>): Offers {
   const { db, clock, wake, log } = platform;
-  const forAny = new Set<Waiter>();
+  /** Waiters for any session of a queue. */
+  const forQueue = new Map<string, Set<Waiter>>();
   const forSession = new Map<string, Set<Waiter>>();
   const stopping = new AbortController();
   const unsubscribe: (() => void)[] = [];
@@ -96,7 +97,7 @@ export function createOffers(platform: Pick<Platform, 'db' | 'clock' | 'wake' | 
     const ofSessions = Map.groupBy(forOne, ({ want }) => want.organizationId);
     const ofQueues = Map.groupBy(
       waiters.filter(({ want }) => want.sessionId === undefined),
-      queueOf,
+      ({ want }) => `${queueOf(want)} ${want.environment ?? ''}`,
     );
     await Promise.all([...ofSessions.values()].map((group) => guarded(group, () => lookAtSessions(group))));
     await Promise.all([...ofQueues.values()].map((group) => guarded(group, () => lookAtQueue(group))));
@@ -167,34 +168,39 @@ export function createOffers(platform: Pick<Platform, 'db' | 'clock' | 'wake' | 
   async function poll(): Promise<void> {
     while (!stopping.signal.aborted) {
       await clock.sleep(POLL_MS, stopping.signal).catch(() => {});
-      lookSoon([...forSession.values(), forAny].flatMap((waiters) => [...waiters]));
+      lookSoon(everybody());
     }
+  }
+
+  function everybody(): Waiter[] {
+    return [...forSession.values(), ...forQueue.values()].flatMap((waiters) => [...waiters]);
   }
 
   // ── Waiting ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   function enter(waiter: Waiter): void {
-    const { organizationId, sessionId } = waiter.want;
+    const { organizationId } = waiter.want;
     count += 1;
     countOf.set(organizationId, (countOf.get(organizationId) ?? 0) + 1);
-    if (sessionId === undefined) forAny.add(waiter);
-    else forSession.set(sessionId, (forSession.get(sessionId) ?? new Set()).add(waiter));
+    const [waiters, key] = placeOf(waiter.want);
+    waiters.set(key, (waiters.get(key) ?? new Set()).add(waiter));
     lookSoon([waiter]);
   }
 
   function leave(waiter: Waiter): void {
-    const { organizationId, sessionId } = waiter.want;
+    const { organizationId } = waiter.want;
     count -= 1;
-    const others = countOf.get(organizationId)! - 1;
-    if (others === 0) countOf.delete(organizationId);
-    else countOf.set(organizationId, others);
-    if (sessionId === undefined) {
-      forAny.delete(waiter);
-    } else {
-      const forIt = forSession.get(sessionId);
-      forIt?.delete(waiter);
-      if (forIt?.size === 0) forSession.delete(sessionId);
-    }
+    const left = countOf.get(organizationId)! - 1;
+    if (left === 0) countOf.delete(organizationId);
+    else countOf.set(organizationId, left);
+    const [waiters, key] = placeOf(waiter.want);
+    const others = waiters.get(key);
+    others?.delete(waiter);
+    if (others?.size === 0) waiters.delete(key);
+  }
+
+  function placeOf(want: Want): [Map<string, Set<Waiter>>, string] {
+    return want.sessionId === undefined ? [forQueue, queueOf(want)] : [forSession, want.sessionId];
   }
 
   return {
@@ -235,13 +241,13 @@ export function createOffers(platform: Pick<Platform, 'db' | 'clock' | 'wake' | 
 
     start() {
       unsubscribe.push(
-        wake.subscribe('offered', (sessionId) => {
-          const own = sessionId === undefined ? [...forSession.values()] : [forSession.get(sessionId) ?? []];
-          lookSoon([...own.flatMap((waiters) => [...waiters]), ...forAny]);
+        wake.subscribe('offered', (hint) => {
+          if (hint) lookSoon([...(forSession.get(hint.sessionId) ?? []), ...(forQueue.get(queueOf(hint)) ?? [])]);
+          else lookSoon(everybody());
         }),
-        // The turn that somebody waits for may be over.
-        wake.subscribe('journal', (sessionId) => {
-          if (sessionId !== undefined) lookSoon(forSession.get(sessionId) ?? []);
+        // The turn that a claim waits for may be over.
+        wake.subscribe('journal', (hint) => {
+          if (hint) lookSoon(forSession.get(hint.sessionId) ?? []);
         }),
       );
       polling = poll();
@@ -256,8 +262,8 @@ export function createOffers(platform: Pick<Platform, 'db' | 'clock' | 'wake' | 
   };
 }
 
-function queueOf({ want: { organizationId, queue, environment } }: Waiter): string {
-  return JSON.stringify([organizationId, queue, environment ?? null]);
+function queueOf({ organizationId, queue }: Pick<Want, 'organizationId' | 'queue'>): string {
+  return `${organizationId} ${queue}`;
 }
 
 /**

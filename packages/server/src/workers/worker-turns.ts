@@ -176,7 +176,7 @@ export async function completeWorkerTurn(
     if (modelCall) await answer(tx, ctx, row, modelCall, input);
     else await giveResults(tx, ctx, row, operations, input);
     await tx.query(deleteLease(workerTurnId));
-    tx.afterCommit(() => ctx.wake.publish('runnable', row.sessionId));
+    tx.afterCommit(() => ctx.wake.publish('runnable', row));
   });
   return { workerTurnId: input.workerTurnId, completed: true };
 }

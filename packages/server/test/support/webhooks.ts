@@ -47,6 +47,7 @@ export interface World {
 
 export interface TestSession {
   organizationId: string;
+  environment: string;
   sessionId: string;
   turn: number;
   seq: number;
@@ -135,7 +136,7 @@ export async function createWorld(options: { lookup?: Lookup } = {}): Promise<Wo
       return { dispatcher, workerId };
     },
     async session({ organizationId = world.organizationId, environment = 'production' } = {}) {
-      const session: TestSession = { organizationId, sessionId: newUuid(), turn: 0, seq: 0 };
+      const session: TestSession = { organizationId, environment, sessionId: newUuid(), turn: 0, seq: 0 };
       await db.query(sql`
         insert into sessions (organization_id, session_id, agent_id, environment, status, runnable_at, close_on_idle,
           metadata, created_at, updated_at)
@@ -196,5 +197,5 @@ export async function append(
   ]);
   session.turn = turn;
   session.seq = to;
-  if (!isQuiet) platform.wake.publish('journal', session.sessionId);
+  if (!isQuiet) platform.wake.publish('journal', session);
 }

@@ -1,0 +1,103 @@
+// What a wake-up says, and how it travels between nodes.
+import { bytesOfUuid, uuidOfBytes } from '../lib/ids.ts';
+
+/** A session and its organization. */
+export interface SessionHint {
+  organizationId: string;
+  sessionId: string;
+}
+
+/**
+ * - `runnable`: the session may be claimed
+ * - `inbox`: something came for the worker that holds the session, or the worker lost it
+ * - `journal`: chunks were committed to the session
+ * - `child`: the session has ended, and its parent has to be told
+ * - `offered`: a step of the session may be claimed by the integrator's own program
+ * - `subscription`: a webhook subscription of the organization changed
+ */
+export interface Hints {
+  runnable: SessionHint;
+  inbox: SessionHint;
+  journal: SessionHint & { environment: string };
+  child: SessionHint;
+  offered: SessionHint & { queue: string };
+  subscription: { organizationId: string };
+}
+
+export type Topic = keyof Hints;
+
+/** What hints of every topic have, and what only some have. */
+interface AnyHint {
+  organizationId: string;
+  sessionId?: string;
+  environment?: string;
+  queue?: string;
+}
+
+// The fourth part is what a topic has besides the session; none of the four contains a space, a colon or a comma.
+const NAMED_BY = new Map<string, 'environment' | 'queue'>([
+  ['journal', 'environment'],
+  ['offered', 'queue'],
+]);
+
+/** Hints on their way to other nodes: each once, those that differ only in their session side by side. */
+export class Gathered {
+  readonly #groups = new Map<string, Set<string>>();
+
+  add(topic: Topic, hint: AnyHint): void {
+    const name = NAMED_BY.get(topic);
+    const group = `${topic}:${hint.organizationId}:${name ? hint[name] : ''}`;
+    const sessions = this.#groups.get(group);
+    if (sessions) sessions.add(hint.sessionId ?? '');
+    else this.#groups.set(group, new Set([hint.sessionId ?? '']));
+  }
+
+  /** Texts of at most `maxBytes` that begin with `origin` and together hold every hint. */
+  payloads(origin: string, maxBytes: number): string[] {
+    const payloads: string[] = [];
+    let payload = origin;
+    for (const [group, sessions] of this.#groups) {
+      const [topic, organizationId = '', name] = group.split(':');
+      const prefix = ` ${topic}:${pack(organizationId)}:${name}:`;
+      let isOpen = false;
+      for (const sessionId of sessions) {
+        const packed = pack(sessionId);
+        // All of it is ASCII: a character is a byte.
+        if (payload.length + prefix.length + packed.length > maxBytes) {
+          payloads.push(payload);
+          payload = origin;
+          isOpen = false;
+        }
+        payload += isOpen ? `,${packed}` : `${prefix}${packed}`;
+        isOpen = true;
+      }
+    }
+    payloads.push(payload);
+    return payloads;
+  }
+}
+
+/** Reads a payload; the caller narrows the topic, since a newer node may have topics that are unknown here. */
+export function readPayload(payload: string): { origin: string; hints: { topic: string; hint: AnyHint }[] } {
+  const [origin = '', ...groups] = payload.split(' ');
+  const hints = groups.flatMap((group) => {
+    const [topic = '', organization = '', name = '', sessions = ''] = group.split(':');
+    const organizationId = unpack(organization);
+    const named = NAMED_BY.get(topic);
+    const shared = { organizationId, ...(named && { [named]: name }) };
+    return sessions.split(',').map((session) => ({
+      topic,
+      hint: session === '' ? shared : { ...shared, sessionId: unpack(session) },
+    }));
+  });
+  return { origin, hints };
+}
+
+/** 22 characters for the 36 of a UUID. */
+function pack(uuid: string): string {
+  return uuid === '' ? '' : bytesOfUuid(uuid).toString('base64url');
+}
+
+function unpack(packed: string): string {
+  return uuidOfBytes(Buffer.from(packed, 'base64url'));
+}
