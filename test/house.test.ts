@@ -221,6 +221,18 @@ test('waiting is for the clock; a bare timer only bounds what happens on this ma
   expect(uses(programs, /setTimeout|setInterval|AbortSignal\.timeout/, allowed)).toEqual([]);
 });
 
+test('who waits for an end is told also when it came before', () => {
+  // `close` and `abort` come once: a listener that is added later waits for ever.
+  const closed = {
+    'packages/server/src/http/closed.ts': 'the one listener of responses',
+    'packages/server/src/egress/sockets.ts': 'of a socket that was made a moment ago',
+    'packages/server/src/db/embedded-cluster.ts': 'of a process that was started a moment ago',
+  };
+  expect(uses(server, /\.(on|once)\('close'|once\(\w+(\.\w+)*, 'close'/, closed)).toEqual([]);
+  const aborted = { 'packages/server/src/lib/aborted.ts': 'the one listener of signals' };
+  expect(uses(server, /addEventListener\('abort'/, aborted)).toEqual([]);
+});
+
 test('conflicts are read from row counts, never from the name of a constraint', () => {
   expect(uses(server, /\.constraint\b/)).toEqual([]);
 });

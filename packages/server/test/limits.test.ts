@@ -1,7 +1,9 @@
 // Limits against abuse: what is refused, with which code, and that everyone else goes on.
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import sql from 'sql-template-tag';
+import sql, { raw as rawSql } from 'sql-template-tag';
 import { afterEach, expect, test } from 'vitest';
 import type { Config } from '../src/config.ts';
 import { newSecret } from '../src/keys/secret.ts';
@@ -37,6 +39,22 @@ async function raw(text: string): Promise<string> {
   socket.write(text);
   await once(socket, 'close');
   return answer;
+}
+
+/** Keeps everybody from a table until the function that it resolves with is called. */
+async function lockTable(name: string): Promise<() => Promise<void>> {
+  const held = Promise.withResolvers<void>();
+  const locked = Promise.withResolvers<void>();
+  const holding = service.db.transaction(async (tx) => {
+    await tx.query(sql`lock table ${rawSql(name)} in access exclusive mode`);
+    locked.resolve();
+    await held.promise;
+  });
+  await locked.promise;
+  return () => {
+    held.resolve();
+    return holding;
+  };
 }
 
 /** Opens a stream and resolves when its answer has begun. */
@@ -290,4 +308,32 @@ test('a statement that takes too long is given up, and the request is told to co
   expect(answer.headers.get('retry-after')).toBe('1');
   held.resolve();
   await holding;
+});
+
+test('streams of callers that leave while their key is looked up are not counted', async () => {
+  await start({ maxStreamsPerKey: 5 });
+  const { agentId } = await service.client.agents.create({ name: 'A', model: 'scripted/x' });
+  const { sessionId } = await service.client.sessions.open({ agentId, environment: 'production' });
+  const closed: Promise<unknown>[] = [];
+  const watch = (message: unknown) => {
+    const { response } = message as { response: ServerResponse };
+    closed.push(once(response, 'close'));
+  };
+  subscribe('http.server.request.start', watch);
+  const release = await lockTable('api_keys');
+  const path = `/api/v1/sessions/${sessionId}/stream`;
+  const leavers = Array.from({ length: 5 }, () => {
+    const socket = connect(Number(new URL(service.url).port), '127.0.0.1');
+    sockets.push(socket);
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.adminKey}\r\n\r\n`);
+    return socket;
+  });
+  await expect.poll(() => closed.length).toBe(5);
+  for (const socket of leavers) socket.destroy();
+  await Promise.all(closed);
+  unsubscribe('http.server.request.start', watch);
+  await release();
+  const streams = await Promise.all(Array.from({ length: 5 }, () => openStream(sessionId)));
+  expect(streams.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+  await Promise.all(streams.map((stream) => stream.end()));
 });

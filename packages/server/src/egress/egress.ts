@@ -13,6 +13,7 @@
  * it; a proxy is used where the operator named one for this (proxy.ts), and none else.
  */
 import { Dispatcher, Headers, type RequestInit as UndiciRequestInit, fetch as undiciFetch } from 'undici';
+import { onceAborted } from '../lib/aborted.ts';
 import { type Connection, Connections } from './connections.ts';
 import { type ConnectorOptions, createConnector } from './connector.ts';
 import { EgressError, toEgressError, UrlNotAllowed } from './errors.ts';
@@ -171,6 +172,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #connection: Connection | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #forgetSignal = (): void => {};
   #ended = false;
 
   constructor(
@@ -191,7 +193,9 @@ class Exchange implements Dispatcher.DispatchHandler {
       this.#fail(new EgressError('aborted', 'the signal was aborted before the request'));
       return;
     }
-    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    if (signal) {
+      this.#forgetSignal = onceAborted(signal, () => this.#fail(new EgressError('aborted', 'the signal was aborted')));
+    }
     this.#timer = setTimeout(
       () => this.#fail(new EgressError('timeout', `no answer within ${timeoutMs} ms`)),
       timeoutMs,
@@ -237,8 +241,6 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#fail(toEgressError(error));
   }
 
-  readonly #onAbort = (): void => this.#fail(new EgressError('aborted', 'the signal was aborted'));
-
   #succeed(truncated: boolean): void {
     if (!this.#end()) return;
     const [first = NOTHING] = this.#chunks;
@@ -256,7 +258,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#ended) return false;
     this.#ended = true;
     clearTimeout(this.#timer);
-    this.#request.signal?.removeEventListener('abort', this.#onAbort);
+    this.#forgetSignal();
     return true;
   }
 }

@@ -1,6 +1,7 @@
 // The steps of opening a connection, each of which ends by the same deadline or takes its socket with it.
 import { isIP, type Socket } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
+import { onceAborted } from '../lib/aborted.ts';
 import { EgressError, stageError } from './errors.ts';
 
 /** The time that a connection has, from the look-up to the end of the TLS handshake. */
@@ -57,11 +58,7 @@ export function startTls(tcp: Socket, host: string, ca: string | undefined, dead
 /** Rejects with `late()` where the deadline comes before the work is done; the work itself is not stopped. */
 export function withDeadline<T>(deadline: AbortSignal, late: () => EgressError, work: () => Promise<T>): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const onLate = () => reject(late());
-    if (deadline.aborted) onLate();
-    deadline.addEventListener('abort', onLate, { once: true });
-    work()
-      .then(resolve, reject)
-      .finally(() => deadline.removeEventListener('abort', onLate));
+    const forget = onceAborted(deadline, () => reject(late()));
+    work().then(resolve, reject).finally(forget);
   });
 }

@@ -20,6 +20,7 @@ import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import type { Identity } from '../people/identity.ts';
 import type { Platform } from '../platform.ts';
 import { type Caller, createAuthorizer } from './auth.ts';
+import { onceClosed } from './closed.ts';
 import { addConsole } from './console.ts';
 import { addConsoleApi } from './console-api.ts';
 import { addOtherSignIns } from './console-sign-in.ts';
@@ -236,12 +237,12 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     const unwanted = new AbortController();
     const end = () => unwanted.abort();
     endings.add(end);
-    reply.raw.once('close', end);
+    const forget = onceClosed(reply.raw, end);
     try {
       return await fn(unwanted.signal);
     } finally {
       endings.delete(end);
-      reply.raw.off('close', end);
+      forget();
     }
   }
 

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FileStream } from '../events/export.ts';
+import { closedSignal } from './closed.ts';
 
 /** Rejects where the making failed; the connection is then cut, so that nobody takes what came for the whole. */
 export async function writeFile(
@@ -9,9 +10,7 @@ export async function writeFile(
   headers: OutgoingHttpHeaders,
   file: FileStream,
 ): Promise<void> {
-  const gone = new AbortController();
-  response.once('close', () => gone.abort());
-  if (response.destroyed) gone.abort();
+  const closed = closedSignal(response);
   response.writeHead(200, {
     ...headers,
     'content-type': file.contentType,
@@ -20,12 +19,12 @@ export async function writeFile(
   });
   if (response.req.method === 'HEAD') return void response.end();
   try {
-    for await (const piece of file.read(gone.signal)) {
-      if (piece !== '' && !response.write(piece)) await once(response, 'drain', { signal: gone.signal });
+    for await (const piece of file.read(closed)) {
+      if (piece !== '' && !response.write(piece)) await once(response, 'drain', { signal: closed });
     }
     response.end();
   } catch (error) {
     response.destroy();
-    if (!gone.signal.aborted) throw error;
+    if (!closed.aborted) throw error;
   }
 }

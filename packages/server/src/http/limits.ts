@@ -21,6 +21,7 @@ import type { Context } from '../lib/context.ts';
 import { networkOf } from '../lib/network.ts';
 import type { RateClass, RateLimits } from '../lib/rate-limits.ts';
 import type { Caller } from './auth.ts';
+import { onceClosed } from './closed.ts';
 import { createWindows, WINDOW_SECONDS } from './windows.ts';
 
 /** 0 is no limit, except for `requestsInFlight`, which always has one. */
@@ -88,7 +89,7 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
         if (counted) inFlight -= 1;
         counted = false;
       };
-      response.once('close', release);
+      onceClosed(response, release);
       return { release };
     },
 
@@ -186,7 +187,7 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
         );
       }
       streams.set(id, others + 1);
-      response.once('close', () => {
+      onceClosed(response, () => {
         const left = streams.get(id)! - 1;
         if (left > 0) streams.set(id, left);
         else streams.delete(id);

@@ -3,6 +3,7 @@
 import { once } from 'node:events';
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { JournalStream } from '../journal/live.ts';
+import { closedSignal } from './closed.ts';
 
 // Proxies close what is silent for longer than half a minute or so, and readers know by it that the service is there.
 const HEARTBEAT_MS = 10_000;
@@ -25,18 +26,15 @@ export async function writeEvents(
   response.flushHeaders();
   // Something at once, so that the reader's client knows that it is connected.
   response.write(': connected\n\n');
-  const gone = new AbortController();
-  response.once('close', () => gone.abort());
-  // Gone while its cursor was looked up: 'close' comes once, and came.
-  if (response.destroyed) gone.abort();
+  const closed = closedSignal(response);
   const heartbeat = setInterval(() => response.writableNeedDrain || response.write(': here\n\n'), HEARTBEAT_MS);
   try {
-    for await (const { cursor, json } of stream.read(gone.signal)) {
+    for await (const { cursor, json } of stream.read(closed)) {
       const room = response.write(`id: ${cursor}\nevent: session.chunks\ndata: ${json}\n\n`);
-      if (!room) await once(response, 'drain', { signal: gone.signal });
+      if (!room) await once(response, 'drain', { signal: closed });
     }
   } catch (error) {
-    if (!gone.signal.aborted) throw error;
+    if (!closed.aborted) throw error;
   } finally {
     clearInterval(heartbeat);
     response.end();

@@ -6,6 +6,7 @@
 // another node, and one that the poll finds behind: the net under lost wake-ups.
 import type { ChunkType, Input } from '@signalbox/contract';
 import sql from 'sql-template-tag';
+import { onceAborted } from '../lib/aborted.ts';
 import type { Context } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
@@ -109,7 +110,7 @@ export function createLive({ db, wake, clock, log }: Pick<Platform, 'db' | 'wake
     const reader: Reader = { head, at: after, queue: [], behind: true, notify: () => woken.resolve() };
     const readers = readersOf.get(head.sessionId) ?? new Set();
     readersOf.set(head.sessionId, readers.add(reader));
-    signal.addEventListener('abort', reader.notify, { once: true });
+    const forget = onceAborted(signal, reader.notify);
     try {
       while (!signal.aborted) {
         woken = Promise.withResolvers();
@@ -131,6 +132,7 @@ export function createLive({ db, wake, clock, log }: Pick<Platform, 'db' | 'wake
         if (!reader.behind && reader.queue.length === 0) await woken.promise;
       }
     } finally {
+      forget();
       readers.delete(reader);
       if (readers.size === 0) readersOf.delete(head.sessionId);
     }

@@ -7,6 +7,7 @@
 import { EventEmitter } from 'node:events';
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
+import { onceAborted } from '../lib/aborted.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { Gathered, type Hints, readPayload, type Topic } from './hints.ts';
@@ -78,7 +79,7 @@ export function createWake({ db, log, clock, acrossNodes }: WakeOptions): Wake {
         const lost = new Promise<void>((resolve) => {
           connection.once('end', () => resolve());
           connection.once('error', () => resolve());
-          stop.signal.addEventListener('abort', () => resolve(), { once: true });
+          onceAborted(stop.signal, resolve);
         });
         connection.on('notification', ({ payload }) => payload && hear(payload));
         await connection.query(`listen ${CHANNEL}`);

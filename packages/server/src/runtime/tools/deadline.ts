@@ -1,5 +1,6 @@
 // Waiting that ends.
 import { EgressError } from '../../egress/errors.ts';
+import { onceAborted } from '../../lib/aborted.ts';
 import type { Clock } from '../../lib/clock.ts';
 
 export interface Deadline {
@@ -22,12 +23,10 @@ export function startDeadline(clock: Clock, seconds: number, ...signals: AbortSi
 /** What the promise comes to, or the signal's reason, whichever is first. */
 export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(signal.reason);
-  if (signal.aborted) abort();
-  signal.addEventListener('abort', abort, { once: true });
+  const forget = onceAborted(signal, () => aborted.reject(signal.reason));
   try {
     return await Promise.race([promise, aborted.promise]);
   } finally {
-    signal.removeEventListener('abort', abort);
+    forget();
   }
 }

@@ -14,6 +14,7 @@ import {
 } from '@modelcontextprotocol/client';
 import manifest from '../../../package.json' with { type: 'json' };
 import { EgressError } from '../../egress/errors.ts';
+import { onceAborted } from '../../lib/aborted.ts';
 import type { Platform } from '../../platform.ts';
 import { McpAnswerError, McpHttpError, McpRefusal } from './mcp-failure.ts';
 import { createMcpFetch } from './mcp-fetch.ts';
@@ -83,15 +84,14 @@ export async function connectMcp(
   const transport = new StreamableHTTPClientTransport(new URL(url), {
     fetch: createMcpFetch(platform, url, headers),
   });
-  const close = () => void transport.close();
-  signal.addEventListener('abort', close, { once: true });
+  const forget = onceAborted(signal, () => void transport.close());
   try {
     await client.connect(transport, { signal, timeout: TIMEOUT_MS, ...(known && { prior: known }) });
   } catch (error) {
     await transport.close();
     throw failureOf(error, signal);
   } finally {
-    signal.removeEventListener('abort', close);
+    forget();
   }
   const discovered = client.getDiscoverResult();
   const modern = discovered !== undefined;

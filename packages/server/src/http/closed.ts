@@ -1,0 +1,20 @@
+// When the caller has gone. Node says so once, by `close`, and a listener that is added later never hears it. A caller may leave
+// while its key is looked up, so every listener for the end of a response is added here (test/house.test.ts).
+import type { ServerResponse } from 'node:http';
+
+/** Calls `fn` when the response is closed, at once if it already is. Returns how to take that back. */
+export function onceClosed(response: ServerResponse, fn: () => void): () => void {
+  if (response.destroyed) {
+    fn();
+    return () => {};
+  }
+  response.once('close', fn);
+  return () => void response.off('close', fn);
+}
+
+/** Aborted when the response is closed. */
+export function closedSignal(response: ServerResponse): AbortSignal {
+  const closed = new AbortController();
+  onceClosed(response, () => closed.abort());
+  return closed.signal;
+}
