@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { checkTemplate, type RequestTemplate, renderRequest, secretNames, TemplateError } from './template.ts';
 
 const get = (url: string): RequestTemplate => ({ method: 'GET', url });
@@ -296,6 +296,41 @@ describe('renderRequest', () => {
     ["!'()*", '%21%27%28%29%2A'],
   ])('a path holds %j as %s', (x, encoded) => {
     expect(render(get('https://e.com/users/{{input.x}}/edit'), { x }).url).toBe(`https://e.com/users/${encoded}/edit`);
+  });
+});
+
+describe('a request has at most 1 MiB, counted while it is filled in', () => {
+  const many = 1_000;
+  const form = { 'content-type': 'application/x-www-form-urlencoded' };
+  test.each<[string, RequestTemplate]>([
+    ['text of a JSON body', post(Array(many).fill('x{{input.a}}'))],
+    ['values of a JSON body', post(Array(many).fill('{{input.a}}'))],
+    ['members of a JSON body', post({ a: { b: Array(many).fill({ c: '{{input.a}}' }) } })],
+    ['a text', post('{{input.a}},'.repeat(many))],
+    ['a form', post('a={{input.a}}&'.repeat(many), form)],
+    ['a header', post({}, { 'X-A': '{{input.a}}'.repeat(700) })],
+    ['several headers', post({}, Object.fromEntries([1, 2, 3, 4, 5, 6].map((n) => [`X-${n}`, '{{input.a}}'])))],
+    ['a url', get(`https://example.com/?${'a={{input.a}}&'.repeat(140)}`)],
+    [
+      'url, headers and body together',
+      { ...post(['{{input.a}}', '{{input.a}}'], { 'X-A': '{{input.a}}' }), url: 'https://e.com/{{input.a}}' },
+    ],
+  ])('%s', (_title, template) => {
+    const value = 'a'.repeat(300_000);
+    const encode = vi.spyOn(Buffer, 'byteLength');
+    expect(() => render(template, { a: value })).toThrow('the request would be longer than 1048576 bytes');
+    const filledIn = encode.mock.calls.filter(([text]) => String(text).length >= value.length);
+    encode.mockRestore();
+    expect(filledIn.length).toBeLessThan(10);
+  });
+
+  test('in bytes, with the escapes of JSON and of a url', () => {
+    const [fits, not] = [1024 * 1024 - 200, 1024 * 1024];
+    expect(render(post('{{input.a}}'), { a: 'a'.repeat(fits) }).body).toHaveLength(fits + 2);
+    expect(() => render(post('{{input.a}}'), { a: 'a'.repeat(not) })).toThrow(TemplateError);
+    expect(() => render(post('{{input.a}}'), { a: 'ä'.repeat(fits / 2 + 200) })).toThrow(TemplateError);
+    expect(() => render(post(['x{{input.a}}']), { a: '\u0001'.repeat(fits / 2) })).toThrow(TemplateError);
+    expect(() => render(get('https://example.com/{{input.a}}'), { a: ' '.repeat(fits / 2) })).toThrow(TemplateError);
   });
 });
 

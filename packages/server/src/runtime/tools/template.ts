@@ -20,6 +20,7 @@
  * Nothing here is looked up or sent. Errors name a placeholder, never a value.
  */
 import { CONNECTION_HEADERS } from '../../egress/egress.ts';
+import { hasPlaceholder, lonePlaceholder, type Placeholder, partsOf, strayBraces } from './placeholders.ts';
 
 export interface RequestTemplate {
   readonly method: string;
@@ -47,16 +48,7 @@ export class TemplateError extends Error {
   override readonly name = 'TemplateError';
 }
 
-interface Placeholder {
-  /** As it is written, without braces: `input.customer.id`. */
-  readonly text: string;
-  readonly source: 'input' | 'secrets';
-  readonly path: readonly string[];
-}
-
-type Part = string | Placeholder;
-
-interface Values {
+interface Given {
   /** Matches its schema, so what it lacks is not required. */
   readonly input: unknown;
   /** Without it every value is needed. */
@@ -64,7 +56,17 @@ interface Values {
   readonly secrets: Readonly<Record<string, string>>;
 }
 
-const PLACEHOLDER = /\{\{((input)((?:\.[A-Za-z0-9_-]+)+)|(secrets)(\.[A-Z][A-Z0-9_]{0,63}))\}\}/g;
+interface Values extends Given {
+  readonly room: Room;
+}
+
+/** What a request may still take. Counted part by part: a template can name one value often, and all of it would not fit in memory. */
+interface Room {
+  bytes: number;
+}
+
+/** Of url, headers and body together. As much as the API itself takes in one request. */
+const REQUEST_MAX_BYTES = 1024 * 1024;
 
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
@@ -132,15 +134,17 @@ export function secretNames(template: RequestTemplate): string[] {
 
 /**
  * Fills in a template that `checkTemplate` found nothing wrong with. `input` is the model's, `secrets` are those that may
- * go to this host. Throws `TemplateError` where a value is missing or can't stand where it would.
+ * go to this host. Throws `TemplateError` if a value is missing, can't stand where it would, or makes the request
+ * longer than 1 MiB.
  */
-export function renderRequest(template: RequestTemplate, values: Values): RenderedRequest {
+export function renderRequest(template: RequestTemplate, given: Given): RenderedRequest {
   const { method } = template;
+  const values: Values = { ...given, room: { bytes: REQUEST_MAX_BYTES } };
   const url = renderUrl(template.url, values);
   const headers: Record<string, string> = {};
   for (const [name, text] of Object.entries(template.headers ?? {})) {
     if (isLeftOut(text, values)) continue;
-    headers[name] = fillIn(text, (placeholder) => {
+    headers[name] = fillIn(text, values.room, (placeholder) => {
       const value = textOf(placeholder, values);
       if (HEADER_VALUE.test(value)) return value;
       throw new TemplateError(
@@ -150,40 +154,13 @@ export function renderRequest(template: RequestTemplate, values: Values): Render
   }
   const { body, contentType } = renderBody(template, values);
   if (contentType !== null && contentTypeOf({ headers }) === undefined) headers['content-type'] = contentType;
+  // Once more of the result: the structure and escapes of JSON were not counted.
+  const room = { bytes: REQUEST_MAX_BYTES };
+  for (const text of [url, ...Object.entries(headers).flat(), body ?? '']) take(room, text);
   return { method, url, headers, body };
 }
 
 // Placeholders
-
-function partsOf(text: string): Part[] {
-  const parts: Part[] = [];
-  let end = 0;
-  for (const match of text.matchAll(PLACEHOLDER)) {
-    parts.push(text.slice(end, match.index));
-    const source = match[2] === 'input' ? 'input' : 'secrets';
-    const path = (match[3] ?? match[5] ?? '').slice(1).split('.');
-    parts.push({ text: match[1] ?? '', source, path });
-    end = match.index + match[0].length;
-  }
-  parts.push(text.slice(end));
-  return parts.filter((part) => part !== '');
-}
-
-/** The placeholder that a text consists of, where it is nothing else. */
-function lonePlaceholder(text: string): Placeholder | null {
-  const [only, ...more] = partsOf(text);
-  return only === undefined || typeof only === 'string' || more.length > 0 ? null : only;
-}
-
-function hasPlaceholder(text: string): boolean {
-  return partsOf(text).some((part) => typeof part !== 'string');
-}
-
-/** The first braces that are no placeholder, with as much behind them as tells which they are. */
-function strayBraces(text: string): string | undefined {
-  const stray = partsOf(text).find((part) => typeof part === 'string' && part.includes('{{'));
-  return typeof stray === 'string' ? /\{\{.{0,60}?(?:\}\}|$)|\{\{/s.exec(stray)?.[0] : undefined;
-}
 
 function valueFor({ text, source, path }: Placeholder, { input, secrets }: Values): unknown {
   const value = valueAt(path, source === 'input' ? input : secrets);
@@ -222,11 +199,17 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
 }
 
-/** The text with each placeholder replaced by what `fill` makes of it. */
-function fillIn(text: string, fill: (placeholder: Placeholder) => string): string {
+/** The text with each placeholder replaced by what `fill` returns for it. */
+function fillIn(text: string, room: Room, fill: (placeholder: Placeholder) => string): string {
   return partsOf(text)
-    .map((part) => (typeof part === 'string' ? part : fill(part)))
+    .map((part) => take(room, typeof part === 'string' ? part : fill(part)))
     .join('');
+}
+
+function take(room: Room, text: string): string {
+  room.bytes -= Buffer.byteLength(text);
+  if (room.bytes >= 0) return text;
+  throw new TemplateError(`the request would be longer than ${REQUEST_MAX_BYTES} bytes`);
 }
 
 /** A placeholder's value as text. Throws where it is missing, or has no one spelling as text. */
@@ -261,7 +244,8 @@ function urlProblems(text: string): string[] {
 }
 
 function renderUrl(text: string, values: Values): string {
-  const encoded = (part: string) => fillIn(part, (placeholder) => percentEncode(textOf(placeholder, values)));
+  const encoded = (part: string) =>
+    fillIn(part, values.room, (placeholder) => percentEncode(textOf(placeholder, values)));
   const [path = '', ...rest] = text.split('?');
   const query = rest.length === 0 ? null : givenParameters(rest.join('?'), values);
   const segments = path.split('/').map((segment) => {
@@ -271,7 +255,7 @@ function renderUrl(text: string, values: Values): string {
   });
   const rendered = segments.join('/') + (query === null ? '' : `?${encoded(query)}`);
   // What the rules above are for, said once more of their result: the same host, and as many segments and parameters.
-  const expected = outline(fillIn(query === null ? path : `${path}?${query}`, () => 'x'));
+  const expected = outline(fillIn(query === null ? path : `${path}?${query}`, { bytes: REQUEST_MAX_BYTES }, () => 'x'));
   if (expected === null || outline(rendered) !== expected) throw new TemplateError('the url would lead elsewhere');
   return rendered;
 }
@@ -338,15 +322,19 @@ function renderBody(template: RequestTemplate, values: Values): { body: string |
     body.format === 'form'
       ? [percentEncode, givenParameters(body.value, values) ?? '']
       : [(value: string) => value, body.value];
-  const text = fillIn(given, (placeholder) => encode(textOf(placeholder, values)));
+  const text = fillIn(given, values.room, (placeholder) => encode(textOf(placeholder, values)));
   return { body: text, contentType: 'text/plain; charset=utf-8' };
 }
 
 function renderJson(value: unknown, values: Values): unknown {
   if (typeof value === 'string') {
     const placeholder = lonePlaceholder(value);
-    if (placeholder !== null) return valueFor(placeholder, values);
-    return fillIn(value, (placeholder) => textOf(placeholder, values));
+    if (placeholder !== null) {
+      const whole = valueFor(placeholder, values);
+      take(values.room, JSON.stringify(whole));
+      return whole;
+    }
+    return fillIn(value, values.room, (placeholder) => textOf(placeholder, values));
   }
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map((item: unknown) => renderJson(item, values));

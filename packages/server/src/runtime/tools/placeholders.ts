@@ -1,0 +1,42 @@
+// The places in a template: `{{input.customer.id}}` and `{{secrets.NAME}}`, as template.ts says.
+
+export interface Placeholder {
+  /** As it is written, without braces: `input.customer.id`. */
+  readonly text: string;
+  readonly source: 'input' | 'secrets';
+  readonly path: readonly string[];
+}
+
+export type Part = string | Placeholder;
+
+const PLACEHOLDER = /\{\{((input)((?:\.[A-Za-z0-9_-]+)+)|(secrets)(\.[A-Z][A-Z0-9_]{0,63}))\}\}/g;
+
+export function partsOf(text: string): Part[] {
+  const parts: Part[] = [];
+  let end = 0;
+  for (const match of text.matchAll(PLACEHOLDER)) {
+    parts.push(text.slice(end, match.index));
+    const source = match[2] === 'input' ? 'input' : 'secrets';
+    const path = (match[3] ?? match[5] ?? '').slice(1).split('.');
+    parts.push({ text: match[1] ?? '', source, path });
+    end = match.index + match[0].length;
+  }
+  parts.push(text.slice(end));
+  return parts.filter((part) => part !== '');
+}
+
+/** The placeholder that a text consists of, where it is nothing else. */
+export function lonePlaceholder(text: string): Placeholder | null {
+  const [only, ...more] = partsOf(text);
+  return only === undefined || typeof only === 'string' || more.length > 0 ? null : only;
+}
+
+export function hasPlaceholder(text: string): boolean {
+  return partsOf(text).some((part) => typeof part !== 'string');
+}
+
+/** The first braces that are no placeholder, with as much behind them as tells which they are. */
+export function strayBraces(text: string): string | undefined {
+  const stray = partsOf(text).find((part) => typeof part === 'string' && part.includes('{{'));
+  return typeof stray === 'string' ? /\{\{.{0,60}?(?:\}\}|$)|\{\{/s.exec(stray)?.[0] : undefined;
+}
