@@ -4,13 +4,19 @@ import { Errors } from 'typebox/schema';
 import type { SchemaObject } from './components.ts';
 import type { FieldError } from './errors.ts';
 import { narrow } from './narrow.ts';
+import { sizeErrors, unknownField } from './size.ts';
+
+const MAX_ERRORS = 20;
 
 /**
  * Every field that is wrong, once, with what would be right; empty where the value is as the schema says.
  *
- * Of alternatives only the one that the value means has a word to say.
+ * Of alternatives only the one that the value means has a word to say. At most 20, and in time that grows with the value no
+ * faster than its length: the library's own search for errors is quadratic, so it only sees what has an allowed size.
  */
 export function fieldErrors(schema: object, value: unknown): FieldError[] {
+  const tooLarge = sizeErrors(schema as SchemaObject, value, MAX_ERRORS);
+  if (tooLarge.length > 0) return tooLarge;
   const narrowed = narrow(schema as SchemaObject, value);
   const [, found] = Errors(narrowed, value);
   const errors = new Map<string, FieldError>();
@@ -18,7 +24,7 @@ export function fieldErrors(schema: object, value: unknown): FieldError[] {
   for (const error of found.filter(({ keyword }) => keyword !== 'boolean' && keyword !== 'propertyNames')) {
     for (const field of wordsOf(error, narrowed)) if (!errors.has(field.path)) errors.set(field.path, field);
   }
-  return [...errors.values()];
+  return [...errors.values()].slice(0, MAX_ERRORS);
 }
 
 interface SchemaError {
@@ -39,7 +45,7 @@ function wordsOf(error: SchemaError, schema: SchemaObject): FieldError[] {
     case 'additionalProperties':
       return (params.additionalProperties as string[]).map((name) => ({
         path: at(name),
-        message: `is not a known field${fieldsOf(schemaAt(schema, error.schemaPath))}`,
+        message: unknownField(schemaAt(schema, error.schemaPath)),
       }));
     case 'enum':
       return [
@@ -83,15 +89,6 @@ const words: Record<string, string> = {
 
 function typeWords(type: unknown): string {
   return words[String(type)] ?? String(type);
-}
-
-// More are looked up rather than read.
-const MOST_FIELDS_TOLD = 16;
-
-/** Who wrote a name wrong finds the right one here. */
-function fieldsOf({ properties = {} }: SchemaObject): string {
-  const names = Object.keys(properties);
-  return names.length === 0 || names.length > MOST_FIELDS_TOLD ? '' : `: there are ${names.join(', ')}`;
 }
 
 /** In words, and with the example that the contract has for the field: both are quicker to read than a pattern. */

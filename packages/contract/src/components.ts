@@ -16,7 +16,9 @@ export interface SchemaObject {
   required?: string[];
   additionalProperties?: boolean | SchemaObject;
   propertyNames?: SchemaObject;
+  maxProperties?: number;
   items?: SchemaObject;
+  maxItems?: number;
   anyOf?: SchemaObject[];
   oneOf?: SchemaObject[];
   discriminator?: { propertyName: string; mapping?: Record<string, string> };

@@ -3,32 +3,37 @@
 import type { SchemaObject } from './components.ts';
 
 export function narrow(schema: SchemaObject, value: unknown): SchemaObject {
-  const { oneOf, anyOf, discriminator } = schema;
-  if (oneOf && discriminator) return narrow(shapeNamed(oneOf, discriminator.propertyName, value), value);
-  if (anyOf) {
-    const shapes = shapesOf(anyOf);
-    const ofType = shapes.filter((shape) => mayHave(shape, jsonTypeOf(value)));
-    const types = shapes.map(typesOf);
-    if (ofType.length === 0 && types.every((names) => names.length > 0)) return { type: [...new Set(types.flat())] };
-    const [meant, ...others] = ofType.length === 1 ? ofType : ofType.filter((shape) => hasRequired(shape, value));
-    return meant && others.length === 0 ? narrow(meant, value) : schema;
+  const shape = shapeOf(schema, value);
+  if (Array.isArray(value) && shape.items) {
+    return { ...shape, prefixItems: value.map((item) => narrow(shape.items!, item)) };
   }
-  if (Array.isArray(value) && schema.items) {
-    return { ...schema, prefixItems: value.map((item) => narrow(schema.items!, item)) };
-  }
-  if (schema.properties && isRecord(value)) {
-    const narrowed = Object.entries(schema.properties).map(([name, inner]) => [
+  if (!isRecord(value)) return shape;
+  if (shape.properties) {
+    const narrowed = Object.entries(shape.properties).map(([name, inner]) => [
       name,
       Object.hasOwn(value, name) ? narrow(inner, value[name]) : inner,
     ]);
-    return { ...schema, properties: Object.fromEntries(narrowed) };
+    return { ...shape, properties: Object.fromEntries(narrowed) };
   }
-  const { additionalProperties: inner } = schema;
-  if (typeof inner === 'object' && isRecord(value)) {
+  const { additionalProperties: inner } = shape;
+  if (typeof inner === 'object') {
     const narrowed = Object.entries(value).map(([name, field]) => [name, narrow(inner, field)]);
-    return { ...schema, properties: Object.fromEntries(narrowed) };
+    return { ...shape, properties: Object.fromEntries(narrowed) };
   }
-  return schema;
+  return shape;
+}
+
+/** The alternative that the value means, or the schema itself if it has none or none can be told. */
+export function shapeOf(schema: SchemaObject, value: unknown): SchemaObject {
+  const { oneOf, anyOf, discriminator } = schema;
+  if (oneOf && discriminator) return shapeOf(shapeNamed(oneOf, discriminator.propertyName, value), value);
+  if (!anyOf) return schema;
+  const shapes = shapesOf(anyOf);
+  const ofType = shapes.filter((shape) => mayHave(shape, jsonTypeOf(value)));
+  const types = shapes.map(typesOf);
+  if (ofType.length === 0 && types.every((names) => names.length > 0)) return { type: [...new Set(types.flat())] };
+  const [meant, ...others] = ofType.length === 1 ? ofType : ofType.filter((shape) => hasRequired(shape, value));
+  return meant && others.length === 0 ? shapeOf(meant, value) : schema;
 }
 
 /** The shape that the value names; where it names none that there is, that itself is what is wrong. */

@@ -34,6 +34,7 @@ const WebhookUrl = Type.String({
 });
 const ChunkTypes = Type.Array(ChunkType, {
   minItems: 1,
+  maxItems: 20,
   uniqueItems: true,
   description: 'What is delivered. `message.reset` comes wherever `message.chunk` does.',
 });

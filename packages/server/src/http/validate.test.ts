@@ -1,8 +1,11 @@
 // A refusal names the field that is wrong and says what would be right, and nothing beside it.
-import { routes } from '@signalbox/contract';
-import { expect, test } from 'vitest';
+import { type Route, routes, type SchemaObject } from '@signalbox/contract';
+import { Errors } from 'typebox/schema';
+import { expect, test, vi } from 'vitest';
 import type { ApiError } from '../lib/api-error.ts';
 import { validatorOf } from './validate.ts';
+
+vi.mock('typebox/schema', { spy: true });
 
 function refusal(operation: keyof typeof routes, body: unknown, query: object = {}, params: object = {}): unknown {
   try {
@@ -85,4 +88,64 @@ test('a name that is no header’s is refused once', () => {
   expect(refusal('createAgent', agent({ tools: [tool] }))).toEqual([
     { path: 'tools[0].request.headers.A B', message: 'must be the name of a header' },
   ]);
+});
+
+const many = <T>(count: number, item: (index: number) => T) => Array.from({ length: count }, (_, index) => item(index));
+const fields = (count: number) => Object.fromEntries(many(count, (index) => [`k${index}`, 'v']));
+const http = (request: object) => ({ type: 'http', name: 'x', description: '', inputSchema: {}, request });
+const script = (steps: unknown[]) =>
+  agent({ model: { provider: 'scripted', model: 'x', settings: { script: steps } } });
+
+test.each<[string, unknown, string, string]>([
+  ['metadata', agent({ metadata: fields(60_000) }), 'metadata', 'must not have more than 50 properties'],
+  ['tools that are none', agent({ tools: many(60_000, () => 0) }), 'tools', 'must not have more than 100 items'],
+  ['tools without a type', agent({ tools: many(60_000, () => ({})) }), 'tools', 'must not have more than 100 items'],
+  ['steps', script(many(60_000, () => ({}))), 'model.settings.script', 'must not have more than 100 items'],
+  [
+    'calls of a step',
+    script([{ toolCalls: many(60_000, () => ({})) }]),
+    'model.settings.script[0].toolCalls',
+    'must not have more than 20 items',
+  ],
+  [
+    'headers',
+    agent({ tools: [http({ method: 'GET', url: 'https://e.com', headers: fields(20_000) })] }),
+    'tools[0].request.headers',
+    'must not have more than 50 properties',
+  ],
+])('of too many %s nothing is judged but that they are too many', (_, body, path, message) => {
+  vi.mocked(Errors).mockClear();
+  expect(refusal('createAgent', body)).toEqual([{ path, message }]);
+  expect(Errors).not.toHaveBeenCalled();
+});
+
+test('of many unknown fields 20 are named, and nothing else is judged', () => {
+  vi.mocked(Errors).mockClear();
+  const errors = refusal('createAgent', fields(60_000)) as { path: string; message: string }[];
+  expect(errors.map(({ path }) => path)).toEqual(many(20, (index) => `k${index}`));
+  expect(errors[0]!.message).toMatch(/^is not a known field: there are name, model, /);
+  expect(Errors).not.toHaveBeenCalled();
+});
+
+test('a few unknown fields are named beside what else is wrong', () => {
+  expect(refusal('createAgent', { nam: 'x', modell: 'x' })).toHaveLength(4);
+});
+
+test('every list and every map that a request can hold has a limit', () => {
+  const unlimited: string[] = [];
+  const visit = (schema: SchemaObject, path: string): void => {
+    if ([schema.type].flat().includes('array') && schema.maxItems === undefined) unlimited.push(path);
+    const { additionalProperties: others } = schema;
+    if (typeof others === 'object' && schema.maxProperties === undefined) unlimited.push(path);
+    if (typeof others === 'object') visit(others, `${path}.*`);
+    if (schema.items) visit(schema.items, `${path}[]`);
+    for (const [name, inner] of Object.entries(schema.properties ?? {})) visit(inner, `${path}.${name}`);
+    for (const inner of [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])]) visit(inner, path);
+  };
+  const given = Object.entries<Route>(routes).flatMap(([name, { body, query }]) => [
+    [`${name} body`, body],
+    [`${name} query`, query],
+  ]) as [string, SchemaObject | undefined][];
+  for (const [name, schema] of given) if (schema) visit(schema, name);
+  expect(unlimited).toEqual([]);
 });

@@ -15,8 +15,6 @@ export interface RawInput {
   body: unknown;
 }
 
-const MAX_ERRORS = 20;
-
 /** Compiled once a route. The function throws 400, or 404 for a path that can name nothing. */
 export function validatorOf(route: Route): (raw: RawInput) => Record<string, unknown> {
   const params = route.params && Compile(route.params);
@@ -69,7 +67,7 @@ function isEmptyObject(value: unknown): boolean {
 }
 
 function refuse(schema: TSchema, value: unknown): never {
-  const list = fieldErrors(schema, value).slice(0, MAX_ERRORS);
+  const list = fieldErrors(schema, value);
   const [first] = list;
   throw new ApiError(
     'invalid_request',

@@ -1,0 +1,54 @@
+// What of a value is larger than its schema allows: found before anything looks at what is in it.
+import type { SchemaObject } from './components.ts';
+import type { FieldError } from './errors.ts';
+import { shapeOf } from './narrow.ts';
+
+/** A few mistyped names are told beside what else is wrong; more are all that is told. */
+const FEW_UNKNOWN = 4;
+
+/**
+ * The parts of a value that have more items or fields than they may have, or many fields that are not known: found in one pass
+ * that does not look into such a part, so that nothing slower ever looks at more than the schema allows. At most `max`.
+ */
+export function sizeErrors(schema: SchemaObject, value: unknown, max: number): FieldError[] {
+  const errors: FieldError[] = [];
+  const visit = (of: SchemaObject, part: unknown, path: string): void => {
+    if (errors.length >= max || typeof part !== 'object' || part === null) return;
+    const shape = shapeOf(of, part);
+    if (Array.isArray(part)) {
+      const { items, maxItems = Number.POSITIVE_INFINITY } = shape;
+      if (part.length > maxItems) errors.push({ path, message: `must not have more than ${maxItems} items` });
+      else if (items) for (const [index, item] of part.entries()) visit(items, item, `${path}[${index}]`);
+      return;
+    }
+    const { properties = {}, additionalProperties: others, maxProperties = Number.POSITIVE_INFINITY } = shape;
+    const names = Object.keys(part);
+    const at = (name: string) => (path ? `${path}.${name}` : name);
+    if (names.length > maxProperties) {
+      errors.push({ path, message: `must not have more than ${maxProperties} properties` });
+      return;
+    }
+    const unknown = others === false ? names.filter((name) => !Object.hasOwn(properties, name)) : [];
+    if (unknown.length > FEW_UNKNOWN) {
+      for (const name of unknown.slice(0, max - errors.length))
+        errors.push({ path: at(name), message: unknownField(shape) });
+      return;
+    }
+    for (const name of names) {
+      const inner = Object.hasOwn(properties, name) ? properties[name] : others;
+      if (typeof inner === 'object') visit(inner, (part as Record<string, unknown>)[name], at(name));
+    }
+  };
+  visit(schema, value, '');
+  return errors;
+}
+
+// More are looked up rather than read.
+const MOST_FIELDS_TOLD = 16;
+
+/** With the names that there are: the right one is among them. */
+export function unknownField({ properties = {} }: SchemaObject): string {
+  const names = Object.keys(properties);
+  const told = names.length === 0 || names.length > MOST_FIELDS_TOLD ? '' : `: there are ${names.join(', ')}`;
+  return `is not a known field${told}`;
+}
