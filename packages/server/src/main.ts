@@ -74,7 +74,8 @@ export interface Overrides {
 
 /** Resolves when everything runs. Rejects with `StartError` where the operator can mend it; then nothing runs any more. */
 export async function startService(config: Config, overrides: Overrides = {}): Promise<Service> {
-  const log = overrides.log ?? createLog({ level: config.logLevel });
+  const nodeId = newUuid();
+  const log = (overrides.log ?? createLog({ level: config.logLevel })).child({ nodeId });
   const stops: (() => Promise<unknown>)[] = [];
   const stop = async () => {
     for (let last = stops.pop(); last; last = stops.pop()) {
@@ -83,7 +84,7 @@ export async function startService(config: Config, overrides: Overrides = {}): P
   };
   try {
     const base = await startPlatform(config, log, overrides.clock ?? systemClock, stops);
-    return { ...(await startRoles(config, base, overrides, stops)), stop };
+    return { ...(await startRoles(config, base, { ...overrides, nodeId }, stops)), stop };
   } catch (error) {
     await stop();
     throw explainStart(error, config.databaseUrl);
@@ -202,12 +203,11 @@ async function openDatabase(
 async function startRoles(
   config: Config,
   { platform, organizationId, directUrl, heardAt }: Base,
-  { checkAnswers = false, consoleDir }: Overrides,
+  { nodeId, checkAnswers = false, consoleDir }: Overrides & { nodeId: string },
   stops: (() => Promise<unknown>)[],
 ): Promise<Omit<Service, 'stop'>> {
   const { roles, host, port, leaseSeconds, graceSeconds, providerKeys, trustProxy } = config;
   const { log } = platform;
-  const workerId = newUuid();
   const scrape = createScrape(platform);
   stops.push(() => scrape.stop());
   const observation = { scrape, token: config.metricsToken };
@@ -224,7 +224,7 @@ async function startRoles(
     const tools = createTools(platform);
     stops.push(() => tools.close());
     const ask = createModels(platform, providerKeys);
-    const worker = createWorker(platform, { workerId, ask, tools, leaseSeconds, graceMs: graceSeconds * 1000 });
+    const worker = createWorker(platform, { workerId: nodeId, ask, tools, leaseSeconds, graceMs: graceSeconds * 1000 });
     await worker.start();
     stops.push(() => worker.stop());
     const scheduler = createScheduler(platform);
@@ -233,16 +233,16 @@ async function startRoles(
   }
   if (roles.has('delivery')) {
     if (!roles.has('runtime')) {
-      const lease = createNodeLease(platform, { workerId, leaseSeconds });
+      const lease = createNodeLease(platform, { workerId: nodeId, leaseSeconds });
       await lease.start();
       stops.push(() => lease.stop());
     }
-    const dispatcher = createDispatcher(platform, { workerId, version });
+    const dispatcher = createDispatcher(platform, { workerId: nodeId, version });
     dispatcher.start();
     stops.push(() => dispatcher.stop());
   }
   if (!roles.has('api')) {
-    log.info({ version, workerId, roles: [...roles] }, 'started');
+    log.info({ version, roles: [...roles] }, 'started');
     return { url: undefined, consoleUrl: undefined, setupLink: undefined };
   }
   const provider = oidcOf(config);
@@ -261,7 +261,7 @@ async function startRoles(
   const bound = await listen(app, host, port);
   heardAt(bound);
   const setupToken = await makeSetupToken(platform.db, organizationId, platform.clock.now());
-  log.info({ version, workerId, roles: [...roles], host, port: bound }, 'started');
+  log.info({ version, roles: [...roles], host, port: bound }, 'started');
   const publicUrl = platform.publicUrl();
   await keepConsoleUrl(platform.db, publicUrl);
   return {

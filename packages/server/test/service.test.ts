@@ -52,6 +52,21 @@ test('two nodes on one database make one organization, and see the same', async 
   await database.drop();
 });
 
+test('every line of the log names its node, and the line of a request the id that a balancer gave it', async () => {
+  const database = await createTestDatabase();
+  const [one, two] = await Promise.all([startTestService({ database }), startTestService({ database })]);
+  const ids = ['3f2c-a1.b:c', 'two words', 'x'.repeat(129)];
+  for (const id of ids) await one.fetch('/api/v1/me', { headers: { 'X-Request-Id': id } });
+  await Promise.all([one.stop(), two.stop()]);
+  const [linesOfOne, linesOfTwo] = [one, two].map(({ logLines }) => logLines.map((line) => JSON.parse(line)));
+  const [nodesOfOne, nodesOfTwo] = [linesOfOne, linesOfTwo].map((lines) => new Set(lines!.map(({ nodeId }) => nodeId)));
+  expect([nodesOfOne!.size, nodesOfTwo!.size]).toEqual([1, 1]);
+  expect(nodesOfOne).not.toEqual(nodesOfTwo);
+  const requests = linesOfOne!.filter(({ msg, route }) => msg === 'request' && route === '/api/v1/me');
+  expect(requests.map(({ callerRequestId }) => callerRequestId)).toEqual(['3f2c-a1.b:c', undefined, undefined]);
+  await database.drop();
+});
+
 test('a service that stops refuses nothing that it answered, and answers no more', async () => {
   const service = await startTestService();
   const { keyId } = await service.client.keys.create({ name: 'last', permission: 'read' });

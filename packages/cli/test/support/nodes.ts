@@ -92,10 +92,10 @@ async function startNode(env: Record<string, string | undefined>, port: string):
   const log = createInterface(child.stdout);
   const started = Promise.withResolvers<Omit<Node, 'child'>>();
   log.on('line', (line) => {
-    const { msg, workerId, port } = JSON.parse(line) as { msg: string; workerId: string; port: number };
+    const { msg, nodeId, port } = JSON.parse(line) as { msg: string; nodeId: string; port: number };
     if (msg !== 'started') return;
     log.removeAllListeners('line');
-    started.resolve({ url: `http://127.0.0.1:${port}`, workerId });
+    started.resolve({ url: `http://127.0.0.1:${port}`, workerId: nodeId });
   });
   child.once('close', () => started.reject(new Error(`The node ended:\n${printed}`)));
   return { ...(await started.promise), child };

@@ -53,6 +53,7 @@ export function requestEnded(
   log.info(
     {
       requestId: request.id,
+      callerRequestId: callerRequestIdOf(request),
       method,
       route: request.routeOptions.url ?? null,
       status: statusCode,
@@ -93,4 +94,14 @@ export function countedAuthorizer({ authentications }: Metrics, { authorize, ...
 /** As the contract writes it. */
 function patternOf(request: FastifyRequest): string {
   return (request.routeOptions.url ?? 'none').replaceAll(/:(\w+)/g, '{$1}');
+}
+
+// What balancers and tracing libraries write: UUIDs, hexadecimal, base64url, nginx's and AWS's forms. Anything else is left out, so
+// that a caller can write nothing of its choice into the log.
+const CALLER_REQUEST_ID = /^[\w.:;=+/-]{1,128}$/;
+
+/** The id that the caller, or the balancer in front of the service, gave the request. */
+function callerRequestIdOf({ headers }: FastifyRequest): string | undefined {
+  const id = headers['x-request-id'];
+  return typeof id === 'string' && CALLER_REQUEST_ID.test(id) ? id : undefined;
 }
