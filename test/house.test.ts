@@ -233,6 +233,38 @@ test('who waits for an end is told also when it came before', () => {
   expect(uses(server, /addEventListener\('abort'/, aborted)).toEqual([]);
 });
 
+test('what runs in a transaction has no other way to the database: a second connection would be waited for while one is held', () => {
+  const wrong = server
+    .filter(({ file }) => !/^packages\/server\/src\/(db\/|lib\/context\.ts$)/.test(file))
+    .flatMap(({ file, lines }) =>
+      lines.flatMap((line, index) => {
+        const isOfCall = /(?<!function )\binTransaction\(/.test(line);
+        if (!isOfCall && !/\.transaction\(/.test(line)) return [];
+        const [first, ...rest] = [line.slice(line.indexOf('ransaction(')), ...bodyAfter(lines, index)];
+        // The call's own `ctx` is hidden by that of the transaction, whose `db` is the transaction.
+        const isHidden = isOfCall && (/\(tx, ctx\) =>/.test(first!) || rest.length === 0);
+        const reaches = isOfCall ? /\bplatform\.db\b|\bpool\b/ : /\bdb\b(?!: tx\b)|\bpool\b/;
+        const isWrong = (isOfCall && !isHidden) || [first!, ...rest].some((text) => reaches.test(text));
+        return isWrong ? [`${file}:${index + 1}`] : [];
+      }),
+    );
+  expect(wrong).toEqual([]);
+  // By `inTransaction`, which joins the transaction that there may be.
+  const allowed = {
+    'packages/server/src/lib/context.ts': 'inTransaction itself',
+    'packages/server/src/http/idempotency.ts': 'the transaction of a request',
+    'packages/server/src/events/denied.ts': 'stays when the request fails',
+  };
+  expect(uses(server, /\bctx\.db\.transaction\(|'transaction' in/, allowed)).toEqual([]);
+});
+
+/** The lines that are indented more than this one. */
+function bodyAfter(lines: readonly string[], index: number): string[] {
+  const indent = (line: string) => line.search(/\S/);
+  const end = lines.findIndex((line, at) => at > index && line !== '' && indent(line) <= indent(lines[index]!));
+  return lines.slice(index + 1, end === -1 ? undefined : end);
+}
+
 test('conflicts are read from row counts, never from the name of a constraint', () => {
   expect(uses(server, /\.constraint\b/)).toEqual([]);
 });

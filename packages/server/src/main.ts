@@ -66,6 +66,8 @@ export interface Service {
 export interface Overrides {
   clock?: Clock;
   log?: Log;
+  /** How many connections to the database the node opens at most. */
+  maxConnections?: number;
   /** Checks every answer against the contract and fails the request where it differs. */
   checkAnswers?: boolean;
   /** Where the built console stands; without it there is none. */
@@ -83,7 +85,7 @@ export async function startService(config: Config, overrides: Overrides = {}): P
     }
   };
   try {
-    const base = await startPlatform(config, log, overrides.clock ?? systemClock, stops);
+    const base = await startPlatform(config, log, overrides, stops);
     return { ...(await startRoles(config, base, { ...overrides, nodeId }, stops)), stop };
   } catch (error) {
     await stop();
@@ -102,9 +104,14 @@ interface Base {
   heardAt(port: number): void;
 }
 
-async function startPlatform(config: Config, log: Log, clock: Clock, stops: (() => Promise<unknown>)[]): Promise<Base> {
+async function startPlatform(
+  config: Config,
+  log: Log,
+  { clock = systemClock, maxConnections }: Overrides,
+  stops: (() => Promise<unknown>)[],
+): Promise<Base> {
   const vault = createVault(config.masterKeys ?? (await loadMasterKeys(config.dataDir)));
-  const { db, direct, directUrl } = await openDatabase(config, log, stops);
+  const { db, direct, directUrl } = await openDatabase(config, log, maxConnections, stops);
   await migrate(direct, log);
   await requireKnownKeys(db, vault, clock.now());
   const { organizationId } = await ensureFirstOrganization(db, clock.now());
@@ -174,6 +181,7 @@ function ownUrlAt(port: number): URL {
 async function openDatabase(
   { databaseUrl, listenUrl, dataDir, statementTimeoutSeconds, leaseSeconds }: Config,
   log: Log,
+  maxConnections: number | undefined,
   stops: (() => Promise<unknown>)[],
 ): Promise<{ db: Db; direct: Db; directUrl: string }> {
   let url = databaseUrl;
@@ -187,7 +195,14 @@ async function openDatabase(
   const statementTimeoutMs = isPooled ? 0 : statementTimeoutSeconds * 1000;
   // A node that stands still in a transaction keeps others from its rows no longer than from its Sessions.
   const idleInTransactionMs = isPooled ? 0 : leaseSeconds * 1000;
-  const db = createDb({ url, log, prepare: !isPooled, statementTimeoutMs, idleInTransactionMs });
+  const db = createDb({
+    url,
+    log,
+    prepare: !isPooled,
+    statementTimeoutMs,
+    idleInTransactionMs,
+    ...(maxConnections && { max: maxConnections }),
+  });
   stops.push(() => db.close());
   if (databaseUrl !== undefined) {
     await requireSupportedServer(db);

@@ -6,7 +6,7 @@ import type { Sql } from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { getApproval, listApprovals, resolveApproval } from '../src/approvals/approvals.ts';
 import { listEvents } from '../src/events/events.ts';
-import type { Context } from '../src/lib/context.ts';
+import type { PoolContext } from '../src/lib/context.ts';
 import type { Platform } from '../src/platform.ts';
 import type { ModelCall } from '../src/runtime/models/model.ts';
 import type { RunTool } from '../src/runtime/tools/tool.ts';
@@ -61,7 +61,7 @@ function resultsIn(call: ModelCall | undefined): unknown[] {
 }
 
 /** An API call on another node than the worker's: nothing of it reaches the worker but by the worker's poll. */
-async function otherNode(clockThere?: ManualClock): Promise<Context> {
+async function otherNode(clockThere?: ManualClock): Promise<PoolContext> {
   return { ...world.ctx, ...(await world.anotherNode(clockThere ? { clock: clockThere } : {})) };
 }
 

@@ -4,7 +4,7 @@ import type { Chunk, Message } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { listApprovals, resolveApproval } from '../src/approvals/approvals.ts';
 import { listEvents } from '../src/events/events.ts';
-import type { Context } from '../src/lib/context.ts';
+import type { PoolContext } from '../src/lib/context.ts';
 import type { AskModel } from '../src/runtime/models/model.ts';
 import type { RunTool } from '../src/runtime/tools/tool.ts';
 import { interruptSession } from '../src/sessions/ending.ts';
@@ -64,7 +64,7 @@ test.each([1, 2])('everything is decided once, runs at most once, and has its pl
     yield { type: 'finish', reason: asked.length > 0 ? 'toolCalls' : 'endTurn', usage };
   };
   for (const platform of [await world.anotherNode(), world.platform]) await world.work({ platform, ask, run });
-  const nodes: Context[] = [world.ctx, { ...world.ctx, ...(await world.anotherNode()) }];
+  const nodes: PoolContext[] = [world.ctx, { ...world.ctx, ...(await world.anotherNode()) }];
   const agentId = await world.agent([httpTool('quick'), httpTool('pay', { approval: 'always' }), clientTool('own')], {
     limits: { approvalTimeoutSeconds: 1 },
   });
@@ -94,7 +94,7 @@ test.each([1, 2])('everything is decided once, runs at most once, and has its pl
   }
 });
 
-async function act(ctx: Context, sessionId: string, known: Acknowledged, random: () => number): Promise<void> {
+async function act(ctx: PoolContext, sessionId: string, known: Acknowledged, random: () => number): Promise<void> {
   const choice = random();
   if (choice < 0.35) await decide(ctx, sessionId, known, random() < 0.6 ? 'approved' : 'denied');
   else if (choice < 0.6) await giveResult(ctx, sessionId, known);
@@ -103,7 +103,7 @@ async function act(ctx: Context, sessionId: string, known: Acknowledged, random:
   else await interruptSession(ctx, { sessionId });
 }
 
-async function decide(ctx: Context, sessionId: string, known: Acknowledged, decision: 'approved' | 'denied') {
+async function decide(ctx: PoolContext, sessionId: string, known: Acknowledged, decision: 'approved' | 'denied') {
   const { data } = await listApprovals(ctx, { sessionId, status: 'pending' });
   const operationId = data[0]?.operationId;
   if (operationId === undefined) return;
@@ -117,7 +117,7 @@ async function decide(ctx: Context, sessionId: string, known: Acknowledged, deci
   );
 }
 
-async function giveResult(ctx: Context, sessionId: string, known: Acknowledged): Promise<void> {
+async function giveResult(ctx: PoolContext, sessionId: string, known: Acknowledged): Promise<void> {
   const { session } = await getSession(ctx, { sessionId });
   const toolCallId = session.waitingFor?.toolCallIds[0];
   if (toolCallId === undefined) return;
@@ -132,7 +132,7 @@ async function giveResult(ctx: Context, sessionId: string, known: Acknowledged):
   );
 }
 
-async function say(ctx: Context, sessionId: string, known: Acknowledged, onBusy: 'queue' | 'steer'): Promise<void> {
+async function say(ctx: PoolContext, sessionId: string, known: Acknowledged, onBusy: 'queue' | 'steer'): Promise<void> {
   const { messageId } = await sendMessage(ctx, { sessionId, content: onBusy, onBusy });
   known.messages.add(messageId);
 }

@@ -9,7 +9,7 @@ import type { Db, Queryable } from '../src/db/db.ts';
 import { listEvents } from '../src/events/events.ts';
 import { recordEvent, systemActor } from '../src/events/record.ts';
 import { sequenceEvents } from '../src/events/sequencer.ts';
-import type { Context } from '../src/lib/context.ts';
+import type { PoolContext } from '../src/lib/context.ts';
 import { createTestPlatform, type TestPlatform } from './support/platform.ts';
 import { send } from './support/raw.ts';
 import { startTestService, type TestService } from './support/service.ts';
@@ -228,8 +228,8 @@ test('a refused key is recorded once a minute for a code', async () => {
 
 describe('readers against writers that stall and roll back (P6)', () => {
   let node: TestPlatform;
-  let here: Context;
-  let there: Context;
+  let here: PoolContext;
+  let there: PoolContext;
   beforeEach(async () => {
     node = await createTestPlatform();
     here = node.ctx;
@@ -262,7 +262,7 @@ describe('readers against writers that stall and roll back (P6)', () => {
       }
       writing -= 1;
     });
-    const read = async (ctx: Context, query: { limit: number; wait?: number }) => {
+    const read = async (ctx: PoolContext, query: { limit: number; wait?: number }) => {
       const seen: Event[] = [];
       let cursor: string | undefined;
       for (let last = false; ; last = writing === 0) {

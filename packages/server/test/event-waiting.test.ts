@@ -6,7 +6,7 @@ import { listEvents } from '../src/events/events.ts';
 import { recordEvent } from '../src/events/record.ts';
 import { insertKey, listKeys, rotateKey } from '../src/keys/keys.ts';
 import { ApiError } from '../src/lib/api-error.ts';
-import type { Context } from '../src/lib/context.ts';
+import type { PoolContext } from '../src/lib/context.ts';
 import { uuidOf } from '../src/lib/ids.ts';
 import { createUpkeep } from '../src/upkeep.ts';
 import { createManualClock, type ManualClock } from './support/manual-clock.ts';
@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 afterEach(() => node.close());
 
-function write(id: string, ctx: Context = node.ctx): Promise<unknown> {
+function write(id: string, ctx: PoolContext = node.ctx): Promise<unknown> {
   const draft = { type: 'agent.created' as const, resource: { type: 'agent', id } };
   return ctx.db.query(recordEvent(ctx, clock.now(), draft));
 }
@@ -40,9 +40,9 @@ async function passUntil<T>(answer: Promise<T>, stepMs = 500): Promise<T> {
 }
 
 /** The answer of `listEvents` once it waits: it has asked the watch, which counts it among those who wait from that call on. */
-async function waitingFor<T>(begin: (ctx: Context) => Promise<T>): Promise<{ answer: Promise<T> }> {
+async function waitingFor<T>(begin: (ctx: PoolContext) => Promise<T>): Promise<{ answer: Promise<T> }> {
   const asked = Promise.withResolvers<void>();
-  const after: Context['eventWatch']['after'] = (...args) => {
+  const after: PoolContext['eventWatch']['after'] = (...args) => {
     const told = node.ctx.eventWatch.after(...args);
     asked.resolve();
     return told;

@@ -7,7 +7,7 @@ import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { listApprovals, resolveApproval } from '../src/approvals/approvals.ts';
 import { ApiError } from '../src/lib/api-error.ts';
-import type { Context } from '../src/lib/context.ts';
+import type { PoolContext } from '../src/lib/context.ts';
 import { cancelSession, closeSession, interruptSession } from '../src/sessions/ending.ts';
 import { sendMessage } from '../src/sessions/messages.ts';
 import { listSessions } from '../src/sessions/sessions.ts';
@@ -77,7 +77,7 @@ test(`families come to rest whatever happens to them (SEED=${seed})`, async () =
   });
   const pay = httpTool('pay', { approval: 'always' });
   const run = async () => ({ output: 'paid' });
-  const contexts: Context[] = [world.ctx];
+  const contexts: PoolContext[] = [world.ctx];
   const workers: string[] = [];
   const work = async () => {
     const platform = await world.anotherNode();

@@ -6,7 +6,7 @@ import sql from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { listApprovals, resolveApproval } from '../src/approvals/approvals.ts';
 import { listEvents } from '../src/events/events.ts';
-import type { Context } from '../src/lib/context.ts';
+import type { PoolContext } from '../src/lib/context.ts';
 import { uuidOf } from '../src/lib/ids.ts';
 import { type AskModel, type ModelCall, ModelFailure } from '../src/runtime/models/model.ts';
 import type { RunTool } from '../src/runtime/tools/tool.ts';
@@ -112,7 +112,7 @@ async function eventTypesOf(sessionId: string): Promise<string[]> {
 }
 
 /** An API call on another node than the worker's: nothing of it reaches the worker but by the worker's poll. */
-async function otherNode(): Promise<Context> {
+async function otherNode(): Promise<PoolContext> {
   return { ...world.ctx, ...(await world.anotherNode()) };
 }
 

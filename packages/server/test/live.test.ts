@@ -4,7 +4,7 @@ import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { streamSession } from '../src/journal/live.ts';
 import { listChunks, readSome } from '../src/journal/read.ts';
-import type { Context } from '../src/lib/context.ts';
+import type { PoolContext } from '../src/lib/context.ts';
 import { uuidOf } from '../src/lib/ids.ts';
 import { cancelSession, closeSession } from '../src/sessions/ending.ts';
 import { sendMessage } from '../src/sessions/messages.ts';
@@ -29,7 +29,7 @@ async function* talkative() {
 }
 
 async function read(
-  ctx: Context,
+  ctx: PoolContext,
   sessionId: string,
   query: { cursor?: string; types?: string } = {},
 ): Promise<Envelope[]> {

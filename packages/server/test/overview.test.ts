@@ -3,7 +3,7 @@ import type { Agent } from '@signalbox/client';
 import { maxCount } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Context } from '../src/lib/context.ts';
+import type { PoolContext } from '../src/lib/context.ts';
 import { newUuid } from '../src/lib/ids.ts';
 import { createOrganization } from '../src/organizations/organizations.ts';
 import { getOverview } from '../src/organizations/overview.ts';
@@ -103,7 +103,7 @@ describe('of a service', () => {
 describe('of many', () => {
   const clock = createManualClock();
   let platform: TestPlatform;
-  let ctx: Context;
+  let ctx: PoolContext;
   beforeAll(async () => {
     platform = await createTestPlatform({ clock });
     ctx = platform.ctx;

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { archiveAgent, createAgent } from '../src/agents/agents.ts';
 import { DatabaseUnavailable, type Db, type Tx } from '../src/db/db.ts';
 import { listEvents } from '../src/events/events.ts';
-import type { Context } from '../src/lib/context.ts';
+import type { PoolContext } from '../src/lib/context.ts';
 import { uuidOf } from '../src/lib/ids.ts';
 import type { Platform } from '../src/platform.ts';
 import { MAX_MISSED } from '../src/schedules/occurrences.ts';
@@ -30,7 +30,7 @@ const DAY_MS = 24 * HOUR_MS;
 
 let clock: ManualClock;
 let node: TestPlatform;
-let ctx: Context;
+let ctx: PoolContext;
 let agentId: string;
 let running: { scheduler: Scheduler; wake(): void; asleep(): Promise<void> }[];
 beforeEach(async () => {

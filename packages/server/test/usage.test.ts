@@ -4,7 +4,7 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemActor } from '../src/events/record.ts';
 import { insertKey } from '../src/keys/keys.ts';
-import type { Context } from '../src/lib/context.ts';
+import type { PoolContext } from '../src/lib/context.ts';
 import { formatId, newUuid } from '../src/lib/ids.ts';
 import { createOrganization } from '../src/organizations/organizations.ts';
 import { createUpkeep } from '../src/upkeep.ts';
@@ -22,7 +22,7 @@ describe('the report', () => {
   const clock = createManualClock(new Date('2026-03-10T12:00:00.000Z'));
   const [ada, bob] = [newUuid(), newUuid()];
   let test_: TestPlatform;
-  let ctx: Context;
+  let ctx: PoolContext;
   beforeAll(async () => {
     test_ = await createTestPlatform({ clock });
     ctx = test_.ctx;

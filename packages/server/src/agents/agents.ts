@@ -64,7 +64,7 @@ export async function createAgent(ctx: Context, input: Input<'createAgent'>): Pr
   await requireAgents(ctx.db, ctx.organizationId, definition);
   const now = ctx.clock.now();
   const row: Row = { agentId: newUuid(), version: 1, definition, createdAt: now, updatedAt: now, archivedAt: null };
-  await inTransaction(ctx, async (tx) => {
+  await inTransaction(ctx, async (tx, ctx) => {
     await Promise.all([
       tx.query(sql`
         insert into agents (organization_id, agent_id, version, created_at, updated_at)
@@ -121,7 +121,7 @@ export async function listAgentVersions(
 
 /** A new version where anything differs; nothing to change is no change. 409 `conflict` beside another `expectedVersion`. */
 export async function updateAgent(ctx: Context, input: Input<'updateAgent'>): Promise<Result<'updateAgent'>> {
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     const before = await lockAgent(tx, ctx, input.agentId);
     if (before.archivedAt) throw new ApiError('agent_archived', 'An archived agent does not change any more.');
     const { expectedVersion = before.version } = input;
@@ -166,7 +166,7 @@ export async function updateAgent(ctx: Context, input: Input<'updateAgent'>): Pr
 
 /** New Sessions and messages are refused from then on; a turn under way ends as usual. Archived again: the same answer. */
 export async function archiveAgent(ctx: Context, input: Input<'archiveAgent'>): Promise<Result<'archiveAgent'>> {
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     const row = await lockAgent(tx, ctx, input.agentId);
     if (!row.archivedAt) {
       const now = ctx.clock.now();

@@ -70,7 +70,7 @@ export async function resolveApproval(
   const isEdited = input.input !== undefined;
   if (denied && isEdited) throw invalidField('input', 'goes with the decision approved alone');
   if (denied && input.scope === 'session') throw invalidField('scope', 'goes with the decision approved alone');
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     const asked = await readApproval(tx, organizationId, uuidOf('op', input.operationId));
     const { sessionId, operationId, name } = asked;
     const wrong = isEdited && inputErrors(asked.inputSchema, input.input);

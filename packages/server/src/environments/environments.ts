@@ -33,7 +33,7 @@ export async function createEnvironment(
   ctx: Context,
   input: Input<'createEnvironment'>,
 ): Promise<Result<'createEnvironment'>> {
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     const row: Row = { environmentId: newUuid(), name: input.name, createdAt: ctx.clock.now() };
     const inserted = await tx.execute(sql`
       insert into environments (organization_id, name, environment_id, created_at)
@@ -58,7 +58,7 @@ export async function deleteEnvironment(
   input: Input<'deleteEnvironment'>,
 ): Promise<Result<'deleteEnvironment'>> {
   const { organizationId } = ctx;
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     // Who opens a Session, subscribes or makes a schedule holds the row for share, so none can come between the check and
     // the end.
     const [row] = await tx.query<Row>(sql`

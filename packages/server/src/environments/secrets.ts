@@ -5,7 +5,7 @@ import type { EnvironmentSecret, Input, Result } from '@signalbox/contract';
 import sql, { empty } from 'sql-template-tag';
 import { changesBetween, recordEvent } from '../events/record.ts';
 import { invalidField, notFound } from '../lib/api-error.ts';
-import { type Context, inTransaction } from '../lib/context.ts';
+import { type Context, inTransaction, type PoolContext } from '../lib/context.ts';
 import { type IsKey, pageOf, pageRequest } from '../lib/page.ts';
 import type { Platform } from '../platform.ts';
 import { holdEnvironment } from './environments.ts';
@@ -20,10 +20,10 @@ interface Row {
 const isKey: IsKey = (text) => /^[A-Z][A-Z0-9_]{0,63}$/.test(text);
 
 /** By name. */
-export async function listSecrets(ctx: Context, input: Input<'listSecrets'>): Promise<Result<'listSecrets'>> {
+export async function listSecrets(ctx: PoolContext, input: Input<'listSecrets'>): Promise<Result<'listSecrets'>> {
   const { organizationId } = ctx;
   const request = pageRequest(`secrets:${organizationId}:${input.env}`, input, { isKey });
-  await ctx.db.transaction((tx) => holdEnvironment(tx, organizationId, input.env));
+  await inTransaction(ctx, (tx) => holdEnvironment(tx, organizationId, input.env));
   const rows = await ctx.db.query<Row>(sql`
     select name, allowed_hosts as "allowedHosts", version, updated_at as "updatedAt" from environment_secrets
     where organization_id = ${organizationId} and environment = ${input.env}
@@ -35,7 +35,7 @@ export async function listSecrets(ctx: Context, input: Input<'listSecrets'>): Pr
 /** Sets value and hosts together; counts the version up. */
 export async function setSecret(ctx: Context, input: Input<'setSecret'>): Promise<Result<'setSecret'>> {
   const { organizationId, vault } = ctx;
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     // One after the other, so that the log says of each what was before it.
     await holdEnvironment(tx, organizationId, input.env, sql`for no key update`);
     const [before] = await tx.query<Row>(sql`
@@ -66,7 +66,7 @@ export async function setSecret(ctx: Context, input: Input<'setSecret'>): Promis
 
 /** 404 where there is none of this name. */
 export async function deleteSecret(ctx: Context, input: Input<'deleteSecret'>): Promise<Result<'deleteSecret'>> {
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     const deleted = await tx.execute(sql`
       delete from environment_secrets
       where organization_id = ${ctx.organizationId} and environment = ${input.env} and name = ${input.name}`);

@@ -4,13 +4,13 @@ import type { Route } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import type { ApiError } from '../lib/api-error.ts';
-import type { Context } from '../lib/context.ts';
+import type { PoolContext } from '../lib/context.ts';
 import { recordEvent } from './record.ts';
 
 const EVERY_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
 
-export type NoteDenied = (ctx: Context, error: ApiError, route: Route) => Promise<void>;
+export type NoteDenied = (ctx: PoolContext, error: ApiError, route: Route) => Promise<void>;
 
 /** Records the refusal of a known key or person. */
 export function createNoteDenied(): NoteDenied {

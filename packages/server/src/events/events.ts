@@ -5,7 +5,7 @@
 import { type Input, longLists, type Result } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
-import type { Context } from '../lib/context.ts';
+import type { PoolContext } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
 import { type IsKey, type PageRequest, pageOf, pageRequest } from '../lib/page.ts';
 import { conditions, type EventRow, filtersOf, selectEvents, viewEvent } from './select.ts';
@@ -18,7 +18,7 @@ const isKey: IsKey = (text) => /^\d{1,15}$/.test(text);
  * Newest first, or oldest first with `order=asc`; the caller's own writes are in it. With `wait` it answers as soon as there is
  * a record, and with an empty page where none comes in time.
  */
-export async function listEvents(ctx: Context, input: Input<'listEvents'>): Promise<Result<'listEvents'>> {
+export async function listEvents(ctx: PoolContext, input: Input<'listEvents'>): Promise<Result<'listEvents'>> {
   const { organizationId } = ctx;
   const ascending = input.order === 'asc';
   const wait = input.wait ?? 0;
@@ -36,7 +36,7 @@ export async function listEvents(ctx: Context, input: Input<'listEvents'>): Prom
   }
 }
 
-async function readNewest(ctx: Context, request: PageRequest, filters: Sql[]): Promise<Result<'listEvents'>> {
+async function readNewest(ctx: PoolContext, request: PageRequest, filters: Sql[]): Promise<Result<'listEvents'>> {
   await sequenceEvents(ctx.db, ctx.organizationId);
   const from = request.after === undefined ? [] : [sql`and e.sequence < ${Number(request.after)}`];
   const rows = await ctx.db.query<EventRow>(sql`
@@ -46,7 +46,7 @@ async function readNewest(ctx: Context, request: PageRequest, filters: Sql[]): P
 }
 
 async function readOldest(
-  ctx: Context,
+  ctx: PoolContext,
   request: PageRequest,
   after: number,
   filters: Sql[],
@@ -65,7 +65,7 @@ async function readOldest(
 const keyOf = ({ sequence }: EventRow) => String(sequence);
 
 /** One record; 404 where there is none of this id. */
-export async function getEvent(ctx: Context, input: Input<'getEvent'>): Promise<Result<'getEvent'>> {
+export async function getEvent(ctx: PoolContext, input: Input<'getEvent'>): Promise<Result<'getEvent'>> {
   await sequenceEvents(ctx.db, ctx.organizationId);
   const [row] = await ctx.db.query<EventRow>(sql`
     ${selectEvents(ctx.organizationId)} and e.event_id = ${uuidOf('evt', input.eventId)}`);

@@ -4,7 +4,7 @@
 // long, none holds a snapshot open, and memory holds one window, however many records there are and however slow the reader.
 import type { Event, Input } from '@signalbox/contract';
 import sql from 'sql-template-tag';
-import type { Context } from '../lib/context.ts';
+import type { PoolContext } from '../lib/context.ts';
 import { conditions, type EventRow, filtersOf, selectEvents, viewEvent } from './select.ts';
 import { readHead, sequenceEvents } from './sequencer.ts';
 
@@ -20,7 +20,7 @@ export interface FileStream {
 const WINDOW = 500;
 
 /** Answers at once; the file is read while it is written. */
-export async function exportEvents(ctx: Context, input: Input<'exportEvents'>): Promise<FileStream> {
+export async function exportEvents(ctx: PoolContext, input: Input<'exportEvents'>): Promise<FileStream> {
   const { db, organizationId } = ctx;
   const filters = filtersOf(input);
   await sequenceEvents(db, organizationId);

@@ -15,7 +15,7 @@ import type { FileStream } from '../events/export.ts';
 import type { JournalStream } from '../journal/live.ts';
 import { createAuthenticator } from '../keys/authenticate.ts';
 import { ApiError } from '../lib/api-error.ts';
-import type { Context } from '../lib/context.ts';
+import type { Context, PoolContext } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import type { Identity } from '../people/identity.ts';
 import type { Platform } from '../platform.ts';
@@ -79,7 +79,7 @@ export interface App {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    ctx: Context | undefined;
+    ctx: PoolContext | undefined;
   }
 }
 
@@ -153,11 +153,17 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     async function act(ctx: Context, input: unknown): Promise<unknown> {
       if (maxOpenSessions > 0 && name === 'openSession') await requireRoom(ctx, maxOpenSessions);
       const value = await handle(ctx, input);
-      if (ctx.environments) await heard(route, ctx, () => gate.leave(ctx, value));
-      if (route.method !== 'GET') doubtWhoWasChanged(ctx, input as { keyId?: string; userId?: string });
       if (check && !check.Check(value)) {
         throw new Error(`The answer of ${name} is not as the contract has it: ${JSON.stringify(check.Errors(value))}`);
       }
+      return value;
+    }
+
+    /** In no transaction of a request's record. */
+    async function actAlone(ctx: PoolContext, input: Record<string, unknown>): Promise<unknown> {
+      const value = await act(ctx, input);
+      if (ctx.environments) await heard(route, ctx, () => gate.leave(ctx, value));
+      if (route.method !== 'GET') doubtWhoWasChanged(input);
       return value;
     }
 
@@ -178,7 +184,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
       handler: async (request, reply) => {
         const ctx = request.ctx!;
         const given = validate(request);
-        const admit = async (who: Context) =>
+        const admit = async (who: PoolContext) =>
           who.environments ? await heard(route, who, () => gate.enter(who, given)) : given;
         const input = await admit(ctx);
         const still = async () => admit(await authorize(route, callerOf(request)));
@@ -189,21 +195,21 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
           return JSON.stringify(value);
         };
         if (route.stream === 'sse') {
-          const found = (await act(ctx, withLastEventId(input, request))) as JournalStream | undefined;
+          const found = (await actAlone(ctx, withLastEventId(input, request))) as JournalStream | undefined;
           if (!found) return reply.code(204).send();
           return stream(request, reply, still, (response, headers) => writeEvents(response, headers, found));
         }
         if (route.stream === 'export') {
-          const file = (await act(ctx, input)) as FileStream;
+          const file = (await actAlone(ctx, input)) as FileStream;
           return stream(request, reply, still, (response, headers) => writeFile(response, headers, file));
         }
         const key = route.method === 'POST' ? idempotencyKeyOf(request.headers['idempotency-key']) : undefined;
         if (route.repeatable) {
           const own = key === undefined ? {} : { idempotencyKey: key };
-          const value = await whileWanted(reply, (signal) => act({ ...ctx, ...own, signal }, input));
+          const value = await whileWanted(reply, (signal) => actAlone({ ...ctx, ...own, signal }, input));
           return send(reply, route.status, await ifStill(value));
         }
-        if (key === undefined) return send(reply, route.status, await ifStill(await act(ctx, input)));
+        if (key === undefined) return send(reply, route.status, await ifStill(await actAlone(ctx, input)));
         const answer = await actOnce(
           ctx,
           route,
@@ -216,6 +222,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
           },
           (inner) => act(inner, input),
         );
+        doubtWhoWasChanged(input);
         if (answer.replayed) reply.header('Idempotent-Replayed', 'true');
         return send(reply, answer.status, answer.body);
       },
@@ -223,13 +230,9 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   }
 
   /** Asks whether the streams of a key or a person that the request named may go on. */
-  function doubtWhoWasChanged({ tx }: Context, { keyId, userId }: { keyId?: string; userId?: string }): void {
-    const doubt = () => {
-      if (keyId !== undefined) doubts.about(uuidOf('key', keyId));
-      if (userId !== undefined) doubts.about(uuidOf('usr', userId));
-    };
-    if (tx) tx.afterCommit(doubt);
-    else doubt();
+  function doubtWhoWasChanged({ keyId, userId }: { keyId?: string; userId?: string }): void {
+    if (keyId !== undefined) doubts.about(uuidOf('key', keyId));
+    if (userId !== undefined) doubts.about(uuidOf('usr', userId));
   }
 
   /** The signal is aborted when the caller has gone, or the service stops. */

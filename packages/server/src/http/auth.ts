@@ -5,7 +5,7 @@ import { type Permission, permissionOfRole, permissions, type Route } from '@sig
 import { createNoteDenied } from '../events/denied.ts';
 import { type AuthenticatedKey, type Authenticator, KnownKeyRefused } from '../keys/authenticate.ts';
 import { ApiError, invalidField } from '../lib/api-error.ts';
-import type { Context } from '../lib/context.ts';
+import type { Context, PoolContext } from '../lib/context.ts';
 import { formatId, parseId } from '../lib/ids.ts';
 import type { Identity } from '../people/identity.ts';
 import { roleIn } from '../people/memberships.ts';
@@ -21,15 +21,15 @@ export interface Caller {
 
 export interface Authorizer {
   /** Throws 401, or 403 where the key or the person may not do this. */
-  authorize(route: Route, caller: Caller): Promise<Context>;
+  authorize(route: Route, caller: Caller): Promise<PoolContext>;
   /** Throws what `fn` throws; the event log hears of a 403. */
-  heard<T>(route: Route, ctx: Context, fn: () => T | Promise<T>): Promise<T>;
+  heard<T>(route: Route, ctx: PoolContext, fn: () => T | Promise<T>): Promise<T>;
 }
 
 export function createAuthorizer(platform: Platform, authenticator: Authenticator, identity: Identity): Authorizer {
   const noteDenied = createNoteDenied();
 
-  function contextOf(key: AuthenticatedKey, caller: Caller): Context {
+  function contextOf(key: AuthenticatedKey, caller: Caller): PoolContext {
     return {
       ...platform,
       organizationId: key.organizationId,
@@ -44,7 +44,7 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
     };
   }
 
-  async function heard<T>(route: Route, ctx: Context, fn: () => T | Promise<T>): Promise<T> {
+  async function heard<T>(route: Route, ctx: PoolContext, fn: () => T | Promise<T>): Promise<T> {
     try {
       return await fn();
     } catch (error) {
@@ -53,7 +53,7 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
     }
   }
 
-  async function contextOfKey(route: Route, caller: Caller): Promise<Context> {
+  async function contextOfKey(route: Route, caller: Caller): Promise<PoolContext> {
     try {
       const key = await authenticator.authenticate(caller.headers.authorization, caller.ipAddress);
       return contextOf(key, caller);
@@ -63,7 +63,7 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
     }
   }
 
-  async function contextOfPerson(route: Route, caller: Caller): Promise<Context> {
+  async function contextOfPerson(route: Route, caller: Caller): Promise<PoolContext> {
     const { headers, requestId, ipAddress } = caller;
     const signIn = await identity.find(headers.cookie);
     if (!signIn) throw new ApiError('signed_out', 'You are not signed in any more. Sign in again.');
@@ -71,7 +71,7 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
     const { userId, name, email } = signIn;
     const role = await roleIn(platform.db, organizationId, userId);
     if (!role) throw new ApiError('insufficient_permission', 'You are no member of this organization.');
-    const ctx: Context = {
+    const ctx: PoolContext = {
       ...platform,
       organizationId,
       actor: actorOf(signIn),

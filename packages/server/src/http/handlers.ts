@@ -9,7 +9,7 @@ import { exportEvents, type FileStream } from '../events/export.ts';
 import { type JournalStream, streamSession } from '../journal/live.ts';
 import { listChunks } from '../journal/read.ts';
 import * as keys from '../keys/keys.ts';
-import type { Context } from '../lib/context.ts';
+import type { Context, PoolContext } from '../lib/context.ts';
 import { getOverview } from '../organizations/overview.ts';
 import * as invitations from '../people/invitations.ts';
 import * as members from '../people/members.ts';
@@ -34,7 +34,11 @@ type Answer<N extends RouteName> = Routes[N] extends { stream: 'sse' }
   : Routes[N] extends { stream: 'export' }
     ? FileStream
     : Result<N>;
-export type Handlers = { [N in RouteName]: (ctx: Context, input: Input<N>) => Promise<Answer<N>> };
+/** A change runs in the transaction of its idempotency record, unless the contract says that it has none. */
+type ContextOf<N extends RouteName> = Routes[N] extends { method: 'GET' } | { repeatable: true } | { actsOutside: true }
+  ? PoolContext
+  : Context;
+export type Handlers = { [N in RouteName]: (ctx: ContextOf<N>, input: Input<N>) => Promise<Answer<N>> };
 
 export const handlers: Handlers = {
   getMe: keys.getMe,

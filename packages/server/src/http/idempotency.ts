@@ -9,7 +9,7 @@ import canonicalize from 'canonicalize';
 import sql from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
 import { ApiError, invalidField } from '../lib/api-error.ts';
-import type { Context } from '../lib/context.ts';
+import type { Context, PoolContext } from '../lib/context.ts';
 import { openUnderCredential, sealUnderCredential } from '../vault/vault.ts';
 import { problemOf } from './errors.ts';
 
@@ -55,7 +55,7 @@ export function idempotencyKeyOf(header: string | string[] | undefined): string 
 
 /** Runs `act` in a transaction with the record of the request, or gives the first answer again. */
 export async function actOnce(
-  ctx: Context,
+  ctx: PoolContext,
   route: Route,
   request: IdempotentRequest,
   act: (ctx: Context) => Promise<unknown>,
@@ -96,7 +96,7 @@ function inProgress(): ApiError {
 
 /** The record is committed before the effect, so that nothing makes it happen twice. */
 async function actOutsideOnce(
-  ctx: Context,
+  ctx: PoolContext,
   route: Route,
   request: IdempotentRequest,
   fingerprint: Buffer,
@@ -173,7 +173,7 @@ async function replay(
 
 /** What `act` did, or which refusal it ended in; its own changes are undone then, and only those. */
 function outcome(ctx: Context, route: Route, tx: Tx, act: (ctx: Context) => Promise<unknown>) {
-  return answerOf(ctx, route, () => tx.savepoint(() => act({ ...ctx, tx })));
+  return answerOf(ctx, route, () => tx.savepoint(() => act({ ...ctx, db: tx })));
 }
 
 async function answerOf(

@@ -17,7 +17,7 @@ import type { FastifyReply } from 'fastify';
 import sql from 'sql-template-tag';
 import { ApiError } from '../lib/api-error.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { Context } from '../lib/context.ts';
+import type { Context, PoolContext } from '../lib/context.ts';
 import { networkOf } from '../lib/network.ts';
 import type { RateClass, RateLimits } from '../lib/rate-limits.ts';
 import type { Caller } from './auth.ts';
@@ -37,7 +37,7 @@ export interface Limits {
   /** Counts a request until the response is closed or `release` is called. Throws 503 `unavailable`. */
   enter(response: ServerResponse): { release(): void };
   /** Runs `authenticate`, unless the address was refused too often; throws 429 `rate_limited` then. */
-  throttled(caller: Caller, authenticate: () => Promise<Context>): Promise<Context>;
+  throttled(caller: Caller, authenticate: () => Promise<PoolContext>): Promise<PoolContext>;
   /**
    * Runs `attempt` to sign in, which resolves to undefined where it was refused and throws where it could not be made; the
    * refused alone count. Without an e-mail it is counted by its address alone:
@@ -201,7 +201,7 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
  * that each of them locks, and each end of a Session too, would be in the way of all.
  */
 export async function requireRoom(ctx: Context, maxOpenSessions: number): Promise<void> {
-  const [row] = await (ctx.tx ?? ctx.db).query<{ open: number }>(sql`
+  const [row] = await ctx.db.query<{ open: number }>(sql`
     select count(*)::integer as open from (
       select 1 from sessions s where s.organization_id = ${ctx.organizationId} and s.ended_at is null
       limit ${maxOpenSessions}) counted`);

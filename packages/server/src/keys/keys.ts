@@ -41,7 +41,7 @@ export async function createKey(ctx: Context, input: Input<'createKey'>): Promis
   const now = ctx.clock.now();
   if (input.expiresAt && instantOf(input.expiresAt, 'expiresAt') <= now)
     throw invalidField('expiresAt', 'must be in the future');
-  const apiKey = await inTransaction(ctx, (tx) => insertKey(tx, ctx, now, input));
+  const apiKey = await inTransaction(ctx, (tx, ctx) => insertKey(tx, ctx, now, input));
   return { apiKey };
 }
 
@@ -109,7 +109,7 @@ export async function getKey(ctx: Context, input: Input<'getKey'>): Promise<Resu
 /** Changes name, permission, limits or metadata. Nothing to change is no change: neither `updatedAt` nor the log moves. */
 export async function updateKey(ctx: Context, input: Input<'updateKey'>): Promise<Result<'updateKey'>> {
   refuseWrongIps(input.allowedIps);
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     await holdEnvironments(tx, ctx.organizationId, input.environments);
     const before = await lockKey(tx, ctx, input.keyId);
     const after = {
@@ -137,7 +137,7 @@ export async function updateKey(ctx: Context, input: Input<'updateKey'>): Promis
 
 /** A new secret; the old one is refused from the commit on. */
 export async function rotateKey(ctx: Context, input: Input<'rotateKey'>): Promise<Result<'rotateKey'>> {
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     const row = await lockKey(tx, ctx, input.keyId);
     const now = ctx.clock.now();
     const secret = newSecret(ctx.organizationId, row.keyId);
@@ -157,7 +157,7 @@ export async function rotateKey(ctx: Context, input: Input<'rotateKey'>): Promis
 
 /** Revokes the key for good. */
 export async function deleteKey(ctx: Context, input: Input<'deleteKey'>): Promise<Result<'deleteKey'>> {
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     const row = await lockKey(tx, ctx, input.keyId);
     const now = ctx.clock.now();
     await Promise.all([

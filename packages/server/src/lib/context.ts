@@ -1,6 +1,6 @@
 // Who is calling, for which organization: what a domain function is handed.
 import type { Event, Permission, Role } from '@signalbox/contract';
-import type { Tx } from '../db/db.ts';
+import type { Db, Tx } from '../db/db.ts';
 import type { Platform } from '../platform.ts';
 
 export type Actor = Event['actor'];
@@ -13,7 +13,12 @@ export interface Person {
   readonly role: Role;
 }
 
-export interface Context extends Platform {
+export interface Context extends Omit<Platform, 'db'> {
+  /**
+   * Where the call reads and writes: its transaction if there is one, else the pool. There is no way to the pool beside it, because
+   * a call that waits for a second connection while it holds one waits for ever once there are as many such calls as connections.
+   */
+  readonly db: Db | Tx;
   readonly organizationId: string;
   readonly actor: Actor;
   /** The key or the person of the call; null where the service itself acts. */
@@ -34,11 +39,22 @@ export interface Context extends Platform {
   readonly idempotencyKey?: string;
   /** Aborted when nobody waits for the answer any more: the caller has gone, or the node stops. */
   readonly signal?: AbortSignal;
-  /** The transaction of an idempotent request, which the change joins. */
-  readonly tx?: Tx;
 }
 
-/** Runs `fn` in the transaction of the request where there is one, else in one of its own. */
-export function inTransaction<T>(ctx: Context, fn: (tx: Tx) => Promise<T>): Promise<T> {
-  return ctx.tx ? fn(ctx.tx) : ctx.db.transaction(fn);
+/** A call that is in no transaction: every GET, and the changes that the contract calls `repeatable` or `actsOutside`. */
+export interface PoolContext extends Context {
+  readonly db: Db;
+}
+
+/**
+ * Runs `fn` in the call's transaction if there is one, else in one of its own. What `fn` gets second is the same call with that
+ * transaction as its `db`; it has the name of the outer one, so that the outer one can't be used by mistake (house rule).
+ */
+export function inTransaction<C extends { readonly db: Db | Tx }, T>(
+  ctx: C,
+  fn: (tx: Tx, ctx: Omit<C, 'db'> & { readonly db: Tx }) => Promise<T>,
+): Promise<T> {
+  const { db } = ctx;
+  const run = (tx: Tx) => fn(tx, { ...ctx, db: tx });
+  return 'transaction' in db ? db.transaction(run) : run(db);
 }

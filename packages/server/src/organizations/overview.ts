@@ -1,7 +1,7 @@
 // What goes on in an organization now: a few counts, each of what an index holds and none counted further than `maxCount`.
 import { type Input, maxCount, type Overview, type Result } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
-import type { Context } from '../lib/context.ts';
+import type { PoolContext } from '../lib/context.ts';
 
 const HOUR_MS = 3_600_000;
 const ENDED_WITHIN_MS = 24 * HOUR_MS;
@@ -14,7 +14,10 @@ interface Row {
 }
 
 /** Of the organization, or of one Environment: then of the keys those that reach it. */
-export async function getOverview(ctx: Context, { environment }: Input<'getOverview'>): Promise<Result<'getOverview'>> {
+export async function getOverview(
+  ctx: PoolContext,
+  { environment }: Input<'getOverview'>,
+): Promise<Result<'getOverview'>> {
   const { db, clock, organizationId } = ctx;
   const now = clock.now().getTime();
   const inIt = (column: Sql) => (environment === undefined ? empty : sql`and ${column} = ${environment}`);

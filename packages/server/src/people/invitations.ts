@@ -54,7 +54,7 @@ export async function createInvitation(
   ctx: Context,
   input: Input<'createInvitation'>,
 ): Promise<Result<'createInvitation'>> {
-  const { token, ...row } = await inTransaction(ctx, async (tx) => {
+  const { token, ...row } = await inTransaction(ctx, async (tx, ctx) => {
     await holdOrganization(tx, ctx.organizationId);
     requireRank(await presentRole(tx, ctx), input.role);
     return insertInvitation(tx, ctx, ctx.clock.now(), input);
@@ -105,7 +105,7 @@ export async function deleteInvitation(
   ctx: Context,
   input: Input<'deleteInvitation'>,
 ): Promise<Result<'deleteInvitation'>> {
-  await inTransaction(ctx, async (tx) => {
+  await inTransaction(ctx, async (tx, ctx) => {
     await holdOrganization(tx, ctx.organizationId);
     const role = await presentRole(tx, ctx);
     const [row] = await tx.query<{ role: Role }>(sql`
@@ -130,7 +130,7 @@ export async function deleteInvitation(
  * would else get into the other.
  */
 export async function resetPassword(ctx: Context, input: Input<'resetPassword'>): Promise<Result<'resetPassword'>> {
-  const { token, expiresAt } = await inTransaction(ctx, async (tx) => {
+  const { token, expiresAt } = await inTransaction(ctx, async (tx, ctx) => {
     await holdOrganization(tx, ctx.organizationId);
     const { userId, role } = await lockMember(tx, ctx.organizationId, uuidOf('usr', input.userId));
     requireRank(await presentRole(tx, ctx), role);

@@ -34,7 +34,7 @@ export async function listMembers(ctx: Context, input: Input<'listMembers'>): Pr
 
 /** Changes a role. 403 where only an owner may, 409 `last_owner`. The same role again changes nothing. */
 export async function updateMember(ctx: Context, input: Input<'updateMember'>): Promise<Result<'updateMember'>> {
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     await holdOrganization(tx, ctx.organizationId);
     const before = await lockMember(tx, ctx.organizationId, uuidOf('usr', input.userId));
     if (before.role === input.role) return { member: view(before) };
@@ -60,7 +60,7 @@ export async function updateMember(ctx: Context, input: Input<'updateMember'>): 
 /** Removes a person, from this instant on and on every node. 403 where only an owner may, 409 `last_owner`. */
 export async function removeMember(ctx: Context, input: Input<'removeMember'>): Promise<Result<'removeMember'>> {
   const userId = uuidOf('usr', input.userId);
-  await inTransaction(ctx, async (tx) => {
+  await inTransaction(ctx, async (tx, ctx) => {
     await holdOrganization(tx, ctx.organizationId);
     const { role } = await lockMember(tx, ctx.organizationId, userId);
     requireRank(await presentRole(tx, ctx), role);

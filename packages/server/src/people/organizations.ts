@@ -16,7 +16,7 @@ export async function updateOrganization(
   ctx: Context,
   { name }: Input<'updateOrganization'>,
 ): Promise<Result<'updateOrganization'>> {
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     const { organizationId } = ctx;
     const [before] = await tx.query<{ name: string; createdAt: Date }>(sql`
       select name, created_at as "createdAt" from organizations where organization_id = ${organizationId}

@@ -49,6 +49,7 @@ export async function runDue(platform: Platform, candidate: Candidate): Promise<
     const due = dueOccurrences(row, nextAt, now);
     const ctx: Context = {
       ...platform,
+      db: tx,
       organizationId,
       actor: { type: 'system', id: formatId('sch', scheduleId), name: 'Schedule' },
       callerId: null,
@@ -57,7 +58,6 @@ export async function runDue(platform: Platform, candidate: Candidate): Promise<
       requestId: null,
       ipAddress: null,
       userAgent: null,
-      tx,
     };
     const [, ran] = await Promise.all([
       tx.query(sql`

@@ -72,7 +72,7 @@ export async function createSchedule(ctx: Context, input: Input<'createSchedule'
     updatedAt: now,
   };
   const schedule = view({ ...row, lastScheduledAt: null, lastStatus: null, lastSessionId: null });
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     await Promise.all([checkAgent(ctx, tx, row), holdEnvironment(tx, ctx.organizationId, row.environment)]);
     await Promise.all([
       tx.query(sql`
@@ -116,7 +116,7 @@ export async function getSchedule(ctx: Context, input: Input<'getSchedule'>): Pr
  */
 export async function updateSchedule(ctx: Context, input: Input<'updateSchedule'>): Promise<Result<'updateSchedule'>> {
   const { organizationId } = ctx;
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     const before = await lockSchedule(tx, organizationId, uuidOf('sch', input.scheduleId));
     const now = ctx.clock.now();
     const timing = changedTiming(before, input, now);
@@ -157,7 +157,7 @@ export async function updateSchedule(ctx: Context, input: Input<'updateSchedule'
 /** Its runs go with it; the Sessions that it opened stay. */
 export async function deleteSchedule(ctx: Context, input: Input<'deleteSchedule'>): Promise<Result<'deleteSchedule'>> {
   const { organizationId } = ctx;
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     const row = await lockSchedule(tx, organizationId, uuidOf('sch', input.scheduleId));
     await Promise.all([
       tx.query(sql`

@@ -23,7 +23,7 @@ export async function interruptSession(
   ctx: Context,
   input: Input<'interruptSession'>,
 ): Promise<Result<'interruptSession'>> {
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     const row = await lockSession(tx, ctx.organizationId, uuidOf('ses', input.sessionId));
     requireOpen(row);
     // One that is to stop already has been asked for.
@@ -40,7 +40,7 @@ export async function interruptSession(
 
 /** Completes an idle Session now, another when its turn is over and what was queued before has had its turn. */
 export async function closeSession(ctx: Context, input: Input<'closeSession'>): Promise<Result<'closeSession'>> {
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     const row = await lockSession(tx, ctx.organizationId, uuidOf('ses', input.sessionId));
     if (row.status === 'completed') return { session: viewSession(row) };
     requireOpen(row);
@@ -64,7 +64,7 @@ export async function closeSession(ctx: Context, input: Input<'closeSession'>): 
  * under way may still have its effect: nobody waits for its result, and its outcome is unknown.
  */
 export async function cancelSession(ctx: Context, input: Input<'cancelSession'>): Promise<Result<'cancelSession'>> {
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     const row = await lockSession(tx, ctx.organizationId, uuidOf('ses', input.sessionId));
     if (row.status === 'cancelled') return { session: viewSession(row) };
     requireOpen(row);

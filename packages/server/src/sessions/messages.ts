@@ -21,7 +21,7 @@ import { beginTurn } from './turns.ts';
  * 422 `budget_invalid` where the Agent has got a model whose cost nobody would know.
  */
 export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Promise<Result<'sendMessage'>> {
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     const row = await lockSession(tx, ctx.organizationId, uuidOf('ses', input.sessionId));
     requireOpen(row);
     if (row.closing)

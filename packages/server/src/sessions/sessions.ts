@@ -23,7 +23,7 @@ import { partsOf } from './transcript.ts';
 export async function openSession(ctx: Context, input: Input<'openSession'>): Promise<Result<'openSession'>> {
   const { organizationId } = ctx;
   const agentId = uuidOf('agt', input.agentId);
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     const [newest] = await Promise.all([
       currentVersion(tx, organizationId, agentId),
       holdEnvironment(tx, organizationId, input.environment),
@@ -87,7 +87,7 @@ export async function getSession(ctx: Context, input: Input<'getSession'>): Prom
 
 /** Metadata may change at any time, also after the end. */
 export async function updateSession(ctx: Context, input: Input<'updateSession'>): Promise<Result<'updateSession'>> {
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     const row = await lockSession(tx, ctx.organizationId, uuidOf('ses', input.sessionId));
     if (input.metadata === undefined) return { session: viewSession(row) };
     const now = ctx.clock.now();
@@ -112,7 +112,7 @@ export async function updateSession(ctx: Context, input: Input<'updateSession'>)
  * or a Session above it is, whose budget it has used a part of. What is still to be delivered is not delivered any more.
  */
 export async function deleteSession(ctx: Context, input: Input<'deleteSession'>): Promise<Result<'deleteSession'>> {
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     const { organizationId } = ctx;
     const row = await lockSession(tx, organizationId, uuidOf('ses', input.sessionId));
     if (!row.endedAt) throw new ApiError('conflict', `The session is ${row.status}. Close or cancel it first.`);

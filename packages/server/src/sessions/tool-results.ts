@@ -15,7 +15,7 @@ export async function sendToolResult(ctx: Context, input: Input<'sendToolResult'
   if ((input.output === undefined) === (input.error === undefined)) {
     throw invalidField(input.output === undefined ? 'output' : 'error', 'send exactly one of output and error');
   }
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     const row = await lockSession(tx, ctx.organizationId, uuidOf('ses', input.sessionId));
     const operation = await readToolCall(tx, row.organizationId, row.sessionId, uuidOf('call', input.toolCallId));
     if (isFinished(operation) && isSameResult(operation, input)) return { session: viewSession(row) };

@@ -77,8 +77,8 @@ async function bodyOf({ db, organizationId }: Context, row: WholeRow): Promise<s
  */
 export async function resendDelivery(ctx: Context, input: Input<'resendDelivery'>): Promise<Result<'resendDelivery'>> {
   const { organizationId } = ctx;
-  return inTransaction(ctx, async (tx) => {
-    const webhookSubscriptionId = await subscriptionOf({ ...ctx, tx }, input.env);
+  return inTransaction(ctx, async (tx, ctx) => {
+    const webhookSubscriptionId = await subscriptionOf(ctx, input.env);
     const now = ctx.clock.now();
     const deliveryId = uuidOf('whd', input.deliveryId);
     await tx.query(sql`
@@ -105,7 +105,7 @@ export async function resendDelivery(ctx: Context, input: Input<'resendDelivery'
 
 /** The Environment's present subscription; 404 where it has none. */
 export async function subscriptionOf(ctx: Context, environment: string): Promise<string> {
-  const [row] = await (ctx.tx ?? ctx.db).query<{ webhookSubscriptionId: string }>(sql`
+  const [row] = await ctx.db.query<{ webhookSubscriptionId: string }>(sql`
     select webhook_subscription_id as "webhookSubscriptionId" from webhook_subscriptions
     where organization_id = ${ctx.organizationId} and environment = ${environment}`);
   if (!row) throw notFound('webhook subscription');

@@ -33,9 +33,9 @@ export async function recoverDeliveries(
   const now = ctx.clock.now();
   const since = 'since' in input ? new Date(input.since) : null;
   if (since && since > now) throw invalidField('since', 'must not be in the future');
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     // A second connection, asked for while one is held, is what many at once would wait for.
-    const { webhookSubscription } = await getWebhookSubscription({ ...ctx, tx }, input);
+    const { webhookSubscription } = await getWebhookSubscription(ctx, input);
     const from = 'sessionId' in input ? await placeOf(tx, organizationId, input) : undefined;
     const webhookSubscriptionId = uuidOf('whs', webhookSubscription.webhookSubscriptionId);
     const [waiting] = await tx.query<{ count: number }>(sql`

@@ -90,7 +90,7 @@ export async function createWebhookSubscription(
 ): Promise<Result<'createWebhookSubscription'>> {
   const { organizationId } = ctx;
   checkUrl(ctx, input.url);
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     await holdEnvironment(tx, organizationId, input.environment);
     const now = ctx.clock.now();
     const row: Row = {
@@ -139,7 +139,7 @@ export async function getWebhookSubscription(
   ctx: Context,
   input: Input<'getWebhookSubscription'>,
 ): Promise<Result<'getWebhookSubscription'>> {
-  const [row] = await (ctx.tx ?? ctx.db).query<Row>(sql`
+  const [row] = await ctx.db.query<Row>(sql`
     select ${columns()} from webhook_subscriptions
     where organization_id = ${ctx.organizationId} and environment = ${input.env}`);
   if (!row) throw notFound('webhook subscription');
@@ -152,7 +152,7 @@ export async function updateWebhookSubscription(
   input: Input<'updateWebhookSubscription'>,
 ): Promise<Result<'updateWebhookSubscription'>> {
   if (input.url !== undefined) checkUrl(ctx, input.url);
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     const before = await lockSubscription(tx, ctx, input.env);
     const now = ctx.clock.now();
     const after: Row = {
@@ -198,7 +198,7 @@ export async function deleteWebhookSubscription(
   input: Input<'deleteWebhookSubscription'>,
 ): Promise<Result<'deleteWebhookSubscription'>> {
   const { organizationId } = ctx;
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     const row = await lockSubscription(tx, ctx, input.env);
     const now = ctx.clock.now();
     const underWay = sql`s.organization_id = ${organizationId} and s.environment = ${row.environment}
@@ -232,7 +232,7 @@ export async function rotateWebhookSecret(
 ): Promise<Result<'rotateWebhookSecret'>> {
   const { organizationId } = ctx;
   const { gracePeriodSeconds = defaultGracePeriodSeconds } = input;
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx, ctx) => {
     const before = await lockSubscription(tx, ctx, input.env);
     const now = ctx.clock.now();
     const hasGrace = gracePeriodSeconds > 0;

@@ -3,7 +3,7 @@
 import type { Envelope, Input, Result } from '@signalbox/contract';
 import { formatCursor } from '../journal/cursor.ts';
 import { notFound } from '../lib/api-error.ts';
-import type { Context } from '../lib/context.ts';
+import type { PoolContext } from '../lib/context.ts';
 import { newUuid } from '../lib/ids.ts';
 import { version } from '../lib/version.ts';
 import { attemptDelivery } from './attempt.ts';
@@ -13,7 +13,7 @@ import { wayTo } from './test-receiver.ts';
 
 /** 404 where the Environment has no subscription. */
 export async function testWebhookSubscription(
-  ctx: Context,
+  ctx: PoolContext,
   input: Input<'testWebhookSubscription'>,
 ): Promise<Result<'testWebhookSubscription'>> {
   const held = await findHeld(ctx, ctx.organizationId, input.env);

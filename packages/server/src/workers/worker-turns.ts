@@ -18,7 +18,7 @@ import { formatCursor, parseCursor } from '../journal/cursor.ts';
 import { readSegments } from '../journal/read.ts';
 import { chunksOf } from '../journal/segment.ts';
 import { ApiError, invalidField } from '../lib/api-error.ts';
-import { type Context, inTransaction } from '../lib/context.ts';
+import { type Context, inTransaction, type PoolContext } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
 import { type Operation, readOperations, resultChunk, toolCallIdOf, updateOperation } from '../sessions/operations.ts';
 import { roundUsd } from '../usage/prices.ts';
@@ -44,13 +44,13 @@ const DEFAULT_WAIT_SECONDS = 20;
  * that it got before, for as long as that is claimed. 404, 409 `turn_lost`.
  */
 export async function claimWorkerTurn(
-  ctx: Context,
+  ctx: PoolContext,
   input: Input<'claimWorkerTurn'>,
 ): Promise<Result<'claimWorkerTurn'>> {
   const { queue, environment, turn, waitSeconds = DEFAULT_WAIT_SECONDS } = input;
   if (turn !== undefined && input.sessionId === undefined) throw invalidField('turn', 'needs sessionId');
   // A name that is written wrong would be waited for in vain.
-  if (environment !== undefined) await ctx.db.transaction((tx) => holdEnvironment(tx, ctx.organizationId, environment));
+  if (environment !== undefined) await inTransaction(ctx, (tx) => holdEnvironment(tx, ctx.organizationId, environment));
   const want: Want = {
     organizationId: ctx.organizationId,
     claim: ctx.idempotencyKey === undefined ? undefined : idOfClaim(ctx, input),
@@ -87,7 +87,7 @@ function idOfClaim(ctx: Context, input: Input<'claimWorkerTurn'>): string {
 
 /** Keeps the step for a while more. 409 `turn_lost`, also where the turn is to stop or has taken too long. */
 export async function heartbeatWorkerTurn(
-  ctx: Context,
+  ctx: PoolContext,
   input: Input<'heartbeatWorkerTurn'>,
 ): Promise<Result<'heartbeatWorkerTurn'>> {
   const workerTurnId = uuidOf('wtn', input.workerTurnId);
@@ -106,7 +106,7 @@ export async function heartbeatWorkerTurn(
 
 /** The text is in the journal, and on its way to whoever follows it, when this resolves. 409 `turn_lost`, `conflict`. */
 export async function appendToWorkerTurn(
-  ctx: Context,
+  ctx: PoolContext,
   input: Input<'appendToWorkerTurn'>,
 ): Promise<Result<'appendToWorkerTurn'>> {
   const workerTurnId = uuidOf('wtn', input.workerTurnId);
@@ -169,7 +169,7 @@ export async function completeWorkerTurn(
   input: Input<'completeWorkerTurn'>,
 ): Promise<Result<'completeWorkerTurn'>> {
   const workerTurnId = uuidOf('wtn', input.workerTurnId);
-  await inTransaction(ctx, async (tx) => {
+  await inTransaction(ctx, async (tx, ctx) => {
     const row = await lockHeld(tx, ctx.organizationId, workerTurnId);
     const operations = await readOperations(tx, row.organizationId, row.sessionId, row.turn);
     const modelCall = operations.find(({ kind, status }) => kind === 'model' && status === 'pending');
@@ -256,7 +256,7 @@ export async function releaseWorkerTurn(
   ctx: Context,
   input: Input<'releaseWorkerTurn'>,
 ): Promise<Result<'releaseWorkerTurn'>> {
-  await inTransaction(ctx, async (tx) => {
+  await inTransaction(ctx, async (tx, ctx) => {
     const row = await lockHeld(tx, ctx.organizationId, uuidOf('wtn', input.workerTurnId));
     await giveBackIn(tx, ctx, row);
   });

@@ -49,6 +49,8 @@ const oldest = '00000000-0000-7000-8000-000000000000';
 export async function createFuzzWorld(): Promise<FuzzWorld> {
   const echo = await startEcho();
   const service = await startTestService({
+    // A request that waits for a second connection while it holds one is then a 503, whichever it is.
+    maxConnections: 1,
     config: {
       egress: parseEgressAllow(echo.host),
       // What was sent before is left behind at the end.

@@ -6,7 +6,7 @@ import { parseEgressAllow } from '../../src/egress/policy.ts';
 import { createEventWatch } from '../../src/events/watch.ts';
 import { createLive } from '../../src/journal/live.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
-import type { Context } from '../../src/lib/context.ts';
+import type { PoolContext } from '../../src/lib/context.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
 import { createOrganization } from '../../src/organizations/organizations.ts';
@@ -22,7 +22,7 @@ export interface TestPlatform {
   platform: Platform;
   organizationId: string;
   /** An admin's context in the organization. */
-  ctx: Context;
+  ctx: PoolContext;
   /** A platform like that of another node on the same database, which hears of nothing but by polling. */
   anotherNode(options?: { clock?: Clock }): Promise<Platform>;
   close(): Promise<void>;
@@ -80,7 +80,7 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
   const { organizationId } = await platform.db.transaction((tx) =>
     createOrganization(tx, 'Test', platform.clock.now()),
   );
-  const ctx: Context = {
+  const ctx: PoolContext = {
     ...platform,
     organizationId,
     actor: { type: 'system', id: null, name: 'Test' },

@@ -42,6 +42,8 @@ export interface TestServiceOptions {
   config?: Partial<Config>;
   /** Another service's: this one is a second node. */
   database?: TestDatabase;
+  /** Of the pool of the node. */
+  maxConnections?: number;
   /** Where the built console stands. */
   consoleDir?: string;
 }
@@ -82,6 +84,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     log: createLog({ level: config.logLevel, destination: { write } }),
     checkAnswers: true,
     ...(options.clock && { clock: options.clock }),
+    ...(options.maxConnections && { maxConnections: options.maxConnections }),
     ...(options.consoleDir && { consoleDir: options.consoleDir }),
   });
   const url = service.url ?? '';

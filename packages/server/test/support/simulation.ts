@@ -9,7 +9,7 @@ import { resolveApproval } from '../../src/approvals/approvals.ts';
 import { DatabaseUnavailable } from '../../src/db/db.ts';
 import { createLive, streamSession } from '../../src/journal/live.ts';
 import { ApiError } from '../../src/lib/api-error.ts';
-import type { Context } from '../../src/lib/context.ts';
+import type { PoolContext } from '../../src/lib/context.ts';
 import { newUuid } from '../../src/lib/ids.ts';
 import type { Platform } from '../../src/platform.ts';
 import { type AskModel, ModelFailure } from '../../src/runtime/models/model.ts';
@@ -77,7 +77,7 @@ function isTextOfTurn(turn: number, text: string): boolean {
 interface Node {
   base: Platform;
   workerId: string;
-  ctx: Context;
+  ctx: PoolContext;
   faults: FaultyDb;
   /** Aborted when it is killed. */
   gone: AbortController;

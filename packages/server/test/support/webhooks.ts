@@ -9,7 +9,7 @@ import { createEgress } from '../../src/egress/egress.ts';
 import type { Lookup } from '../../src/egress/lookup.ts';
 import { parseEgressAllow } from '../../src/egress/policy.ts';
 import { encodeItems, type Item } from '../../src/journal/segment.ts';
-import type { Context } from '../../src/lib/context.ts';
+import type { PoolContext } from '../../src/lib/context.ts';
 import { newUuid } from '../../src/lib/ids.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
@@ -31,7 +31,7 @@ export interface World {
   organizationId: string;
   /** Another organization, with Environments of the same names. */
   strangerId: string;
-  context(organizationId?: string): Context;
+  context(organizationId?: string): PoolContext;
   subscribe(url: string, more?: Partial<Input<'createWebhookSubscription'>>, organizationId?: string): Promise<string>;
   /** A receiver that is closed with the world. */
   receiver(answer?: Receiver['answer']): Promise<Receiver>;
@@ -115,7 +115,7 @@ export async function createWorld(options: { lookup?: Lookup } = {}): Promise<Wo
         requestId: null,
         ipAddress: null,
         userAgent: null,
-      }) as unknown as Context,
+      }) as unknown as PoolContext,
     async subscribe(url, more = {}, organizationId = world.organizationId) {
       const input = { environment: 'production', url, ...more };
       return (await createWebhookSubscription(world.context(organizationId), input)).signingSecret!;
