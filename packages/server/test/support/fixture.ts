@@ -1,0 +1,79 @@
+// The rows of a database in a file: what a later release has to be able to migrate.
+//
+// Rows are kept as PostgreSQL writes them in JSON, unparsed: exact for every type, and the same for every major version. The
+// tables are not in the file: the migrations create them, and a migration that was released never changes.
+import { readFile, writeFile } from 'node:fs/promises';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { readMigrations } from '../../src/db/migrate.ts';
+import { ask } from './ask.ts';
+
+export interface Fixture {
+  /** Of each migration that the database had, in order. */
+  migrations: string[];
+  /** A key of the organization with the permission `admin`. */
+  adminKey: string;
+  /** What a GET of the path below `/api/v1` answered. */
+  answers: Record<string, unknown>;
+  /** A table, and its rows in JSON; those that others refer to come first. */
+  tables: [name: string, rows: string[]][];
+}
+
+const AGAIN = 'Run `npm run fixture`.';
+
+export async function writeFixture(file: URL, url: string, more: Pick<Fixture, 'adminKey' | 'answers'>): Promise<void> {
+  const migrations = (await readMigrations()).map(({ sha256 }) => sha256);
+  const tables: Fixture['tables'] = [];
+  for (const table of await tablesOf(url)) {
+    const rows = await ask<{ row: string }>(url, `select row_to_json(t)::text as row from ${table} t`);
+    if (rows.length === 0) throw new Error(`${table} has no rows: let populate.ts do what makes some`);
+    tables.push([table, rows.map(({ row }) => row)]);
+  }
+  const fixture: Fixture = { migrations, ...more, tables };
+  await writeFile(file, gzipSync(JSON.stringify(fixture), { level: 9 }));
+}
+
+export async function readFixture(file: URL): Promise<Fixture> {
+  return JSON.parse(gunzipSync(await readFile(file)).toString());
+}
+
+/** Into a database that has the fixture's migrations and no rows. Throws if its tables are not those of the fixture. */
+export async function loadFixture({ tables }: Fixture, url: string): Promise<void> {
+  const found = await tablesOf(url);
+  const missing = found.filter((table) => !tables.some(([name]) => name === table));
+  if (missing.length > 0) throw new Error(`The fixture has no rows of ${missing.join(', ')}. ${AGAIN}`);
+  for (const [table, rows] of tables) {
+    const columns = await ask<{ name: string }>(
+      url,
+      `select attname as name from pg_attribute where attrelid = $1::regclass and attnum > 0 and not attisdropped`,
+      [table],
+    ).catch(() => []);
+    const here = columns.map(({ name }) => name).toSorted();
+    const there = Object.keys(JSON.parse(rows[0]!)).toSorted();
+    if (here.join() !== there.join()) throw new Error(`The fixture has other columns of ${table}. ${AGAIN}`);
+    const all = `[${rows.join(',')}]`;
+    await ask(url, `insert into ${table} select * from json_populate_recordset(null::${table}, $1)`, [all]);
+  }
+}
+
+/** But the one of the migrations; those that others refer to first. */
+async function tablesOf(url: string): Promise<string[]> {
+  const rows = await ask<{ name: string; refersTo: string[] }>(
+    url,
+    `select c.oid::regclass::text as name,
+      array(select distinct k.confrelid::regclass::text from pg_constraint k where k.conrelid = c.oid and k.contype = 'f')
+        as "refersTo"
+    from pg_class c
+    where c.relkind = 'r' and c.relnamespace::regnamespace::text !~ '^(pg_|information_schema)'
+      and c.relname <> 'signalbox_migrations'
+    order by 1`,
+  );
+  const ordered: string[] = [];
+  while (ordered.length < rows.length) {
+    const next = rows.filter(
+      ({ name, refersTo }) => !ordered.includes(name) && refersTo.every((one) => ordered.includes(one)),
+    );
+    if (next.length === 0) throw new Error('tables refer to each other in a circle');
+    ordered.push(...next.map(({ name }) => name));
+  }
+  return ordered;
+}
