@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import sql from 'sql-template-tag';
 import { createDb, type Db } from '../packages/server/src/db/db.ts';
+import { createShards } from '../packages/server/src/db/shards.ts';
 import { type Appender, createAppender, type TextHead } from '../packages/server/src/journal/appender.ts';
 import type { Live } from '../packages/server/src/journal/live.ts';
 import type { Segment } from '../packages/server/src/journal/segment.ts';
@@ -143,6 +144,7 @@ export function createFeed(db: Db, ids: readonly string[]): Feed {
     onCommitted: () => {},
     appender: createAppender({
       db,
+      shards: createShards(db),
       clock: systemClock,
       log: createLog({ level: 'warn' }),
       metrics: createMetrics(),

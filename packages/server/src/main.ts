@@ -5,6 +5,7 @@ import { startEmbeddedPostgres } from './db/embedded.ts';
 import { createIdentityPool } from './db/identity-pool.ts';
 import { migrate } from './db/migrate.ts';
 import { requireDurableCommits, requireSupportedServer } from './db/requirements.ts';
+import { createShards } from './db/shards.ts';
 import { createEgress } from './egress/egress.ts';
 import { createEventWatch } from './events/watch.ts';
 import { createApp } from './http/app.ts';
@@ -150,6 +151,7 @@ async function startPlatform(
   return {
     platform: {
       db,
+      shards: createShards(db),
       clock,
       log,
       vault,

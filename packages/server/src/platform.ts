@@ -1,5 +1,6 @@
 // What every part of the service is handed.
 import type { Db } from './db/db.ts';
+import type { Shards } from './db/shards.ts';
 import type { Egress } from './egress/egress.ts';
 import type { EventWatch } from './events/watch.ts';
 import type { Live } from './journal/live.ts';
@@ -15,6 +16,7 @@ import type { Offers } from './workers/offers.ts';
 
 export interface Platform {
   readonly db: Db;
+  readonly shards: Shards;
   readonly clock: Clock;
   readonly log: Log;
   readonly vault: Vault;

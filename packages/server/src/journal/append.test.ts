@@ -3,11 +3,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestPlatform, type TestPlatform } from '../../test/support/platform.ts';
 import { createAgent } from '../agents/agents.ts';
 import type { Db } from '../db/db.ts';
+import type { Shards } from '../db/shards.ts';
 import { uuidOf } from '../lib/ids.ts';
+import { createOrganization } from '../organizations/organizations.ts';
 import { openSession } from '../sessions/sessions.ts';
 import { Fenced, writeTransition } from './append.ts';
 import { createAppender, type TextHead } from './appender.ts';
 import { beginning } from './cursor.ts';
+import type { Live } from './live.ts';
 import { readSegments } from './read.ts';
 import { chunksOf } from './segment.ts';
 
@@ -20,11 +23,12 @@ beforeAll(async () => {
 });
 afterAll(() => node.close());
 
-async function newHead(): Promise<TextHead & { fenced: Promise<void> }> {
-  const { session } = await openSession(node.ctx, { agentId, environment: 'production', input: 'x' });
+async function newHead(ctx = node.ctx): Promise<TextHead & { fenced: Promise<void> }> {
+  const agent = ctx === node.ctx ? agentId : (await createAgent(ctx, { name: 'A', model: 'scripted/x' })).agent.agentId;
+  const { session } = await openSession(ctx, { agentId: agent, environment: 'production', input: 'x' });
   const fenced = Promise.withResolvers<void>();
   return {
-    organizationId: node.organizationId,
+    organizationId: ctx.organizationId,
     environment: 'production',
     sessionId: uuidOf('ses', session.sessionId),
     epoch: 0,
@@ -39,8 +43,8 @@ async function newHead(): Promise<TextHead & { fenced: Promise<void> }> {
   };
 }
 
-async function textOf({ sessionId }: TextHead): Promise<string[]> {
-  const segments = await readSegments(node.platform.db, node.organizationId, sessionId, beginning, 100_000);
+async function textOf({ organizationId, sessionId }: TextHead): Promise<string[]> {
+  const segments = await readSegments(node.platform.db, organizationId, sessionId, beginning, 100_000);
   return segments
     .flatMap((segment) => chunksOf(segment, beginning))
     .flatMap((c) => (c.type === 'message.chunk' ? [c.delta] : []));
@@ -66,7 +70,7 @@ async function moveEpoch({ sessionId }: TextHead): Promise<void> {
 
 test('deltas of many sessions are written in order, without gaps, each once', async () => {
   const appender = createAppender(node.platform);
-  const heads = await Promise.all(Array.from({ length: 20 }, newHead));
+  const heads = await Promise.all(Array.from({ length: 20 }, () => newHead()));
   for (let n = 0; n < 200; n += 1) for (const head of heads) await appender.append(head, `${n} `);
   await settled(appender);
   for (const head of heads) {
@@ -85,6 +89,63 @@ test('a writer whose epoch has moved on writes nothing and hears of it; its neig
   await settled(appender);
   expect(await textOf(stale)).toEqual([]);
   expect(await textOf(healthy)).toEqual(['kept']);
+});
+
+test('of two heads of one session in one flush only the text of the writer is shown, and the other hears of it', async () => {
+  const shown: string[] = [];
+  const live = {
+    ...node.platform.live,
+    committed: (...[, , segments]: Parameters<Live['committed']>) => {
+      for (const segment of segments) shown.push(segment.body);
+    },
+  };
+  const appender = createAppender({ ...node.platform, live });
+  const stale = await newHead();
+  await moveEpoch(stale);
+  const writer = { ...stale, epoch: stale.epoch + 1, pending: [] };
+  for (const heads of [[stale, writer], [writer]]) {
+    for (const head of heads) await appender.append(head, head === writer ? 'said' : 'never said');
+    await settled(appender);
+  }
+  await stale.fenced;
+  expect(shown).toEqual(['["said"]', '["said"]']);
+  expect(await textOf(writer)).toEqual(['said', 'said']);
+});
+
+test('a shard that hangs and one that fails hold up no text of another', async () => {
+  const { db } = node.platform;
+  const organizations = await Promise.all(
+    ['Hangs', 'Fails', 'Works'].map((name) => db.transaction((tx) => createOrganization(tx, name, new Date()))),
+  );
+  const [hangs, fails, works] = organizations.map(({ organizationId }) => organizationId);
+  const shards: Shards = {
+    ...node.platform.shards,
+    of: (id) => organizations.findIndex((one) => one.organizationId === id),
+  };
+  const goOn = Promise.withResolvers<void>();
+  let isUp = false;
+  const batch: typeof db.batch = async (statements) => {
+    const names = (id: string | undefined) => statements.some(({ values }) => values.flat().includes(id));
+    expect([hangs, fails, works].filter(names)).toHaveLength(1);
+    if (names(hangs)) await goOn.promise;
+    if (names(fails) && !isUp) throw new Error('connection refused');
+    return db.batch(statements);
+  };
+  const appender = createAppender({ ...node.platform, shards, db: { ...db, batch } });
+  const heads = await Promise.all(
+    [hangs, fails, works].map((organizationId) => newHead({ ...node.ctx, organizationId: organizationId! })),
+  );
+  // Time for as many commits as may be under way, and more.
+  for (let n = 0; n < 5; n += 1) {
+    for (const head of heads) await appender.append(head, `${n}`);
+    await expect.poll(async () => (await textOf(heads[2]!)).length).toBe(n + 1);
+  }
+  expect(await Promise.all(heads.map(textOf))).toEqual([[], [], ['0', '1', '2', '3', '4']]);
+  isUp = true;
+  goOn.resolve();
+  await settled(appender);
+  await settled(appender);
+  for (const head of heads) expect((await textOf(head)).join('')).toBe('01234');
 });
 
 test('a transition of a stale writer is refused whole', async () => {
@@ -228,7 +289,7 @@ test('fencing holds under claims that come at any moment', { timeout: 120_000 },
   // Two writers believe at times that they hold the same session. Whatever one has acknowledged must never be overwritten or
   // doubled: each delta names its epoch, and the journal must read as whole runs of rising epochs.
   const other = await node.anotherNode();
-  const heads = await Promise.all(Array.from({ length: 10 }, newHead));
+  const heads = await Promise.all(Array.from({ length: 10 }, () => newHead()));
   await Promise.all(
     heads.map(async (head, which) => {
       let current = head;

@@ -2,7 +2,11 @@
 //
 // They are gathered and written by one statement for a group of organizations. What a transition writes of a Session
 // (append.ts) comes behind its text: it takes along what is not written yet, and waits for what is being written.
+//
+// A commit holds text of one shard (db/shards.ts), and each shard has commits of its own under way, so one that is down or
+// slow holds up nobody else's text.
 import sql, { type Sql } from 'sql-template-tag';
+import { groupOrganizations, type Shard } from '../db/shards.ts';
 import { textArray } from '../db/values.ts';
 import { storableText } from '../lib/text.ts';
 import type { Platform } from '../platform.ts';
@@ -38,11 +42,9 @@ const GATHER_MS = 10;
 const RETRY_MS = 100;
 // One Session may be this far ahead of the database before its model is held up.
 const MAX_PENDING_DELTAS = 2_000;
-// Organizations in one statement: past this the planner no longer looks each of them up by the index.
-const GROUP_ORGANIZATIONS = 32;
 // Deltas of one Session in one segment, which bounds what a reader has to parse at once.
 const MAX_SEGMENT_DELTAS = 1_000;
-// Commits under way at once: while PostgreSQL works on one, this process takes in what another has done.
+// Commits of a shard under way at once: while PostgreSQL works on one, this process takes in what another has done.
 const MAX_WRITES = 2;
 // Fewer Sessions are not worth a commit of their own.
 const MIN_SESSIONS = 100;
@@ -54,19 +56,20 @@ interface Batch {
 }
 
 export function createAppender(
-  platform: Pick<Platform, 'db' | 'live' | 'wake' | 'log' | 'clock' | 'metrics'>,
+  platform: Pick<Platform, 'db' | 'shards' | 'live' | 'wake' | 'log' | 'clock' | 'metrics'>,
 ): Appender {
-  const { db, clock, log, metrics } = platform;
+  const { db, shards, clock, log, metrics } = platform;
   /** Those with pending deltas. */
   const dirty = new Set<TextHead>();
-  const writes = new Set<Promise<void>>();
+  /** Under way, by shard; of `undefined` the search for the shards of new organizations. */
+  const writes = new Map<Shard | undefined, Set<Promise<void>>>();
   /** While it runs, what is not urgent is gathered. */
   let gathering: NodeJS.Timeout | undefined;
   let urgent = false;
   let scheduled = false;
 
   function schedule(): void {
-    if (scheduled || writes.size >= MAX_WRITES || (gathering && !urgent)) return;
+    if (scheduled || (gathering && !urgent)) return;
     scheduled = true;
     // At the end of this turn of the event loop, so that what arrives with it goes along.
     setImmediate(flush);
@@ -80,23 +83,56 @@ export function createAppender(
       gathering = undefined;
       if (dirty.size > 0) schedule();
     }, GATHER_MS);
-    const heads = [...dirty].filter(({ writing }) => !writing).toSorted(byId);
-    const parts = Math.min(MAX_WRITES - writes.size, Math.max(1, Math.floor(heads.length / MIN_SESSIONS)));
-    if (parts < 1) return;
-    const size = Math.ceil(heads.length / parts);
-    for (let at = 0; at < heads.length; at += size) begin(heads.slice(at, at + size));
+    const idle = [...dirty].filter(({ writing }) => !writing);
+    for (const [shard, heads] of Map.groupBy(idle, shardOf)) {
+      const parts = Math.min(roomOf(shard), Math.max(1, Math.floor(heads.length / MIN_SESSIONS)));
+      if (parts < 1) continue;
+      if (shard === undefined) {
+        begin(shard, findShards(heads));
+        continue;
+      }
+      heads.sort(byId);
+      const size = Math.ceil(heads.length / parts);
+      for (let at = 0; at < heads.length; at += size) beginWrite(shard, heads.slice(at, at + size));
+    }
   }
 
-  function begin(heads: TextHead[]): void {
-    const batches = heads.map((head) => batchOf(head, head.pending.splice(0, MAX_SEGMENT_DELTAS)));
-    for (const head of heads) if (head.pending.length === 0) dirty.delete(head);
-    const done = write(batches).finally(() => {
-      for (const head of heads) head.writing = undefined;
-      writes.delete(done);
+  function shardOf({ organizationId }: TextHead): Shard | undefined {
+    return shards.of(organizationId);
+  }
+
+  function roomOf(shard: Shard | undefined): number {
+    return (shard === undefined ? 1 : MAX_WRITES) - (writes.get(shard)?.size ?? 0);
+  }
+
+  function begin(shard: Shard | undefined, work: Promise<void>): Promise<void> {
+    const underWay = writes.get(shard) ?? new Set();
+    writes.set(shard, underWay);
+    const done = work.finally(() => {
+      underWay.delete(done);
       if (dirty.size > 0) schedule();
     });
+    underWay.add(done);
+    return done;
+  }
+
+  function beginWrite(shard: Shard, heads: TextHead[]): void {
+    const batches = heads.map((head) => batchOf(head, head.pending.splice(0, MAX_SEGMENT_DELTAS)));
+    for (const head of heads) if (head.pending.length === 0) dirty.delete(head);
+    const release = () => {
+      for (const head of heads) head.writing = undefined;
+    };
+    const done = begin(shard, write(batches).finally(release));
     for (const head of heads) head.writing = done;
-    writes.add(done);
+  }
+
+  async function findShards(heads: readonly TextHead[]): Promise<void> {
+    try {
+      await shards.find(heads.map(({ organizationId }) => organizationId));
+    } catch (error) {
+      log.warn({ err: error, sessions: heads.length }, 'append failed; what was not written is written again');
+      await clock.sleep(RETRY_MS);
+    }
   }
 
   async function write(batches: Batch[]): Promise<void> {
@@ -105,16 +141,19 @@ export function createAppender(
     let failed = false;
     const took = metrics.appendSeconds.startTimer({ path: 'text' });
     try {
-      const statements = groupByOrganization(batches).map((group) => appendStatement(group, now));
-      for (const { sessionId } of (await db.batch<{ sessionId: string }>(statements)).flat()) written.add(sessionId);
+      const groups = groupOrganizations(batches, ({ head }) => head.organizationId);
+      const statements = groups.map((group) => appendStatement(group, now));
+      for (const row of (await db.batch<HeadKey>(statements)).flat()) written.add(keyOf(row));
       took();
       metrics.appendSessions.observe(written.size);
     } catch (error) {
       failed = true;
+      shards.failed(error);
       log.warn({ err: error, sessions: batches.length }, 'append failed; what was not written is written again');
     }
-    const missed = batches.filter(({ head }) => !written.has(head.sessionId));
-    for (const batch of batches) if (written.has(batch.head.sessionId)) advance(batch, now);
+    // A session may have two heads here for a moment, a fenced one and its successor: only the epoch says whose text it was.
+    const missed = batches.filter(({ head }) => !written.has(keyOf(head)));
+    for (const batch of batches) if (written.has(keyOf(batch.head))) advance(batch, now);
     if (missed.length > 0) await readAgain(missed, now);
     // A full disk is not emptier in a moment.
     if (failed) await clock.sleep(RETRY_MS);
@@ -143,10 +182,16 @@ export function createAppender(
     let rows: Found[];
     try {
       rows = await db.query<Found>(sql`
-        select session_id as "sessionId", epoch, turn, next_seq as "nextSeq" from sessions
-        where organization_id = any(${[...new Set(missed.map(({ head }) => head.organizationId))]}::uuid[])
-          and session_id = any(${missed.map(({ head }) => head.sessionId)}::uuid[])`);
-    } catch {
+        select h.sid as "sessionId", s.epoch, s.turn, s.next_seq as "nextSeq"
+        from unnest(${missed.map(({ head }) => head.organizationId)}::uuid[],
+          ${missed.map(({ head }) => head.sessionId)}::uuid[]) as h(org, sid)
+        cross join lateral (
+          select x.epoch, x.turn, x.next_seq from sessions x
+          where x.organization_id = any(${organizationsOf(missed)}::uuid[]) and x.organization_id = h.org
+            and x.session_id = h.sid
+          limit 1) s`);
+    } catch (error) {
+      shards.failed(error);
       for (const { head, deltas } of missed) putBack(head, deltas);
       return;
     }
@@ -172,7 +217,8 @@ export function createAppender(
 
   async function roomFor(head: TextHead): Promise<void> {
     while (dirty.has(head) && head.pending.length > MAX_PENDING_DELTAS) {
-      await (writes.size > 0 ? Promise.race(writes) : new Promise<void>((resolve) => setImmediate(resolve)));
+      const underWay = writes.get(shardOf(head));
+      await (underWay?.size ? Promise.race(underWay) : new Promise<void>((resolve) => setImmediate(resolve)));
     }
   }
 
@@ -185,7 +231,8 @@ export function createAppender(
       urgent ||= head.first || isFull;
       head.first = false;
       dirty.add(head);
-      schedule();
+      // Otherwise the end of a write of its shard does it.
+      if (roomOf(shardOf(head)) > 0) schedule();
       return isFull ? roomFor(head) : ROOM;
     },
 
@@ -200,12 +247,24 @@ export function createAppender(
     },
 
     async close() {
-      await Promise.all(writes);
+      const ended = () => Promise.all([...writes.values()].flatMap((underWay) => [...underWay]));
+      await ended();
+      if ([...dirty].some((head) => shardOf(head) === undefined)) await findShards([...dirty]);
       flush();
-      await Promise.all(writes);
+      await ended();
       clearTimeout(gathering);
     },
   };
+}
+
+type HeadKey = Pick<JournalHead, 'sessionId' | 'epoch'>;
+
+function keyOf({ sessionId, epoch }: HeadKey): string {
+  return `${sessionId} ${epoch}`;
+}
+
+function organizationsOf(batches: readonly Batch[]): string[] {
+  return [...new Set(batches.map(({ head }) => head.organizationId))];
 }
 
 // One promise for all that need not wait: there are tens of thousands of deltas a second.
@@ -227,24 +286,6 @@ function wholeText(head: TextHead, delta: string): string {
   return storableText(text);
 }
 
-/** On one PostgreSQL some dozens of organizations at a time; on a sharded one this would be what lies on one shard. */
-function groupByOrganization(batches: readonly Batch[]): Batch[][] {
-  const groups: Batch[][] = [];
-  let organizations = new Set<string>();
-  for (const batch of batches) {
-    if (
-      !organizations.has(batch.head.organizationId) &&
-      (groups.length === 0 || organizations.size >= GROUP_ORGANIZATIONS)
-    ) {
-      groups.push([]);
-      organizations = new Set();
-    }
-    organizations.add(batch.head.organizationId);
-    groups.at(-1)!.push(batch);
-  }
-  return groups;
-}
-
 function byId(a: TextHead, b: TextHead): number {
   return compare(a.organizationId, b.organizationId) || compare(a.sessionId, b.sessionId);
 }
@@ -262,7 +303,7 @@ function compare(a: string, b: string): number {
  */
 function appendStatement(group: readonly Batch[], now: Date): Sql {
   const heads = group.map(({ head }) => head);
-  const organizations = [...new Set(heads.map((head) => head.organizationId))];
+  const organizations = organizationsOf(group);
   return sql`
     with i as (
       insert into segments as g (organization_id, session_id, turn, seq_to, seq_from, body, created_at)
@@ -281,5 +322,5 @@ function appendStatement(group: readonly Batch[], now: Date): Sql {
     from i
     where s.organization_id = any(${organizations}::uuid[])
       and s.organization_id = i.organization_id and s.session_id = i.session_id
-    returning s.session_id as "sessionId"`;
+    returning s.session_id as "sessionId", s.epoch`;
 }

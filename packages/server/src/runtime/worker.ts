@@ -233,6 +233,8 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
   async function letGo({ head, deadline }: Drive, error: unknown): Promise<void> {
     if (error instanceof Fenced) {
       if (!(error instanceof Ended)) metrics.leaseLosses.inc();
+      // Nothing of it may be written any more: its successor may be on this very node.
+      await appender.take(head);
       return;
     }
     const handedOver = error instanceof HandedOver;

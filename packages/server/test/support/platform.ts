@@ -1,6 +1,7 @@
 // The parts that a domain function or a worker is handed, on a database of the test's own.
 import { randomBytes } from 'node:crypto';
 import { createDb, type Db } from '../../src/db/db.ts';
+import { createShards } from '../../src/db/shards.ts';
 import { createEgress } from '../../src/egress/egress.ts';
 import { parseEgressAllow } from '../../src/egress/policy.ts';
 import { createEventWatch } from '../../src/events/watch.ts';
@@ -48,6 +49,7 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
     const tracing = undefined;
     const platform: Platform = {
       db,
+      shards: createShards(db),
       clock,
       log,
       vault,
