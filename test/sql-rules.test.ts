@@ -22,6 +22,8 @@ describe('the rules take', () => {
     'select * from sessions s where s.organization_id = $1 and not exists (select 1 from segments g where g.organization_id = s.organization_id)',
     'select * from unnest($2::uuid[]) b(sid) cross join lateral (select * from segments g where g.organization_id = $1 and g.session_id = b.sid) x',
     'with i as (insert into segments as g (organization_id, session_id) select s.organization_id, s.session_id from sessions s where s.organization_id = any($1::uuid[]) returning g.organization_id, g.session_id) update sessions s set next_seq = 1 from i where s.organization_id = i.organization_id and s.session_id = i.session_id returning s.session_id',
+    'select * from unnest($1::uuid[], $2::uuid[]) h(org, sid) cross join lateral (select x.turn from sessions x where x.organization_id = any($3::uuid[]) and x.organization_id = h.org and x.session_id = h.sid limit 1) s',
+    'select * from sessions where organization_id = $1 and session_id = any($2::uuid[]) and status = any($3::text[])',
     'insert into sessions as s (organization_id, session_id) values ($1, $2) on conflict (organization_id) do update set x = excluded.x where s.until < $3 returning s.session_id',
     'update sessions set updated_at = now() where organization_id = $1',
     "select pg_notify('c', $1)",
@@ -36,6 +38,16 @@ describe('the rules find', () => {
     ['no organization', 'select * from sessions where session_id = $1', 'sessions: without'],
     ['a cast on the column', 'select * from sessions where organization_id::text = $1', 'sessions: without'],
     ['an or', 'select * from sessions where organization_id = $1 or session_id = $2', 'sessions: without'],
+    [
+      'two arrays',
+      'select * from sessions where organization_id = any($1::uuid[]) and session_id = any($2::uuid[])',
+      'cross product',
+    ],
+    [
+      'two arrays in a subquery',
+      'select * from agents a where a.organization_id = $1 and exists (select 1 from sessions s where s.session_id = any($3) and s.organization_id = any($2))',
+      'cross product',
+    ],
     [
       'a pair',
       'select * from sessions where (organization_id, session_id) in (select * from unnest($1::uuid[], $2::uuid[]))',

@@ -3,6 +3,8 @@
 //
 //   - a tenant table (one with `organization_id`) is only reached with an organization: its column equals a parameter, or
 //     that of another table in the statement which does
+//   - it is not reached by an array of organizations beside an array of anything else: each would be looked up with each of the
+//     other. A lateral join over `unnest` looks up pairs
 //   - exceptions look across organizations; they read or delete, and take no row locks
 //   - `returning` names columns with their table; no clock or chance decides in `on conflict` or in a `set`
 //   - nothing that is for one node alone: advisory locks, sequences, `merge`, NOTIFY beside tables
@@ -67,6 +69,8 @@ export function problemsOf(
       }
       const tables = new Map<string, string>();
       const links: [string, string][] = [];
+      /** By table, the columns that equal any of a given array; an organization that equals a single value is `one`. */
+      const arrays = new Map<string, Set<string>>();
       const relation = value.relation as Node | undefined;
       if (relation && kind === 'InsertStmt') {
         const columns = list(value.cols).map((column) => (column.ResTarget as { name: string }).name);
@@ -77,7 +81,12 @@ export function problemsOf(
       for (const item of [...list(value.fromClause), ...list(value.usingClause)]) addItem(item);
       addConditions(value.whereClause as Node | undefined);
       settle();
-      for (const [alias, table] of tables) if (!scope.fixed.has(alias)) crosses.add(table);
+      for (const [alias, table] of tables) {
+        if (!scope.fixed.has(alias)) crosses.add(table);
+        const columns = arrays.get(alias) ?? new Set();
+        if (columns.has('organization_id') && !columns.has('one') && columns.size > 1)
+          problems.add(`${table}: an array of organizations beside another is a cross product; look up pairs`);
+      }
       for (const inner of subqueriesIn(value)) check(inner, scope);
 
       function addTable(range: Node): void {
@@ -112,10 +121,23 @@ export function problemsOf(
         }
         if (conditionKind !== 'A_Expr' || operatorOf(expression) !== '=') return;
         const sides = [expression.lexpr, expression.rexpr] as Node[];
+        noteArray(expression.kind === 'AEXPR_OP_ANY', sides);
         const organizations = sides.map((side) => organizationIn(side));
         if (organizations[0] && organizations[1]) links.push([organizations[0], organizations[1]]);
         else if (organizations[0] && isGiven(sides[1]!)) scope.fixed.add(organizations[0]);
         else if (organizations[1] && isGiven(sides[0]!)) scope.fixed.add(organizations[1]);
+      }
+
+      function noteArray(isArray: boolean, [left, right]: Node[]): void {
+        for (const side of [left!, right!]) {
+          const names = columnNames(side);
+          if (!names || (isArray && !isGiven(right!))) continue;
+          const column = names.at(-1)!;
+          if (!isArray && column !== 'organization_id') continue;
+          const alias = names.length > 1 ? names[0]! : [...tables.keys()][0]!;
+          const noted = arrays.get(alias) ?? new Set();
+          arrays.set(alias, noted.add(isArray ? column : 'one'));
+        }
       }
 
       /** The alias whose bare organization_id this is; with one table in reach it may go without. */

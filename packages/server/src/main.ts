@@ -135,7 +135,8 @@ async function startPlatform(
     ...(config.egressProxy && { proxy: config.egressProxy }),
   });
   stops.push(() => egress.close());
-  const live = createLive({ db, wake, clock, log });
+  const shards = createShards(db);
+  const live = createLive({ db, shards, wake, clock, log });
   live.start();
   stops.push(() => live.stop());
   const offers = createOffers({ db, wake, clock, log });
@@ -151,7 +152,7 @@ async function startPlatform(
   return {
     platform: {
       db,
-      shards: createShards(db),
+      shards,
       clock,
       log,
       vault,

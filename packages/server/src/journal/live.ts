@@ -64,7 +64,13 @@ export async function streamSession(ctx: Context, input: Input<'streamSession'>)
   return ctx.live.follow(head, after, typesOf(input));
 }
 
-export function createLive({ db, wake, clock, log }: Pick<Platform, 'db' | 'wake' | 'clock' | 'log'>): Live {
+export function createLive({
+  db,
+  shards,
+  wake,
+  clock,
+  log,
+}: Pick<Platform, 'db' | 'shards' | 'wake' | 'clock' | 'log'>): Live {
   const readersOf = new Map<string, Set<Reader>>();
   const stopping = new AbortController();
   let polling: Promise<void> | undefined;
@@ -176,22 +182,28 @@ export function createLive({ db, wake, clock, log }: Pick<Platform, 'db' | 'wake
   async function look(): Promise<void> {
     const heads = [...readersOf.values()].flatMap(([reader]) => (reader ? [reader.head] : []));
     if (heads.length === 0 || stopping.signal.aborted) return;
-    try {
-      const rows = await db.query<{ sessionId: string; turn: number; nextSeq: number }>(sql`
-        select session_id as "sessionId", turn, next_seq as "nextSeq" from sessions
-        where organization_id = any(${[...new Set(heads.map((head) => head.organizationId))]}::uuid[])
-          and session_id = any(${heads.map((head) => head.sessionId)}::uuid[])`);
-      for (const { sessionId, turn, nextSeq } of rows) {
-        for (const reader of readersOf.get(sessionId) ?? []) {
-          const waiting = reader.queue.length > 0 || reader.behind;
-          if (!waiting && comparePositions(reader.at, { turn, seq: nextSeq - 1 }) < 0) markBehind(reader);
-        }
+    const failures = await shards.each(heads, ({ organizationId }) => organizationId, lookAt);
+    for (const { error } of failures) log.warn({ err: error }, 'could not look for lost wake-ups of streams');
+  }
+
+  async function lookAt(heads: readonly Head[]): Promise<void> {
+    const organizations = heads.map(({ organizationId }) => organizationId);
+    const rows = await db.query<{ sessionId: string; turn: number; nextSeq: number }>(sql`
+      select h.sid as "sessionId", s.turn, s.next_seq as "nextSeq"
+      from unnest(${organizations}::uuid[], ${heads.map(({ sessionId }) => sessionId)}::uuid[]) as h(org, sid)
+      cross join lateral (
+        select x.turn, x.next_seq from sessions x
+        where x.organization_id = any(${[...new Set(organizations)]}::uuid[]) and x.organization_id = h.org
+          and x.session_id = h.sid
+        limit 1) s`);
+    for (const { sessionId, turn, nextSeq } of rows) {
+      for (const reader of readersOf.get(sessionId) ?? []) {
+        const waiting = reader.queue.length > 0 || reader.behind;
+        if (!waiting && comparePositions(reader.at, { turn, seq: nextSeq - 1 }) < 0) markBehind(reader);
       }
-      const found = new Set(rows.map(({ sessionId }) => sessionId));
-      for (const { sessionId } of heads) if (!found.has(sessionId)) endDeleted(sessionId);
-    } catch (error) {
-      log.warn({ err: error }, 'could not look for lost wake-ups of streams');
     }
+    const found = new Set(rows.map(({ sessionId }) => sessionId));
+    for (const { sessionId } of heads) if (!found.has(sessionId)) endDeleted(sessionId);
   }
 
   return {

@@ -69,13 +69,20 @@ export function createAuthenticator({ db, clock }: { db: Db; clock: Clock }): Au
     const batch = waiting;
     waiting = [];
     try {
-      const organizations = [...new Set(batch.map(({ secret }) => secret.organizationId))];
-      const keys = [...new Set(batch.map(({ secret }) => secret.keyId))];
+      const organizations = batch.map(({ secret }) => secret.organizationId);
+      const keys = batch.map(({ secret }) => secret.keyId);
       const rows = await db.query<Row>(sql`
-        select organization_id as "organizationId", key_id as "keyId", name, permission, allowed_ips as "allowedIps",
-          environments, secret_hash as "secretHash",
-          coalesce(expires_at <= now(), false) as expired, last_used_at as "lastUsedAt", deleted_at as "deletedAt"
-        from api_keys where organization_id = any(${organizations}::uuid[]) and key_id = any(${keys}::uuid[])`);
+        select h.org as "organizationId", h.id as "keyId", k.name, k.permission, k.allowed_ips as "allowedIps",
+          k.environments, k.secret_hash as "secretHash",
+          coalesce(k.expires_at <= now(), false) as expired, k.last_used_at as "lastUsedAt", k.deleted_at as "deletedAt"
+        from unnest(${organizations}::uuid[], ${keys}::uuid[]) as h(org, id)
+        cross join lateral (
+          select x.name, x.permission, x.allowed_ips, x.environments, x.secret_hash, x.expires_at, x.last_used_at,
+            x.deleted_at
+          from api_keys x
+          where x.organization_id = any(${[...new Set(organizations)]}::uuid[]) and x.organization_id = h.org
+            and x.key_id = h.id
+          limit 1) k`);
       const byId = new Map(rows.map((row) => [`${row.organizationId}${row.keyId}`, row]));
       for (const { secret, resolve } of batch) resolve(byId.get(`${secret.organizationId}${secret.keyId}`));
     } catch (error) {

@@ -1,5 +1,6 @@
 // The parts that a domain function or a worker is handed, on a database of the test's own.
 import { randomBytes } from 'node:crypto';
+import type { Sql } from 'sql-template-tag';
 import { createDb, type Db } from '../../src/db/db.ts';
 import { createShards } from '../../src/db/shards.ts';
 import { createEgress } from '../../src/egress/egress.ts';
@@ -24,9 +25,17 @@ export interface TestPlatform {
   organizationId: string;
   /** An admin's context in the organization. */
   ctx: PoolContext;
-  /** A platform like that of another node on the same database, which hears of nothing but by polling. */
-  anotherNode(options?: { clock?: Clock }): Promise<Platform>;
+  /** A platform like that of another node on the same database, which hears of nothing but by polling unless told otherwise. */
+  anotherNode(options?: NodeOptions): Promise<Platform>;
   close(): Promise<void>;
+}
+
+export interface NodeOptions {
+  clock?: Clock;
+  /** Hears of other nodes, and tells them, as in production. */
+  acrossNodes?: boolean;
+  /** Each statement outside of a transaction, before it runs. */
+  onQuery?: (statement: Sql) => void;
 }
 
 export async function createTestPlatform(options: { clock?: Clock; prices?: Prices } = {}): Promise<TestPlatform> {
@@ -34,12 +43,19 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
   const vault = createVault([randomBytes(32)]);
   const nodes: { platform: Platform; close(): Promise<void> }[] = [];
 
-  async function node({ clock = options.clock ?? systemClock }: { clock?: Clock } = {}): Promise<Platform> {
+  async function node(more: NodeOptions = {}): Promise<Platform> {
+    const { clock = options.clock ?? systemClock, acrossNodes = false, onQuery } = more;
     const log = createLog({ level: 'silent' });
-    const db: Db = createDb({ url: database.url, log });
+    const pool = createDb({ url: database.url, log });
+    const query: Db['query'] = (statement) => {
+      onQuery?.(statement);
+      return pool.query(statement);
+    };
+    const db: Db = { ...pool, query };
     const metrics = createMetrics();
-    const wake: Wake = createWake({ db, log, clock, acrossNodes: false });
-    const live = createLive({ db, wake, clock, log });
+    const wake: Wake = createWake({ db, log, clock, acrossNodes });
+    const shards = createShards(db);
+    const live = createLive({ db, shards, wake, clock, log });
     const egress = createEgress({ policy: parseEgressAllow('127.0.0.1/32') });
     live.start();
     const prices = options.prices ?? createPrices({});
@@ -49,7 +65,7 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
     const tracing = undefined;
     const platform: Platform = {
       db,
-      shards: createShards(db),
+      shards,
       clock,
       log,
       vault,
