@@ -124,7 +124,7 @@ test('an exception must be needed, and lock and update nothing', () => {
   expect(problems('select * from sessions where organization_id = $1', exceptions)).toHaveLength(1);
 });
 
-test('every key of the schema begins with the organization, and every table but three and those of people has one', () => {
+test('every key of the schema begins with the organization, and every table but four and those of people has one', () => {
   const { tables, tenantTables, wrongKeys } = schemaOf(
     readFileSync(new URL('../packages/server/schema.sql', import.meta.url), 'utf8'),
   );
@@ -136,6 +136,7 @@ test('every key of the schema begins with the organization, and every table but 
     'auth.users',
     'auth.verifications',
     'installation',
+    'master_keys',
     'signalbox_migrations',
     'workers',
   ]);

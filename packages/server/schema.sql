@@ -165,6 +165,14 @@ create table invitations (
 );
 CREATE INDEX invitations_expiry ON public.invitations USING btree (expires_at);
 
+create table master_keys (
+  fingerprint bytea not null,
+  "position" integer not null,
+  recorded_at timestamp with time zone not null,
+  constraint master_keys_pkey PRIMARY KEY (fingerprint),
+  constraint master_keys_position_key UNIQUE ("position")
+);
+
 create table members (
   organization_id uuid not null,
   user_id uuid not null,

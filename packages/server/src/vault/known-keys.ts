@@ -1,18 +1,62 @@
-// Before the service does anything: is every sealed value of this database one that its master keys open? With a wrong key all
-// would seem well until a secret is needed, and what is sealed meanwhile would be lost to whoever brings the right key back.
+// Before the service does anything: are its master keys those of the installation? With a wrong key everything would seem well until
+// a secret is needed, and what was sealed meanwhile would be lost to the nodes that have the right one.
+//
+// The database keeps a fingerprint of each key that nodes have sealed under. The first start records its key, before anything is
+// sealed. Later starts must have the newest recorded key among theirs; a key that one of them names before it becomes the newest.
 import sql from 'sql-template-tag';
-import type { Db } from '../db/db.ts';
-import { KEY_ID_PLACE, type Vault } from './vault.ts';
+import type { Db, Tx } from '../db/db.ts';
+import type { Log } from '../lib/log.ts';
+import { KEY_ID_PLACE, keyIdOf, type Vault } from './vault.ts';
 
 /** The message says what to do. */
 export class MasterKeyUnknown extends Error {
   override readonly name = 'MasterKeyUnknown';
 }
 
-/** Throws `MasterKeyUnknown` where something was sealed by a key that is none of the vault's. */
-export async function requireKnownKeys(db: Db, vault: Vault, now: Date): Promise<void> {
+/** Throws `MasterKeyUnknown` if these are not the keys of the installation, or something was sealed by a key that is none of them. */
+export async function requireKnownKeys(
+  db: Db,
+  vault: Vault,
+  now: Date,
+  log: Pick<Log, 'info' | 'warn'>,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    // One start after the other, so that of several first ones one records its key; nothing else takes this lock.
+    await tx.query(sql`lock table master_keys in share row exclusive mode`);
+    await requireNewestKey(tx, vault, now, log);
+  });
+  await requireAllOpen(db, vault, now);
+}
+
+async function requireNewestKey(tx: Tx, { fingerprints }: Vault, now: Date, log: Pick<Log, 'info' | 'warn'>) {
+  const recorded = await tx.query<{ fingerprint: Buffer }>(
+    sql`select fingerprint from master_keys order by position desc`,
+  );
+  const [newest] = recorded;
+  const [first] = fingerprints;
+  const isFirst = (row: { fingerprint: Buffer }) => row.fingerprint.equals(first!);
+  if (newest && !fingerprints.some((fingerprint) => fingerprint.equals(newest.fingerprint))) {
+    throw new MasterKeyUnknown(
+      'This node does not have the master key of the installation. Set SIGNALBOX_MASTER_KEY to the same on every node: to the ' +
+        'key in master.key of the node that was started first, if it was not set there. To replace the key, put the new one ' +
+        'before the old one: SIGNALBOX_MASTER_KEY=new,old.',
+    );
+  }
+  if (!recorded.some(isFirst)) {
+    await tx.query(sql`
+      insert into master_keys (fingerprint, position, recorded_at) values (${first}, ${recorded.length + 1}, ${now})`);
+    if (newest) log.info({}, 'the master key was replaced: from now on a new one seals');
+  } else if (!isFirst(newest!)) {
+    log.warn(
+      {},
+      'this node seals under a master key that was replaced. In SIGNALBOX_MASTER_KEY, put the newest key first',
+    );
+  }
+}
+
+async function requireAllOpen(db: Db, vault: Vault, now: Date): Promise<void> {
   const { from, length } = KEY_ID_PLACE;
-  const ids = [...vault.keyIds];
+  const ids = vault.fingerprints.map(keyIdOf);
   const found = await db.batch<unknown>([
     sql`
       select 1 from environment_secrets
@@ -25,7 +69,7 @@ export async function requireKnownKeys(db: Db, vault: Vault, now: Date): Promise
   ]);
   if (found.every((rows) => rows.length === 0)) return;
   throw new MasterKeyUnknown(
-    'The database holds secrets that none of the configured master keys sealed. Give the key that did in ' +
-      'SIGNALBOX_MASTER_KEY (or put its master.key back into the data directory); beside a newer one, name the newer one first.',
+    'The database holds secrets that none of the configured master keys sealed. Add the key that did to ' +
+      'SIGNALBOX_MASTER_KEY, behind the newest one (or put its master.key back into the data directory).',
   );
 }

@@ -8,8 +8,8 @@ import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } f
 
 /** `place` says where the value belongs: every part of it must be the same on opening. */
 export interface Vault {
-  /** Of every key that opens, as sealed values name theirs. */
-  readonly keyIds: readonly Buffer[];
+  /** Of every key that opens, the one that seals first: 16 bytes that say which key it is and nothing of it. */
+  readonly fingerprints: readonly Buffer[];
   seal(purpose: Purpose, place: readonly string[], plaintext: string): Buffer;
   /** A key for something other than sealing, of the first master key: another one where that is replaced. */
   derive(purpose: 'sign_in'): Buffer;
@@ -28,7 +28,11 @@ export class CannotOpen extends Error {
 }
 
 const VERSION = 1;
+const FINGERPRINT_BYTES = 16;
+// The first bytes of the fingerprint.
 const KEY_ID_BYTES = 4;
+/** How sealed values name the key of this fingerprint. */
+export const keyIdOf = (fingerprint: Buffer) => fingerprint.subarray(0, KEY_ID_BYTES);
 /** Where the key's id stands in a sealed value, as SQL counts: for those who look at values without opening them. */
 export const KEY_ID_PLACE = { from: 2, length: KEY_ID_BYTES };
 const NONCE_BYTES = 12;
@@ -38,10 +42,12 @@ const HEADER_BYTES = 1 + KEY_ID_BYTES + NONCE_BYTES + TAG_BYTES;
 /** `masterKeys`: 32 bytes each; the first seals, all open. */
 export function createVault(masterKeys: readonly Buffer[]): Vault {
   const keyrings = masterKeys.map((master) => {
-    const id = createHash('sha256').update('signalbox master key id').update(master).digest().subarray(0, KEY_ID_BYTES);
+    const digest = createHash('sha256').update('signalbox master key id').update(master).digest();
+    const fingerprint = digest.subarray(0, FINGERPRINT_BYTES);
     const derived = new Map<string, Buffer>();
     return {
-      id,
+      fingerprint,
+      id: keyIdOf(fingerprint),
       keyFor(purpose: Purpose | 'sign_in'): Buffer {
         const known = derived.get(purpose);
         if (known) return known;
@@ -55,7 +61,7 @@ export function createVault(masterKeys: readonly Buffer[]): Vault {
   if (!first) throw new TypeError('A vault needs a master key');
 
   return {
-    keyIds: keyrings.map(({ id }) => id),
+    fingerprints: keyrings.map(({ fingerprint }) => fingerprint),
     seal: (purpose, place, plaintext) => sealWith(first.keyFor(purpose), first.id, place, plaintext),
     derive: (purpose) => first.keyFor(purpose),
     open(purpose, place, sealed) {

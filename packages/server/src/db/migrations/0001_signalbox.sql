@@ -13,6 +13,7 @@
 --   events                                     the sequencer, one at a time for an organization
 --   workers                                    each node its own row; this and the next have no organization
 --   installation                               a node that begins to serve the console
+--   master_keys                                a node that starts
 --   auth.*                                     better-auth, through a pool of its own; people are of the installation, not of an
 --                                              organization. What makes a person one of an organization stands in members
 
@@ -563,6 +564,13 @@ create table workers (
 create table installation (
   only_row boolean primary key default true check (only_row),
   console_origin text not null
+);
+
+-- A fingerprint of each key that secrets were sealed under, the newest last: a node that does not have the newest does not start.
+create table master_keys (
+  fingerprint bytea primary key,
+  position integer not null unique,
+  recorded_at timestamptz not null
 );
 
 -- Who belongs to an organization. The person stands in auth.users, which a sharded database keeps in one place: no foreign key
