@@ -205,9 +205,11 @@ test('people are let in and put out on the host, by links that stdout alone has'
     return response.status;
   };
   const password = 'seven small red boats';
+  const older = (await users('setup-link')).stdout;
   const setup = (await users('setup-link')).stdout;
   // The command was not told the port: the service said it.
   expect(new URL(setup).origin).toBe(`http://localhost:${new URL(origin).port}`);
+  expect(await accept(older, { name: 'Eve', email: 'eve@example.com', password, organizationName: 'Evil' })).toBe(404);
   expect(await accept(setup, { name: 'Mara', email: 'mara@example.com', password, organizationName: 'Acme' })).toBe(
     200,
   );

@@ -21,7 +21,7 @@ import { createScrape } from './observe/scrape.ts';
 import { ensureFirstOrganization } from './organizations/organizations.ts';
 import { keepConsoleUrl } from './people/console-url.ts';
 import { createIdentity, type Identity } from './people/identity.ts';
-import { linkOf, makeSetupToken } from './people/invitations.ts';
+import { createSetupToken, linkOf } from './people/invitations.ts';
 import { recordOfPerson } from './people/records.ts';
 import type { Platform } from './platform.ts';
 import { createNodeLease, forgetOtherNodes } from './runtime/lease.ts';
@@ -114,7 +114,7 @@ async function startPlatform(
   const vault = createVault(config.masterKeys ?? (await loadMasterKeys(config.dataDir)));
   const { db, direct, directUrl } = await openDatabase(config, log, maxConnections, stops);
   await migrate(direct, log);
-  await requireKnownKeys(db, vault, clock.now());
+  await requireKnownKeys(db, vault, clock.now(), log);
   const { organizationId } = await ensureFirstOrganization(db, clock.now());
   // The embedded database is locked for this process.
   if (config.databaseUrl === undefined) await forgetOtherNodes(db);
@@ -278,7 +278,7 @@ async function startRoles(
   stops.push(() => app.close());
   const bound = await listen(app, host, port);
   heardAt(bound);
-  const setupToken = await makeSetupToken(platform.db, organizationId, platform.clock.now());
+  const setupToken = await createSetupToken(platform.db, organizationId, platform.clock.now());
   log.info({ version, roles: [...roles], host, port: bound }, 'started');
   const publicUrl = platform.publicUrl();
   await keepConsoleUrl(platform.db, publicUrl);

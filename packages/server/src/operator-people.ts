@@ -10,7 +10,7 @@ import { formatId } from './lib/ids.ts';
 import { choose, linesOf, OperatorError, withInstallation } from './operator.ts';
 import { allOrganizations } from './organizations/organizations.ts';
 import { keptConsoleUrl } from './people/console-url.ts';
-import { insertInvitation, insertReset, linkOf, makeSetupToken } from './people/invitations.ts';
+import { createSetupToken, insertInvitation, insertReset, linkOf } from './people/invitations.ts';
 import { deleteMember, lockMember } from './people/members.ts';
 import { holdOrganization } from './people/memberships.ts';
 import { explainStart } from './start-error.ts';
@@ -88,10 +88,10 @@ export function removeUserOnHost(config: Config, wish: Wish & { user?: string | 
   });
 }
 
-/** The link that the start prints, made anew; the one before is void. */
+/** A new link like the one that a start prints; every older one is void. */
 export function setupLinkOnHost(config: Config, wish: Wish): Promise<string> {
   return onHost(config, wish, async (db, { organizationId }) => {
-    const token = await makeSetupToken(db, organizationId, systemClock.now());
+    const token = await createSetupToken(db, organizationId, systemClock.now(), { voidsOlder: true });
     if (token === undefined) {
       throw new OperatorError('The organization has people already. Let in another one with `signalbox users invite`.');
     }

@@ -166,14 +166,19 @@ export async function insertReset(
 }
 
 /**
- * The token of a link that sets the organization up, where it has no members; every older one is void from then on. Undefined
- * where there is somebody already.
+ * The token of a link that sets the organization up, or undefined if it has members. Older links stay valid, because the nodes of
+ * an installation each print one at their start, unless `voidsOlder` says that they have fallen into the wrong hands.
  */
-export async function makeSetupToken(db: Db, organizationId: string, now: Date): Promise<string | undefined> {
+export async function createSetupToken(
+  db: Db,
+  organizationId: string,
+  now: Date,
+  { voidsOlder = false } = {},
+): Promise<string | undefined> {
   return db.transaction(async (tx) => {
     await holdOrganization(tx, organizationId);
     if (await hasMembers(tx, organizationId)) return undefined;
-    await tx.query(sql`delete from invitations where organization_id = ${organizationId} and is_setup`);
+    if (voidsOlder) await tx.query(sql`delete from invitations where organization_id = ${organizationId} and is_setup`);
     const invitationId = newUuid();
     const token = newSecret(organizationId, invitationId, 'sbi');
     const row: Row = {

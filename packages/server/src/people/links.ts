@@ -247,7 +247,8 @@ async function findInvitation(db: Db, { organizationId, id, hash }: Parsed, now:
     select i.is_setup as "isSetup", i.role, i.email, i.name, i.expires_at as "expiresAt", i.token_hash as "tokenHash",
       o.name as "organizationName"
     from invitations i join organizations o on o.organization_id = i.organization_id
-    where i.organization_id = ${organizationId} and i.invitation_id = ${id} and i.expires_at > ${now}`);
+    where i.organization_id = ${organizationId} and i.invitation_id = ${id} and i.expires_at > ${now}
+      and not (i.is_setup and exists (select 1 from members m where m.organization_id = ${organizationId}))`);
   if (!row || !sameHash(row.tokenHash, hash)) throw invalid();
   return row;
 }
