@@ -2,7 +2,7 @@
 //
 //   SIGNALBOX_API_KEY=sbk_… npm exec -c 'node examples/worker-ai-sdk.ts'
 import { Signalbox, type Turn } from '@signalbox/client';
-import { isStepCount, jsonSchema, type ModelMessage, streamText, type ToolSet, tool } from 'ai';
+import { type FinishReason, isStepCount, jsonSchema, type ModelMessage, streamText, type ToolSet, tool } from 'ai';
 import { convertArrayToReadableStream, MockLanguageModelV4 } from 'ai/test';
 
 const client = new Signalbox({
@@ -94,6 +94,12 @@ const model = new MockLanguageModelV4({
   },
 });
 
+/** How the AI SDK names the ends that a turn of Signalbox can have; any other is `endTurn`. */
+const stopReasons: Partial<Record<FinishReason, 'maxOutputTokens' | 'refusal'>> = {
+  length: 'maxOutputTokens',
+  'content-filter': 'refusal',
+};
+
 const stopping = new AbortController();
 process.once('SIGTERM', () => stopping.abort());
 const running = client.workers.run({
@@ -117,7 +123,7 @@ const running = client.workers.run({
     });
     for await (const delta of result.textStream) await turn.append(delta);
     if (failure) throw failure;
-    return { stopReason: (await result.finishReason) === 'content-filter' ? 'refusal' : 'endTurn' };
+    return { stopReason: stopReasons[await result.finishReason] };
   },
 });
 

@@ -201,7 +201,7 @@ export interface CompleteWorkerTurn {
   toolResults?: ToolResult[] | undefined;
   usage?: WorkerUsage | undefined;
   /** Why the turn ends; without `toolCalls`. Default: `"endTurn"`. */
-  stopReason?: 'endTurn' | 'refusal' | undefined;
+  stopReason?: 'endTurn' | 'maxOutputTokens' | 'refusal' | undefined;
   error?: WorkerTurnError | undefined;
 }
 
@@ -710,7 +710,7 @@ export interface ScriptStep {
   toolCalls?: ScriptToolCall[] | undefined;
   /** Wait before each word. */
   tokenDelayMs?: number | undefined;
-  failWith?: 'timeout' | 'rate_limited' | 'broken_stream' | 'refusal' | undefined;
+  failWith?: 'timeout' | 'rate_limited' | 'broken_stream' | 'refusal' | 'max_output_tokens' | undefined;
 }
 
 export interface ScriptToolCall {
@@ -787,7 +787,7 @@ export interface SetSecret {
   allowedHosts: string[];
 }
 
-export type StopReason = 'endTurn' | 'maxSteps' | 'budgetReached' | 'refusal' | 'interrupted' | 'timedOut' | 'error';
+export type StopReason = 'endTurn' | 'maxOutputTokens' | 'maxSteps' | 'budgetReached' | 'refusal' | 'interrupted' | 'timedOut' | 'error';
 
 export interface TextPart {
   type: 'text';

@@ -28,9 +28,9 @@ export const sessionStatuses = ['idle', 'running', 'waiting', 'completed', 'fail
 export const SessionStatus = OneOf(sessionStatuses, { title: 'SessionStatus' });
 export type SessionStatus = Static<typeof SessionStatus>;
 
-/** Why the last turn ended. */
+/** Why the last turn ended. `maxOutputTokens`: its answer was cut by a token limit, and is shown as far as it came. */
 export const StopReason = OneOf(
-  ['endTurn', 'maxSteps', 'budgetReached', 'refusal', 'interrupted', 'timedOut', 'error'],
+  ['endTurn', 'maxOutputTokens', 'maxSteps', 'budgetReached', 'refusal', 'interrupted', 'timedOut', 'error'],
   {
     title: 'StopReason',
   },

@@ -167,7 +167,10 @@ export const CompleteWorkerTurn = Strict(
     ),
     usage: Type.Optional(WorkerUsage),
     stopReason: Type.Optional(
-      OneOf(['endTurn', 'refusal'], { default: 'endTurn', description: 'Why the turn ends; without `toolCalls`.' }),
+      OneOf(['endTurn', 'maxOutputTokens', 'refusal'], {
+        default: 'endTurn',
+        description: 'Why the turn ends; without `toolCalls`.',
+      }),
     ),
     error: Type.Optional(
       Strict(

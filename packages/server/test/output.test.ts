@@ -2,6 +2,7 @@
 import type { Chunk } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { updateAgent } from '../src/agents/agents.ts';
+import { CUT_OFF } from '../src/runtime/calls.ts';
 import { type AskModel, type ModelCall, ModelFailure } from '../src/runtime/models/model.ts';
 import { interruptSession } from '../src/sessions/ending.ts';
 import { listMessages, sendMessage } from '../src/sessions/messages.ts';
@@ -48,6 +49,15 @@ const hanging: AskModel = async function* (_, signal) {
 test.each<[string, string, AskModel, object]>([
   ['endTurn', 'idle', answering([{ text: 'ok' }]), {}],
   ['maxSteps', 'idle', answering([{ calls: [['again', {}]] }]), {}],
+  [
+    'maxOutputTokens',
+    'idle',
+    async function* () {
+      yield { type: 'text', delta: 'Once upon' };
+      yield { type: 'finish', reason: 'maxOutputTokens', usage };
+    },
+    {},
+  ],
   ['budgetReached', 'idle', answering([{ calls: [['again', {}]] }]), { budget: { maxSteps: 1 } }],
   [
     'refusal',
@@ -110,6 +120,39 @@ test('a turn has as many steps as its agent says, and the results of the last on
     { role: 'tool', content: [{ output: 3 }] },
     { role: 'user', content: [{ text: 'go on' }] },
   ]);
+});
+
+test('no call of an answer that was cut runs, whole or not, and the model is told so with the next turn', async () => {
+  const seen: ModelCall[] = [];
+  const ran: string[] = [];
+  await world.work({
+    async *ask(call) {
+      seen.push(structuredClone(call));
+      if (call.callsBefore > 0) return yield* answering([{ text: 'ok' }])(call, new AbortController().signal);
+      yield { type: 'text', delta: 'First' };
+      yield { type: 'toolCall', name: 'whole', input: { a: 1 } };
+      yield { type: 'toolCall', name: 'asked', input: {} };
+      yield { type: 'toolCall', name: 'broken', input: '{"a": ' };
+      yield { type: 'finish', reason: 'maxOutputTokens', usage };
+    },
+    run: async ({ tool }) => {
+      ran.push(tool.name);
+      return { output: null };
+    },
+  });
+  const tools = [httpTool('whole'), httpTool('asked', { approval: 'always' }), httpTool('broken')];
+  // Nor is what was cut judged by the schema: the model is not asked again.
+  const sessionId = await world.open(await world.agent(tools, { outputSchema }));
+  const chunks = await world.until(sessionId, is('idle'));
+  expect(completedOf(chunks)).toMatchObject({ stopReason: 'maxOutputTokens', usage: { steps: 1, toolCalls: 3 } });
+  expect(outline(chunks)).not.toContain('approval.requested');
+  const { data } = await listMessages(world.ctx, { sessionId });
+  expect(data.at(-1)).toMatchObject({ role: 'tool', content: Array(3).fill({ error: CUT_OFF }) });
+
+  await sendMessage(world.ctx, { sessionId, content: 'go on' });
+  await world.until(sessionId, is('failed', 2));
+  expect(ran).toEqual([]);
+  expect(seen[1]!.transcript.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user']);
 });
 
 // ── The answer by schema ─────────────────────────────────────────────────────────────────────────────────────────────

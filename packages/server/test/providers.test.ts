@@ -4,6 +4,7 @@ import type { Chunk, Model } from '@signalbox/client';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { anthropicMessages } from './support/anthropic-wire.ts';
 import { generateContent } from './support/google-wire.ts';
+import { chatCompletions } from './support/openai-server.ts';
 import { type ProviderServer, refuse, startProviderServer, type Wire } from './support/provider-server.ts';
 import { responses } from './support/responses-wire.ts';
 import { startTestService, type TestService, watchSecret } from './support/service.ts';
@@ -25,6 +26,12 @@ beforeEach(async () => {
 });
 afterEach(() => provider.close());
 
+const compatible: [Model['provider'], string, string, Wire] = [
+  'openai-compatible',
+  'any',
+  'MODEL_KEY',
+  chatCompletions,
+];
 const providers: [Model['provider'], string, string, Wire][] = [
   ['openai', 'gpt-5', 'OPENAI_API_KEY', responses],
   ['anthropic', 'claude-sonnet-4-5', 'ANTHROPIC_API_KEY', anthropicMessages],
@@ -83,3 +90,34 @@ test.each(providers)('%s: a call that a person approves, and the reasoning befor
   const shown = JSON.stringify([chunks, session, (await client.sessions.messages(sessionId)).data]);
   for (const secret of [THOUGHT, SEAL, KEY]) expect(shown).not.toContain(secret);
 });
+
+test.each([...providers, compatible])(
+  '%s: an answer that its token limit cut ends the turn as that',
+  async (...row) => {
+    const [name, model, keyName, wire] = row;
+    const { client } = service;
+    await client.environments.secrets.set('production', keyName, { value: KEY, allowedHosts: [provider.host] });
+    provider.next(
+      wire.answer({ parts: [{ text: ['Half an '] }, { call: 'refund', input: {} }], stop: 'maxOutputTokens' }),
+    );
+    const { agentId } = await client.agents.create({
+      name: 'Clerk',
+      model: { provider: name, model, baseUrl: provider.url, apiKeySecret: keyName },
+      tools: [{ type: 'client', name: 'refund', description: 'Gives money back', inputSchema: {}, approval: 'never' }],
+    });
+    const opened = { agentId, environment: 'production', input: 'I want my money back', closeOnIdle: true };
+    const { sessionId } = await client.sessions.open(opened);
+    const chunks: Chunk[] = [];
+    for await (const envelope of client.sessions.stream(sessionId)) chunks.push(...envelope.chunks);
+
+    const stopReason = 'maxOutputTokens';
+    expect(chunks.find(({ type }) => type === 'message.chunk')).toMatchObject({ delta: 'Half an ' });
+    expect(chunks.slice(-2)).toMatchObject([
+      { type: 'turn.completed', stopReason },
+      { type: 'session.status', status: 'completed', stopReason },
+    ]);
+    expect(await client.sessions.get(sessionId)).toMatchObject({ status: 'completed', stopReason, error: null });
+    expect((await client.sessions.turns(sessionId)).data).toMatchObject([{ status: 'completed', stopReason }]);
+    expect(provider.requests).toHaveLength(1);
+  },
+);

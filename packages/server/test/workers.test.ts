@@ -322,11 +322,11 @@ test('whatever a program ends with, its turn ends: nothing that the service does
   }
 });
 
-test('a refusal is the reason why the turn ends', async () => {
+test.each(['refusal', 'maxOutputTokens'] as const)('a program says that its turn ended by %s', async (stopReason) => {
   const session = await open();
-  program({ onTurn: () => ({ stopReason: 'refusal' }) });
+  program({ onTurn: () => ({ stopReason }) });
   await until(session, isIdle);
-  expect((await statusOf(session)).stopReason).toBe('refusal');
+  expect((await statusOf(session)).stopReason).toBe(stopReason);
 });
 
 test('an answer that does not match outputSchema is sent back once, as a model’s', async () => {

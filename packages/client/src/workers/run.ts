@@ -41,8 +41,10 @@ export interface RunOptions {
 
 /** How a turn ended, where there is more to say than that it did. */
 export interface TurnResult {
-  /** `refusal`: the model would not answer. Default: `endTurn`. */
-  stopReason?: 'endTurn' | 'refusal' | undefined;
+  /**
+   * `refusal`: the model would not answer. `maxOutputTokens`: its answer was cut by a token limit. Default: `endTurn`.
+   */
+  stopReason?: 'endTurn' | 'maxOutputTokens' | 'refusal' | undefined;
 }
 
 const defaultConcurrency = 10;

@@ -95,7 +95,7 @@ export interface OpenTurn {
   /** Runs calls whose program is gone, and ends there: the step after them is offered to all. */
   runPending(): Promise<void>;
   /** Ends the turn, once what was called has ended. */
-  finish(stopReason: 'endTurn' | 'refusal' | undefined): Promise<void>;
+  finish(stopReason: CompleteWorkerTurn['stopReason']): Promise<void>;
   fail(error: unknown): Promise<void>;
   /** Aborts it here; with `giveBack` a claimed step is offered to others at once. */
   letGo(reason: TurnLostError, giveBack: boolean): Promise<void>;

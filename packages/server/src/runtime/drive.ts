@@ -119,7 +119,10 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
         const entry = nextEntry(driving, { role: 'assistant', content, providerData }, now);
         const rules = { tools: state.tools, limits: state.definition.limits, source: sourceOf(driving) };
         const change = answerChange(row, { modelCall, calls, model, usage, entry }, rules, now);
-        if (event.end) return end(event.end, () => change);
+        if (event.end) {
+          const entries = event.results ? [{ role: 'tool' as const, content: event.results }] : [];
+          return end(event.end, () => ({ ...change, entries }));
+        }
         await hold.commit(change);
         void watchApprovals();
         return 'on';

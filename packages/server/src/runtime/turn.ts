@@ -14,7 +14,7 @@ import { formatId } from '../lib/ids.ts';
 import { storableJson, storableText } from '../lib/text.ts';
 import { isFinished, type Operation, type TokenUsage } from '../sessions/operations.ts';
 import { isAnswered } from '../workers/answer.ts';
-import { answerParts, callsOf, newCall, noSuchTool, OUTCOME_UNKNOWN, resultParts, toolOf } from './calls.ts';
+import { answerParts, CUT_OFF, callsOf, newCall, noSuchTool, OUTCOME_UNKNOWN, resultParts, toolOf } from './calls.ts';
 import { type AskModel, type ModelCall, ModelFailure } from './models/model.ts';
 import { type Judgement, judgeAnswer } from './output.ts';
 import { orAborted } from './tools/deadline.ts';
@@ -67,7 +67,10 @@ export interface TurnEnd {
 export type TurnEvent =
   /** Some text of the model. */
   | { type: 'text'; delta: string }
-  /** The model call ended. `calls` are the tool calls it asked for; `end` where the turn is over with it. */
+  /**
+   * The model call ended. `calls` are the tool calls it asked for; `end` where the turn is over with it, and `results` what the
+   * model is then told of its calls with the next turn.
+   */
   | {
       type: 'answered';
       modelCall: Operation;
@@ -76,6 +79,7 @@ export type TurnEvent =
       usage: TokenUsage & { costUsd?: number };
       providerData?: unknown;
       end: TurnEnd | null;
+      results: MessagePart[] | null;
     }
   /** The model call failed and is made again: text it has shown is void. */
   | { type: 'modelFailed'; modelCall: Operation; failure: ModelFailure }
@@ -221,7 +225,12 @@ async function* takeAnswer(
   asked: readonly { name: string; input: unknown }[],
   { reason, usage, providerData }: { reason: string; usage: TokenUsage & { costUsd?: number }; providerData?: unknown },
 ): AsyncGenerator<TurnEvent, boolean> {
-  const calls = asked.map(({ name, input }, index) => newCall(state, modelCall.step, index + 1, name, input));
+  const isCut = reason === 'maxOutputTokens';
+  const calls = asked.map(({ name, input }, index) => {
+    const call = newCall(state, modelCall.step, index + 1, name, input);
+    // Which of them are whole nobody can tell: one that was cut before its input has a valid input, an empty object.
+    return isCut ? { ...call, status: 'failed' as const, error: CUT_OFF } : call;
+  });
   const text = storableText(state.shownText);
   const kept = providerData === undefined ? {} : { providerData };
   state.modelCalls += 1;
@@ -229,14 +238,15 @@ async function* takeAnswer(
   state.operations.push(...calls);
   state.transcript.push({ role: 'assistant', content: answerParts(text, calls), ...kept });
   modelCall.status = 'succeeded';
-  if (reason === 'refusal') modelCall.output = { stopReason: 'refusal' };
-  const judgement = calls.length === 0 ? judge(state, modelCall) : undefined;
+  if (reason === 'refusal' || isCut) modelCall.output = { stopReason: reason };
+  const judgement = calls.length === 0 || isCut ? judge(state, modelCall) : undefined;
   const end = judgement?.type === 'end' ? judgement.end : null;
-  yield { type: 'answered', modelCall, text, calls, usage, ...kept, end };
+  const results = end && calls.length > 0 ? resultParts(calls, state.transcript) : null;
+  yield { type: 'answered', modelCall, text, calls, usage, ...kept, end, results };
   return end !== null;
 }
 
-/** What an answer without tool calls means for the turn. */
+/** What an answer means for the turn that has no tool calls, or was cut. */
 function judge({ definition, operations, transcript }: TurnState, modelCall: Operation): Judgement {
   const { stopReason = 'endTurn' } = (modelCall.output ?? {}) as Partial<TurnEnd>;
   const { outputSchema } = definition;

@@ -112,6 +112,7 @@ function undefinedIfNotFound(error: unknown): undefined {
 
 /** Why a turn was over before its answer, for the parent's model. */
 const STOPPED: Record<Exclude<StopReason, 'endTurn' | 'error'>, string> = {
+  maxOutputTokens: 'its answer was cut by the token limit',
   maxSteps: 'it took as many steps as it may',
   budgetReached: 'the budget is used up',
   refusal: 'its model refused',

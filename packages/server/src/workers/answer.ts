@@ -14,7 +14,7 @@ export interface Offer {
 /** What a program said; the text of it stands in the journal. */
 export interface StoredAnswer {
   toolCalls: { tool: string; input: unknown }[];
-  stopReason: 'endTurn' | 'refusal';
+  stopReason: 'endTurn' | 'maxOutputTokens' | 'refusal';
   usage: TokenUsage;
   /** What the program says that it cost; else the price is looked up as for other models. */
   costUsd?: number;

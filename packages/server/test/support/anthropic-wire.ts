@@ -23,7 +23,7 @@ export const anthropicMessages: Wire = {
         usage: { ...input, cache_creation, output_tokens: 1, service_tier: 'standard', inference_geo: 'global' },
       };
       const stop_reason =
-        stop === 'length'
+        stop === 'maxOutputTokens'
           ? 'max_tokens'
           : stop === 'refusal'
             ? 'refusal'

@@ -28,7 +28,7 @@ export const generateContent: Wire = {
         modelVersion: 'gemini-test',
         responseId: 'r1',
       });
-      const finishReason = stop === 'length' ? 'MAX_TOKENS' : stop === 'refusal' ? 'SAFETY' : 'STOP';
+      const finishReason = stop === 'maxOutputTokens' ? 'MAX_TOKENS' : stop === 'refusal' ? 'SAFETY' : 'STOP';
       return stream(response, end, {
         before: parts.flatMap(partsOf).map((part) => event(chunk({ parts: [part] }))),
         last: [event(chunk({ parts: [{ text: '' }], finishReason }))],

@@ -132,7 +132,7 @@ export const chatCompletions: provider.Wire = {
       reasoning: parts.flatMap((part) => ('reasoning' in part ? part.reasoning : [])),
       text: parts.flatMap((part) => ('text' in part ? part.text : [])),
       toolCalls: calls,
-      ...(stop && { finishReason: stop === 'length' ? 'length' : 'content_filter' }),
+      ...(stop && { finishReason: stop === 'maxOutputTokens' ? 'length' : 'content_filter' }),
       ...(usage && { usage: { prompt: usage.input, completion: usage.output, cached: usage.cached } }),
       end: isError ? 'hang' : end,
     });

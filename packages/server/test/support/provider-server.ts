@@ -75,7 +75,7 @@ export async function startProviderServer<Body = Record<string, unknown>>(
 export interface ModelAnswer {
   parts?: AnswerPart[];
   /** Default: what the parts amount to. */
-  stop?: 'length' | 'refusal';
+  stop?: 'maxOutputTokens' | 'refusal';
   /** `input` and `output` are the whole, `cached` is of the input. */
   usage?: { input: number; cached: number; output: number };
   /** How it ends: as it should; by closing cleanly, or by a reset, before the end; never; or with an error event. */

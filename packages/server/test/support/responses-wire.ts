@@ -1,6 +1,6 @@
 /** OpenAI's Responses interface, streaming: named events, numbered, one output item after the other. */
 import { openAiError } from './openai-server.ts';
-import { pieces, stream, textOfInput, type Wire } from './provider-server.ts';
+import { type ModelAnswer, pieces, stream, textOfInput, type Wire } from './provider-server.ts';
 
 export const responses: Wire = {
   basePath: '/v1',
@@ -29,7 +29,7 @@ export const responses: Wire = {
       const before = [
         event('response.created', whole('in_progress')),
         event('response.in_progress', whole('in_progress')),
-        ...parts.flatMap((part, output_index) => itemEvents(part, output_index, stop === 'refusal', event)),
+        ...parts.flatMap((part, output_index) => itemEvents(part, output_index, stop, event)),
       ];
       const used = {
         usage: {
@@ -41,7 +41,7 @@ export const responses: Wire = {
         },
       };
       const last =
-        stop === 'length'
+        stop === 'maxOutputTokens'
           ? event(
               'response.incomplete',
               whole('incomplete', { incomplete_details: { reason: 'max_output_tokens' }, ...used }),
@@ -69,7 +69,7 @@ type Part = NonNullable<Parameters<Wire['answer']>[0]['parts']>[number];
 function itemEvents(
   part: Part,
   output_index: number,
-  refuses: boolean,
+  stop: ModelAnswer['stop'],
   event: (type: string, more: object) => string,
 ): string[] {
   if ('reasoning' in part) {
@@ -98,7 +98,10 @@ function itemEvents(
         event('response.function_call_arguments.delta', { ...at, delta, obfuscation: 'x1' }),
       ),
       event('response.function_call_arguments.done', { ...at, arguments: text }),
-      event('response.output_item.done', { output_index, item: { ...item, arguments: text, status: 'completed' } }),
+      event('response.output_item.done', {
+        output_index,
+        item: { ...item, arguments: text, status: stop === 'maxOutputTokens' ? 'incomplete' : 'completed' },
+      }),
     ];
   }
   const text = part.text.join('');
@@ -111,12 +114,14 @@ function itemEvents(
     ...(part.seal && { phase: 'commentary' }),
   };
   const at = { item_id: item.id, output_index, content_index: 0 };
-  const [kind, said] = refuses
-    ? ['refusal', { refusal: text }]
-    : ['output_text', { text, annotations: [], logprobs: [] }];
+  const [kind, said] =
+    stop === 'refusal' ? ['refusal', { refusal: text }] : ['output_text', { text, annotations: [], logprobs: [] }];
   return [
     event('response.output_item.added', { output_index, item: { ...item, status: 'in_progress' } }),
-    event('response.content_part.added', { ...at, part: { type: kind, ...said, [refuses ? 'refusal' : 'text']: '' } }),
+    event('response.content_part.added', {
+      ...at,
+      part: { type: kind, ...said, [stop === 'refusal' ? 'refusal' : 'text']: '' },
+    }),
     ...part.text.map((delta) => event(`response.${kind}.delta`, { ...at, delta, obfuscation: 'x1' })),
     event(`response.${kind}.done`, { ...at, ...said }),
     event('response.content_part.done', { ...at, part: { type: kind, ...said } }),

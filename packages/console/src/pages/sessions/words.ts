@@ -7,6 +7,7 @@ export type StopReason = NonNullable<SessionTurn['stopReason']>;
 /** Why a turn ended, where that is not simply that the model had answered. */
 export const stopWords: Record<StopReason, string> = {
   endTurn: 'The model answered.',
+  maxOutputTokens: 'The turn ended: the model’s answer was cut by the token limit.',
   maxSteps: 'The turn ended: it took as many steps as the Agent may take.',
   budgetReached: 'The turn ended: the budget of the Session is spent.',
   refusal: 'The turn ended: the model, or its provider, would not answer.',

@@ -166,7 +166,7 @@ function reasonOf(
     throw new ModelFailure('model_unavailable', 'The model broke off its answer with an error', { retryable: true });
   }
   if (unified === 'content-filter' || REFUSED.has(raw ?? '')) return 'refusal';
-  if (unified === 'length') return 'length';
+  if (unified === 'length') return 'maxOutputTokens';
   // Servers disagree on what they say after tool calls; that there are some is what counts.
   return hasCalls ? 'toolCalls' : 'endTurn';
 }

@@ -356,9 +356,13 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       expect((await outcomeAfter(byteByByte(wire.answer({ parts })))).deltas.join('')).toBe('ü😀漢');
     });
 
-    test('that reached its limit says so', async () => {
-      const reply = wire.answer({ parts: [{ text: ['Half a'] }], stop: 'length' });
-      expect(await outcomeAfter(reply)).toMatchObject({ deltas: ['Half a'], reason: 'length' });
+    test('that is cut by its token limit says so, also with calls, whose input may be broken', async () => {
+      const reply = wire.answer({ parts: [{ text: ['Half a'] }], stop: 'maxOutputTokens' });
+      expect(await outcomeAfter(reply)).toMatchObject({ deltas: ['Half a'], reason: 'maxOutputTokens' });
+      // Google sends a call in one piece.
+      const input = provider === 'google' ? {} : '{"order": "A-';
+      const cut = wire.answer({ parts: [{ call: 'look', input }], stop: 'maxOutputTokens' });
+      expect(await outcomeAfter(cut)).toMatchObject({ calls: [['look', input]], reason: 'maxOutputTokens' });
     });
 
     test('that is a refusal is one, and asks for no calls', async () => {

@@ -39,7 +39,8 @@ export type ModelEvent =
    */
   | {
       type: 'finish';
-      reason: 'endTurn' | 'toolCalls' | 'length' | 'refusal';
+      /** `maxOutputTokens`: the answer was cut, so what precedes this event may be incomplete, the last call's input too. */
+      reason: 'endTurn' | 'toolCalls' | 'maxOutputTokens' | 'refusal';
       /** `costUsd` where who answers says what it cost; else its price is looked up. */
       usage: TokenUsage & { costUsd?: number };
       providerData?: unknown;

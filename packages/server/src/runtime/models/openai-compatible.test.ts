@@ -120,7 +120,7 @@ describe('an answer', () => {
 
   test.each([
     ['stop', 'endTurn'],
-    ['length', 'length'],
+    ['length', 'maxOutputTokens'],
     ['content_filter', 'refusal'],
     ['eos', 'endTurn'],
   ])('that ends with %s ends with %s', async (finishReason, reason) => {

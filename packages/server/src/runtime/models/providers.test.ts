@@ -145,8 +145,8 @@ describe('anthropic', () => {
 
   test.each([
     ['stop_sequence', 'endTurn'],
-    ['max_tokens', 'length'],
-    ['model_context_window_exceeded', 'length'],
+    ['max_tokens', 'maxOutputTokens'],
+    ['model_context_window_exceeded', 'maxOutputTokens'],
     ['refusal', 'refusal'],
   ])('that stops with %s comes to %s', async (reason, expected) => {
     const text = block(0, { type: 'text', text: '' }, { type: 'text_delta', text: 'Hi' });

@@ -129,6 +129,15 @@ describe('failWith', () => {
     const answer = await answerOf(callOf([{ text: 'No', failWith: 'refusal', toolCalls: [{ name: 'a' }] }]));
     expect(answer).toMatchObject({ text: 'No', calls: [], finish: { reason: 'refusal' } });
   });
+
+  test('max_output_tokens says that the answer was cut', async () => {
+    const script = [{ text: 'Once upon', failWith: 'max_output_tokens' as const, toolCalls: [{ name: 'a' }] }];
+    expect(await answerOf(callOf(script))).toMatchObject({
+      text: 'Once upon',
+      calls: [['a', {}]],
+      finish: { reason: 'maxOutputTokens' },
+    });
+  });
 });
 
 test('the same call uses the same tokens: a word each', async () => {

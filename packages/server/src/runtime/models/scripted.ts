@@ -40,12 +40,14 @@ export function createScriptedModel(clock: { sleep(ms: number, signal: AbortSign
     }
 
     const refuses = step.failWith === 'refusal';
+    const isCut = step.failWith === 'max_output_tokens';
     const calls = refuses
       ? []
       : (step.toolCalls ?? []).map(({ name, input = {} }) => ({ name, input: mapStrings(input, fillIn) }));
     for (const { name, input } of calls) yield { type: 'toolCall', name, input };
     const usage = usageOf(call, [...words, ...calls.map(({ input }) => JSON.stringify(input))].join(' '));
-    yield { type: 'finish', reason: refuses ? 'refusal' : calls.length > 0 ? 'toolCalls' : 'endTurn', usage };
+    const reason = refuses ? 'refusal' : isCut ? 'maxOutputTokens' : calls.length > 0 ? 'toolCalls' : 'endTurn';
+    yield { type: 'finish', reason, usage };
   };
 }
 
