@@ -5,14 +5,12 @@ import type { createDefinitions } from '../agents/agents.ts';
 import type { Appender, TextHead } from '../journal/appender.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import type { Platform } from '../platform.ts';
-import { openChild } from '../sessions/children.ts';
 import {
   firstExpiry,
   insertOperation,
   newModelCall,
   type Operation,
   resultChunk,
-  toolCallIdOf,
   updateOperation,
   waitingForOf,
 } from '../sessions/operations.ts';
@@ -30,8 +28,8 @@ import type { AskModel } from './models/model.ts';
 import { observedModel, observedTools, turnSpan } from './observing.ts';
 import { askerOf, offer } from './offering.ts';
 import { createSpending } from './spending.ts';
+import { startCall } from './starting.ts';
 import { outcomeUnknown, TurnStopped } from './stopping.ts';
-import type { TurnTool } from './tools/tool.ts';
 import type { Tools } from './tools/tools.ts';
 import { runTurn, type TurnEnd, type TurnEvent, type TurnState } from './turn.ts';
 
@@ -139,7 +137,7 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
         return (await offer(driving)) ? 'no further' : 'on';
 
       case 'callStarted':
-        await startCall(event.call, event.tool, now);
+        if (await startCall(driving, event.call, event.tool, now)) spending.share();
         return 'on';
 
       case 'callReturned':
@@ -209,23 +207,6 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
     const reason = options.leaving();
     if (reason) throw reason;
     return 'on';
-  }
-
-  async function startCall(call: Operation, tool: TurnTool, now: Date): Promise<void> {
-    const from = { ...sourceOf(driving), traceParent: driving.span?.traceParent };
-    const opened = tool.source.type === 'agent' ? await openChild(platform, row, tool.source, call, from) : undefined;
-    const child = typeof opened === 'object' ? opened : undefined;
-    if (typeof opened === 'string') Object.assign(call, { status: 'failed', error: opened });
-    if (child) call.childSessionId = child.row.sessionId;
-    const toolCallId = toolCallIdOf(call);
-    const shown: NewChunk = { type: 'tool.call', tool: call.tool!, toolCallId, input: call.input };
-    await hold.commit({
-      items: typeof opened === 'string' ? [shown, resultChunk(call)] : [shown],
-      statements: [...(child?.statements ?? []), updateOperation(row, call, now)],
-    });
-    if (!child) return;
-    spending.share();
-    child.announce(platform);
   }
 
   async function park(now: Date): Promise<Goes> {
