@@ -304,6 +304,29 @@ async function scrapeBy(batch: (really: () => Promise<unknown>) => Promise<unkno
   return { clock, text: async () => samplesOf(await observed.text()) };
 }
 
+test('open Sessions are counted up to 10,000 of a status, over all Environments', async () => {
+  const { platform, organizationId, close } = await createTestPlatform();
+  endings.push(close);
+  const now = platform.clock.now();
+  await platform.db.execute(sql`
+    insert into agents (organization_id, agent_id, version, created_at, updated_at)
+    values (${organizationId}, ${organizationId}, 1, ${now}, ${now})`);
+  const insert = (count: number, environment: string, status: string, endedAt: Date | null) => sql`
+    insert into sessions (organization_id, session_id, agent_id, environment, status, close_on_idle, metadata, created_at,
+      updated_at, ended_at)
+    select ${organizationId}::uuid, gen_random_uuid(), ${organizationId}::uuid, ${environment}, ${status}, false, '{}', ${now}, ${now},
+      ${endedAt}::timestamptz from generate_series(1, ${count}) n`;
+  await platform.db.execute(insert(7_000, 'production', 'idle', null));
+  await platform.db.execute(insert(7_000, 'staging', 'idle', null));
+  await platform.db.execute(insert(5, 'staging', 'waiting', null));
+  await platform.db.execute(insert(5, 'staging', 'failed', now));
+  const observed = createScrape(platform);
+  endings.push(() => observed.stop());
+  const samples = samplesOf(await observed.text());
+  const counts = ['idle', 'running', 'waiting'].map((status) => samples.get(`signalbox_sessions{status="${status}"}`));
+  expect(counts).toEqual([10_000, 0, 5]);
+});
+
 test('any number of scrapers cost the database one look in five seconds', async () => {
   let looks = 0;
   const { clock, text } = await scrapeBy((really) => {

@@ -34,6 +34,7 @@ const KEPT_TIMES = 10;
 const TIMEOUT_MS = 2_000;
 const MOST_COUNTED = 10_000;
 const LOOP_RESOLUTION_MS = 20;
+const OPEN = ['idle', 'running', 'waiting'];
 
 interface Counts {
   sessions: { status: string; count: number }[];
@@ -104,7 +105,6 @@ export function createScrape({ db, clock, log, metrics, live, wake }: ScrapePlat
     if (!counts) return;
     const now = clock.now().getTime();
     const ageSeconds = ({ oldest }: Waiting) => (oldest ? Math.max(0, now - oldest.getTime()) / 1000 : 0);
-    for (const status of ['idle', 'running', 'waiting']) metrics.sessions.set({ status }, 0);
     for (const { status, count } of counts.sessions) metrics.sessions.set({ status }, count);
     for (const subscription of ['enabled', 'paused', 'disabled']) metrics.backlog.set({ subscription }, 0);
     for (const { status, count } of counts.backlog) metrics.backlog.set({ subscription: status }, count);
@@ -148,7 +148,17 @@ export function createScrape({ db, clock, log, metrics, live, wake }: ScrapePlat
 async function countAll(db: Db, now: Date): Promise<Counts> {
   const [, sessions = [], runnable = [], backlog = [], events = []] = await db.batch<unknown>([
     sql`select set_config('statement_timeout', ${String(TIMEOUT_MS)}, true)`,
-    sql`select status, count(*)::integer as count from sessions where ended_at is null group by status`,
+    sql`
+      select k.status, c.count from unnest(${OPEN}::text[]) k(status)
+      cross join lateral (
+        select count(*)::integer as count from (
+          select 1 from environments e
+          cross join lateral (
+            select 1 from sessions s
+            where s.organization_id = e.organization_id and s.environment = e.name and s.status = k.status
+              and s.ended_at is null
+            limit ${MOST_COUNTED}) x
+          limit ${MOST_COUNTED}) counted) c`,
     sql`
       select count(*)::integer as count, min(runnable_at) as oldest from (
         select runnable_at from sessions where worker_id is null and runnable_at <= ${now}
