@@ -36,8 +36,8 @@ export const exceptions: Exception[] = [
     reason: 'the background pass looks for records that are too old',
   },
   {
-    like: /^delete from (retired_key_secrets where retired_at|api_keys where deleted_at|access_denials where recorded_at) <= \$1$/,
-    reason: 'what no longer decides anything is dropped, off the hot path',
+    like: /^delete from (retired_key_secrets|api_keys|access_denials|idempotency_records|invitations|password_resets) \w using \( select .* <= \$1 order by \w+_at limit 1000\) old where /,
+    reason: 'what has expired is dropped, off the hot path',
   },
   {
     like: /^select distinct organization_id as "organizationId" from model_usage limit 1000$/,
@@ -48,7 +48,7 @@ export const exceptions: Exception[] = [
     reason: 'the scheduler looks for what is due',
   },
   {
-    like: /^select status, count\(\*\)::integer as count from sessions where ended_at is null group by status$/,
+    like: /^select k\.status, c\.count from unnest\(\$1::text\[\]\) k\(status\) cross join lateral \( select count/,
     reason: 'metrics count the open Sessions of the installation',
   },
   {
@@ -64,16 +64,8 @@ export const exceptions: Exception[] = [
     reason: 'metrics say how far behind the sequencer is',
   },
   {
-    like: /^delete from idempotency_records where expires_at <= \$1$/,
-    reason: 'expired answers are dropped, off the hot path',
-  },
-  {
     like: /^select m\.organization_id as "organizationId", o\.name, m\.role from members m join organizations o /,
     reason: 'who signs in is asked for their organizations, whichever these are',
-  },
-  {
-    like: /^delete from (invitations|password_resets) where expires_at <= \$1$/,
-    reason: 'links that have expired are dropped, off the hot path',
   },
   {
     like: /^select organization_id as "organizationId", name from organizations order by organization_id( limit 1)?$/,

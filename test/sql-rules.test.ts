@@ -100,6 +100,8 @@ describe('the rules find', () => {
     ],
     ['an advisory lock', 'select pg_advisory_xact_lock(1)', 'pg_advisory_xact_lock'],
     ['a sequence', "select nextval('s')", 'nextval'],
+    ['a delete by age', 'delete from events where organization_id = $1 and occurred_at < $2', 'needs a limit'],
+    ['a delete by days', 'delete from model_usage_days where organization_id = $1 and day <= $2', 'needs a limit'],
     ['merge', 'merge into agents a using workers w on true when matched then delete', 'merge'],
     [
       'rows from arrays',

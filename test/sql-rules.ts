@@ -8,6 +8,7 @@
 //   - exceptions look across organizations; they read or delete, and take no row locks
 //   - `returning` names columns with their table; no clock or chance decides in `on conflict` or in a `set`
 //   - nothing that is for one node alone: advisory locks, sequences, `merge`, NOTIFY beside tables
+//   - a DELETE by age has a limit: after a pause there is more than one statement can delete before its time-out
 //   - rows are inserted from values or from a tenant table, not from bare arrays
 //
 // The tree is libpg-query's: nodes are objects with one key, their kind.
@@ -169,6 +170,9 @@ export function problemsOf(
       const notifies = find(value, 'FuncCall').some((call) => functionName(call as Node) === 'pg_notify');
       if (notifies && find(value, 'RangeVar').length > 0) problems.add('pg_notify has to be a statement of its own');
     }
+    if (kind === 'DeleteStmt' && isByAge(value) && !find(value, 'limitCount').length) {
+      problems.add('a delete by age needs a limit: see deleteInBatches');
+    }
     const { returningClause } = value as { returningClause?: { exprs?: Node[] } };
     for (const column of find(returningClause?.exprs ?? [], 'ColumnRef')) {
       if (list((column as Node).fields).length < 2) problems.add('returning: name the table of each column');
@@ -184,6 +188,15 @@ export function problemsOf(
         problems.add('set: pass the instant that is compared with as a parameter');
       }
     }
+  }
+
+  /** Deletes whatever is older than an instant, rather than rows that it names. */
+  function isByAge(statement: Node): boolean {
+    return (find(statement, 'A_Expr') as Node[]).some(
+      (one) =>
+        ['<', '<='].includes(operatorOf(one)) &&
+        /_at$|^day$/.test(columnNames((one.lexpr ?? {}) as Node)?.at(-1) ?? ''),
+    );
   }
 
   function insertsFromArrays(insert: Node): boolean {

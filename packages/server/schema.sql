@@ -7,6 +7,7 @@ create table access_denials (
   recorded_at timestamp with time zone not null,
   constraint access_denials_pkey PRIMARY KEY (organization_id, caller_id, code)
 );
+CREATE INDEX access_denials_age ON public.access_denials USING btree (recorded_at);
 
 create table agent_versions (
   organization_id uuid not null,
@@ -48,6 +49,7 @@ create table api_keys (
   constraint api_keys_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(organization_id),
   constraint api_keys_permission_check CHECK ((permission = ANY (ARRAY['read'::text, 'write'::text, 'admin'::text])))
 );
+CREATE INDEX api_keys_deleted ON public.api_keys USING btree (deleted_at) WHERE (deleted_at IS NOT NULL);
 
 create table approvals (
   organization_id uuid not null,
@@ -302,6 +304,7 @@ create table retired_key_secrets (
   constraint retired_key_secrets_pkey PRIMARY KEY (organization_id, key_id, secret_hash),
   constraint retired_key_secrets_organization_id_key_id_fkey FOREIGN KEY (organization_id, key_id) REFERENCES api_keys(organization_id, key_id) ON DELETE CASCADE
 );
+CREATE INDEX retired_key_secrets_age ON public.retired_key_secrets USING btree (retired_at);
 
 create table schedule_runs (
   organization_id uuid not null,

@@ -1,10 +1,10 @@
 // What must be done now and then and by nobody's request: giving event records their place, dropping what has expired, and
 // compacting usage.
 // Every node of role `runtime` does it; two at once do no harm.
-import sql from 'sql-template-tag';
 import { dropAccessDenials } from './events/denied.ts';
 import { dropEvents, organizationsToDropEvents } from './events/retention.ts';
 import { organizationsToSequence, sequenceEvents } from './events/sequencer.ts';
+import { dropExpiredAnswers } from './http/idempotency.ts';
 import { dropRetiredSecrets } from './keys/retired.ts';
 import { allOrganizations } from './organizations/organizations.ts';
 import { dropExpiredLinks } from './people/invitations.ts';
@@ -75,11 +75,11 @@ export function createUpkeep(
 
   async function expire(): Promise<void> {
     const now = clock.now();
-    await db.execute(sql`delete from idempotency_records where expires_at <= ${now}`);
-    await dropRetiredSecrets(db, now);
-    await dropAccessDenials(db, now);
-    await dropExpiredLinks(db, now);
-    await dropExpiredSignIns(db, now);
+    await dropExpiredAnswers(db, now, stopping.signal);
+    await dropRetiredSecrets(db, now, stopping.signal);
+    await dropAccessDenials(db, now, stopping.signal);
+    await dropExpiredLinks(db, now, stopping.signal);
+    await dropExpiredSignIns(db, now, stopping.signal);
     await dropOldEvents();
   }
 

@@ -3,6 +3,7 @@
 import type { Route } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
+import { deleteInBatches } from '../db/delete-in-batches.ts';
 import type { ApiError } from '../lib/api-error.ts';
 import type { PoolContext } from '../lib/context.ts';
 import { recordEvent } from './record.ts';
@@ -41,6 +42,17 @@ export function createNoteDenied(): NoteDenied {
 }
 
 /** Forgets what no longer keeps a refusal from being recorded. */
-export function dropAccessDenials(db: Db, now: Date): Promise<number> {
-  return db.execute(sql`delete from access_denials where recorded_at <= ${new Date(now.getTime() - EVERY_MS)}`);
+export function dropAccessDenials(db: Db, now: Date, signal: AbortSignal): Promise<void> {
+  const before = new Date(now.getTime() - EVERY_MS);
+  return deleteInBatches(
+    db,
+    signal,
+    // Compared again: a refusal that was recorded meanwhile is young.
+    (limit) => sql`
+      delete from access_denials d using (
+        select organization_id, caller_id, code from access_denials
+        where recorded_at <= ${before} order by recorded_at ${limit}) old
+      where d.organization_id = old.organization_id and d.caller_id = old.caller_id and d.code = old.code
+        and d.recorded_at <= ${before}`,
+  );
 }

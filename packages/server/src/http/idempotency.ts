@@ -7,7 +7,8 @@ import { createHash } from 'node:crypto';
 import type { Route } from '@signalbox/contract';
 import canonicalize from 'canonicalize';
 import sql from 'sql-template-tag';
-import type { Tx } from '../db/db.ts';
+import type { Db, Tx } from '../db/db.ts';
+import { deleteInBatches } from '../db/delete-in-batches.ts';
 import { ApiError, invalidField } from '../lib/api-error.ts';
 import type { Context, PoolContext } from '../lib/context.ts';
 import { openUnderCredential, sealUnderCredential } from '../vault/vault.ts';
@@ -198,4 +199,19 @@ function withoutSecret(value: unknown, path: string): unknown {
   const holder = parts.reduce((at, part) => at[part] as Record<string, unknown>, copy);
   delete holder[last];
   return copy;
+}
+
+/** What has expired is without effect already; this gives back its space. */
+export function dropExpiredAnswers(db: Db, now: Date, signal: AbortSignal): Promise<void> {
+  return deleteInBatches(
+    db,
+    signal,
+    // Compared again: a key that was used anew meanwhile is another request's.
+    (limit) => sql`
+      delete from idempotency_records r using (
+        select organization_id, caller_id, idempotency_key from idempotency_records
+        where expires_at <= ${now} order by expires_at ${limit}) old
+      where r.organization_id = old.organization_id and r.caller_id = old.caller_id
+        and r.idempotency_key = old.idempotency_key and r.expires_at <= ${now}`,
+  );
 }

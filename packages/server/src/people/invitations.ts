@@ -3,6 +3,7 @@
 import type { Input, Invitation, Result, Role } from '@signalbox/contract';
 import sql, { empty } from 'sql-template-tag';
 import type { Db, Tx } from '../db/db.ts';
+import { deleteInBatches } from '../db/delete-in-batches.ts';
 import { type EventSource, recordEvent, systemActor } from '../events/record.ts';
 import { hashSecret, newSecret } from '../keys/secret.ts';
 import { ApiError, notFound } from '../lib/api-error.ts';
@@ -196,9 +197,25 @@ export async function createSetupToken(
 }
 
 /** What has expired is worth nothing already; this gives back its space. */
-export async function dropExpiredLinks(db: Db, now: Date): Promise<void> {
-  await db.execute(sql`delete from invitations where expires_at <= ${now}`);
-  await db.execute(sql`delete from password_resets where expires_at <= ${now}`);
+export async function dropExpiredLinks(db: Db, now: Date, signal: AbortSignal): Promise<void> {
+  await deleteInBatches(
+    db,
+    signal,
+    (limit) => sql`
+      delete from invitations i using (
+        select organization_id, invitation_id from invitations
+        where expires_at <= ${now} order by expires_at ${limit}) old
+      where i.organization_id = old.organization_id and i.invitation_id = old.invitation_id`,
+  );
+  await deleteInBatches(
+    db,
+    signal,
+    (limit) => sql`
+      delete from password_resets r using (
+        select organization_id, password_reset_id from password_resets
+        where expires_at <= ${now} order by expires_at ${limit}) old
+      where r.organization_id = old.organization_id and r.password_reset_id = old.password_reset_id`,
+  );
 }
 
 function insert(tx: Tx, organizationId: string, row: Row, token: string, isSetup: boolean): Promise<number> {

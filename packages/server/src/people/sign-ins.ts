@@ -2,6 +2,7 @@
 // nothing, on every node from the next question on.
 import sql from 'sql-template-tag';
 import type { Db, Queryable } from '../db/db.ts';
+import { deleteInBatches } from '../db/delete-in-batches.ts';
 import { ApiError } from '../lib/api-error.ts';
 
 export interface SignInRow {
@@ -70,7 +71,22 @@ function lastWayIn(): ApiError {
 }
 
 /** Sign-ins that have ended by themselves, and challenges nobody answered. */
-export async function dropExpiredSignIns(db: Db, now: Date): Promise<void> {
-  await db.execute(sql`delete from auth.sign_ins where expires_at <= ${now}`);
-  await db.execute(sql`delete from auth.verifications where expires_at <= ${now}`);
+export async function dropExpiredSignIns(db: Db, now: Date, signal: AbortSignal): Promise<void> {
+  await deleteInBatches(
+    db,
+    signal,
+    // Compared again: a sign-in that is used is prolonged.
+    (limit) => sql`
+      delete from auth.sign_ins s using (
+        select id from auth.sign_ins where expires_at <= ${now} order by expires_at ${limit}) old
+      where s.id = old.id and s.expires_at <= ${now}`,
+  );
+  await deleteInBatches(
+    db,
+    signal,
+    (limit) => sql`
+      delete from auth.verifications v using (
+        select id from auth.verifications where expires_at <= ${now} order by expires_at ${limit}) old
+      where v.id = old.id and v.expires_at <= ${now}`,
+  );
 }

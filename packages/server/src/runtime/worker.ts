@@ -45,6 +45,8 @@ export interface WorkerOptions {
 }
 
 // Sessions held at once: they wait for models most of the time, and each costs some kilobytes.
+// Of nodes and worker turns that died more than a day ago, at each look.
+const MOST_FORGOTTEN = 1_000;
 const MAX_HELD = 2_000;
 // What one organization may have of them, so that slow tools and models of one leave room for the others.
 const SHARE_OF_ORGANIZATION = 0.9;
@@ -267,7 +269,10 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
       where s.worker_id is not null and s.worker_id <> ${workerId} and not exists (
         select 1 from workers w where w.worker_id = s.worker_id and w.lease_expires_at >= now())`);
     deadKnown = rows.map((row) => row.workerId);
-    await db.execute(sql`delete from workers where lease_expires_at < now() - interval '1 day'`);
+    await db.execute(sql`
+      delete from workers w using (
+        select worker_id from workers where lease_expires_at < now() - interval '1 day' limit ${MOST_FORGOTTEN}) dead
+      where w.worker_id = dead.worker_id`);
   }
 
   /** What a lost wake-up would have said of the Sessions held here, and which of this worker's nobody holds. */

@@ -42,6 +42,7 @@ create table api_keys (
   deleted_at timestamptz,
   primary key (organization_id, key_id)
 );
+create index api_keys_deleted on api_keys (deleted_at) where deleted_at is not null;
 
 -- Hashes of secrets that were rotated away, kept 90 days for their exact 401 code.
 create table retired_key_secrets (
@@ -52,6 +53,7 @@ create table retired_key_secrets (
   primary key (organization_id, key_id, secret_hash),
   foreign key (organization_id, key_id) references api_keys on delete cascade
 );
+create index retired_key_secrets_age on retired_key_secrets (retired_at);
 
 create table idempotency_records (
   organization_id uuid not null,
@@ -548,6 +550,7 @@ create table access_denials (
   recorded_at timestamptz not null,
   primary key (organization_id, caller_id, code)
 );
+create index access_denials_age on access_denials (recorded_at);
 
 -- A node and its lease, renewed by the database's clock. Sessions and subscriptions name the node that holds them, so that
 -- no heartbeat touches their rows.

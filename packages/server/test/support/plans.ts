@@ -1,0 +1,95 @@
+// What a statement costs the database, as it is planned for any values: rows and pages that it read, and the indexes it used.
+import type { Sql } from 'sql-template-tag';
+import type { Db } from '../../src/db/db.ts';
+
+export interface Cost {
+  /** Read from tables and indexes, those among them that a filter then left out. */
+  rows: number;
+  /** Pages of 8 kB, in memory or not. */
+  pages: number;
+  indexes: string[];
+  /** Tables that were read from one end to the other. */
+  wholeTables: string[];
+}
+
+interface Node {
+  'Node Type': string;
+  'Relation Name'?: string;
+  'Index Name'?: string;
+  'Actual Rows': number;
+  'Actual Loops': number;
+  'Rows Removed by Filter'?: number;
+  'Rows Removed by Index Recheck'?: number;
+  'Shared Hit Blocks': number;
+  'Shared Read Blocks': number;
+  Plans?: Node[];
+}
+
+/** The same database, and every statement that is run on it outside of transactions. */
+export function listenTo(db: Db): { db: Db; statements: Sql[] } {
+  const statements: Sql[] = [];
+  const heard =
+    <T>(run: (sql: Sql) => Promise<T>) =>
+    (sql: Sql) => {
+      statements.push(sql);
+      return run(sql);
+    };
+  return {
+    statements,
+    db: {
+      ...db,
+      query: heard(db.query) as Db['query'],
+      execute: heard(db.execute),
+    },
+  };
+}
+
+/**
+ * Runs the statement, and undoes what it did. `asIfLarge`: with the plan that a table gets which is too large to be read as a
+ * whole, where it has the indexes for one.
+ */
+export async function costOf(db: Db, { text, values }: Sql, { asIfLarge = false } = {}): Promise<Cost> {
+  const client = await db.connect();
+  try {
+    await client.query('set plan_cache_mode = force_generic_plan');
+    if (asIfLarge) {
+      await client.query('set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off');
+    }
+    await client.query(`prepare measured as ${text}`);
+    await client.query('begin');
+    const given = values.map((value) => (value === null ? 'null' : client.escapeLiteral(literalOf(value)))).join(', ');
+    const call = values.length > 0 ? `measured(${given})` : 'measured';
+    const { rows } = await client.query(`explain (analyze, buffers, format json) execute ${call}`);
+    const [{ Plan: plan }] = rows[0]['QUERY PLAN'] as [{ Plan: Node }];
+    return summed(plan);
+  } finally {
+    await client.end();
+  }
+}
+
+function literalOf(value: unknown): string {
+  if (value instanceof Date) return value.toISOString();
+  if (Array.isArray(value)) return `{${value.map((one) => JSON.stringify(literalOf(one))).join(',')}}`;
+  return String(value);
+}
+
+function summed(top: Node): Cost {
+  const cost: Cost = {
+    rows: 0,
+    pages: top['Shared Hit Blocks'] + top['Shared Read Blocks'],
+    indexes: [],
+    wholeTables: [],
+  };
+  const visit = (node: Node): void => {
+    const { 'Index Name': index, 'Relation Name': table, 'Actual Loops': loops } = node;
+    if (index !== undefined || table !== undefined) {
+      const removed = (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
+      cost.rows += (node['Actual Rows'] + removed) * loops;
+    }
+    if (index !== undefined) cost.indexes.push(index);
+    if (node['Node Type'] === 'Seq Scan') cost.wholeTables.push(table!);
+    for (const inner of node.Plans ?? []) visit(inner);
+  };
+  visit(top);
+  return cost;
+}
