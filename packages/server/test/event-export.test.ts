@@ -198,7 +198,7 @@ describe('retention', () => {
   afterAll(() => node.close());
 
   const day = (n: number) => new Date(Date.UTC(2026, 0, n));
-  async function write(days: readonly number[]): Promise<void> {
+  async function write(days: readonly number[], name = ''): Promise<void> {
     const source = {
       organizationId: node.organizationId,
       actor: systemActor,
@@ -207,7 +207,7 @@ describe('retention', () => {
       userAgent: null,
     };
     for (const n of days) {
-      const draft = { type: 'agent.created' as const, resource: { type: 'agent', id: `${n}` } };
+      const draft = { type: 'agent.created' as const, resource: { type: 'agent', id: `${n}${name}` } };
       await node.platform.db.query(recordEvent(source, day(n), draft));
     }
     await sequenceEvents(node.platform.db, node.organizationId);
@@ -255,5 +255,15 @@ describe('retention', () => {
     expect((await pieces.next()).done).toBe(false);
     expect(await drop(41)).toBe(true);
     await expect(pieces.next()).rejects.toThrow(/retention/);
+  });
+
+  test('an export holds 64 KiB and one record at a time, however long they are', async () => {
+    const before = (await exported()).length;
+    await write([...Array(20).fill(50)], 'x'.repeat(30 * 1024));
+    const { read } = await exportEvents(node.ctx, {});
+    const pieces: string[] = [];
+    for await (const piece of read(new AbortController().signal)) pieces.push(piece);
+    expect(Math.max(...pieces.map((piece) => piece.length))).toBeLessThan(64 * 1024 + 2 * 32 * 1024);
+    expect(pieces.join('').split('\n')).toHaveLength(before + 20 + 1);
   });
 });

@@ -180,6 +180,13 @@ test('what long chunks there are is read a few at a time, and lists and streams 
   expect(listed.map(({ seq }) => seq)).toEqual(bodies.map((_, n) => n + 1));
   expect(Math.max(...sizes)).toBeLessThan(8 * 1024 * 1024);
   expect(sizes.length).toBeGreaterThan(1);
+  // A long text is held once, however many wait for room to write it.
+  const [one, other] = await Promise.all(
+    [1, 2].map(async () => (await streamSession(world.ctx, { sessionId }))!.read(new AbortController().signal)),
+  );
+  await Promise.all([one!.next(), other!.next()]);
+  expect((await one!.next()).value).toBe((await other!.next()).value);
+  await Promise.all([one!.return(undefined), other!.return(undefined)]);
   await closeSession(world.ctx, { sessionId });
   const stream = (await streamSession(world.ctx, { sessionId }))!;
   let streamed = 0;

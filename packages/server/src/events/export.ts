@@ -1,7 +1,7 @@
 // The event log as one file of any length, oldest first, up to the newest record when it began.
 //
-// It is read in windows of sequence numbers, one statement each, when the reader has room for the next: so no statement is
-// long, none holds a snapshot open, and memory holds one window, however many records there are and however slow the reader.
+// It is read in windows of sequence numbers, a few KiB of records in each statement, when the reader has room for the next: so no
+// statement is long, none holds a snapshot open, and memory holds little, however many records there are and however slow the reader.
 import type { Event, Input } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { PoolContext } from '../lib/context.ts';
@@ -16,8 +16,9 @@ export interface FileStream {
   read(signal: AbortSignal): AsyncGenerator<string>;
 }
 
-// Records of the usual half KiB make a quarter of a MiB; the longest that there can be (record.ts), some 30 MiB.
+// Sequence numbers that one statement looks at. Of the records it finds, no more than this and one record are held.
 const WINDOW = 500;
+const MAX_HELD_BYTES = 64 * 1024;
 
 /** Answers at once; the file is read while it is written. */
 export async function exportEvents(ctx: PoolContext, input: Input<'exportEvents'>): Promise<FileStream> {
@@ -30,14 +31,22 @@ export async function exportEvents(ctx: PoolContext, input: Input<'exportEvents'
 
   async function* read(signal: AbortSignal): AsyncGenerator<string> {
     if (csv) yield csvLine(Object.keys(csvColumns));
-    for (let after = begin; after < end && !signal.aborted; after += WINDOW) {
-      const rows = await db.query<EventRow>(sql`
-        ${selectEvents(organizationId)} and e.sequence > ${after} and e.sequence <= ${Math.min(after + WINDOW, end)}
-        ${conditions(filters)} order by e.sequence`);
+    for (let after = begin; after < end && !signal.aborted; ) {
+      const last = Math.min(after + WINDOW, end);
+      const rows = await db.query<EventRow & { found: number }>(sql`
+        select * from (
+          select r.*, count(*) over ()::integer as found,
+            sum(octet_length(r.body::text)) over (order by r.sequence rows between unbounded preceding and 1 preceding) as before
+          from (
+            ${selectEvents(organizationId)} and e.sequence > ${after} and e.sequence <= ${last} ${conditions(filters)}) r) w
+        where before is null or before < ${MAX_HELD_BYTES}
+        order by sequence`);
       // Retention came past: without this, the file would look as if somebody had taken records out of it.
       if ((await readHead(db, organizationId)).anchorSequence > after) {
         throw new Error('Records were dropped by retention while they were exported');
       }
+      const isWhole = rows.length === (rows[0]?.found ?? 0);
+      after = isWhole ? last : rows.at(-1)!.sequence;
       yield rows.map((row) => lineOf(viewEvent(row))).join('');
     }
   }

@@ -46,6 +46,7 @@ import {
   serverOptions,
 } from './server.ts';
 import { writeEvents } from './sse.ts';
+import { watchUnread } from './unread.ts';
 import { validatorOf } from './validate.ts';
 
 const PREFIX = '/api/v1';
@@ -94,6 +95,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   /** How to end each answer that would take long: streams, and what waits. */
   const endings = new Set<() => void>();
   const doubts = createDoubts();
+  const unread = watchUnread(platform.clock);
   let closing = false;
 
   const app = Fastify({
@@ -121,6 +123,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   app.decorateRequest('span', undefined).decorateRequest('isStream', false).decorateRequest('isOver', false);
   app.setErrorHandler(handleError);
   app.addHook('onRequest', async (request, reply) => {
+    unread.watch(reply.raw);
     reply.headers(dataHeaders).header('X-Request-Id', request.id);
     requireShortUrl(request.raw);
     if (request.is404)
@@ -292,6 +295,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
       );
       await app.close();
       closed.abort();
+      await unread.stop();
       await authenticator.close();
     },
   };

@@ -1,8 +1,8 @@
 // A file that is made while it is sent. A reader that is slow is waited for; one that goes ends the making.
-import { once } from 'node:events';
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FileStream } from '../events/export.ts';
 import { closedSignal } from './closed.ts';
+import { writeText } from './unread.ts';
 
 /** Rejects where the making failed; the connection is then cut, so that nobody takes what came for the whole. */
 export async function writeFile(
@@ -20,7 +20,7 @@ export async function writeFile(
   if (response.req.method === 'HEAD') return void response.end();
   try {
     for await (const piece of file.read(closed)) {
-      if (piece !== '' && !response.write(piece)) await once(response, 'drain', { signal: closed });
+      await writeText(response, piece, closed);
     }
     response.end();
   } catch (error) {

@@ -1,9 +1,9 @@
 // Server-Sent Events: `id` the cursor, `event: session.chunks`, `data` the envelope (api.md section 6).
 
-import { once } from 'node:events';
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { JournalStream } from '../journal/live.ts';
 import { closedSignal } from './closed.ts';
+import { writeText } from './unread.ts';
 
 // Proxies close what is silent for longer than half a minute or so, and readers know by it that the service is there.
 const HEARTBEAT_MS = 10_000;
@@ -24,14 +24,15 @@ export async function writeEvents(
   if (response.req.method === 'HEAD') return void response.end();
   // By themselves, they are kept as one string, and not as the fifty that it was made of.
   response.flushHeaders();
-  // Something at once, so that the reader's client knows that it is connected.
-  response.write(': connected\n\n');
+  // Something at once, so that the reader's client knows that it is connected. No blank line ends a comment: some clients would take
+  // it for an empty message.
+  response.write(': connected\n');
   const closed = closedSignal(response);
-  const heartbeat = setInterval(() => response.writableNeedDrain || response.write(': here\n\n'), HEARTBEAT_MS);
+  // Only when nothing waits to be taken: the reader has something to read then, and it may be half an event.
+  const heartbeat = setInterval(() => response.writableLength > 0 || response.write(': here\n'), HEARTBEAT_MS);
   try {
     for await (const { cursor, json } of stream.read(closed)) {
-      const room = response.write(`id: ${cursor}\nevent: session.chunks\ndata: ${json}\n\n`);
-      if (!room) await once(response, 'drain', { signal: closed });
+      await writeText(response, `id: ${cursor}\nevent: session.chunks\ndata: ${json}\n\n`, closed);
     }
   } catch (error) {
     if (!closed.aborted) throw error;

@@ -13,6 +13,7 @@ import type { Platform } from '../platform.ts';
 import { comparePositions, formatCursor, type Position } from './cursor.ts';
 import { type Head, positionAfter, readHead, readSome, typesOf } from './read.ts';
 import { chunksOf, envelopeOf, type Segment } from './segment.ts';
+import { createShared } from './shared.ts';
 
 /** An envelope as text, with the cursor that it carries. */
 export interface StreamEvent {
@@ -39,13 +40,14 @@ export interface Live {
 interface Handover {
   previous: Position;
   segment: Segment;
-  event?: StreamEvent;
+  event?: StreamEvent | undefined;
 }
 
 interface Reader {
   head: Head;
   at: Position;
   queue: Handover[];
+  queuedBytes: number;
   /** The queue does not tell all: read the journal. */
   behind: boolean;
   notify: () => void;
@@ -53,8 +55,11 @@ interface Reader {
 
 const POLL_MS = 1_000;
 const READ_SEGMENTS = 200;
-// What waits for one slow reader; past it the reader is told to read the journal when it is ready.
-const MAX_QUEUE = 256;
+// A reader that catches up holds a page of this much while it waits for room to write, and so much waits for one that is slow;
+// past it the reader is told to read the journal when it is ready.
+const MAX_HELD_BYTES = 64 * 1024;
+// Of each hand-over beside its text.
+const HANDOVER_BYTES = 256;
 
 /** The answer of the stream route: undefined where nothing can follow the cursor. Throws 404 and `invalid_cursor`. */
 export async function streamSession(ctx: Context, input: Input<'streamSession'>): Promise<JournalStream | undefined> {
@@ -72,6 +77,7 @@ export function createLive({
   log,
 }: Pick<Platform, 'db' | 'shards' | 'wake' | 'clock' | 'log'>): Live {
   const readersOf = new Map<string, Set<Reader>>();
+  const longEvents = createShared<StreamEvent | undefined>();
   const stopping = new AbortController();
   let polling: Promise<void> | undefined;
   let unsubscribe = () => {};
@@ -85,7 +91,8 @@ export function createLive({
       for (const reader of readers) {
         if (reader.behind) continue;
         reader.queue.push(handover);
-        if (reader.queue.length > MAX_QUEUE) markBehind(reader);
+        reader.queuedBytes += HANDOVER_BYTES + segment.body.length;
+        if (reader.queue.length > 1 && reader.queuedBytes > MAX_HELD_BYTES) markBehind(reader);
       }
       before = { turn: segment.turn, seq: segment.seqTo };
     }
@@ -95,6 +102,7 @@ export function createLive({
   function markBehind(reader: Reader): void {
     reader.behind = true;
     reader.queue = [];
+    reader.queuedBytes = 0;
     reader.notify();
   }
 
@@ -113,7 +121,7 @@ export function createLive({
     signal: AbortSignal,
   ): AsyncGenerator<StreamEvent> {
     let woken = Promise.withResolvers<void>();
-    const reader: Reader = { head, at: after, queue: [], behind: true, notify: () => woken.resolve() };
+    const reader: Reader = { head, at: after, queue: [], queuedBytes: 0, behind: true, notify: () => woken.resolve() };
     const readers = readersOf.get(head.sessionId) ?? new Set();
     readersOf.set(head.sessionId, readers.add(reader));
     const forget = onceAborted(signal, reader.notify);
@@ -126,12 +134,19 @@ export function createLive({
         }
         const handovers = reader.queue;
         reader.queue = [];
+        reader.queuedBytes = 0;
         for (const handover of handovers) {
           if (reader.behind) break;
           if (comparePositions(handover.previous, reader.at) > 0) {
             reader.behind = true;
           } else {
-            yield* show(reader, handover.segment, handover);
+            const event = pass(reader, handover.segment, (segment, from) => {
+              const isWhole = comparePositions({ turn: segment.turn, seq: segment.seqFrom - 1 }, from) >= 0;
+              if (types || !isWhole) return eventOf(segment, from);
+              handover.event ??= eventOf(segment, from);
+              return handover.event;
+            });
+            if (event) yield event;
           }
         }
         if (ended(reader)) return;
@@ -145,22 +160,47 @@ export function createLive({
 
     async function* catchUp(of: Reader): AsyncGenerator<StreamEvent> {
       while (!signal.aborted) {
-        const { segments, isEnd } = await readSome(db, head.organizationId, head.sessionId, of.at, READ_SEGMENTS);
-        for (const segment of segments) yield* show(of, segment);
+        const { organizationId, sessionId } = head;
+        const { segments, isEnd } = await readSome(db, organizationId, sessionId, of.at, READ_SEGMENTS, MAX_HELD_BYTES);
+        // Taken out one by one: what was shown is not held while its reader is waited for.
+        while (segments.length > 0) {
+          const isLong = segments[0]!.body.length > MAX_HELD_BYTES;
+          if (isLong) {
+            yield* passLong(of, segments.shift()!);
+          } else {
+            const event = pass(of, segments.shift()!, eventOf);
+            if (event) yield event;
+          }
+        }
         if (isEnd) return;
       }
     }
 
-    function* show(of: Reader, segment: Segment, handover?: Handover): Generator<StreamEvent> {
+    /** Its text is held once for all readers of the Session that wait for room to write it. */
+    function* passLong(of: Reader, segment: Segment): Generator<StreamEvent> {
+      const { turn, seqTo } = segment;
+      const key = JSON.stringify([head.sessionId, of.at, turn, seqTo, types ? [...types] : null]);
+      const event = longEvents.hold(key, () => eventOf(segment, of.at));
+      try {
+        pass(of, segment, () => event);
+        if (event) yield event;
+      } finally {
+        longEvents.release(key);
+      }
+    }
+
+    /** Moves the reader past a segment. Returns what it is shown of it. */
+    function pass(
+      of: Reader,
+      segment: Segment,
+      makeEvent: (segment: Segment, from: Position) => StreamEvent | undefined,
+    ): StreamEvent | undefined {
       const end = { turn: segment.turn, seq: segment.seqTo };
-      if (comparePositions(end, of.at) <= 0) return;
-      const whole = comparePositions({ turn: segment.turn, seq: segment.seqFrom - 1 }, of.at) >= 0;
-      const shared = whole && !types ? handover : undefined;
-      const event = shared?.event ?? eventOf(segment, of.at);
-      if (shared && event) shared.event = event;
+      if (comparePositions(end, of.at) <= 0) return undefined;
+      const event = makeEvent(segment, of.at);
       of.at = end;
       if (isTerminal(segment)) of.head = { ...of.head, ended: true, position: end };
-      if (event) yield event;
+      return event;
     }
 
     function eventOf(segment: Segment, from: Position): StreamEvent | undefined {

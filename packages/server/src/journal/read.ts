@@ -47,18 +47,19 @@ export function readSegments(
     order by turn, seq_to limit ${limit}`);
 }
 
-// What tools answer may be a MiB each: a reader that catches up holds this much and one segment more, not hundreds of them.
+// What tools answer may be a MiB each: a list call holds this much and one segment more, not hundreds of them.
 const MAX_READ_BYTES = 1024 * 1024;
 // Of an answer to a list call; long chunks make it a page of fewer.
 const MAX_PAGE_CHARACTERS = 4 * 1024 * 1024;
 
-/** The same, and no more of them than fit into memory beside others. `isEnd`: nothing followed them. */
+/** The same, and no more of them than `maxBytes` and one segment. `isEnd`: nothing followed them. */
 export async function readSome(
   db: Pick<Db, 'query'>,
   organizationId: string,
   sessionId: string,
   after: Position,
   limit: number,
+  maxBytes = MAX_READ_BYTES,
 ): Promise<{ segments: Segment[]; isEnd: boolean }> {
   const rows = await db.query<Segment & { found: number }>(sql`
     select turn, seq_from as "seqFrom", seq_to as "seqTo", body, created_at as "createdAt", found
@@ -70,7 +71,7 @@ export async function readSome(
         where organization_id = ${organizationId} and session_id = ${sessionId}
           and (turn, seq_to) > (${after.turn}, ${after.seq})
         order by turn, seq_to limit ${limit}) s) x
-    where before is null or before < ${MAX_READ_BYTES}
+    where before is null or before < ${maxBytes}
     order by turn, seq_to`);
   const [first] = rows;
   return { segments: rows, isEnd: first === undefined || (first.found < limit && rows.length === first.found) };

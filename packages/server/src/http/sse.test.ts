@@ -1,0 +1,50 @@
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { afterEach, expect, test, vi } from 'vitest';
+import { writeEvents } from './sse.ts';
+
+afterEach(() => vi.useRealTimers());
+
+/** Takes everything that is written. */
+function openResponse() {
+  const written: string[] = [];
+  return Object.assign(new EventEmitter(), {
+    written,
+    destroyed: false,
+    writableLength: 0,
+    req: { method: 'GET' },
+    writeHead: () => {},
+    flushHeaders: () => {},
+    end: () => {},
+    write(text: string) {
+      written.push(text);
+      return true;
+    },
+  });
+}
+
+test('a blank line ends an event and nothing else: comments make no empty message', async () => {
+  vi.useFakeTimers();
+  const response = openResponse();
+  const more = Promise.withResolvers<void>();
+  const done = writeEvents(
+    response as unknown as ServerResponse,
+    {},
+    {
+      async *read() {
+        yield { cursor: 'turn_1:seq_1', json: '{"n":1}' };
+        await more.promise;
+        yield { cursor: 'turn_1:seq_2', json: '{"n":2}' };
+      },
+    },
+  );
+  await vi.advanceTimersByTimeAsync(25_000);
+  more.resolve();
+  await done;
+  expect(response.written.join('')).toBe(
+    ': connected\n' +
+      'id: turn_1:seq_1\nevent: session.chunks\ndata: {"n":1}\n\n' +
+      ': here\n: here\n' +
+      'id: turn_1:seq_2\nevent: session.chunks\ndata: {"n":2}\n\n',
+  );
+});
