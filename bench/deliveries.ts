@@ -3,6 +3,7 @@ import sql from 'sql-template-tag';
 import { createDb, type Db } from '../packages/server/src/db/db.ts';
 import { createEgress, type EgressRequest } from '../packages/server/src/egress/egress.ts';
 import { parseEgressAllow } from '../packages/server/src/egress/policy.ts';
+import { deliveryMark } from '../packages/server/src/journal/delivery-mark.ts';
 import { encodeItems } from '../packages/server/src/journal/segment.ts';
 import { systemClock } from '../packages/server/src/lib/clock.ts';
 import { newUuid, parseId } from '../packages/server/src/lib/ids.ts';
@@ -122,15 +123,18 @@ function createWriter(db: Db, wake: Wake, organizationId: string, environmentOf:
       const sessionIds = waiting;
       waiting = [];
       await db.execute(sql`
-        with s as (
-          select session_id, next_seq from sessions
+        with x as (
+          select session_id, environment, next_seq from sessions
           where organization_id = ${organizationId} and session_id = any(${sessionIds}::uuid[])
           order by session_id for no key update),
         u as (
-          update sessions set turn = 1, next_seq = s.next_seq + 1, delivery_due = true from s
-          where organization_id = ${organizationId} and sessions.session_id = s.session_id)
+          update sessions s set turn = 1, next_seq = x.next_seq + 1, ${deliveryMark()} from x
+          left join lateral (
+            select w.webhook_subscription_id as id from webhook_subscriptions w
+            where w.organization_id = ${organizationId} and w.environment = x.environment) d on true
+          where s.organization_id = ${organizationId} and s.session_id = x.session_id)
         insert into segments (organization_id, session_id, turn, seq_to, seq_from, body, created_at)
-        select ${organizationId}::uuid, session_id, 1, next_seq, next_seq, ${CHUNK}, ${systemClock.now()}::timestamptz from s`);
+        select ${organizationId}::uuid, session_id, 1, next_seq, next_seq, ${CHUNK}, ${systemClock.now()}::timestamptz from x`);
       for (const sessionId of sessionIds) {
         writer.onCommitted(sessionId);
         wake.publish('journal', { organizationId, environment: environmentOf.get(sessionId)!, sessionId });

@@ -408,11 +408,11 @@ create table sessions (
   cost_usd numeric,
   model_calls integer default 0 not null,
   delivery_due boolean default false not null,
+  delivery_subscription_id uuid,
   delivered_turn integer default 0 not null,
   delivered_seq bigint default 0 not null,
   delivery_id uuid,
   acknowledged_cursor text,
-  acknowledged_subscription_id uuid,
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
   ended_at timestamp with time zone,
@@ -424,7 +424,7 @@ create table sessions (
 CREATE INDEX sessions_by_agent ON public.sessions USING btree (organization_id, agent_id, session_id);
 CREATE INDEX sessions_by_parent ON public.sessions USING btree (organization_id, parent_session_id, session_id) WHERE (parent_session_id IS NOT NULL);
 CREATE INDEX sessions_by_root ON public.sessions USING btree (organization_id, root_session_id, session_id) WHERE (root_session_id IS NOT NULL);
-CREATE INDEX sessions_due ON public.sessions USING btree (organization_id, environment, session_id) WHERE delivery_due;
+CREATE INDEX sessions_due ON public.sessions USING btree (organization_id, delivery_subscription_id, session_id) WHERE delivery_due;
 CREATE INDEX sessions_ended ON public.sessions USING btree (organization_id, environment, status, ended_at) WHERE (ended_at IS NOT NULL);
 CREATE INDEX sessions_held ON public.sessions USING btree (worker_id) WHERE (worker_id IS NOT NULL);
 CREATE INDEX sessions_offered ON public.sessions USING btree (organization_id, queue, session_id) WHERE ((worker_id IS NULL) AND (queue IS NOT NULL));

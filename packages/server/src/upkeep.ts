@@ -11,7 +11,12 @@ import { dropExpiredLinks } from './people/invitations.ts';
 import { dropExpiredSignIns } from './people/sign-ins.ts';
 import type { Platform } from './platform.ts';
 import { compactUsage, organizationsToCompact } from './usage/compact.ts';
-import { dropDeliveries, subscriptionsWithDeliveries } from './webhooks/retention.ts';
+import {
+  clearSessions,
+  deletedSubscriptions,
+  dropDeliveries,
+  subscriptionsWithDeliveries,
+} from './webhooks/retention.ts';
 
 export interface Upkeep {
   start(): void;
@@ -68,6 +73,10 @@ export function createUpkeep(
       for (const webhookSubscriptionId of await subscriptionsWithDeliveries(db, organizationId)) {
         const of = { organizationId, webhookSubscriptionId };
         while (!stopping.signal.aborted && (await dropDeliveries(db, of, before)));
+      }
+      for (const webhookSubscriptionId of await deletedSubscriptions(db, organizationId)) {
+        const of = { organizationId, webhookSubscriptionId };
+        while (!stopping.signal.aborted && (await clearSessions(db, of)));
       }
       if (stopping.signal.aborted) return;
     }

@@ -271,13 +271,13 @@ test('what waits in the database is counted over all organizations, with how lon
   endings.push(() => world.close());
   const { platform, organizationId } = world;
   const agentId = await world.agent();
-  await world.open(agentId);
-  await world.open(agentId);
-  await world.open(agentId, { input: undefined });
   await platform.db.execute(sql`
     insert into webhook_subscriptions (organization_id, environment, webhook_subscription_id, url, chunk_types, status,
       sealed_secret, secret_version, created_at, updated_at)
     values (${organizationId}, 'production', ${newUuid()}, 'https://example.com/', '{}', 'paused', '', 1, now(), now())`);
+  await world.open(agentId);
+  await world.open(agentId);
+  await world.open(agentId, { input: undefined });
   clock.advance(30_000);
   const observed = createScrape(platform);
   endings.push(() => observed.stop());

@@ -7,6 +7,7 @@ import type { Shards } from '../db/shards.ts';
 import { uuidOf } from '../lib/ids.ts';
 import { createOrganization } from '../organizations/organizations.ts';
 import { openSession } from '../sessions/sessions.ts';
+import { createWebhookSubscription, deleteWebhookSubscription } from '../webhooks/subscriptions.ts';
 import { Fenced, writeTransition } from './append.ts';
 import { createAppender, type TextHead } from './appender.ts';
 import { beginning } from './cursor.ts';
@@ -161,6 +162,35 @@ test('a transition of a stale writer is refused whole', async () => {
   await expect(write).rejects.toThrow(Fenced);
   expect(await textOf(stale)).toEqual([]);
   expect(stale.nextSeq).toBe(2);
+});
+
+test('text that is appended to sessions that are due changes no index', async () => {
+  const { db } = node.platform;
+  const counts: { updated: number; hot: number }[] = [];
+  const counted = sql`
+    select pg_stat_get_xact_tuples_updated('sessions'::regclass)::int as updated,
+      pg_stat_get_xact_tuples_hot_updated('sessions'::regclass)::int as hot`;
+  const counting: Db = {
+    ...db,
+    batch: <Row>(statements: Parameters<Db['batch']>[0]) =>
+      db.transaction(async (tx) => {
+        const [before] = await tx.query<{ updated: number; hot: number }>(counted);
+        const rows = await Promise.all(statements.map((statement) => tx.query<Row>(statement)));
+        const [after] = await tx.query<{ updated: number; hot: number }>(counted);
+        counts.push({ updated: after!.updated - before!.updated, hot: after!.hot - before!.hot });
+        return rows;
+      }),
+  };
+  await createWebhookSubscription(node.ctx, { environment: 'production', url: 'https://example.com/' });
+  const heads = await Promise.all(Array.from({ length: 3 }, newHead));
+  for (let round = 0; round < 3; round += 1) {
+    const appender = createAppender({ ...node.platform, db: counting });
+    for (const head of heads) await appender.append(head, 'x');
+    await settled(appender);
+  }
+  await deleteWebhookSubscription(node.ctx, { env: 'production' });
+  expect(counts.reduce((sum, { updated }) => sum + updated, 0)).toBe(9);
+  expect(counts.reduce((sum, { hot }) => sum + hot, 0)).toBe(9);
 });
 
 /** A database whose answers are lost, after the commit, as often as told; first of writes, then of reads. */

@@ -5,10 +5,11 @@
 //
 // Both are conditional on the Session's epoch (a writer that lost the Session can't write) and on the expected seq (a write
 // repeated after a lost acknowledgement can't be written twice), and both give chunks to readers only after the commit.
-import sql, { join, type Sql } from 'sql-template-tag';
+import sql, { empty, join, type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
 import type { Platform } from '../platform.ts';
 import type { Position } from './cursor.ts';
+import { deliveryMark, subscriptionOf } from './delivery-mark.ts';
 import { encodeItems, type Item, type Segment } from './segment.ts';
 
 /** Where the next chunk of a Session goes, and by whose right. */
@@ -91,13 +92,15 @@ function planTransition(
     nextSeq = seqTo + 1;
   }
   const set = [...patch, sql`turn = ${turn}`, sql`next_seq = ${nextSeq}`, sql`updated_at = ${now}`];
-  if (segments.length > 0) set.push(sql`delivery_due = true`);
+  const isAppend = segments.length > 0;
+  if (isAppend) set.push(deliveryMark());
 
   // Nothing may be committed where the row did not match, and the statements travel together, before anyone could look at a
   // count: so the statement itself fails then, by a division by zero, and what stands behind it does not run.
   const update = sql`
     with updated as (
       update sessions s set ${join(set)}
+      ${isAppend ? sql`from (${subscriptionOf(head.organizationId, head.environment)}) d` : empty}
       where s.organization_id = ${head.organizationId} and s.session_id = ${head.sessionId}
         and s.epoch = ${head.epoch} and s.turn = ${head.turn} and s.next_seq = ${head.nextSeq}
         ${join([sql``, ...conditions], ' and ')}

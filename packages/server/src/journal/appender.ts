@@ -12,6 +12,7 @@ import { storableText } from '../lib/text.ts';
 import type { Platform } from '../platform.ts';
 import { announce, type JournalHead } from './append.ts';
 import type { Position } from './cursor.ts';
+import { deliveryMark } from './delivery-mark.ts';
 import { encodeItems, type Segment } from './segment.ts';
 
 /** Text of a held Session on its way into the journal. */
@@ -318,8 +319,15 @@ function appendStatement(group: readonly Batch[], now: Date): Sql {
           and x.epoch = b.epoch and x.next_seq = b.expect
         for no key update of x skip locked) s
       returning g.organization_id, g.session_id, g.seq_to)
-    update sessions s set next_seq = i.seq_to + 1, delivery_due = true
+    update sessions s set next_seq = i.seq_to + 1, ${deliveryMark()}
     from i
+    cross join lateral (
+      select w.webhook_subscription_id as id from sessions x
+      left join webhook_subscriptions w on w.organization_id = any(${organizations}::uuid[])
+        and w.organization_id = x.organization_id and w.environment = x.environment
+      where x.organization_id = any(${organizations}::uuid[]) and x.organization_id = i.organization_id
+        and x.session_id = i.session_id
+      limit 1) d
     where s.organization_id = any(${organizations}::uuid[])
       and s.organization_id = i.organization_id and s.session_id = i.session_id
     returning s.session_id as "sessionId", s.epoch`;

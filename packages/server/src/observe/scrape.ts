@@ -168,7 +168,8 @@ async function countAll(db: Db, now: Date): Promise<Counts> {
       cross join lateral (
         select count(*) as count from (
           select 1 from sessions s
-          where s.organization_id = w.organization_id and s.environment = w.environment and s.delivery_due
+          where s.organization_id = w.organization_id and s.delivery_subscription_id = w.webhook_subscription_id
+            and s.delivery_due
           limit ${MOST_COUNTED}) counted) d
       group by w.status`,
     sql`

@@ -3,6 +3,7 @@ import type { Budget, MessagePart, Session } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import { insertSegment } from '../journal/append.ts';
 import { beginning } from '../journal/cursor.ts';
+import { subscriptionOf } from '../journal/delivery-mark.ts';
 import { encodeItems, type Segment } from '../journal/segment.ts';
 import { newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
@@ -96,13 +97,15 @@ export function openingOf(opening: Opening, now: Date): Opened {
       sql`
         insert into sessions (organization_id, session_id, agent_id, pinned_version, agent_version, environment, status,
           turn, next_seq, epoch, worker_id, runnable_at, trace_parent, parent_session_id, parent_operation_id,
-          root_session_id, depth, close_on_idle, budget, metadata, delivery_due, created_at, updated_at)
-        values (${organizationId}, ${row.sessionId}, ${agentId}, ${row.pinnedVersion}, ${row.agentVersion},
+          root_session_id, depth, close_on_idle, budget, metadata, delivery_due, delivery_subscription_id, created_at,
+          updated_at)
+        select ${organizationId}, ${row.sessionId}, ${agentId}, ${row.pinnedVersion}, ${row.agentVersion},
           ${environment}, ${row.status}, ${row.turn}, ${row.nextSeq}, ${row.epoch}, ${row.workerId},
           ${begun ? now : null}, ${row.traceParent}, ${row.parentSessionId},
           ${row.parentOperationId}, ${row.rootSessionId}, ${row.depth}, ${row.closeOnIdle},
-          ${row.budget && JSON.stringify(row.budget)}, ${JSON.stringify(row.metadata)}, ${segment !== undefined}, ${now},
-          ${now})`,
+          ${row.budget && JSON.stringify(row.budget)}, ${JSON.stringify(row.metadata)},
+          ${segment ? sql`d.id is not null, d.id` : sql`false, null`}, ${now}, ${now}
+        from (${subscriptionOf(organizationId, environment)}) d`,
       ...(begun?.statements ?? []),
       ...(segment ? [insertSegment(owner, segment)] : []),
     ],

@@ -5,7 +5,6 @@ import type { Db } from '../db/db.ts';
 /** Where to look: a subscription that may be sent to, and the Session behind which its last page ended. */
 export interface Place {
   organizationId: string;
-  environment: string;
   webhookSubscriptionId: string;
   afterSessionId: string;
 }
@@ -99,13 +98,12 @@ function waitingIn(group: readonly Place[], organizationIds: readonly string[]):
     select h.n, array_agg(s.session_id order by s.session_id) as "sessionIds",
       array_agg(d.next_attempt_at is not null order by s.session_id) as "hasRetry"
     from unnest(${group.map(({ organizationId }) => organizationId)}::uuid[],
-      ${group.map(({ environment }) => environment)}::text[],
       ${group.map(({ webhookSubscriptionId }) => webhookSubscriptionId)}::uuid[],
-      ${group.map(({ afterSessionId }) => afterSessionId)}::uuid[]) with ordinality as h(org, environment, id, after, n)
+      ${group.map(({ afterSessionId }) => afterSessionId)}::uuid[]) with ordinality as h(org, id, after, n)
     cross join lateral (
       select x.session_id, x.delivery_id from sessions x
       where x.organization_id = any(${[...organizationIds]}::uuid[]) and x.organization_id = h.org
-        and x.environment = h.environment and x.delivery_due and x.session_id > h.after
+        and x.delivery_subscription_id = h.id and x.delivery_due and x.session_id > h.after
       order by x.session_id limit ${PAGE_SIZE}) s
     left join lateral (
       -- As in progress.ts, the limit makes it a look-up for each Session rather than a join with all deliveries there are:

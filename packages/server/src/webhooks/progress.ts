@@ -84,21 +84,25 @@ interface ViewRow extends DeliveryRow {
   createdAt: Date;
 }
 
-/** Everything in one snapshot. No view where the Session or the subscription is gone. */
+/**
+ * Everything in one snapshot. No view if the session or the subscription is gone. Nothing waits in a session that has shown no
+ * chunk since the subscription was created.
+ */
 export async function readMany(db: Db, held: Held, inputs: readonly ReadInput[]): Promise<(View | undefined)[]> {
   const { organizationId, environment, webhookSubscriptionId } = held;
   const rows = await db.query<ViewRow>(sql`
     select w.epoch, s.session_id as "sessionId", s.agent_id as "agentId", s.turn as "headTurn",
-      s.next_seq - 1 as "headSeq", coalesce(b.turn, s.delivered_turn) as "afterTurn",
-      coalesce(b.seq, s.delivered_seq) as "afterSeq",
-      case when s.acknowledged_subscription_id = w.webhook_subscription_id then s.acknowledged_cursor end
-        as "acknowledgedCursor", s.trace_parent as "traceParent",
+      s.next_seq - 1 as "headSeq", coalesce(b.turn, p.turn) as "afterTurn", coalesce(b.seq, p.seq) as "afterSeq",
+      s.acknowledged_cursor as "acknowledgedCursor", s.trace_parent as "traceParent",
       ${deliveryColumns()}, g.turn, g.seq_from as "seqFrom", g.seq_to as "seqTo", g.body as "segment", g.created_at as "createdAt"
     from webhook_subscriptions w
     cross join unnest(${inputs.map(({ sessionId }) => sessionId)}::uuid[],
       ${inputs.map(({ after }) => after?.turn)}::int[], ${inputs.map(({ after }) => after?.seq)}::bigint[])
       as b(sid, turn, seq)
     join sessions s on s.organization_id = ${organizationId} and s.session_id = b.sid
+    cross join lateral (
+      select case when s.delivery_subscription_id = w.webhook_subscription_id then s.delivered_turn else s.turn end as turn,
+        case when s.delivery_subscription_id = w.webhook_subscription_id then s.delivered_seq else s.next_seq - 1 end as seq) p
     left join lateral (
       -- The limit makes it a look-up by the whole key for each Session. Without, and while the table was never analyzed, the
       -- planner joins with all deliveries of the subscription: measured, 100 ms at 7,000 of them rather than 2.
@@ -112,7 +116,7 @@ export async function readMany(db: Db, held: Held, inputs: readonly ReadInput[])
         from (
           select r.turn, r.seq_from, r.seq_to, r.body, r.created_at from segments r
           where r.organization_id = ${organizationId} and r.session_id = b.sid and d.body is null
-            and (r.turn, r.seq_to) > (coalesce(b.turn, s.delivered_turn), coalesce(b.seq, s.delivered_seq))
+            and (r.turn, r.seq_to) > (coalesce(b.turn, p.turn), coalesce(b.seq, p.seq))
           order by r.turn, r.seq_to limit ${maxChunks}) x) y
       where y.bytes_before < ${maxBodyBytes}
       order by y.turn, y.seq_to) g on true
@@ -158,7 +162,7 @@ export interface FixInput {
 
 /** True for each that was fixed; false where the subscription has changed or the Session was moved on by another node. */
 export async function fixMany(db: Db, held: Held, inputs: readonly FixInput[], now: Date): Promise<boolean[]> {
-  const { organizationId, environment, webhookSubscriptionId } = held;
+  const { organizationId, webhookSubscriptionId } = held;
   const sorted = inputs.toSorted((a, b) => compareIds(a.next.sessionId, b.next.sessionId));
   const next = sorted.map((input) => input.next);
   const done = inputs.flatMap((input) => input.done ?? []);
@@ -169,15 +173,15 @@ export async function fixMany(db: Db, held: Held, inputs: readonly FixInput[], n
     lockSubscription(held),
     sql`
       update sessions s set delivery_id = b.delivery_id, delivered_turn = b.from_turn, delivered_seq = b.from_seq,
-        acknowledged_cursor = b.previous_cursor, acknowledged_subscription_id = ${webhookSubscriptionId}
+        acknowledged_cursor = b.previous_cursor
       from unnest(${sessionIds}::uuid[], ${deliveryIds}::uuid[],
         ${sorted.map((input) => input.done?.delivery.deliveryId)}::uuid[],
         ${sorted.map((input) => input.after.turn)}::int[], ${sorted.map((input) => input.after.seq)}::bigint[],
         ${next.map((d) => d.from.turn)}::int[], ${next.map((d) => d.from.seq)}::bigint[], ${previousCursors}::text[],
         ${sorted.map((input) => input.epoch)}::int[])
         as b(sid, delivery_id, done_id, after_turn, after_seq, from_turn, from_seq, previous_cursor, epoch)
-      where s.organization_id = ${organizationId} and s.session_id = b.sid and s.environment = ${environment}
-        and s.delivery_id is not distinct from b.done_id
+      where s.organization_id = ${organizationId} and s.session_id = b.sid
+        and s.delivery_subscription_id = ${webhookSubscriptionId} and s.delivery_id is not distinct from b.done_id
         and (b.done_id is not null or (s.delivered_turn = b.after_turn and s.delivered_seq = b.after_seq))
         and ${isUnchanged(held)}
       returning s.session_id as "sessionId"`,
@@ -272,6 +276,7 @@ export function giveUp(db: Db, held: Held, done: Done, now: Date): Promise<boole
   const { delivery, through } = done;
   const { sessionId, deliveryId } = delivery;
   return db.transaction(async (tx) => {
+    await tx.query(lockSubscription(held));
     const [moved] = await tx.query<{ isDue: boolean }>(
       moveOn(held, [{ sessionId, deliveryId, after: delivery.from, through, cursor: null, epoch: null }]),
     );
@@ -320,18 +325,16 @@ function moveOn(held: Held, moves: readonly Move[]): Sql {
   return sql`
     update sessions s set delivery_id = null, delivered_turn = b.turn, delivered_seq = b.seq,
       delivery_due = (s.turn, s.next_seq - 1) > (b.turn, b.seq),
-      acknowledged_cursor = coalesce(b.cursor, s.acknowledged_cursor),
-      acknowledged_subscription_id = case when b.cursor is null then s.acknowledged_subscription_id
-        else ${webhookSubscriptionId}::uuid end
+      acknowledged_cursor = coalesce(b.cursor, s.acknowledged_cursor)
     from unnest(${sorted.map((m) => m.sessionId)}::uuid[], ${sorted.map((m) => m.deliveryId)}::uuid[],
       ${sorted.map((m) => m.after.turn)}::int[], ${sorted.map((m) => m.after.seq)}::bigint[],
       ${sorted.map((m) => m.through.turn)}::int[], ${sorted.map((m) => m.through.seq)}::bigint[],
       ${sorted.map((m) => m.cursor)}::text[], ${sorted.map((m) => m.epoch)}::int[])
       as b(sid, delivery_id, after_turn, after_seq, turn, seq, cursor, epoch)
     where s.organization_id = ${organizationId} and s.session_id = b.sid
-      and s.delivery_id is not distinct from b.delivery_id
-      and (b.delivery_id is not null
-        or (s.delivered_turn = b.after_turn and s.delivered_seq = b.after_seq and ${isUnchanged(held)}))
+      and s.delivery_subscription_id = ${webhookSubscriptionId} and s.delivery_id is not distinct from b.delivery_id
+      and exists (select 1 from webhook_subscriptions where ${isStill(held)} and epoch = coalesce(b.epoch, epoch))
+      and (b.delivery_id is not null or (s.delivered_turn = b.after_turn and s.delivered_seq = b.after_seq))
     returning s.session_id as "sessionId", s.delivery_due as "isDue"`;
 }
 

@@ -169,8 +169,11 @@ async function moveBack(tx: Tx, held: Held, targets: readonly Target[], now: Dat
   if (targets.length === 0) return [];
   const { organizationId, environment, webhookSubscriptionId } = held;
   const sessionIds = targets.map(({ sessionId }) => sessionId);
+  // A session without a chunk since the subscription was created is at its head.
+  const isOurs = sql`s.delivery_subscription_id = ${webhookSubscriptionId}`;
   const isFurther = sql`s.organization_id = ${organizationId} and s.environment = ${environment} and s.session_id = b.sid
-    and (s.delivered_turn, s.delivered_seq) > (b.turn, b.seq)`;
+    and (case when ${isOurs} then s.delivered_turn else s.turn end,
+      case when ${isOurs} then s.delivered_seq else s.next_seq - 1 end) > (b.turn, b.seq)`;
   const places = sql`unnest(${sessionIds}::uuid[], ${targets.map(({ turn }) => turn)}::int[],
     ${targets.map(({ seq }) => seq)}::bigint[],
     ${targets.map((target) => (comparePositions(target, beginning) === 0 ? '' : formatCursor(target)))}::text[])
@@ -188,7 +191,7 @@ async function moveBack(tx: Tx, held: Held, targets: readonly Target[], now: Dat
         and d.delivery_id = s.delivery_id and d.status = 'pending' and ${isFurther}`),
     tx.query<{ sessionId: string }>(sql`
       update sessions s set delivered_turn = b.turn, delivered_seq = b.seq, delivery_due = true, delivery_id = null,
-        acknowledged_cursor = b.cursor, acknowledged_subscription_id = ${webhookSubscriptionId}
+        acknowledged_cursor = b.cursor, delivery_subscription_id = ${webhookSubscriptionId}
       from ${places} where ${isFurther}
       returning s.session_id as "sessionId"`),
   ]);

@@ -43,3 +43,37 @@ export async function dropDeliveries(
       and d.delivery_id = old.delivery_id and d.finished_at < ${before} and d.next_attempt_at is null`);
   return dropped === BATCH;
 }
+
+/** Subscriptions that were deleted while chunks waited in sessions of the organization. */
+export async function deletedSubscriptions(db: Db, organizationId: string): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(sql`
+    with recursive found as (
+      (select s.delivery_subscription_id as id from sessions s
+      where s.organization_id = ${organizationId} and s.delivery_due order by s.delivery_subscription_id limit 1)
+      union all
+      select (
+        select s.delivery_subscription_id from sessions s
+        where s.organization_id = ${organizationId} and s.delivery_due and s.delivery_subscription_id > found.id
+        order by s.delivery_subscription_id limit 1)
+      from found where found.id is not null)
+    select found.id from found where found.id is not null and not exists (
+      select 1 from webhook_subscriptions w
+      where w.organization_id = ${organizationId} and w.webhook_subscription_id = found.id)`);
+  return rows.map(({ id }) => id);
+}
+
+/** Nothing waits for a deleted subscription: clears a batch of its sessions. Returns whether it was full. */
+export async function clearSessions(
+  db: Db,
+  { organizationId, webhookSubscriptionId }: { organizationId: string; webhookSubscriptionId: string },
+): Promise<boolean> {
+  const cleared = await db.execute(sql`
+    update sessions s set delivery_due = false, delivery_id = null
+    where s.organization_id = ${organizationId} and s.delivery_subscription_id = ${webhookSubscriptionId}
+      and s.session_id in (
+        select x.session_id from sessions x
+        where x.organization_id = ${organizationId} and x.delivery_subscription_id = ${webhookSubscriptionId}
+          and x.delivery_due
+        order by x.session_id limit ${BATCH} for no key update of x skip locked)`);
+  return cleared === BATCH;
+}

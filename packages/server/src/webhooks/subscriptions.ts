@@ -4,6 +4,7 @@
 // `failing`: it has failed for 5 days); chunks wait in the journal meanwhile.
 // Every change moves its `epoch` on, so that the node that sends for it reads it again before it goes on.
 //
+// Creating and deleting one takes the same time however many sessions its Environment has: neither touches a session.
 // Locks are taken in one order everywhere: subscription, Sessions by id, deliveries.
 import { randomBytes } from 'node:crypto';
 import {
@@ -123,12 +124,9 @@ export async function createWebhookSubscription(
         `environment: "${input.environment}" has a subscription already. Change or delete that one.`,
       );
     }
-    await Promise.all([
-      tx.query(startAtHeads(organizationId, row.environment)),
-      tx.query(
-        recordEvent(ctx, now, draft(row, 'created', { url: [null, row.url], chunkTypes: [null, row.chunkTypes] })),
-      ),
-    ]);
+    await tx.query(
+      recordEvent(ctx, now, draft(row, 'created', { url: [null, row.url], chunkTypes: [null, row.chunkTypes] })),
+    );
     announce(tx, ctx);
     return { webhookSubscription: view(row, now), signingSecret };
   });
@@ -192,7 +190,10 @@ export async function updateWebhookSubscription(
   });
 }
 
-/** Ends it: what was not delivered never is, and a subscription made later starts anew. */
+/**
+ * Ends it: what was not delivered never is, and a subscription created later starts anew. Sessions and deliveries that name the
+ * subscription are left as they are, however many: nothing is sent for one that is gone, and upkeep clears them (retention.ts).
+ */
 export async function deleteWebhookSubscription(
   ctx: Context,
   input: Input<'deleteWebhookSubscription'>,
@@ -201,18 +202,7 @@ export async function deleteWebhookSubscription(
   return inTransaction(ctx, async (tx, ctx) => {
     const row = await lockSubscription(tx, ctx, input.env);
     const now = ctx.clock.now();
-    const underWay = sql`s.organization_id = ${organizationId} and s.environment = ${row.environment}
-      and s.delivery_due and s.delivery_id is not null`;
     await Promise.all([
-      tx.query(sql`
-        select count(*) from (
-          select 1 from sessions s where ${underWay} order by s.session_id for no key update of s) as locked`),
-      tx.query(sql`
-        update webhook_deliveries d set status = 'cancelled', next_attempt_at = null, body = null, finished_at = ${now}
-        from sessions s
-        where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${row.webhookSubscriptionId}
-          and d.delivery_id = s.delivery_id and d.status = 'pending' and ${underWay}`),
-      tx.query(sql`update sessions s set delivery_id = null where ${underWay}`),
       tx.query(sql`
         delete from webhook_recoveries where organization_id = ${organizationId}
           and webhook_subscription_id = ${row.webhookSubscriptionId}`),
@@ -260,17 +250,6 @@ export async function rotateWebhookSecret(
       previousSecretExpiresAt: after.previousSecretExpiresAt?.toISOString() ?? null,
     };
   });
-}
-
-// Whoever appends to one of these Sessions holds its row until the append is committed, or waits for this transaction and
-// marks it as due again: a chunk is before the subscription or is delivered to it.
-function startAtHeads(organizationId: string, environment: string): Sql {
-  return sql`
-    update sessions s set delivered_turn = s.turn, delivered_seq = s.next_seq - 1, delivery_due = false, delivery_id = null
-    where s.organization_id = ${organizationId} and s.session_id in (
-      select x.session_id from sessions x
-      where x.organization_id = ${organizationId} and x.environment = ${environment} and x.delivery_due
-      order by x.session_id for no key update of x)`;
 }
 
 function checkUrl(ctx: Context, url: string): void {

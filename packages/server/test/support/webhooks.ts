@@ -8,6 +8,7 @@ import { createDb, type Db } from '../../src/db/db.ts';
 import { createEgress } from '../../src/egress/egress.ts';
 import type { Lookup } from '../../src/egress/lookup.ts';
 import { parseEgressAllow } from '../../src/egress/policy.ts';
+import { deliveryMark, subscriptionOf } from '../../src/journal/delivery-mark.ts';
 import { encodeItems, type Item } from '../../src/journal/segment.ts';
 import type { PoolContext } from '../../src/lib/context.ts';
 import { newUuid } from '../../src/lib/ids.ts';
@@ -192,8 +193,9 @@ export async function append(
       values (${session.organizationId}, ${session.sessionId}, ${turn}, ${to}, ${from}, ${encodeItems(items)},
         ${clock.now()})`,
     sql`
-      update sessions set turn = ${turn}, next_seq = ${to + 1}, delivery_due = true
-      where organization_id = ${session.organizationId} and session_id = ${session.sessionId}`,
+      update sessions s set turn = ${turn}, next_seq = ${to + 1}, ${deliveryMark()}
+      from (${subscriptionOf(session.organizationId, session.environment)}) d
+      where s.organization_id = ${session.organizationId} and s.session_id = ${session.sessionId}`,
   ]);
   session.turn = turn;
   session.seq = to;

@@ -173,15 +173,17 @@ create table sessions (
   cost_usd numeric,
   -- Model calls that answered or failed, so that the scripted model knows its place also after a crash.
   model_calls integer not null default 0,
-  -- Webhooks: whether chunks wait, the delivery under way, and the position that it or the next one starts behind: what
-  -- stands before was acknowledged, given up or not asked for.
+  -- Webhooks: whether chunks wait, and the subscription that all of this is about. A new subscription of the environment writes
+  -- nothing here: the first append that sees it does (journal/delivery-mark.ts).
   delivery_due boolean not null default false,
+  delivery_subscription_id uuid,
+  -- The position that the delivery under way, or the next one, starts after: what is before was acknowledged, given up or not
+  -- asked for.
   delivered_turn integer not null default 0,
   delivered_seq bigint not null default 0,
   delivery_id uuid,
-  -- The cursor that a receiver acknowledged last, and of which subscription: another one has not seen it.
+  -- The cursor that the receiver acknowledged last.
   acknowledged_cursor text,
-  acknowledged_subscription_id uuid,
   created_at timestamptz not null,
   updated_at timestamptz not null,
   ended_at timestamptz,
@@ -195,7 +197,7 @@ create index sessions_by_parent on sessions (organization_id, parent_session_id,
   where parent_session_id is not null;
 create index sessions_parent_due on sessions (organization_id, session_id) where parent_due;
 create index sessions_held on sessions (worker_id) where worker_id is not null;
-create index sessions_due on sessions (organization_id, environment, session_id) where delivery_due;
+create index sessions_due on sessions (organization_id, delivery_subscription_id, session_id) where delivery_due;
 -- With the status, so that counting by it reads the index alone.
 create index sessions_open on sessions (organization_id, environment, status) where ended_at is null;
 create index sessions_ended on sessions (organization_id, environment, status, ended_at) where ended_at is not null;
