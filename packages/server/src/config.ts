@@ -119,6 +119,12 @@ export const settings = {
     about: 'a direct connection to the same database, where DATABASE_URL leads through a pooler',
     parse: parseDatabaseUrl,
   }),
+  databaseConnections: required({
+    variable: 'SIGNALBOX_DATABASE_CONNECTIONS',
+    default: '20',
+    about: 'how many connections to the database a node opens at most for its work; up to 6 more for other ends',
+    parse: (text) => parseCount(text, { minimum: 1, maximum: 1000 }),
+  }),
   masterKeys: setting({
     variable: 'SIGNALBOX_MASTER_KEY',
     about: 'the key that secrets are sealed under; several: the first seals, all open',

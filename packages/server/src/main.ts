@@ -182,7 +182,7 @@ function ownUrlAt(port: number): URL {
 
 /** `direct` is the same as `db` unless that leads through a pooler. */
 async function openDatabase(
-  { databaseUrl, listenUrl, dataDir, statementTimeoutSeconds, leaseSeconds }: Config,
+  { databaseUrl, databaseConnections, listenUrl, dataDir, statementTimeoutSeconds, leaseSeconds }: Config,
   log: Log,
   maxConnections: number | undefined,
   stops: (() => Promise<unknown>)[],
@@ -193,19 +193,10 @@ async function openDatabase(
     stops.push(() => embedded.stop());
     url = embedded.url;
   }
-  const isPooled = listenUrl !== undefined;
-  // A pooler that gives each transaction another connection refuses what is set for a connection.
-  const statementTimeoutMs = isPooled ? 0 : statementTimeoutSeconds * 1000;
   // A node that stands still in a transaction keeps others from its rows no longer than from its Sessions.
-  const idleInTransactionMs = isPooled ? 0 : leaseSeconds * 1000;
-  const db = createDb({
-    url,
-    log,
-    prepare: !isPooled,
-    statementTimeoutMs,
-    idleInTransactionMs,
-    ...(maxConnections && { max: maxConnections }),
-  });
+  const limits = { statementTimeoutMs: statementTimeoutSeconds * 1000, idleInTransactionMs: leaseSeconds * 1000 };
+  const max = maxConnections ?? databaseConnections;
+  const db = createDb({ url, log, max, isPooled: listenUrl !== undefined, ...limits });
   stops.push(() => db.close());
   if (databaseUrl !== undefined) {
     await requireSupportedServer(db);

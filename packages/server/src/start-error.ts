@@ -3,6 +3,7 @@ import { DatabaseUnavailable } from './db/db.ts';
 import { EmbeddedPostgresError } from './db/embedded-errors.ts';
 import { SchemaRefused } from './db/migrate.ts';
 import { DatabaseUnsuitable } from './db/requirements.ts';
+import { placeOf } from './db/url.ts';
 import { AdminKeyFileError } from './keys/admin-key-file.ts';
 import { MasterKeyUnknown } from './vault/known-keys.ts';
 import { MasterKeyFileError } from './vault/master-key.ts';
@@ -67,9 +68,3 @@ const refusals: Record<string, string> = {
   '3D000': 'does not exist. Create it, or mend DATABASE_URL.',
   '42501': 'does not let its user create tables. Make the user the owner of the database.',
 };
-
-/** Host, port and name: nothing of the user or the password. */
-function placeOf(databaseUrl: string): string {
-  const { hostname, port, pathname, searchParams } = new URL(databaseUrl);
-  return `${searchParams.get('host') ?? (hostname || 'localhost')}:${port || 5432}${pathname}`;
-}

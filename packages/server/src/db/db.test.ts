@@ -300,7 +300,7 @@ describe('prepared statements', () => {
   });
 
   test('are not used behind a transaction pooler', async () => {
-    const one = createDb({ url: database.url, max: 1, prepare: false });
+    const one = createDb({ url: database.url, max: 1, isPooled: true });
     await one.transaction((tx) => tx.query(sql`select ${1}::int`));
     expect(await one.query(sql`select name from pg_prepared_statements`)).toEqual([]);
     await one.close();

@@ -11,8 +11,10 @@
 // only the last is clearly ahead; over a network each round trip counts.
 import { hash } from 'node:crypto';
 import { channel } from 'node:diagnostics_channel';
-import { Client, Pool, type PoolConfig } from 'pg';
+import type { Client } from 'pg';
 import type { Sql } from 'sql-template-tag';
+import { type Clock, systemClock } from '../lib/clock.ts';
+import { Connections, hasNoRoom } from './connections.ts';
 import { failureOf, Lease, refuse } from './lease.ts';
 import { rowCount, type Statement, type StatementResult, statement } from './pipeline.ts';
 import { Transaction } from './transaction.ts';
@@ -43,6 +45,8 @@ export interface Db extends Queryable {
   batch<Row>(statements: readonly Sql[]): Promise<Row[][]>;
   /** A connection outside the pool, for LISTEN. The caller handles its 'error' and 'end' and ends it. */
   connect(): Promise<Client>;
+  /** Throws unless a new connection is answered within 3 s, by a database that can be written to. At most two looks a second. */
+  check(): Promise<void>;
   /** Connections now, those of them that are idle, and how many callers wait for one. */
   pool(): { total: number; idle: number; awaited: number };
   /** Waits for what is running, then closes every connection. */
@@ -59,19 +63,20 @@ export interface DbOptions {
   /** The most connections the pool opens. */
   max?: number;
   log?: DbLog;
-  /** A start-up parameter of each connection, which transaction poolers refuse unless told otherwise. */
+  /** How long the server may work on a statement; 0 is no limit. Undefined leaves it to the settings of the server. */
   statementTimeoutMs?: number;
-  /** A parameter like that one. So long may a transaction wait for its next statement; then the server ends its connection. */
+  /** How long a transaction may wait for its next statement; then the server ends its connection. */
   idleInTransactionMs?: number;
-  /** `false` behind a transaction pooler, which may give each transaction another server connection. */
-  prepare?: boolean;
+  /** Behind a transaction pooler, which may give each transaction another server connection, nothing is prepared or set for one. */
+  isPooled?: boolean;
+  /** By which the silence of the server is measured. */
+  clock?: Clock;
 }
 
-// Under this a busy node has enough, and two nodes fit PostgreSQL's default of 100.
 const DEFAULT_MAX_CONNECTIONS = 20;
 
-// How long a request waits for a connection before it is told 503.
-const CONNECT_TIMEOUT_MS = 10_000;
+// For so long a look at the database counts for who asks next.
+const CHECK_KEPT_MS = 500;
 
 // Statements are prepared for ever on each connection, so texts made at run time must not pile up. The service has some
 // hundred statements; past this number a new text is parsed each time.
@@ -81,18 +86,9 @@ const MAX_PREPARED_STATEMENTS = 1_000;
 const statements = channel('signalbox.statement');
 
 export function createDb(options: DbOptions): Db {
-  const { url, log, max = DEFAULT_MAX_CONNECTIONS, statementTimeoutMs, idleInTransactionMs, prepare = true } = options;
-  const config: PoolConfig = {
-    connectionString: url,
-    max,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    idleTimeoutMillis: 60_000,
-    keepAlive: true,
-    fallback_application_name: 'signalbox',
-    ...(statementTimeoutMs ? { statement_timeout: statementTimeoutMs } : {}),
-    ...(idleInTransactionMs ? { idle_in_transaction_session_timeout: idleInTransactionMs } : {}),
-  };
-  const pool = new Pool(config);
+  const { log, max = DEFAULT_MAX_CONNECTIONS, isPooled = false, clock = systemClock } = options;
+  const connections = new Connections(options);
+  const pool = connections.pool(max);
   // An idle connection that breaks is already out of the pool when this comes; unheard, it would end the process.
   pool.on('error', (error) =>
     log?.warn({ code: (error as { code?: string }).code }, 'lost an idle database connection'),
@@ -101,7 +97,7 @@ export function createDb(options: DbOptions): Db {
   const names = new Map<string, string>();
 
   function nameOf(text: string): string | undefined {
-    if (!prepare) return undefined;
+    if (isPooled) return undefined;
     let name = names.get(text);
     if (name === undefined && names.size < MAX_PREPARED_STATEMENTS) {
       name = `s_${hash('sha256', text, 'hex').slice(0, 24)}`;
@@ -137,6 +133,23 @@ export function createDb(options: DbOptions): Db {
     });
   }
 
+  let checking: Promise<void> | undefined;
+
+  async function check(): Promise<void> {
+    try {
+      await connections.probe().catch((error) => {
+        // A server that has no room for another connection is there, and answers the connections that this node has.
+        if (!hasNoRoom(error) || pool.totalCount === 0) refuse(error);
+      });
+      void clock.sleep(CHECK_KEPT_MS).then(() => {
+        checking = undefined;
+      });
+    } catch (error) {
+      checking = undefined;
+      throw error;
+    }
+  }
+
   return {
     async query<Row>(sql: Sql) {
       return (await runAlone(sql)).rows as Row[];
@@ -163,15 +176,11 @@ export function createDb(options: DbOptions): Db {
       });
     },
 
-    async connect() {
-      const client = new Client(config);
-      try {
-        await client.connect();
-      } catch (error) {
-        await client.end().catch(() => {});
-        return refuse(error);
-      }
-      return client;
+    connect: () => connections.direct().catch(refuse),
+
+    check() {
+      checking ??= check();
+      return checking;
     },
 
     pool: () => ({ total: pool.totalCount, idle: pool.idleCount, awaited: pool.waitingCount }),

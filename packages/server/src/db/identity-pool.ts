@@ -1,32 +1,30 @@
 // Connections for better-auth, which brings its own statements: they find their tables in the schema `auth`.
-import { Pool } from 'pg';
+import type { Pool } from 'pg';
+import type { Clock } from '../lib/clock.ts';
+import { Connections } from './connections.ts';
 import type { DbLog } from './db.ts';
 
 export type IdentityPool = Pool;
 
 // A sign-in is rare, and what every request asks is two short reads.
 const MAX_CONNECTIONS = 4;
-const CONNECT_TIMEOUT_MS = 10_000;
 
 /** Opens its first connection with the first statement. `url` must not lead through a pooler: the schema is set for a connection. */
 export function createIdentityPool({
   url,
   log,
   statementTimeoutMs,
+  clock,
 }: {
   url: string;
   log: DbLog;
   statementTimeoutMs: number;
+  /** By which the silence of the server is measured. */
+  clock?: Clock;
 }): IdentityPool {
-  const pool = new Pool({
-    connectionString: url,
-    max: MAX_CONNECTIONS,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    idleTimeoutMillis: 60_000,
-    keepAlive: true,
-    fallback_application_name: 'signalbox sign-in',
-    ...(statementTimeoutMs ? { statement_timeout: statementTimeoutMs } : {}),
-  });
+  const pool = new Connections({ url, applicationName: 'signalbox sign-in', statementTimeoutMs, clock }).pool(
+    MAX_CONNECTIONS,
+  );
   // Sent before the statement that the connection was opened for, on the same connection.
   pool.on('connect', (client) => {
     client.query('set search_path to auth').catch((error: { code?: string }) => {

@@ -1,5 +1,6 @@
 // A pooled connection while it is in use, and what its failures mean.
 import type { PoolClient } from 'pg';
+import { type Connection, READ_ONLY } from './connection.ts';
 import { isServerError, Pipeline, type PipelineOutcome, type Statement } from './pipeline.ts';
 
 /** No connection could be had, or the one in use was lost. Worth trying again; http answers 503. */
@@ -15,22 +16,35 @@ export class DatabaseUnavailable extends Error {
   }
 }
 
-// Shutdowns and start-ups of the server, a transaction that stood still for too long, and no room for another connection. With
-// class 08, all of unavailability.
-const UNAVAILABLE = new Set(['57P01', '57P02', '57P03', '57P05', '25P03', '53300']);
+// Worth trying again later, and it is certain that nothing was committed: the database is read-only, or lacks disk, memory or
+// connections.
+const REFUSED = new Set([READ_ONLY, '53000', '53100', '53200', '53300']);
+
+// Shutdowns and start-ups of the server, and a transaction that stood still for too long. With class 08, all after which the
+// connection, and with it what became of a commit, is lost.
+const LOST = new Set(['57P01', '57P02', '57P03', '57P04', '57P05', '25P03']);
+
+// A sharded database says so, as an internal error, when it has lost a node in the middle of a transaction.
+const LOST_SHARD = /marked as essential/;
 
 // After these the connection is dropped, though it still answers. 57014 (time-out or cancel) and 08006 (a shard was lost)
 // can leave a cluster's inner connections in doubt; 0A000 comes from a prepared statement whose table a migration
 // changed, 26000 and 42P05 from one that a pooler mislaid, and would come again on every use.
-const DROP_AFTER = new Set(['57014', '08006', '0A000', '26000', '42P05']);
+const DROP_AFTER = new Set([READ_ONLY, '57014', '08006', '0A000', '26000', '42P05']);
 
-function isUnavailable(error: unknown): boolean {
-  return isServerError(error) && (UNAVAILABLE.has(error.code) || error.code.startsWith('08'));
+function isLost(error: unknown): boolean {
+  if (!isServerError(error)) return false;
+  const { code, message } = error;
+  return LOST.has(code) || code.startsWith('08') || (code === 'XX000' && LOST_SHARD.test(message));
+}
+
+function isRefused(error: unknown): boolean {
+  return isServerError(error) && REFUSED.has(error.code);
 }
 
 /** For a failed attempt to connect: a wrong password or database name stays what it is, all else is unavailability. */
 export function refuse(error: unknown): never {
-  throw isServerError(error) && !isUnavailable(error) ? error : new DatabaseUnavailable(error);
+  throw isServerError(error) && !isLost(error) && !isRefused(error) ? error : new DatabaseUnavailable(error);
 }
 
 /**
@@ -38,17 +52,18 @@ export function refuse(error: unknown): never {
  * the knowledge of its outcome is lost.
  */
 export function failureOf({ error, connectionLost }: PipelineOutcome, mayHaveCommitted: boolean): unknown {
-  if (connectionLost || isUnavailable(error)) return new DatabaseUnavailable(error, mayHaveCommitted);
+  if (connectionLost || isLost(error)) return new DatabaseUnavailable(error, mayHaveCommitted);
+  if (isRefused(error)) return new DatabaseUnavailable(error);
   // The error was made where the socket is read; its stack should lead to who asked.
   if (error) Error.captureStackTrace(error, failureOf);
   return error;
 }
 
 export class Lease {
-  readonly #client: PoolClient;
+  readonly #client: PoolClient & Connection;
   #broken = false;
 
-  constructor(client: PoolClient) {
+  constructor(client: PoolClient & Connection) {
     this.#client = client;
     client.on('error', this.#breakage);
   }
@@ -64,9 +79,9 @@ export class Lease {
     this.#client.query(new Pipeline(statements, resolve));
     const outcome = await promise;
     const { error, connectionLost } = outcome;
-    if (connectionLost || isUnavailable(error) || (isServerError(error) && DROP_AFTER.has(error.code))) {
-      this.#broken = true;
-    }
+    const code = isServerError(error) ? error.code : undefined;
+    if (connectionLost || isLost(error) || (code && DROP_AFTER.has(code))) this.#broken = true;
+    if (code === READ_ONLY) this.#client.becameReadOnly();
     return outcome;
   }
 

@@ -8,7 +8,6 @@
 // from a page in a browser here, whose author made that name lead here.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify';
-import sql from 'sql-template-tag';
 import { ApiError } from '../lib/api-error.ts';
 import { formatId, newUuid } from '../lib/ids.ts';
 import { isWithin, parseNetwork } from '../lib/network.ts';
@@ -40,13 +39,8 @@ export function addObservation(
   { scrape, token }: Observation,
 ): void {
   app.get('/healthz', async () => ({ status: 'alive' }));
-  // One question, however many ask: nobody needs a key for it.
-  let asking: Promise<unknown> | undefined;
   app.get('/readyz', async () => {
-    asking ??= db.query(sql`select 1`).finally(() => {
-      asking = undefined;
-    });
-    await asking;
+    await db.check();
     return { status: 'ready' };
   });
   app.get('/metrics', async (request, reply) => {

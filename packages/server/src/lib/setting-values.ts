@@ -1,5 +1,6 @@
 // Settings as the operator writes them. Each throws an Error whose message says what would be right; where a value may be secret,
 // the message does not show it.
+import { checkDatabaseUrl } from '../db/url.ts';
 import { parseNetwork } from './network.ts';
 import { type RateClass, type RateLimits, rateClasses } from './rate-limits.ts';
 
@@ -89,11 +90,9 @@ export function parseHost(text: string): string {
   return text;
 }
 
-/** The value holds a password, so the message doesn't show it. */
+/** The value holds a password, so the message shows none of it but names of hosts, files and parameters. */
 export function parseDatabaseUrl(text: string): string {
-  if (!URL.canParse(text) || !/^postgres(ql)?:\/\//i.test(text)) {
-    throw new Error('is not the URL of a database; give one such as postgres://user:password@host:5432/database');
-  }
+  checkDatabaseUrl(text);
   return text;
 }
 

@@ -85,7 +85,9 @@ export function createScrape({ db, clock, log, metrics, live, wake }: ScrapePlat
 
   async function look(): Promise<void> {
     const startedAt = clock.now().getTime();
-    const counts = await countAll(db, clock.now()).catch((error) => {
+    // First whether it can be written to: a read-only one would count for us.
+    const counting = db.check().then(() => countAll(db, clock.now()));
+    const counts = await counting.catch((error) => {
       if (isUp) log.warn({ err: error }, 'the database did not answer for metrics');
       return undefined;
     });

@@ -15,6 +15,13 @@ export interface PostgresProxy {
   isDeaf: boolean;
   /** How many were kept back. */
   notificationsLost: number;
+  /** How many connections are open. */
+  readonly connections: number;
+  /**
+   * From now on nothing comes through and nothing is closed, as if the server stood still or the network were cut: on all
+   * connections, or on those that there are now alone. What was held back comes through when the returned function is called.
+   */
+  hang(which?: 'all' | 'existing'): () => void;
   /** Cuts every connection; the next ones lead to that server. */
   leadTo(url: string): void;
   close(): Promise<void>;
@@ -32,10 +39,15 @@ const CHANGES = /^(COMMIT|(INSERT 0|UPDATE|DELETE) [1-9])/;
 
 export async function startPostgresProxy(target: string): Promise<PostgresProxy> {
   const sockets = new Set<Socket>();
+  const gates = new Set<{ whenOpen: Promise<void> | undefined }>();
+  let hanging: Promise<void> | undefined;
   let to = new URL(target);
 
   const server = createServer((client) => {
     const upstream = connectTo(to);
+    const gate = { whenOpen: hanging };
+    gates.add(gate);
+    client.once('close', () => gates.delete(gate));
     for (const socket of [client, upstream]) {
       sockets.add(socket);
       socket.once('close', () => sockets.delete(socket)).on('error', () => {});
@@ -47,14 +59,30 @@ export async function startPostgresProxy(target: string): Promise<PostgresProxy>
       if (!client.destroyed) for (const message of held) client.write(message);
       held = [];
     };
-    client.pipe(upstream);
-    upstream.on('data', messagesOf(take));
-    upstream.on('end', () => {
+    pump(
+      client,
+      (data) => upstream.write(data),
+      () => upstream.end(),
+    );
+    pump(upstream, messagesOf(take), () => {
       handOn();
       client.end();
     });
-    upstream.once('close', () => client.destroy());
+    upstream.once('close', () => !gate.whenOpen && client.destroy());
     client.once('close', () => upstream.destroy());
+
+    async function pump(from: Socket, handOver: (data: Buffer) => void, end: () => void): Promise<void> {
+      try {
+        for await (const data of from) {
+          await gate.whenOpen;
+          handOver(data);
+        }
+        await gate.whenOpen;
+        end();
+      } catch {
+        // It was cut.
+      }
+    }
 
     function take(message: Buffer): void {
       const type = String.fromCharCode(message[0]!);
@@ -91,6 +119,19 @@ export async function startPostgresProxy(target: string): Promise<PostgresProxy>
     losesAnswer: () => false,
     isDeaf: false,
     notificationsLost: 0,
+    get connections() {
+      return gates.size;
+    },
+    hang(which = 'all') {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      for (const gate of gates) gate.whenOpen = promise;
+      if (which === 'all') hanging = promise;
+      return () => {
+        hanging = undefined;
+        for (const gate of gates) gate.whenOpen = undefined;
+        resolve();
+      };
+    },
     leadTo(next) {
       to = new URL(next);
       cut();

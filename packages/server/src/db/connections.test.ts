@@ -1,0 +1,282 @@
+import { randomBytes } from 'node:crypto';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { createManualClock, type ManualClock } from '../../test/support/manual-clock.ts';
+import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts';
+import { type PostgresProxy, startPostgresProxy } from '../../test/support/postgres-proxy.ts';
+import { createDb, DatabaseUnavailable, type Db, type DbOptions } from './db.ts';
+import { createIdentityPool } from './identity-pool.ts';
+
+let database: TestDatabase;
+let admin: Db;
+
+beforeAll(async () => {
+  database = await createTestDatabase({ empty: true });
+  admin = createDb({ url: database.url });
+  await admin.execute(sql`create table notes (id int primary key, text text)`);
+});
+
+afterAll(async () => {
+  await admin.close();
+  await database.drop();
+});
+
+function dbWith(options: Partial<DbOptions> = {}): Db {
+  const db = createDb({ url: database.url, ...options });
+  onTestFinished(() => db.close());
+  return db;
+}
+
+/** A database behind a proxy, with one connection that is idle, and the clock that its silence is measured by. */
+async function behindProxy(
+  options: Partial<DbOptions> = {},
+): Promise<{ db: Db; proxy: PostgresProxy; clock: ManualClock }> {
+  const proxy = await startPostgresProxy(database.url);
+  onTestFinished(() => proxy.close());
+  const clock = createManualClock();
+  const db = createDb({ url: proxy.url, clock, ...options });
+  await db.query(sql`select 1`);
+  return { db, proxy, clock };
+}
+
+/** Lets seconds pass until the promise is settled; returns how many. */
+async function secondsUntil(clock: ManualClock, awaited: Promise<unknown>): Promise<number> {
+  const startedAt = clock.now().getTime();
+  let isSettled = false;
+  const settle = () => {
+    isSettled = true;
+  };
+  awaited.then(settle, settle);
+  while (!isSettled) {
+    await clock.asleep();
+    clock.advance(1_000);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  return (clock.now().getTime() - startedAt) / 1000;
+}
+
+const outcomeOf = (attempt: Promise<unknown>) =>
+  attempt.then(
+    () => 'done',
+    (error: unknown) => error,
+  );
+
+describe('a database that hangs', () => {
+  test('fails every statement, commit and new connection within 10 s, and is used again as soon as it goes on', async () => {
+    const { db, proxy, clock } = await behindProxy({ statementTimeoutMs: 60_000 });
+    const transaction = db.transaction(async (tx) => {
+      await tx.execute(sql`insert into notes values (1)`);
+      goOn = proxy.hang();
+      await tx.query(sql`select 1`);
+    });
+    let goOn = () => {};
+    await vi.waitUntil(() => db.pool().total === 1 && db.pool().idle === 0);
+    const attempts = [
+      transaction,
+      db.query(sql`select 1`),
+      db.execute(sql`insert into notes values (2)`),
+      db.connect(),
+    ];
+    const outcomes = Promise.all(attempts.map(outcomeOf));
+    expect(await secondsUntil(clock, outcomes)).toBeLessThanOrEqual(10);
+    for (const outcome of await outcomes) expect(outcome).toBeInstanceOf(DatabaseUnavailable);
+    goOn();
+    expect(await db.query(sql`select id from notes`)).toEqual([]);
+    await db.close();
+  });
+
+  test('is told by a check within 5 s, also where every connection of the pool waits', async () => {
+    const { db, proxy, clock } = await behindProxy({ max: 1 });
+    const goOn = proxy.hang();
+    const waiting = outcomeOf(db.query(sql`select 1`));
+    const checked = outcomeOf(db.check());
+    expect(await secondsUntil(clock, checked)).toBeLessThanOrEqual(4);
+    expect(await checked).toBeInstanceOf(DatabaseUnavailable);
+    await secondsUntil(clock, waiting);
+    goOn();
+    await db.check();
+    await db.close();
+  });
+
+  test('does not keep a node from stopping', async () => {
+    const { db, proxy, clock } = await behindProxy();
+    const listener = await db.connect();
+    proxy.hang();
+    const closed = Promise.all([db.close(), listener.end()]);
+    expect(await secondsUntil(clock, closed)).toBeLessThanOrEqual(5);
+  });
+
+  test('is not one whose statement is slow: it is waited for while new connections are answered', async () => {
+    const { db, proxy, clock } = await behindProxy();
+    await admin.execute(sql`insert into notes values (3)`);
+    let waiting: Promise<unknown> | undefined;
+    await admin.transaction(async (tx) => {
+      await tx.query(sql`select from notes where id = 3 for update`);
+      waiting = db.execute(sql`delete from notes where id = 3`);
+      for (let second = 0; second < 30; second += 1) {
+        clock.advance(1_000);
+        // The connection that was tried is closed again.
+        await new Promise((resolve) => setImmediate(resolve));
+        await vi.waitUntil(() => proxy.connections === 1, { interval: 1 });
+        await clock.asleep();
+      }
+    });
+    expect(await waiting).toBe(1);
+    await db.close();
+  });
+
+  test('takes the sign-in connections with it no longer than the others', async () => {
+    const proxy = await startPostgresProxy(database.url);
+    onTestFinished(() => proxy.close());
+    const clock = createManualClock();
+    const pool = createIdentityPool({ url: proxy.url, log: { warn() {} }, statementTimeoutMs: 60_000, clock });
+    await pool.query('select 1');
+    const goOn = proxy.hang();
+    const asked = outcomeOf(pool.query('select 1'));
+    expect(await secondsUntil(clock, asked)).toBeLessThanOrEqual(10);
+    expect(await asked).toMatchObject({ code: 'ETIMEDOUT' });
+    goOn();
+    await pool.query('select 1');
+    await pool.end();
+  });
+});
+
+test('a connection of which the network lost track fails its statement after the statement timeout, and is replaced', async () => {
+  const { db, proxy, clock } = await behindProxy({ statementTimeoutMs: 20_000 });
+  proxy.hang('existing');
+  const asked = outcomeOf(db.query(sql`select 1`));
+  let isSettled = false;
+  void asked.then(() => {
+    isSettled = true;
+  });
+  let seconds = 0;
+  for (; !isSettled; seconds += 1) {
+    clock.advance(1_000);
+    await new Promise((resolve) => setImmediate(resolve));
+    // A connection that was tried is closed again.
+    await vi.waitUntil(() => isSettled || proxy.connections === 1, { interval: 1 });
+    await clock.asleep();
+  }
+  expect(seconds).toBeGreaterThan(20);
+  expect(seconds).toBeLessThanOrEqual(26);
+  expect(await asked).toBeInstanceOf(DatabaseUnavailable);
+  expect(await db.query(sql`select 1 as one`)).toEqual([{ one: 1 }]);
+  await db.close();
+});
+
+describe('a read-only database', () => {
+  test('is unavailable, and every connection made before is replaced once it can be written to', async () => {
+    const db = dbWith();
+    const setAll = (value: string) =>
+      Promise.all(
+        Array.from({ length: 4 }, () =>
+          db.transaction(async (tx) => {
+            await tx.query(sql`select set_config('default_transaction_read_only', ${value}, false)`);
+            await tx.query(sql`select pg_sleep(0.05)`);
+          }),
+        ),
+      );
+    await setAll('on');
+    expect(db.pool().total).toBe(4);
+    const refused = await outcomeOf(db.execute(sql`insert into notes values (10)`));
+    expect(refused).toBeInstanceOf(DatabaseUnavailable);
+    expect(refused).toMatchObject({ outcomeUnknown: false, cause: { code: '25006' } });
+    const writes = [11, 12, 13, 14].map((id) => db.execute(sql`insert into notes values (${id})`));
+    expect(await Promise.all(writes)).toEqual([1, 1, 1, 1]);
+  });
+
+  test('gives no new connection, is told by a check, and is used again without a restart', async () => {
+    const [name] = await admin.query<{ name: string }>(sql`select current_database() as name`);
+    const alter = async (text: string) => {
+      const client = await admin.connect();
+      await client.query(`set default_transaction_read_only = off; alter database ${name!.name} ${text}`);
+      await client.end();
+    };
+    const db = dbWith();
+    const identity = createIdentityPool({ url: database.url, log: { warn() {} }, statementTimeoutMs: 0 });
+    const client = await admin.connect();
+    await alter('set default_transaction_read_only = on');
+    const attempts = [db.query(sql`select 1`), db.check(), db.connect(), identity.query('select 1')];
+    for (const outcome of await Promise.all(attempts.map(outcomeOf))) {
+      expect(outcome).toMatchObject({ message: expect.stringContaining('read-only') });
+    }
+    await client.query(`alter database ${name!.name} reset default_transaction_read_only`);
+    await client.end();
+    await db.check();
+    expect(await db.query(sql`select 1 as one`)).toEqual([{ one: 1 }]);
+    await identity.query('select 1');
+    await identity.end();
+  });
+});
+
+test('settings of a role or a database that change results do not reach the service', async () => {
+  const [name] = await admin.query<{ name: string }>(sql`select current_database() as name`);
+  const settings = [
+    ['DateStyle', 'SQL, DMY'],
+    ['IntervalStyle', 'sql_standard'],
+    ['TimeZone', 'Asia/Kathmandu'],
+    ['bytea_output', 'escape'],
+    ['array_nulls', 'off'],
+    ['default_transaction_isolation', 'serializable'],
+    ['standard_conforming_strings', 'off'],
+    ['lock_timeout', '1'],
+  ] as const;
+  const client = await admin.connect();
+  for (const [key, value] of settings) await client.query(`alter database ${name!.name} set ${key} = '${value}'`);
+  const given = {
+    at: new Date('2026-01-02T03:04:05.678Z'),
+    day: '2026-02-28',
+    bytes: Buffer.from([0, 255]),
+    texts: ['a\\b', null],
+  };
+  const [row] = await dbWith().query(sql`
+    select ${given.at}::timestamptz as at, ${given.day}::date as day, ${given.bytes}::bytea as bytes,
+      ${given.texts}::text[] as texts, extract(hour from ${given.at}::timestamptz)::int as hour,
+      current_setting('transaction_isolation') as isolation, '1 day 2 hours'::interval::text as interval`);
+  for (const [key] of settings) await client.query(`alter database ${name!.name} reset ${key}`);
+  await client.end();
+  expect(row).toEqual({ ...given, hour: 3, isolation: 'read committed', interval: '1 day 02:00:00' });
+});
+
+describe('too few connections', () => {
+  test('a pool in use as a whole makes callers wait', async () => {
+    const db = dbWith({ max: 2 });
+    const many = Array.from({ length: 50 }, (_, index) => db.query(sql`select ${index}::int as n`));
+    expect(await Promise.all(many)).toHaveLength(50);
+    expect(db.pool().total).toBe(2);
+  });
+
+  test('a server without room for another one makes callers wait for those that the node has', async () => {
+    const role = `limited_${randomBytes(4).toString('hex')}`;
+    await admin.execute(sql`select 1`);
+    const client = await admin.connect();
+    await client.query(`create role ${role} login password 'limited' connection limit 2`);
+    const url = new URL(database.url);
+    url.username = role;
+    url.password = 'limited';
+    const db = createDb({ url: url.href, max: 10 });
+    const many = Array.from({ length: 40 }, (_, index) => db.query(sql`select ${index}::int as n, pg_sleep(0.01)`));
+    expect(await Promise.all(many)).toHaveLength(40);
+    // The server answers, and the node has connections: it is ready.
+    await db.check();
+    await db.close();
+    await client.query(`drop role ${role}`);
+    await client.end();
+  });
+});
+
+test('of several hosts the first that takes connections is used, and the next one when it is gone', async () => {
+  const [one, other] = await Promise.all([startPostgresProxy(database.url), startPostgresProxy(database.url)]);
+  onTestFinished(() => other.close());
+  const [first, second] = [new URL(one.url), new URL(other.url)];
+  const url = new URL(database.url);
+  const user = `${url.username}${url.password && `:${url.password}`}@`;
+  const db = dbWith({
+    url: `postgres://${user}127.0.0.1:1,${first.host},${second.host}${url.pathname}?target_session_attrs=read-write`,
+  });
+  await db.query(sql`select 1`);
+  expect([one.connections, other.connections]).toEqual([1, 0]);
+  await one.close();
+  await vi.waitFor(async () => db.query(sql`select 1`));
+  expect(other.connections).toBeGreaterThan(0);
+});

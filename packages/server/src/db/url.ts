@@ -1,0 +1,84 @@
+// The URL of a database as libpq's users write it, which pg takes in part: several hosts, no host before a directory of sockets.
+import { accessSync, constants } from 'node:fs';
+
+// Names which server of several is wanted. Signalbox always looks for the one that can be written to.
+const ATTRIBUTES = 'target_session_attrs';
+const WRITABLE = ['any', 'primary', 'read-write'];
+const CERTIFICATE_FILES = ['sslrootcert', 'sslcert', 'sslkey'];
+// pg verifies the certificate and its name in all of these, and warns of the day when it will not.
+const VERIFIED_MODES = ['prefer', 'require', 'verify-ca'];
+
+interface Parts {
+  userInfo: string;
+  /** `host:port` each, either of which may be empty. */
+  hosts: string[];
+  path: string;
+  params: URLSearchParams;
+}
+
+/** Throws an Error that says what is wrong with the URL, and shows none of it but names of hosts, files and parameters. */
+export function checkDatabaseUrl(text: string): void {
+  const { params } = split(text);
+  const wanted = params.get(ATTRIBUTES);
+  if (wanted !== null && !WRITABLE.includes(wanted)) {
+    throw new Error(
+      `asks for a server with ${ATTRIBUTES}=${wanted}; Signalbox writes, so give read-write or leave it out`,
+    );
+  }
+  for (const name of CERTIFICATE_FILES) {
+    const file = params.get(name);
+    if (!file || file === 'system') continue;
+    try {
+      accessSync(file, constants.R_OK);
+    } catch (error) {
+      throw new Error(`${name} names ${file}, which can't be read (${(error as NodeJS.ErrnoException).code})`);
+    }
+  }
+  const [first, ...others] = urlsOf(text).map((url) => new URL(url).pathname);
+  if (first === undefined || others.some((path) => path !== first)) throw notAUrl();
+}
+
+/** One URL for each host, in the order given, as pg takes them. */
+export function urlsOf(text: string): string[] {
+  const { userInfo, hosts, path, params } = split(text);
+  const named = params.get('host')?.split(',');
+  const ports = params.get('port')?.split(',');
+  const mode = params.get('sslmode');
+  for (const name of ['host', 'port', ATTRIBUTES]) params.delete(name);
+  if (mode !== null && VERIFIED_MODES.includes(mode) && params.get('uselibpqcompat') !== 'true') {
+    params.set('sslmode', 'verify-full');
+  }
+  return (named ?? hosts).map((entry, index) => {
+    const authority = hosts[index] ?? hosts[0] ?? '';
+    const found = /^(\[[^\]]*\]|[^:]*)(?::(\d*))?$/.exec(named ? authority : entry);
+    if (!found) throw notAUrl();
+    const [, name, port = ''] = found;
+    const query = new URLSearchParams(params);
+    if (named) query.set('host', entry);
+    const ownPort = ports?.[index] ?? ports?.[0] ?? port;
+    const search = query.size > 0 ? `?${query}` : '';
+    const url = `postgres://${userInfo}${name || 'localhost'}${ownPort && `:${ownPort}`}${path}${search}`;
+    if (!URL.canParse(url)) throw notAUrl();
+    return url;
+  });
+}
+
+/** Hosts, ports and name: nothing of the user or the password. */
+export function placeOf(text: string): string {
+  const urls = urlsOf(text).map((url) => new URL(url));
+  const hosts = urls.map(
+    ({ hostname, port, searchParams }) => `${searchParams.get('host') ?? hostname}:${port || 5432}`,
+  );
+  return `${hosts.join(',')}${urls[0]?.pathname}`;
+}
+
+function split(text: string): Parts {
+  const [, userInfo = '', hosts, path = '', query = ''] =
+    /^postgres(?:ql)?:\/\/((?:[^/?#]*)@)?([^/?#@]*)(\/[^?#]*)?(?:\?([^#]*))?$/i.exec(text) ?? [];
+  if (hosts === undefined) throw notAUrl();
+  return { userInfo, hosts: hosts.split(','), path, params: new URLSearchParams(query) };
+}
+
+function notAUrl(): Error {
+  return new Error('is not the URL of a database; give one such as postgres://user:password@host:5432/database');
+}
