@@ -217,6 +217,7 @@ test('waiting is for the clock; a bare timer only bounds what happens on this ma
     'packages/server/src/egress/egress.ts': 'the deadline of an exchange',
     'packages/server/src/db/embedded.ts': 'looks again at a server that starts or stops',
     'packages/server/src/db/embedded-server.ts': 'looks again at a server that starts or stops',
+    'packages/server/src/runtime/schemas/threads.ts': 'ends a thread that takes too long, or has nothing to do',
   };
   expect(uses(programs, /setTimeout|setInterval|AbortSignal\.timeout/, allowed)).toEqual([]);
 });
@@ -264,6 +265,32 @@ function bodyAfter(lines: readonly string[], index: number): string[] {
   const end = lines.findIndex((line, at) => at > index && line !== '' && indent(line) <= indent(lines[index]!));
   return lines.slice(index + 1, end === -1 ? undefined : end);
 }
+
+test('only runtime/schemas/ compiles schemas and patterns that strangers wrote: there they can be stopped', () => {
+  const allowed = {
+    'packages/contract/src/check.ts': 'schemas of the contract, values of a limited size',
+    'packages/server/src/http/validate.ts': 'schemas of the contract',
+    'packages/server/src/http/app.ts': 'schemas of the contract',
+    'packages/server/src/http/openapi.ts': 'schemas of the contract',
+    'packages/server/src/runtime/schemas/judge.ts': 'runs in a thread, unless it costs next to nothing',
+  };
+  expect(uses(sources, /from 'typebox\/(schema|compile|value)'/, allowed)).toEqual([]);
+  const patterns = {
+    'packages/server/src/runtime/schemas/judge.ts': 'runs in a thread',
+    'packages/server/src/runtime/tools/redact.ts': 'secrets, each character escaped',
+    'packages/server/src/journal/cursor.ts': 'a constant',
+    'packages/server/src/keys/secret.ts': 'constants',
+    'packages/console/src/words.ts': 'constants',
+  };
+  expect(uses(sources, /\bRegExp\(/, patterns)).toEqual([]);
+  const judges = sources
+    .filter((source) => importsOf(source).some((file) => file.endsWith('/runtime/schemas/judge.ts')))
+    .filter((source) => !onlyTypes(source, 'packages/server/src/runtime/schemas/judge.ts'));
+  expect(judges.map(({ file }) => file.replace('packages/server/src/runtime/schemas/', ''))).toEqual([
+    'schemas.ts',
+    'thread.ts',
+  ]);
+});
 
 test('conflicts are read from row counts, never from the name of a constraint', () => {
   expect(uses(server, /\.constraint\b/)).toEqual([]);

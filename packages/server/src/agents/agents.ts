@@ -7,7 +7,7 @@ import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { integerKey, pageOf, pageRequest } from '../lib/page.ts';
-import { checkDefinition } from './definition.ts';
+import { checkDefinition, firstBrokenSchema } from './definition.ts';
 
 /** What a version fixes. */
 export interface Definition {
@@ -47,6 +47,12 @@ const definitionFields = [
   'outputSchema',
   'metadata',
 ] as const;
+
+/** 400 with the first schema in it that is none, or that takes too long to evaluate. */
+export async function checkSchemas(ctx: Context, input: Input<'updateAgent'> | Input<'createAgent'>): Promise<void> {
+  const wrong = await firstBrokenSchema(ctx.organizationId, input.tools ?? [], input.outputSchema ?? null);
+  if (wrong) throw invalidField(wrong.path, wrong.message);
+}
 
 /** 400 where tools or model are not whole, 422 `url_not_allowed` where a URL of theirs may not be reached. */
 export async function createAgent(ctx: Context, input: Input<'createAgent'>): Promise<Result<'createAgent'>> {

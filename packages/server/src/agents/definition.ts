@@ -12,12 +12,15 @@ import type {
 import type { Egress } from '../egress/egress.ts';
 import { UrlNotAllowed, whatUrlsMustBe } from '../egress/errors.ts';
 import { ApiError } from '../lib/api-error.ts';
-import { checkInputSchema, checkSchema } from '../runtime/tools/schema.ts';
+import { isOfObject, NOT_OF_OBJECT, schemaProblems } from '../runtime/schemas/schemas.ts';
 import { checkTemplate } from '../runtime/tools/template.ts';
 import type { TurnTool } from '../runtime/tools/tool.ts';
 import type { Definition } from './agents.ts';
 
-/** Throws 400 with every field that is wrong, or 422 `url_not_allowed`. */
+/** As many as people correct at once. */
+const MAX_ERRORS = 20;
+
+/** Throws 400 with what is wrong, or 422 `url_not_allowed`. Schemas are judged by `firstBrokenSchema`. */
 export function checkDefinition(definition: Definition, egress: Egress): void {
   const errors: FieldError[] = [...checkModel(definition)];
   const names = new Set<string>();
@@ -32,18 +35,41 @@ export function checkDefinition(definition: Definition, egress: Egress): void {
     if (owner) errors.push({ path: `${path}.name`, message: `is kept for the tools of the server "${owner.name}"` });
     for (const { path: inner, message } of checkTool(tool)) errors.push({ path: `${path}.${inner}`, message });
   }
-  if (definition.outputSchema) {
-    const wrong = checkSchema(definition.outputSchema);
-    if (wrong) errors.push({ path: 'outputSchema', message: wrong });
-  }
-  const [first] = errors;
-  if (first) throw new ApiError('invalid_request', `${first.path}: ${first.message}`, { errors });
+  refuse(errors);
 
   if (definition.model.baseUrl !== undefined) checkUrl(egress, definition.model.baseUrl, 'model.baseUrl');
   for (const [index, tool] of definition.tools.entries()) {
     if (tool.type === 'http') checkUrl(egress, tool.request.url, `tools[${index}].request.url`);
     if (tool.type === 'mcp') checkUrl(egress, tool.url, `tools[${index}].url`);
   }
+}
+
+/** The first schema that is none, or that cannot be evaluated. */
+export async function firstBrokenSchema(
+  organizationId: string,
+  tools: readonly Tool[],
+  outputSchema: Record<string, unknown> | null,
+): Promise<FieldError | undefined> {
+  const schemas = tools.flatMap((tool, index) => schemasOf(tool, `tools[${index}]`));
+  if (outputSchema) schemas.push({ path: 'outputSchema', schema: outputSchema });
+  const given = schemas.map(({ schema }) => schema);
+  const problems = await schemaProblems(organizationId, given, { strict: true });
+  const index = problems.findIndex((problem) => problem !== undefined);
+  return index === -1 ? undefined : { path: schemas[index]!.path, message: problems[index]! };
+}
+
+function schemasOf(tool: Tool, path: string): { path: string; schema: Record<string, unknown> }[] {
+  const rules = policiesOf(tool).flatMap(({ path: inner, policy }) =>
+    typeof policy === 'object' ? [{ path: `${path}.${inner}.when`, schema: policy.when }] : [],
+  );
+  const input = tool.type === 'http' || tool.type === 'client' ? [tool.inputSchema] : [];
+  return [...input.map((schema) => ({ path: `${path}.inputSchema`, schema })), ...rules];
+}
+
+function refuse(errors: readonly FieldError[]): void {
+  const [first] = errors;
+  if (!first) return;
+  throw new ApiError('invalid_request', `${first.path}: ${first.message}`, { errors: errors.slice(0, MAX_ERRORS) });
 }
 
 /** Whether an MCP server could offer a tool by the other's name, or by that of one of its tools: a model can't tell them apart. */
@@ -93,14 +119,9 @@ function isEffectful(tool: HttpTool | ClientTool): boolean {
 
 /** What is wrong with a tool, by paths within it. */
 function checkTool(tool: Tool): FieldError[] {
-  const errors: FieldError[] = policiesOf(tool).flatMap(({ path, policy }) => {
-    const wrong = typeof policy === 'object' && checkSchema(policy.when);
-    return wrong ? [{ path: `${path}.when`, message: wrong }] : [];
-  });
-  if (tool.type === 'http' || tool.type === 'client') {
-    const wrong = checkInputSchema(tool.inputSchema);
-    if (wrong) errors.push({ path: 'inputSchema', message: wrong });
-  }
+  const errors: FieldError[] = [];
+  if ((tool.type === 'http' || tool.type === 'client') && !isOfObject(tool.inputSchema))
+    errors.push({ path: 'inputSchema', message: NOT_OF_OBJECT });
   if (tool.type === 'http') {
     const problems = checkTemplate(tool.request, tool.inputSchema);
     errors.push(...problems.map(({ path, message }) => ({ path: `request.${path}`, message })));

@@ -10,7 +10,7 @@ import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
-import { inputErrors } from '../runtime/tools/input.ts';
+import { inputErrors } from '../runtime/schemas/schemas.ts';
 import { awaitedCame } from '../sessions/awaited.ts';
 import { toolCallIdOf } from '../sessions/operations.ts';
 import { lockSession, type SessionRow } from '../sessions/session.ts';
@@ -57,9 +57,17 @@ export async function getApproval(ctx: Context, input: Input<'getApproval'>): Pr
   return { approval: view(await readApproval(ctx.db, ctx.organizationId, uuidOf('op', input.operationId))) };
 }
 
+/** 400 if an edited `input` does not match the tool's schema. */
+export async function checkEditedInput(ctx: Context, { operationId, input }: Input<'resolveApproval'>): Promise<void> {
+  if (input === undefined) return;
+  const { inputSchema: schema } = await readApproval(ctx.db, ctx.organizationId, uuidOf('op', operationId));
+  const [wrong] = await inputErrors(ctx.organizationId, [{ schema, value: input }]);
+  if (wrong) throw invalidField('input', `does not match the tool's schema: ${wrong}`);
+}
+
 /**
  * The same decision again answers what was first recorded; another is 409 `approval_already_resolved`, as is any after the
- * deadline. 400 where an edited `input` does not match the tool's schema.
+ * deadline. An edited `input` was judged by `checkEditedInput`.
  */
 export async function resolveApproval(
   ctx: Context,
@@ -73,8 +81,6 @@ export async function resolveApproval(
   return inTransaction(ctx, async (tx, ctx) => {
     const asked = await readApproval(tx, organizationId, uuidOf('op', input.operationId));
     const { sessionId, operationId, name } = asked;
-    const wrong = isEdited && inputErrors(asked.inputSchema, input.input);
-    if (wrong) throw invalidField('input', `does not match the tool's schema: ${wrong}`);
     const session = await lockSession(tx, organizationId, sessionId);
     const now = ctx.clock.now();
     const resolvedBy: Approval['resolvedBy'] = {

@@ -28,7 +28,7 @@ import { docsPage } from './docs-page.ts';
 import { environmentGateOf } from './environment-gate.ts';
 import { handleError, sendProblem } from './errors.ts';
 import { writeFile } from './file.ts';
-import { handlers } from './handlers.ts';
+import { checks, handlers } from './handlers.ts';
 import { actOnce, idempotencyKeyOf } from './idempotency.ts';
 import { jsonErrorIndex, placeOf } from './json-error.ts';
 import { createLimits, type LimitSettings, mayWait, requireRoom } from './limits.ts';
@@ -151,13 +151,16 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     const gate = environmentGateOf(route);
     const waits = mayWait(route);
     const handle = handlers[name] as (ctx: Context, input: unknown) => Promise<unknown>;
-    const check = options.checkAnswers && !route.stream ? Compile(route.result) : undefined;
+    const check = (checks[name] ?? (async () => {})) as (ctx: PoolContext, input: unknown) => Promise<void>;
+    const isAnswer = options.checkAnswers && !route.stream ? Compile(route.result) : undefined;
 
     async function act(ctx: Context, input: unknown): Promise<unknown> {
       if (maxOpenSessions > 0 && name === 'openSession') await requireRoom(ctx, maxOpenSessions);
       const value = await handle(ctx, input);
-      if (check && !check.Check(value)) {
-        throw new Error(`The answer of ${name} is not as the contract has it: ${JSON.stringify(check.Errors(value))}`);
+      if (isAnswer && !isAnswer.Check(value)) {
+        throw new Error(
+          `The answer of ${name} is not as the contract has it: ${JSON.stringify(isAnswer.Errors(value))}`,
+        );
       }
       return value;
     }
@@ -190,6 +193,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
         const admit = async (who: PoolContext) =>
           who.environments ? await heard(route, who, () => gate.enter(who, given)) : given;
         const input = await admit(ctx);
+        await check(ctx, input);
         const still = async () => admit(await authorize(route, callerOf(request)));
         const begun = platform.clock.now().getTime();
         /** What a long poll waited for is for nobody who was removed, signed out or limited meanwhile. */

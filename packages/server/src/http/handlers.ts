@@ -40,6 +40,16 @@ type ContextOf<N extends RouteName> = Routes[N] extends { method: 'GET' } | { re
   : Context;
 export type Handlers = { [N in RouteName]: (ctx: ContextOf<N>, input: Input<N>) => Promise<Answer<N>> };
 
+/**
+ * What is judged of a request before anything of it is done, in no transaction: judging schemas may take a second, and longer if
+ * other requests wait for it too. It throws a 400.
+ */
+export const checks: { readonly [N in RouteName]?: (ctx: PoolContext, input: Input<N>) => Promise<void> } = {
+  createAgent: agents.checkSchemas,
+  updateAgent: agents.checkSchemas,
+  resolveApproval: approvals.checkEditedInput,
+};
+
 export const handlers: Handlers = {
   getMe: keys.getMe,
   createKey: keys.createKey,

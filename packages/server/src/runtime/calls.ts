@@ -1,14 +1,15 @@
 // The tool calls of a turn as the machine sees them: how one begins its life, what the model is told of how it ended.
-import type { ApprovalPolicy, MessagePart } from '@signalbox/contract';
+import type { MessagePart } from '@signalbox/contract';
 import canonicalize from 'canonicalize';
 import { newUuid } from '../lib/ids.ts';
 import { storableJson, storableText } from '../lib/text.ts';
 import { type Operation, toolCallIdOf } from '../sessions/operations.ts';
-import { inputErrors, mayMatch } from './tools/input.ts';
+import { inputErrors, mayMatch } from './schemas/schemas.ts';
 import type { TurnTool } from './tools/tool.ts';
 
 /** What decides on a call that the model asks for. */
 export interface CallRules {
+  readonly organizationId: string;
   readonly turn: number;
   readonly tools: readonly TurnTool[];
   /** Tools whose calls run unasked in this Session since a person said so. */
@@ -17,21 +18,53 @@ export interface CallRules {
   readonly unavailable: readonly string[];
 }
 
-/** A call as it is stored: waiting for a person, ready, or refused at once where there is no such tool or no such input. */
-export function newCall(rules: CallRules, step: number, index: number, name: string, given: unknown): Operation {
-  const input = storableJson(given);
+/**
+ * The calls of a step as they are stored: waiting for a person, ready, or refused at once because there is no such tool or no
+ * such input. What schemas say of them is judged together, in the time that one call may take.
+ */
+export async function newCalls(
+  rules: CallRules,
+  step: number,
+  asked: readonly { name: string; input: unknown }[],
+): Promise<Operation[]> {
+  const calls = asked.map(({ name, input }, index) => newCall(rules, step, index + 1, name, input));
+  const ready = () =>
+    calls.filter(({ status }) => status === 'ready').map((call) => [call, toolOf(rules.tools, call)!] as const);
+
+  const given = ready();
+  const inputs = given.map(([{ input }, { inputSchema }]) => ({ schema: inputSchema, value: input }));
+  const wrong = await inputErrors(rules.organizationId, inputs);
+  for (const [index, [call]] of given.entries()) {
+    if (wrong[index] === undefined) continue;
+    Object.assign(call, { status: 'failed', error: `The input does not match the tool's schema: ${wrong[index]}` });
+  }
+
+  const conditional: { call: Operation; schema: Record<string, unknown> }[] = [];
+  for (const [call, { name, approval }] of ready()) {
+    if (approval === 'never' || rules.grantedTools.includes(name)) continue;
+    if (typeof approval === 'object') conditional.push({ call, schema: approval.when });
+    else call.status = 'awaiting_approval';
+  }
+  const evaluations = conditional.map(({ call, schema }) => ({ schema, value: call.input }));
+  const matches = await mayMatch(rules.organizationId, evaluations);
+  for (const [index, { call }] of conditional.entries()) if (matches[index]) call.status = 'awaiting_approval';
+  return calls;
+}
+
+/** Ready, or refused because there is no such tool. */
+function newCall(rules: CallRules, step: number, index: number, name: string, given: unknown): Operation {
   const tool = toolOf(rules.tools, { tool: storableText(name) });
-  const call: Operation = {
+  return {
     turn: rules.turn,
     step,
     index,
     operationId: newUuid(),
     kind: 'tool',
-    status: 'ready',
+    status: tool ? 'ready' : 'failed',
     tool: storableText(name),
-    input,
+    input: storableJson(given),
     output: null,
-    error: null,
+    error: tool ? null : noSuchTool(storableText(name), rules.unavailable),
     usage: null,
     fromSeq: null,
     failures: 0,
@@ -41,17 +74,6 @@ export function newCall(rules: CallRules, step: number, index: number, name: str
     childSessionId: null,
     agentVersion: null,
   };
-  if (!tool) return { ...call, status: 'failed', error: noSuchTool(call.tool!, rules.unavailable) };
-  const wrong = inputErrors(tool.inputSchema, input);
-  if (wrong) return { ...call, status: 'failed', error: `The input does not match the tool's schema: ${wrong}` };
-  const asks = !rules.grantedTools.includes(tool.name) && asksFor(tool.approval, input);
-  return asks ? { ...call, status: 'awaiting_approval' } : call;
-}
-
-/** Whether a person decides before a call with this input runs. */
-function asksFor(policy: ApprovalPolicy, input: unknown): boolean {
-  if (typeof policy === 'object') return mayMatch(policy.when, input);
-  return policy !== 'never';
 }
 
 export function toolOf(tools: readonly TurnTool[], call: Pick<Operation, 'tool'>): TurnTool | undefined {

@@ -2,7 +2,7 @@
 import type { SessionError } from '@signalbox/contract';
 import { storableJson } from '../lib/text.ts';
 import { parseJson } from './json.ts';
-import { valueErrors } from './tools/input.ts';
+import { valueErrors } from './schemas/schemas.ts';
 import type { TurnEnd } from './turn.ts';
 
 export type Judgement =
@@ -11,9 +11,15 @@ export type Judgement =
   | { type: 'repair'; message: string }
   | { type: 'fail'; error: SessionError };
 
-export function judgeAnswer(schema: Record<string, unknown>, text: string, isRepaired: boolean): Judgement {
+export async function judgeAnswer(
+  organizationId: string,
+  schema: Record<string, unknown>,
+  text: string,
+  isRepaired: boolean,
+): Promise<Judgement> {
   const output = outputIn(text);
-  const wrong = output === undefined ? 'it is not JSON' : valueErrors(schema, output);
+  const [wrong] =
+    output === undefined ? ['it is not JSON'] : await valueErrors(organizationId, [{ schema, value: output }]);
   if (wrong === undefined) return { type: 'end', end: { stopReason: 'endTurn', output: storableJson(output) } };
   if (isRepaired) {
     const message = `The model's answer does not match outputSchema, also when asked again: ${wrong}`;

@@ -14,7 +14,7 @@ import { formatId } from '../lib/ids.ts';
 import { storableJson, storableText } from '../lib/text.ts';
 import { isFinished, type Operation, type TokenUsage } from '../sessions/operations.ts';
 import { isAnswered } from '../workers/answer.ts';
-import { answerParts, CUT_OFF, callsOf, newCall, noSuchTool, OUTCOME_UNKNOWN, resultParts, toolOf } from './calls.ts';
+import { answerParts, CUT_OFF, callsOf, newCalls, noSuchTool, OUTCOME_UNKNOWN, resultParts, toolOf } from './calls.ts';
 import { type AskModel, type ModelCall, ModelFailure } from './models/model.ts';
 import { type Judgement, judgeAnswer } from './output.ts';
 import { orAborted } from './tools/deadline.ts';
@@ -132,7 +132,7 @@ export async function* runTurn(state: TurnState, ports: TurnPorts, signal: Abort
 
     const calls = callsOf(operations, step);
     if (calls.length === 0) {
-      const judgement = judge(state, modelCall);
+      const judgement = await judge(state, modelCall);
       if (judgement.type === 'end') return yield { type: 'end', end: judgement.end, results: null };
       if (judgement.type === 'fail') return yield { type: 'fail', error: judgement.error, asked: false };
       if (isLastStep(state, step)) return yield { type: 'end', end: { stopReason: 'maxSteps' }, results: null };
@@ -226,11 +226,9 @@ async function* takeAnswer(
   { reason, usage, providerData }: { reason: string; usage: TokenUsage & { costUsd?: number }; providerData?: unknown },
 ): AsyncGenerator<TurnEvent, boolean> {
   const isCut = reason === 'maxOutputTokens';
-  const calls = asked.map(({ name, input }, index) => {
-    const call = newCall(state, modelCall.step, index + 1, name, input);
-    // Which of them are whole nobody can tell: one that was cut before its input has a valid input, an empty object.
-    return isCut ? { ...call, status: 'failed' as const, error: CUT_OFF } : call;
-  });
+  const judged = await newCalls(state, modelCall.step, asked);
+  // Which of them are whole nobody can tell: one that was cut before its input has a valid input, an empty object.
+  const calls = isCut ? judged.map((call) => ({ ...call, status: 'failed' as const, error: CUT_OFF })) : judged;
   const text = storableText(state.shownText);
   const kept = providerData === undefined ? {} : { providerData };
   state.modelCalls += 1;
@@ -239,7 +237,7 @@ async function* takeAnswer(
   state.transcript.push({ role: 'assistant', content: answerParts(text, calls), ...kept });
   modelCall.status = 'succeeded';
   if (reason === 'refusal' || isCut) modelCall.output = { stopReason: reason };
-  const judgement = calls.length === 0 || isCut ? judge(state, modelCall) : undefined;
+  const judgement = calls.length === 0 || isCut ? await judge(state, modelCall) : undefined;
   const end = judgement?.type === 'end' ? judgement.end : null;
   const results = end && calls.length > 0 ? resultParts(calls, state.transcript) : null;
   yield { type: 'answered', modelCall, text, calls, usage, ...kept, end, results };
@@ -247,7 +245,10 @@ async function* takeAnswer(
 }
 
 /** What an answer means for the turn that has no tool calls, or was cut. */
-function judge({ definition, operations, transcript }: TurnState, modelCall: Operation): Judgement {
+async function judge(
+  { organizationId, definition, operations, transcript }: TurnState,
+  modelCall: Operation,
+): Promise<Judgement> {
   const { stopReason = 'endTurn' } = (modelCall.output ?? {}) as Partial<TurnEnd>;
   const { outputSchema } = definition;
   if (stopReason !== 'endTurn' || outputSchema === null) return { type: 'end', end: { stopReason } };
@@ -256,7 +257,7 @@ function judge({ definition, operations, transcript }: TurnState, modelCall: Ope
   const isRepaired = operations.some(
     ({ kind, step }) => kind === 'model' && step < modelCall.step && callsOf(operations, step).length === 0,
   );
-  return judgeAnswer(outputSchema, text, isRepaired);
+  return judgeAnswer(organizationId, outputSchema, text, isRepaired);
 }
 
 /** Runs what may run, together, until every call of the step has its result. */

@@ -1,15 +1,14 @@
 // The tools that an MCP server offers, as a turn knows them. Everything in the list was written by the server, so each tool is
 // looked at by itself: what can't be offered is left out, and the others stay.
 import { createHash } from 'node:crypto';
-import { setImmediate } from 'node:timers/promises';
 import type { ApprovalPolicy, McpTool } from '@signalbox/contract';
 import { isPolicy } from '../../agents/definition.ts';
+import { isOfObject, NOT_OF_OBJECT, schemaProblems } from '../schemas/schemas.ts';
 import { shownJson, shownText } from './answer.ts';
 import type { McpConnection } from './mcp-connection.ts';
 import { McpAnswerError } from './mcp-failure.ts';
 import type { Redact } from './redact.ts';
-import { checkInputSchema } from './schema.ts';
-import type { TurnTool } from './tool.ts';
+import type { ToolOwner, TurnTool } from './tool.ts';
 
 /** Servers list some dozens of tools a page; more than this many pages is a list without an end. */
 const MAX_PAGES = 32;
@@ -21,9 +20,10 @@ const MAX_OFFERED = 200;
 const MAX_OFFERED_BYTES = 1024 * 1024;
 /** As much as an Agent's own tool may say. */
 const DESCRIPTION_MAX_CHARACTERS = 4000;
-const SCHEMA_MAX_BYTES = 128 * 1024;
-/** Each may cost 100 ms of the process to find out, and an honest server has none. */
+/** An honest server has none. */
 const MAX_BROKEN_SCHEMAS = 10;
+/** They share the time for judging schemas, and one that takes too long is taken for broken with those behind it. */
+const JUDGED_TOGETHER = 10;
 
 /** Of a model's providers, and so of every tool. */
 const NAME_MAX_CHARACTERS = 64;
@@ -54,15 +54,19 @@ export async function listAll(connection: McpConnection, signal: AbortSignal): P
 }
 
 /** Throws `McpAnswerError` where there is too much to offer. */
-export async function turnTools(server: McpTool, listed: readonly unknown[], redact: Redact): Promise<Listing> {
+export async function turnTools(
+  { organizationId }: Pick<ToolOwner, 'organizationId'>,
+  server: McpTool,
+  listed: readonly unknown[],
+  redact: Redact,
+): Promise<Listing> {
   const leftOut: Listing['leftOut'] = [];
   const found = new Map<string, RemoteTool>();
   let broken = 0;
-  for (const item of listed) {
-    const tool = readTool(item);
-    if (tool === undefined || (server.allowedTools && !server.allowedTools.includes(tool.name))) continue;
+  const read = listed.map(readTool).filter((tool) => tool !== undefined);
+  const wanted = read.filter(({ name }) => server.allowedTools?.includes(name) ?? true);
+  for await (const [tool, schemaIsBroken] of judged(organizationId, wanted)) {
     const { name } = tool;
-    const schemaIsBroken = checkedSchema(tool.inputSchema);
     if (schemaIsBroken) broken += 1;
     if (broken > MAX_BROKEN_SCHEMAS)
       throw new McpAnswerError(`more than ${MAX_BROKEN_SCHEMAS} of its tools have schemas that cannot be evaluated`);
@@ -71,8 +75,6 @@ export async function turnTools(server: McpTool, listed: readonly unknown[], red
     else found.set(name, tool);
     if (found.size > MAX_OFFERED)
       throw new McpAnswerError(`it offers more than ${MAX_OFFERED} tools; allowedTools can choose among them`);
-    // A list may take a while to look through, and nobody else should wait for it.
-    await setImmediate();
   }
   const byName = new Map<string, TurnTool>();
   for (const [name, tool] of named(server.name, [...found.values()])) {
@@ -119,10 +121,20 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function checkedSchema(schema: Record<string, unknown>): string | undefined {
-  if (sizeOf(schema) > SCHEMA_MAX_BYTES) return `has an input schema of more than ${SCHEMA_MAX_BYTES} bytes`;
-  const wrong = checkInputSchema(schema);
-  return wrong && `has an input schema that ${wrong}`;
+/** Each with what is wrong with its schema. */
+async function* judged(
+  organizationId: string,
+  tools: readonly RemoteTool[],
+): AsyncGenerator<[RemoteTool, string | undefined]> {
+  for (let from = 0; from < tools.length; from += JUDGED_TOGETHER) {
+    const group = tools.slice(from, from + JUDGED_TOGETHER);
+    const schemas = group.map(({ inputSchema }) => inputSchema);
+    const problems = await schemaProblems(organizationId, schemas, { strict: false });
+    for (const [index, tool] of group.entries()) {
+      const wrong = isOfObject(tool.inputSchema) ? problems[index] : NOT_OF_OBJECT;
+      yield [tool, wrong && `has an input schema that ${wrong}`];
+    }
+  }
 }
 
 function sizeOf(value: unknown): number {

@@ -90,7 +90,7 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
     try {
       const connection = await connect(request, key, time.signal);
       try {
-        const listing = await turnTools(server, await listAll(connection, time.signal), request.redact);
+        const listing = await turnTools(owner, server, await listAll(connection, time.signal), request.redact);
         tellOfLeftOut(owner, server, listing);
         return listing.tools;
       } finally {

@@ -1,0 +1,116 @@
+// JSON Schemas that strangers wrote (the authors of agents, MCP servers): whether one is a schema, and whether a value matches.
+//
+// A pattern can backtrack for hours and references can double at every level, in a few bytes. So schemas are judged in threads
+// that can be stopped (threads.ts), never on the event loop. What costs next to nothing whatever it says is judged at once: a
+// node whose schemas are plain starts no thread.
+//
+// This folder alone compiles what strangers wrote; test/house.test.ts checks that.
+import { judge, type Task } from './judge.ts';
+import { type Outcome, runInThread, STOPPED } from './threads.ts';
+
+type JsonSchema = Record<string, unknown>;
+
+/** As much as an MCP server may say of a tool. */
+const SCHEMA_MAX_BYTES = 128 * 1024;
+/** The keywords whose evaluation can take longer than schema and value are long. */
+const NEEDS_THREAD = /"(?:pattern|patternProperties|format|\$ref|\$dynamicRef|\$recursiveRef)":/;
+/** Characters of schemas times those of their values, of all that is judged together: some milliseconds. */
+const WORK_AT_ONCE = 1_000_000;
+const SCHEMA_AT_ONCE = 16_384;
+
+/**
+ * What is wrong with each schema; undefined if nothing is. `strict`: what earlier drafts and OpenAPI wrote differently is refused,
+ * with what to write instead; for authors, who can change it. At most a second is spent on all of them together: those that
+ * are not reached cannot be evaluated.
+ */
+export async function schemaProblems(
+  organizationId: string,
+  schemas: readonly JsonSchema[],
+  { strict }: { strict: boolean },
+): Promise<(string | undefined)[]> {
+  const tasks = schemas.map((schema): Task => ({ schema: textOf(schema), strict }));
+  const small = tasks.filter(({ schema }) => Buffer.byteLength(schema) <= SCHEMA_MAX_BYTES);
+  const outcomes = new Map(zip(small, await judgeAll(organizationId, small)));
+  return tasks.map((task) => {
+    if (!outcomes.has(task)) return `has more than ${SCHEMA_MAX_BYTES} bytes`;
+    const outcome = outcomes.get(task);
+    return outcome === STOPPED ? 'cannot be evaluated as a JSON Schema' : outcome;
+  });
+}
+
+/** Whether it may be the schema of a tool's input. */
+export function isOfObject({ type }: JsonSchema): boolean {
+  return type === undefined || type === 'object';
+}
+export const NOT_OF_OBJECT = 'must be the schema of an object ("type": "object")';
+
+/** A schema, and a JSON value to judge by it. */
+export interface Evaluation {
+  readonly schema: JsonSchema;
+  readonly value: unknown;
+}
+
+/** What is wrong with each value, in words that a model can act on; undefined if nothing is. Within a second, as above. */
+export async function valueErrors(
+  organizationId: string,
+  evaluations: readonly Evaluation[],
+): Promise<(string | undefined)[]> {
+  const outcomes = await judgeAll(organizationId, evaluations.map(taskOf));
+  return outcomes.map((outcome) => (outcome === STOPPED ? 'the schema cannot be evaluated for it' : outcome));
+}
+
+/** The same for the input of a tool. */
+export async function inputErrors(
+  organizationId: string,
+  evaluations: readonly Evaluation[],
+): Promise<(string | undefined)[]> {
+  const objects = evaluations.filter(({ value }) => isObject(value));
+  const errors = new Map(zip(objects, await valueErrors(organizationId, objects)));
+  return evaluations.map((one) => (errors.has(one) ? errors.get(one) : 'it must be a JSON object'));
+}
+
+/** Whether each value matches; true also if that cannot be told, so that a person is asked. Within a second, as above. */
+export async function mayMatch(organizationId: string, evaluations: readonly Evaluation[]): Promise<boolean[]> {
+  const outcomes = await judgeAll(organizationId, evaluations.map(taskOf));
+  return outcomes.map((outcome) => outcome === undefined || outcome === STOPPED);
+}
+
+async function judgeAll(organizationId: string, tasks: readonly Task[]): Promise<Outcome[]> {
+  let room = WORK_AT_ONCE;
+  const hard: Task[] = [];
+  const outcomes = new Map<Task, Outcome>();
+  for (const task of tasks) {
+    const { schema, value = '' } = task;
+    const work = schema.length * Math.max(1, value.length);
+    if (work > room || schema.length > SCHEMA_AT_ONCE || NEEDS_THREAD.test(schema)) {
+      hard.push(task);
+    } else {
+      room -= work;
+      outcomes.set(task, judge(task));
+    }
+  }
+  if (hard.length > 0)
+    for (const [task, outcome] of zip(hard, await runInThread(organizationId, hard))) outcomes.set(task, outcome);
+  return tasks.map((task) => outcomes.get(task));
+}
+
+function taskOf({ schema, value }: Evaluation): Task {
+  return { schema: textOf(schema), value: JSON.stringify(value) };
+}
+
+/** An agent's schemas are judged by with every call, and never change. */
+const texts = new WeakMap<JsonSchema, string>();
+
+function textOf(schema: JsonSchema): string {
+  const text = texts.get(schema) ?? JSON.stringify(schema);
+  texts.set(schema, text);
+  return text;
+}
+
+function zip<A, B>(as: readonly A[], bs: readonly B[]): [A, B][] {
+  return as.map((a, index) => [a, bs[index]!]);
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
