@@ -132,14 +132,14 @@ test('every key of the schema begins with the organization, and every table but 
   );
   expect(wrongKeys).toEqual([]);
   expect([...tables].filter((table) => !tenantTables.has(table)).toSorted()).toEqual([
-    'auth.accounts',
-    'auth.passkeys',
-    'auth.sign_ins',
-    'auth.users',
-    'auth.verifications',
+    'accounts',
     'installation',
     'master_keys',
+    'passkeys',
+    'sign_ins',
     'signalbox_migrations',
+    'users',
+    'verifications',
     'workers',
   ]);
   const wrong =

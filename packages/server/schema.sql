@@ -9,6 +9,26 @@ create table access_denials (
 );
 CREATE INDEX access_denials_age ON public.access_denials USING btree (recorded_at);
 
+create table accounts (
+  id uuid not null,
+  user_id uuid not null,
+  provider_id text not null,
+  account_id text not null,
+  password text,
+  access_token text,
+  refresh_token text,
+  id_token text,
+  access_token_expires_at timestamp with time zone,
+  refresh_token_expires_at timestamp with time zone,
+  scope text,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  constraint accounts_pkey PRIMARY KEY (id),
+  constraint accounts_provider_id_account_id_key UNIQUE (provider_id, account_id),
+  constraint accounts_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+CREATE INDEX accounts_user ON public.accounts USING btree (user_id);
+
 create table agent_versions (
   organization_id uuid not null,
   agent_id uuid not null,
@@ -269,6 +289,24 @@ create table organizations (
   constraint organizations_pkey PRIMARY KEY (organization_id)
 );
 
+create table passkeys (
+  id uuid not null,
+  user_id uuid not null,
+  name text,
+  public_key text not null,
+  credential_id text not null,
+  counter integer not null,
+  device_type text not null,
+  backed_up boolean not null,
+  transports text,
+  aaguid text,
+  created_at timestamp with time zone,
+  constraint passkeys_pkey PRIMARY KEY (id),
+  constraint passkeys_credential_id_key UNIQUE (credential_id),
+  constraint passkeys_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+CREATE INDEX passkeys_user ON public.passkeys USING btree (user_id);
+
 create table password_resets (
   organization_id uuid not null,
   password_reset_id uuid not null,
@@ -432,6 +470,22 @@ CREATE INDEX sessions_open ON public.sessions USING btree (organization_id, envi
 CREATE INDEX sessions_parent_due ON public.sessions USING btree (organization_id, session_id) WHERE parent_due;
 CREATE INDEX sessions_runnable ON public.sessions USING btree (runnable_at) WHERE ((worker_id IS NULL) AND (runnable_at IS NOT NULL));
 
+create table sign_ins (
+  id uuid not null,
+  user_id uuid not null,
+  token text not null,
+  expires_at timestamp with time zone not null,
+  ip_address text,
+  user_agent text,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  constraint sign_ins_pkey PRIMARY KEY (id),
+  constraint sign_ins_token_key UNIQUE (token),
+  constraint sign_ins_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+CREATE INDEX sign_ins_expiry ON public.sign_ins USING btree (expires_at);
+CREATE INDEX sign_ins_user ON public.sign_ins USING btree (user_id);
+
 create table signalbox_migrations (
   version integer not null,
   name text not null,
@@ -441,6 +495,30 @@ create table signalbox_migrations (
   applied_at timestamp with time zone default now() not null,
   constraint signalbox_migrations_pkey PRIMARY KEY (version)
 );
+
+create table users (
+  id uuid not null,
+  name text not null,
+  email text not null,
+  email_verified boolean not null,
+  image text,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  constraint users_pkey PRIMARY KEY (id),
+  constraint users_email_key UNIQUE (email)
+);
+
+create table verifications (
+  id uuid not null,
+  identifier text not null,
+  value text not null,
+  expires_at timestamp with time zone not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  constraint verifications_pkey PRIMARY KEY (id)
+);
+CREATE INDEX verifications_expiry ON public.verifications USING btree (expires_at);
+CREATE INDEX verifications_identifier ON public.verifications USING btree (identifier);
 
 create table webhook_deliveries (
   organization_id uuid not null,
@@ -525,81 +603,3 @@ create table workers (
   constraint workers_pkey PRIMARY KEY (worker_id),
   constraint workers_claim_key UNIQUE (claim)
 );
-
-create table auth.accounts (
-  id uuid not null,
-  user_id uuid not null,
-  provider_id text not null,
-  account_id text not null,
-  password text,
-  access_token text,
-  refresh_token text,
-  id_token text,
-  access_token_expires_at timestamp with time zone,
-  refresh_token_expires_at timestamp with time zone,
-  scope text,
-  created_at timestamp with time zone not null,
-  updated_at timestamp with time zone not null,
-  constraint accounts_pkey PRIMARY KEY (id),
-  constraint accounts_provider_id_account_id_key UNIQUE (provider_id, account_id),
-  constraint accounts_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(id) ON DELETE CASCADE
-);
-CREATE INDEX accounts_user ON auth.accounts USING btree (user_id);
-
-create table auth.passkeys (
-  id uuid not null,
-  user_id uuid not null,
-  name text,
-  public_key text not null,
-  credential_id text not null,
-  counter integer not null,
-  device_type text not null,
-  backed_up boolean not null,
-  transports text,
-  aaguid text,
-  created_at timestamp with time zone,
-  constraint passkeys_pkey PRIMARY KEY (id),
-  constraint passkeys_credential_id_key UNIQUE (credential_id),
-  constraint passkeys_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(id) ON DELETE CASCADE
-);
-CREATE INDEX passkeys_user ON auth.passkeys USING btree (user_id);
-
-create table auth.sign_ins (
-  id uuid not null,
-  user_id uuid not null,
-  token text not null,
-  expires_at timestamp with time zone not null,
-  ip_address text,
-  user_agent text,
-  created_at timestamp with time zone not null,
-  updated_at timestamp with time zone not null,
-  constraint sign_ins_pkey PRIMARY KEY (id),
-  constraint sign_ins_token_key UNIQUE (token),
-  constraint sign_ins_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(id) ON DELETE CASCADE
-);
-CREATE INDEX sign_ins_expiry ON auth.sign_ins USING btree (expires_at);
-CREATE INDEX sign_ins_user ON auth.sign_ins USING btree (user_id);
-
-create table auth.users (
-  id uuid not null,
-  name text not null,
-  email text not null,
-  email_verified boolean not null,
-  image text,
-  created_at timestamp with time zone not null,
-  updated_at timestamp with time zone not null,
-  constraint users_pkey PRIMARY KEY (id),
-  constraint users_email_key UNIQUE (email)
-);
-
-create table auth.verifications (
-  id uuid not null,
-  identifier text not null,
-  value text not null,
-  expires_at timestamp with time zone not null,
-  created_at timestamp with time zone not null,
-  updated_at timestamp with time zone not null,
-  constraint verifications_pkey PRIMARY KEY (id)
-);
-CREATE INDEX verifications_expiry ON auth.verifications USING btree (expires_at);
-CREATE INDEX verifications_identifier ON auth.verifications USING btree (identifier);

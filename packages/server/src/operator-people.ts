@@ -122,7 +122,7 @@ interface Row {
 function membersOf(db: Db, organizationId: string): Promise<Row[]> {
   return db.query<Row>(sql`
     select m.user_id as "userId", u.name, u.email, m.role, m.last_signed_in_at as "lastSignedInAt"
-    from members m join auth.users u on u.id = m.user_id
+    from members m join users u on u.id = m.user_id
     where m.organization_id = ${organizationId} order by u.email`);
 }
 

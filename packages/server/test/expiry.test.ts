@@ -25,7 +25,7 @@ beforeAll(async () => {
   db = platform.platform.db;
   const organization = platform.organizationId;
   await db.execute(sql`
-    insert into auth.users (id, name, email, email_verified, created_at, updated_at)
+    insert into users (id, name, email, email_verified, created_at, updated_at)
     values (${user}, 'A', 'a@example.com', true, now(), now())`);
   // The key of the retired secrets is not deleted itself.
   await db.execute(sql`
@@ -59,11 +59,11 @@ beforeAll(async () => {
       `$1::uuid, gen_random_uuid(), '${user}'::uuid, '', ${at}, now()`,
     ],
     [
-      'auth.sign_ins (id, user_id, token, expires_at, created_at, updated_at)',
+      'sign_ins (id, user_id, token, expires_at, created_at, updated_at)',
       `gen_random_uuid(), '${user}'::uuid, $1::text || n, ${at}, now(), now()`,
     ],
     [
-      'auth.verifications (id, identifier, value, expires_at, created_at, updated_at)',
+      'verifications (id, identifier, value, expires_at, created_at, updated_at)',
       `gen_random_uuid(), $1::text || n, '', ${at}, now(), now()`,
     ],
   ];
@@ -85,7 +85,7 @@ test.each([
   ['retired secrets and deleted keys', dropRetiredSecrets, ['retired_key_secrets', 'api_keys']],
   ['notes of refusals', dropAccessDenials, ['access_denials']],
   ['links', dropExpiredLinks, ['invitations', 'password_resets']],
-  ['sign-ins and challenges', dropExpiredSignIns, ['auth.sign_ins', 'auth.verifications']],
+  ['sign-ins and challenges', dropExpiredSignIns, ['sign_ins', 'verifications']],
 ] as const)(
   '%s: at most a thousand at a time, by an index, and only those that have expired',
   async (_, drop, tables) => {

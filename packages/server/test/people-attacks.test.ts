@@ -158,7 +158,7 @@ test('a sign-in with the old password that is under way when a new one is set co
   async function thiefMeanwhile(old: string, act: (tx: Tx) => Promise<unknown>): Promise<Browser> {
     const thief = openBrowser(service);
     const [attempt] = await service.db.transaction(async (tx) => {
-      await tx.query(sql`select 1 from auth.users where email = 'sina@example.com' for update`);
+      await tx.query(sql`select 1 from users where email = 'sina@example.com' for update`);
       const answer = thief.post('/sign_in', { email: 'sina@example.com', password: old });
       await expect.poll(waiting('insert into "sign_ins"%')).toBe(1);
       await act(tx);
@@ -173,15 +173,15 @@ test('a sign-in with the old password that is under way when a new one is set co
     let isOver = false;
     reset = openBrowser(service).post('/links/accept', { token: tokenOf(link!), password: next });
     void reset.then(() => (isOver = true));
-    const isWaiting = waiting('select 1 from auth.users%for update');
+    const isWaiting = waiting('select 1 from users%for update');
     await expect.poll(async () => isOver || (await isWaiting()) > 0).toBe(true);
   });
   expect((await reset!).status).toBe(200);
   expect((await first.get('/account')).json.user).toBeNull();
   const second = await thiefMeanwhile(next, (tx) =>
     tx.query(sql`
-      update auth.accounts set password = 'another'
-      where user_id = (select id from auth.users where email = 'sina@example.com')`),
+      update accounts set password = 'another'
+      where user_id = (select id from users where email = 'sina@example.com')`),
   );
   expect((await second.get('/account')).json.user).toBeNull();
 });
@@ -214,7 +214,7 @@ describe('a link', () => {
       ),
     );
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 404, 404]);
-    const people = await service.db.query(sql`select 1 from auth.users where email like any ('{one@%,two@%,three@%}')`);
+    const people = await service.db.query(sql`select 1 from users where email like any ('{one@%,two@%,three@%}')`);
     expect(people).toHaveLength(1);
     expect(await codeOf(openBrowser(service).post('/links/look', { token }))).toBe('link_invalid');
   });
@@ -348,10 +348,10 @@ test('signing in while the database is away is no guess: who tried is let in whe
   const away = await startTestService();
   await setUp(away);
   const signIn = () => openBrowser(away).post('/sign_in', { email: 'mara@example.com', password });
-  await away.db.query(sql`alter table auth.users rename to away`);
+  await away.db.query(sql`alter table users rename to away`);
   const refused = await Promise.all(Array.from({ length: 10 }, signIn));
   expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([503]));
-  await away.db.query(sql`alter table auth.away rename to users`);
+  await away.db.query(sql`alter table away rename to users`);
   expect((await signIn()).status).toBe(200);
   await away.stop();
 });

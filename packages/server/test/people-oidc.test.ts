@@ -61,7 +61,7 @@ test('who has a link comes in by the provider, and signs in by it from then on',
   expect(again.account!.user).toEqual(browser.account!.user);
   expect((await again.get('/sign_ins')).json.ways).toEqual({ password: false, provider: true, passkeys: 0 });
   const stored = await service.db.query<{ tokens: string | null }>(sql`
-    select concat(access_token, refresh_token, id_token) as tokens from auth.accounts where provider_id = 'oidc'`);
+    select concat(access_token, refresh_token, id_token) as tokens from accounts where provider_id = 'oidc'`);
   expect(stored).toEqual([{ tokens: '' }]);
 });
 
@@ -162,7 +162,7 @@ test('signing in by the provider in a browser that is signed in ends the sign-in
 });
 
 test('an old sign-in links nothing: who finds it must not make themselves another way in', async () => {
-  await service.db.query(sql`update auth.sign_ins set created_at = now() - interval '25 hours'`);
+  await service.db.query(sql`update sign_ins set created_at = now() - interval '25 hours'`);
   expect(asProblem(await owner.post('/oidc', { link: true })).code).toBe('sign_in_again');
 });
 
@@ -218,9 +218,9 @@ test.each(['verifications', 'accounts', 'sign_ins'])(
     const browser = openBrowser(service);
     const begun = await browser.post('/oidc', {});
     const { pathname, search } = new URL(await provider.follow(begun.json.url));
-    await service.db.query(raw(`alter table auth.${table} rename to away`));
+    await service.db.query(raw(`alter table ${table} rename to away`));
     const answer = await browser.get(pathname.replace('/console/api', '') + search);
-    await service.db.query(raw(`alter table auth.away rename to ${table}`));
+    await service.db.query(raw(`alter table away rename to ${table}`));
     expect(asProblem(answer)).toMatchObject({ status: 503, code: 'unavailable' });
     expect(answer.headers.get('retry-after')).toBe('1');
   },

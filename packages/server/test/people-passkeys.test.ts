@@ -93,8 +93,8 @@ test('a new password by a link ends every other way in: whoever had got in has l
   const left = createAuthenticator(origin);
   await addPasskey(ruth, left);
   await service.db.query(sql`
-    insert into auth.accounts (id, user_id, provider_id, account_id, created_at, updated_at)
-    select gen_random_uuid(), id, 'oidc', 'of somebody', now(), now() from auth.users where name = 'Ruth'`);
+    insert into accounts (id, user_id, provider_id, account_id, created_at, updated_at)
+    select gen_random_uuid(), id, 'oidc', 'of somebody', now(), now() from users where name = 'Ruth'`);
   const { link } = await owner.client().members.resetPassword(ruth.account!.user!.userId);
   // As long as the link is not used, nothing has happened.
   expect((await signInBy(left)).status).toBe(200);
@@ -128,7 +128,7 @@ test('signing in by a passkey in a browser that is signed in ends the sign-in of
 
 test('an old sign-in adds no passkey', async () => {
   const vera = await join(owner, service, 'Vera');
-  await service.db.query(sql`update auth.sign_ins set created_at = now() - interval '25 hours'`);
+  await service.db.query(sql`update sign_ins set created_at = now() - interval '25 hours'`);
   expect(asProblem(await vera.get('/auth/passkey/generate-register-options')).code).toBe('sign_in_again');
 });
 

@@ -239,7 +239,7 @@ describe('being signed in ends', () => {
     await ended;
     expect(codeOf(await gone.api('GET', '/me'))).toBe('signed_out');
     expect(codeOf(await gone.post('/sign_in', { email: 'gero@example.com', password }))).toBe('sign_in_failed');
-    expect(await service.db.query(sql`select 1 from auth.users where email = 'gero@example.com'`)).toEqual([]);
+    expect(await service.db.query(sql`select 1 from users where email = 'gero@example.com'`)).toEqual([]);
   });
 
   test('in the middle of a long poll: what comes then is not for them', async () => {

@@ -48,7 +48,7 @@ export async function dumpSchema(db: Queryable): Promise<string> {
         where i.indrelid = c.oid and not exists (
           select from pg_constraint k where k.conindid = i.indexrelid and k.contype in ('p', 'u', 'x'))) as indexes
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where n.nspname in ('public', 'auth') and c.relkind = 'r'
+    where n.nspname = 'public' and c.relkind = 'r'
     order by n.nspname desc, c.relname collate "C"`);
   const header =
     '-- The schema that the migrations make, for reading. Written by `npm run schema`; do not edit: a test compares it.\n';
@@ -81,14 +81,14 @@ async function refuseWhatIsNotCovered(db: Queryable): Promise<void> {
   const found = await db.query<{ what: string }>(sql`
     select what from (
       select 'relation ' || relname as what from pg_class
-        where relnamespace::regnamespace::text in ('public', 'auth') and relkind not in ('r', 'i', 't')
+        where relnamespace::regnamespace::text = 'public' and relkind not in ('r', 'i', 't')
       union all
-      select 'function ' || proname from pg_proc where pronamespace::regnamespace::text in ('public', 'auth')
+      select 'function ' || proname from pg_proc where pronamespace::regnamespace::text = 'public'
       union all
       select 'trigger ' || tgname from pg_trigger where not tgisinternal
       union all
       select 'type ' || typname from pg_type t
-        where typnamespace::regnamespace::text in ('public', 'auth') and typtype in ('d', 'e', 'r')
+        where typnamespace::regnamespace::text = 'public' and typtype in ('d', 'e', 'r')
     ) as x order by what`);
   if (found.length > 0) {
     throw new Error(`schema.sql cannot show: ${found.map((row) => row.what).join(', ')}. Extend schema-dump.ts.`);

@@ -1,5 +1,5 @@
-// How better-auth is set up: people, password hashes, sign-ins, passkeys and accounts of a provider, in the schema `auth`. What
-// is made of it stands in identity.ts.
+// How better-auth is set up: people, password hashes, sign-ins, passkeys and accounts of a provider. What is made
+// of it stands in identity.ts.
 //
 // What is switched off, and why:
 //   open sign-up            a person comes by a link alone (links.ts), also by way of a provider

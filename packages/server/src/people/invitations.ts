@@ -95,7 +95,7 @@ export async function insertInvitation(
 
 async function requireNoMember(tx: Tx, organizationId: string, email: string): Promise<void> {
   const [member] = await tx.query<{ name: string; role: Role }>(sql`
-    select u.name, m.role from members m join auth.users u on u.id = m.user_id
+    select u.name, m.role from members m join users u on u.id = m.user_id
     where m.organization_id = ${organizationId} and u.email = ${email}`);
   if (!member) return;
   throw new ApiError('conflict', `${member.name} is a member already, as ${member.role}. Change the role instead.`);

@@ -128,7 +128,7 @@ async function acceptAsNew(
   const now = clock.now();
   await db.transaction(async (tx) => {
     const created = await tx.execute(sql`
-      insert into auth.users (id, name, email, email_verified, created_at, updated_at)
+      insert into users (id, name, email, email_verified, created_at, updated_at)
       values (${userId}, ${name}, ${email}, false, ${now}, ${now}) on conflict (email) do nothing`);
     if (created === 0) {
       throw new ApiError('email_taken', 'Somebody with this e-mail is known here. Sign in, and open the link again.');
@@ -207,7 +207,7 @@ async function acceptReset(
       returning r.user_id as "userId", r.made_by as "madeBy"`);
     if (!used || (await roleIn(tx, organizationId, used.userId)) === undefined) throw invalid();
     // A sign-in with the old password, begun now, is either seen below or sees the new one (identity.ts).
-    await tx.query(sql`select 1 from auth.users where id = ${used.userId} for update`);
+    await tx.query(sql`select 1 from users where id = ${used.userId} for update`);
     const memberships = await membershipsOf(tx, used.userId);
     // Joined another one since the link was made, which its admin has no say in.
     if (used.madeBy !== null && memberships.length > 1) throw invalid();
@@ -229,15 +229,15 @@ async function acceptReset(
 
 /** Who had got in otherwise, or was let in by whoever made a link before, must not come back by what they left behind. */
 async function endOtherWaysIn(tx: Tx, userId: string): Promise<void> {
-  await tx.query(sql`delete from auth.sign_ins where user_id = ${userId}`);
-  await tx.query(sql`delete from auth.passkeys where user_id = ${userId}`);
-  await tx.query(sql`delete from auth.accounts where user_id = ${userId} and provider_id <> 'credential'`);
+  await tx.query(sql`delete from sign_ins where user_id = ${userId}`);
+  await tx.query(sql`delete from passkeys where user_id = ${userId}`);
+  await tx.query(sql`delete from accounts where user_id = ${userId} and provider_id <> 'credential'`);
 }
 
 /** As better-auth keeps it: an account of the provider "credential", named by the person's own id. */
 async function setPassword(tx: Tx, userId: string, hash: string, now: Date): Promise<void> {
   await tx.query(sql`
-    insert into auth.accounts as a (id, user_id, provider_id, account_id, password, created_at, updated_at)
+    insert into accounts as a (id, user_id, provider_id, account_id, password, created_at, updated_at)
     values (${newUuid()}, ${userId}, 'credential', ${userId}, ${hash}, ${now}, ${now})
     on conflict (provider_id, account_id) do update set password = excluded.password, updated_at = excluded.updated_at`);
 }
@@ -259,7 +259,7 @@ async function findReset(db: Db, { organizationId, id, hash }: Parsed, now: Date
       r.token_hash as "tokenHash", o.name as "organizationName"
     from password_resets r
     join organizations o on o.organization_id = r.organization_id
-    join auth.users u on u.id = r.user_id
+    join users u on u.id = r.user_id
     where r.organization_id = ${organizationId} and r.password_reset_id = ${id} and r.expires_at > ${now}`);
   if (!row || !sameHash(row.tokenHash, hash)) throw invalid();
   return row;

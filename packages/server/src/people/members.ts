@@ -25,7 +25,7 @@ interface Row {
 export async function listMembers(ctx: Context, input: Input<'listMembers'>): Promise<Result<'listMembers'>> {
   const request = pageRequest(`members:${ctx.organizationId}`, input);
   const rows = await ctx.db.query<Row>(sql`
-    select ${columns()} from members m join auth.users u on u.id = m.user_id
+    select ${columns()} from members m join users u on u.id = m.user_id
     where m.organization_id = ${ctx.organizationId}
       ${request.after === undefined ? empty : sql`and m.user_id < ${request.after}`}
     order by m.user_id desc limit ${request.limit + 1}`);
@@ -75,7 +75,7 @@ export async function deleteMember(tx: Tx, source: EventSource, now: Date, userI
   if (role === 'owner') await requireAnotherOwner(tx, organizationId);
   // Held before anybody looks whether the person is of another organization: joining one holds it too.
   const [user] = await tx.query<{ name: string; email: string }>(
-    sql`select name, email from auth.users where id = ${userId} for update`,
+    sql`select name, email from users where id = ${userId} for update`,
   );
   await tx.query(sql`delete from members where organization_id = ${organizationId} and user_id = ${userId}`);
   await tx.query(sql`delete from password_resets where organization_id = ${organizationId} and user_id = ${userId}`);
@@ -87,7 +87,7 @@ export async function deleteMember(tx: Tx, source: EventSource, now: Date, userI
       changes: { name: [user?.name, null], email: [user?.email, null], role: [role, null] },
     }),
   );
-  if ((await membershipsOf(tx, userId)).length === 0) await tx.query(sql`delete from auth.users where id = ${userId}`);
+  if ((await membershipsOf(tx, userId)).length === 0) await tx.query(sql`delete from users where id = ${userId}`);
 }
 
 /** Whoever made a link has read it: their invitations, and what lets somebody set the password of another. */
@@ -101,7 +101,7 @@ async function voidLinksOf(tx: Tx, organizationId: string, userId: string): Prom
 /** A member, held until the transaction ends; 404 for anybody else. */
 export async function lockMember(tx: Tx, organizationId: string, userId: string): Promise<Row> {
   const [row] = await tx.query<Row>(sql`
-    select ${columns()} from members m join auth.users u on u.id = m.user_id
+    select ${columns()} from members m join users u on u.id = m.user_id
     where m.organization_id = ${organizationId} and m.user_id = ${userId} for update of m`);
   if (!row) throw notFound('person in this organization');
   return row;

@@ -40,7 +40,7 @@ export async function addMember(
   role: Role,
   now: Date,
 ): Promise<'added' | 'already' | 'gone'> {
-  const [held] = await tx.query(sql`select 1 from auth.users where id = ${userId} for share`);
+  const [held] = await tx.query(sql`select 1 from users where id = ${userId} for share`);
   if (!held) return 'gone';
   const added = await tx.execute(sql`
     insert into members (organization_id, user_id, role, joined_at)

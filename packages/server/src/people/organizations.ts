@@ -52,7 +52,7 @@ export async function foundOrganization(
   const now = clock.now();
   return db.transaction(async (tx) => {
     // Whoever is removed meanwhile is removed before this, or after it (deleteMember takes the same row).
-    await tx.query(sql`select 1 from auth.users where id = ${person.userId} for share`);
+    await tx.query(sql`select 1 from users where id = ${person.userId} for share`);
     const memberships = await membershipsOf(tx, person.userId);
     if (!memberships.some(({ role }) => permissionOfRole[role] === 'admin')) {
       throw new ApiError('insufficient_permission', 'This is for admins and owners of an organization.');

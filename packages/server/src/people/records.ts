@@ -40,7 +40,7 @@ export async function recordOfPerson(
   visitor: Visitor,
   draft: Pick<EventDraft, 'outcome'> & { type: PersonalEvent },
 ): Promise<void> {
-  const [user] = await db.query<{ name: string }>(sql`select name from auth.users where id = ${userId}`);
+  const [user] = await db.query<{ name: string }>(sql`select name from users where id = ${userId}`);
   if (!user) return;
   const now = clock.now();
   const actor = actorOf({ userId, name: user.name });
@@ -71,7 +71,7 @@ export function createNoteFailure(platform: { db: Db; clock: Platform['clock'] }
     const now = platform.clock.now().getTime();
     // Asked for an unknown e-mail too, so that what is done does not tell which there are.
     const [user] = await platform.db.query<{ id: string }>(
-      sql`select id from auth.users where email = ${email.toLowerCase()}`,
+      sql`select id from users where email = ${email.toLowerCase()}`,
     );
     const id = user?.id ?? '';
     if (now - (notedAt.get(id) ?? Number.NEGATIVE_INFINITY) < FAILURE_EVERY_MS) return;

@@ -18,16 +18,16 @@ export function signInsOf(db: Db, userId: string, now: Date): Promise<SignInRow[
   return db.query<SignInRow>(sql`
     select id as "signInId", created_at as "createdAt", updated_at as "lastUsedAt", ip_address as "ipAddress",
       user_agent as "userAgent"
-    from auth.sign_ins where user_id = ${userId} and expires_at > ${now} order by id desc limit 100`);
+    from sign_ins where user_id = ${userId} and expires_at > ${now} order by id desc limit 100`);
 }
 
 /** One of the person's own. False where there is none of this id. */
 export async function endSignIn(db: Db, userId: string, signInId: string): Promise<boolean> {
-  return (await db.execute(sql`delete from auth.sign_ins where user_id = ${userId} and id = ${signInId}`)) > 0;
+  return (await db.execute(sql`delete from sign_ins where user_id = ${userId} and id = ${signInId}`)) > 0;
 }
 
 export async function endSignIns(db: Db, userId: string): Promise<void> {
-  await db.execute(sql`delete from auth.sign_ins where user_id = ${userId}`);
+  await db.execute(sql`delete from sign_ins where user_id = ${userId}`);
 }
 
 /** How a person can sign in. */
@@ -40,9 +40,9 @@ export interface WaysIn {
 
 export async function waysIn(db: Queryable, userId: string): Promise<WaysIn> {
   const rows = await db.query<{ providerId: string }>(sql`
-    select provider_id as "providerId" from auth.accounts where user_id = ${userId}
+    select provider_id as "providerId" from accounts where user_id = ${userId}
     union all
-    select 'passkey' from auth.passkeys where user_id = ${userId}`);
+    select 'passkey' from passkeys where user_id = ${userId}`);
   const has = (id: string) => rows.some(({ providerId }) => providerId === id);
   const passkeys = rows.filter(({ providerId }) => providerId === 'passkey').length;
   return { password: has('credential'), provider: has('oidc'), passkeys };
@@ -51,11 +51,11 @@ export async function waysIn(db: Queryable, userId: string): Promise<WaysIn> {
 /** The provider lets the person in no more. False where it did not; throws 409 `conflict` where nothing else would. */
 export function disconnectProvider(db: Db, userId: string): Promise<boolean> {
   return db.transaction(async (tx) => {
-    await tx.query(sql`select 1 from auth.users where id = ${userId} for no key update`);
+    await tx.query(sql`select 1 from users where id = ${userId} for no key update`);
     const { password, provider, passkeys } = await waysIn(tx, userId);
     if (!provider) return false;
     if (!password && passkeys === 0) throw lastWayIn();
-    await tx.query(sql`delete from auth.accounts where user_id = ${userId} and provider_id = 'oidc'`);
+    await tx.query(sql`delete from accounts where user_id = ${userId} and provider_id = 'oidc'`);
     return true;
   });
 }
@@ -77,16 +77,16 @@ export async function dropExpiredSignIns(db: Db, now: Date, signal: AbortSignal)
     signal,
     // Compared again: a sign-in that is used is prolonged.
     (limit) => sql`
-      delete from auth.sign_ins s using (
-        select id from auth.sign_ins where expires_at <= ${now} order by expires_at ${limit}) old
+      delete from sign_ins s using (
+        select id from sign_ins where expires_at <= ${now} order by expires_at ${limit}) old
       where s.id = old.id and s.expires_at <= ${now}`,
   );
   await deleteInBatches(
     db,
     signal,
     (limit) => sql`
-      delete from auth.verifications v using (
-        select id from auth.verifications where expires_at <= ${now} order by expires_at ${limit}) old
+      delete from verifications v using (
+        select id from verifications where expires_at <= ${now} order by expires_at ${limit}) old
       where v.id = old.id and v.expires_at <= ${now}`,
   );
 }

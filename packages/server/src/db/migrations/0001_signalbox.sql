@@ -14,8 +14,8 @@
 --   workers                                    each node its own row; this and the next have no organization
 --   installation                               a node that begins to serve the console
 --   master_keys                                a node that starts
---   auth.*                                     better-auth, through a pool of its own; people are of the installation, not of an
---                                              organization. What makes a person one of an organization stands in members
+--   users, sign_ins, accounts,                 better-auth, through a pool of its own; people are of the installation, not of an
+--   verifications, passkeys                    organization. What makes a person one of an organization stands in members
 
 create table organizations (
   organization_id uuid primary key,
@@ -578,7 +578,7 @@ create table master_keys (
   recorded_at timestamptz not null
 );
 
--- Who belongs to an organization. The person stands in auth.users, which a sharded database keeps in one place: no foreign key
+-- Who belongs to an organization. The person stands in users, which a sharded database keeps in one place: no foreign key
 -- leads there. Who leaves the last organization is deleted there too, in the same transaction.
 create table members (
   organization_id uuid not null references organizations,
@@ -624,9 +624,7 @@ create table password_resets (
 create index password_resets_expiry on password_resets (expires_at);
 
 -- better-auth's own, in the shape that it asks for (people/identity.ts names the columns to it; a test compares).
-create schema auth;
-
-create table auth.users (
+create table users (
   id uuid primary key,
   name text not null,
   email text not null unique,
@@ -637,9 +635,9 @@ create table auth.users (
 );
 
 -- Sign-ins, not Sessions of an Agent. The token is worth nothing without its signature under the master key.
-create table auth.sign_ins (
+create table sign_ins (
   id uuid primary key,
-  user_id uuid not null references auth.users on delete cascade,
+  user_id uuid not null references users on delete cascade,
   token text not null unique,
   expires_at timestamptz not null,
   ip_address text,
@@ -647,13 +645,13 @@ create table auth.sign_ins (
   created_at timestamptz not null,
   updated_at timestamptz not null
 );
-create index sign_ins_user on auth.sign_ins (user_id);
-create index sign_ins_expiry on auth.sign_ins (expires_at);
+create index sign_ins_user on sign_ins (user_id);
+create index sign_ins_expiry on sign_ins (expires_at);
 
 -- How a person signs in: with a password (provider_id "credential", hashed by scrypt), or by a provider.
-create table auth.accounts (
+create table accounts (
   id uuid primary key,
-  user_id uuid not null references auth.users on delete cascade,
+  user_id uuid not null references users on delete cascade,
   provider_id text not null,
   account_id text not null,
   password text,
@@ -667,10 +665,10 @@ create table auth.accounts (
   updated_at timestamptz not null,
   unique (provider_id, account_id)
 );
-create index accounts_user on auth.accounts (user_id);
+create index accounts_user on accounts (user_id);
 
 -- Challenges of passkeys and states of sign-ins by a provider, for minutes.
-create table auth.verifications (
+create table verifications (
   id uuid primary key,
   identifier text not null,
   value text not null,
@@ -678,12 +676,12 @@ create table auth.verifications (
   created_at timestamptz not null,
   updated_at timestamptz not null
 );
-create index verifications_identifier on auth.verifications (identifier);
-create index verifications_expiry on auth.verifications (expires_at);
+create index verifications_identifier on verifications (identifier);
+create index verifications_expiry on verifications (expires_at);
 
-create table auth.passkeys (
+create table passkeys (
   id uuid primary key,
-  user_id uuid not null references auth.users on delete cascade,
+  user_id uuid not null references users on delete cascade,
   name text,
   public_key text not null,
   credential_id text not null unique,
@@ -694,4 +692,4 @@ create table auth.passkeys (
   aaguid text,
   created_at timestamptz
 );
-create index passkeys_user on auth.passkeys (user_id);
+create index passkeys_user on passkeys (user_id);
