@@ -1,14 +1,24 @@
 import { defineConfig } from 'vitest/config';
 
+// Where a test file is says what it needs; CONTRIBUTING.md has the table.
+const beside = ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts'];
+const database = ['packages/server/test/**/*.test.ts', 'packages/server/src/{db,journal,wake}/**/*.test.ts'];
+const processes = [
+  'packages/cli/test/**/*.test.ts',
+  'packages/client/test/**/*.test.ts',
+  'packages/server/src/db/embedded*.test.ts',
+  'examples/**/*.test.ts',
+];
+const onDatabase = { globalSetup: ['packages/server/test/support/global-setup.ts'] };
+
 export default defineConfig({
   test: {
-    include: [
-      'packages/*/src/**/*.test.ts',
-      'packages/*/test/**/*.test.ts',
-      'examples/**/*.test.ts',
-      'test/**/*.test.ts',
+    projects: [
+      { extends: true, test: { name: 'unit', include: beside, exclude: [...database, ...processes] } },
+      { extends: true, test: { name: 'database', include: database, exclude: processes, ...onDatabase } },
+      { extends: true, test: { name: 'processes', include: processes, ...onDatabase } },
+      { extends: true, test: { name: 'console', include: ['packages/console/test/**/*.test.ts'], ...onDatabase } },
     ],
-    globalSetup: ['packages/server/test/support/global-setup.ts'],
     setupFiles: ['packages/server/test/support/record-statements.ts'],
     // Processes rather than threads: tests change users, send signals and end processes.
     pool: 'forks',

@@ -1,4 +1,5 @@
 // `npm test`: everything that must hold, in the order in which a failure is cheapest to find. Ends at the first that fails.
+// `npm test -- NAME …` runs some of it: `static` for what runs no test, or projects of vitest.config.ts.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,15 +9,32 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const scratch = mkdtempSync(join(tmpdir(), 'signalbox-check-'));
 const statements = join(scratch, 'statements.jsonl');
+const vitest = 'node_modules/vitest/vitest.mjs';
 
-const steps = [
+const projects = ['unit', 'database', 'processes', 'console'];
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => name !== 'static' && !projects.includes(name));
+if (unknown.length > 0) {
+  console.error(`There is no ${unknown.join(', ')}. There are static, ${projects.join(', ')}; without a name, all.`);
+  process.exit(2);
+}
+const isWhole = wanted.length === 0;
+const wantedProjects = wanted.filter((name) => projects.includes(name));
+
+const checks = [
   ['format and lint', 'node_modules/@biomejs/biome/bin/biome', 'ci', '--error-on-warnings'],
   ['types', 'node_modules/typescript/bin/tsc', '--noEmit'],
   ['types of the console', 'node_modules/typescript/bin/tsc', '--noEmit', '-p', 'packages/console'],
   ['types of its tests', 'node_modules/typescript/bin/tsc', '--noEmit', '-p', 'packages/console/test'],
   ['unused code', 'node_modules/knip/bin/knip.js', '--no-progress'],
-  ['tests', 'node_modules/vitest/vitest.mjs', 'run'],
-  ['SQL rules, over every statement that the tests ran', 'test/sql-lint.ts', statements],
+];
+const steps = [
+  ...(isWhole || wanted.includes('static') ? checks : []),
+  ...(isWhole ? [['tests', vitest, 'run']] : []),
+  ...(wantedProjects.length > 0
+    ? [[`tests: ${wantedProjects.join(', ')}`, vitest, 'run', ...wantedProjects.flatMap((name) => ['--project', name])]]
+    : []),
+  ...(isWhole ? [['SQL rules, over every statement that the tests ran', 'test/sql-lint.ts', statements]] : []),
 ];
 
 const passed = [];
@@ -26,7 +44,8 @@ for (const [what, ...command] of steps) {
   const { status, error } = spawnSync(process.execPath, command, {
     cwd: root,
     stdio: 'inherit',
-    env: { ...process.env, SIGNALBOX_TEST_STATEMENTS: statements },
+    // A run of some tests judges its statements by itself.
+    env: { ...process.env, ...(isWhole && { SIGNALBOX_TEST_STATEMENTS: statements }) },
   });
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   if (status !== 0) {

@@ -1,8 +1,11 @@
-// One PostgreSQL for the whole run, with one migrated template that each test file clones.
+// One PostgreSQL for the whole run, with one migrated template that each test file clones; none if no test that runs needs one.
+import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
 import { startEmbeddedPostgres } from '../../src/db/embedded.ts';
 import { migrate } from '../../src/db/migrate.ts';
@@ -14,12 +17,38 @@ declare module 'vitest' {
     databaseServerUrl: string;
     /** The name of the migrated template on that server. */
     databaseTemplate: string;
+    /** Where to write down the statements that are run. */
+    statementsFile: string;
   }
 }
 
+const LINT = fileURLToPath(new URL('../../../../test/sql-lint.ts', import.meta.url));
 const silent = { info() {}, error() {} };
 
+interface Running {
+  url: string;
+  template: string;
+  statementsFile: string;
+  stop(): Promise<void>;
+}
+
+// Each project of vitest.config.ts loads this file anew; one server is for all of them.
+const shared = globalThis as { signalboxTestServer?: Promise<Running>; signalboxTestProjects?: number };
+
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  shared.signalboxTestProjects = (shared.signalboxTestProjects ?? 0) + 1;
+  shared.signalboxTestServer ??= start();
+  const { url, template, statementsFile, stop } = await shared.signalboxTestServer;
+  project.provide('databaseServerUrl', url);
+  project.provide('databaseTemplate', template);
+  project.provide('statementsFile', statementsFile);
+  return async () => {
+    shared.signalboxTestProjects! -= 1;
+    if (shared.signalboxTestProjects === 0) await stop();
+  };
+}
+
+async function start(): Promise<Running> {
   const server = process.env.DATABASE_URL_FOR_TESTS
     ? { url: process.env.DATABASE_URL_FOR_TESTS, stop: async () => {} }
     : await startOwnServer();
@@ -33,12 +62,28 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await server.stop();
     throw error;
   }
-  project.provide('databaseServerUrl', server.url);
-  project.provide('databaseTemplate', template);
-  return async () => {
-    await ask(server.url, `drop database ${template} with (force)`);
-    await server.stop();
+  const scratch = await mkdtemp(join(tmpdir(), 'signalbox-statements-'));
+  // Of a run of everything, in which each statement of the sources must have been run (scripts/test.mjs).
+  const whole = process.env.SIGNALBOX_TEST_STATEMENTS;
+  const statementsFile = whole ?? join(scratch, 'statements.jsonl');
+  return {
+    url: server.url,
+    template,
+    statementsFile,
+    async stop() {
+      await ask(server.url, `drop database ${template} with (force)`);
+      await server.stop();
+      if (whole === undefined) judge(statementsFile);
+      await rm(scratch, { recursive: true });
+    },
   };
+}
+
+/** Fails the run if a statement breaks the SQL rules. */
+function judge(statementsFile: string): void {
+  if (!existsSync(statementsFile)) return;
+  const { status } = spawnSync(process.execPath, [LINT, statementsFile, '--some'], { stdio: 'inherit' });
+  if (status !== 0) process.exitCode = 1;
 }
 
 async function startOwnServer(): Promise<{ url: string; stop(): Promise<void> }> {

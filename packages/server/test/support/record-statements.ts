@@ -1,8 +1,10 @@
-// Writes down each statement that the tests run, for `test/sql-lint.ts` afterwards: only in a run of everything.
+// Writes down each statement that the tests run, for `test/sql-lint.ts` afterwards.
 import { subscribe } from 'node:diagnostics_channel';
 import { appendFileSync } from 'node:fs';
+import { inject } from 'vitest';
 
-const file = process.env.SIGNALBOX_TEST_STATEMENTS;
+// Undefined in tests that have no database.
+const file = inject('statementsFile');
 const seen = new Set<unknown>();
 
 if (file) {

@@ -3,19 +3,17 @@ import { once } from 'node:events';
 import { inspect } from 'node:util';
 import type { Model, Tool } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createManualClock, type ManualClock } from '../../../test/support/manual-clock.ts';
+import { setSecret } from '../../src/environments/secrets.ts';
 import {
-  answer,
-  type OpenAiServer,
-  type Reply,
-  raw,
-  refuse,
-  startOpenAiServer,
-} from '../../../test/support/openai-server.ts';
-import { createTestPlatform, type TestPlatform } from '../../../test/support/platform.ts';
-import { setSecret } from '../../environments/secrets.ts';
-import { type ModelCall, type ModelEvent, ModelFailure, PROVIDER_DATA_MAX_CHARACTERS } from './model.ts';
-import { createModels } from './models.ts';
+  type ModelCall,
+  type ModelEvent,
+  ModelFailure,
+  PROVIDER_DATA_MAX_CHARACTERS,
+} from '../../src/runtime/models/model.ts';
+import { createModels } from '../../src/runtime/models/models.ts';
+import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
+import { answer, type OpenAiServer, type Reply, raw, refuse, startOpenAiServer } from '../support/openai-server.ts';
+import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 
 const KEY = 'sk-test-4711';
 const PROMPT = 'a prompt that nobody else may read';

@@ -1,17 +1,11 @@
 // What one provider alone does, or says in its own words.
 import type { Model } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { anthropicMessages } from '../../../test/support/anthropic-wire.ts';
-import { createTestPlatform, type TestPlatform } from '../../../test/support/platform.ts';
-import {
-  type ProviderServer,
-  type Reply,
-  raw,
-  refuse,
-  startProviderServer,
-} from '../../../test/support/provider-server.ts';
-import type { ModelCall, ModelEntry, ModelEvent, ModelFailure } from './model.ts';
-import { createModels } from './models.ts';
+import type { ModelCall, ModelEntry, ModelEvent, ModelFailure } from '../../src/runtime/models/model.ts';
+import { createModels } from '../../src/runtime/models/models.ts';
+import { anthropicMessages } from '../support/anthropic-wire.ts';
+import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
+import { type ProviderServer, type Reply, raw, refuse, startProviderServer } from '../support/provider-server.ts';
 
 let base: TestPlatform;
 let server: ProviderServer;

@@ -4,11 +4,11 @@ import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import type { HttpRequest, HttpTool } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createTestPlatform, type TestPlatform } from '../../../test/support/platform.ts';
-import type { Egress } from '../../egress/egress.ts';
-import { setSecret } from '../../environments/secrets.ts';
-import { createHttpTool } from './http-tool.ts';
-import type { ToolRun } from './tool.ts';
+import type { Egress } from '../../src/egress/egress.ts';
+import { setSecret } from '../../src/environments/secrets.ts';
+import { createHttpTool } from '../../src/runtime/tools/http-tool.ts';
+import type { ToolRun } from '../../src/runtime/tools/tool.ts';
+import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 
 const SECRET = 'sk/4711 "x"';
 

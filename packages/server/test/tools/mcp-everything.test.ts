@@ -4,11 +4,11 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { McpTool } from '@signalbox/contract';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { freePort } from '../../../test/support/free-port.ts';
-import { createTestPlatform, type TestPlatform } from '../../../test/support/platform.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { createMcpTools, type McpTools } from './mcp-tools.ts';
-import type { ToolOutcome, ToolOwner, ToolRun, TurnTool } from './tool.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import { createMcpTools, type McpTools } from '../../src/runtime/tools/mcp-tools.ts';
+import type { ToolOutcome, ToolOwner, ToolRun, TurnTool } from '../../src/runtime/tools/tool.ts';
+import { freePort } from '../support/free-port.ts';
+import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 
 const program = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'));
 const never = new AbortController().signal;

@@ -1,16 +1,16 @@
 // Whose key goes where. Requests do not leave the machine: a stand-in for the way out records them.
 import type { Model } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createTestPlatform, type TestPlatform } from '../../../test/support/platform.ts';
-import type { Egress } from '../../egress/egress.ts';
-import { deleteSecret, setSecret } from '../../environments/secrets.ts';
-import type { ProviderKeys } from '../../vault/provider-keys.ts';
-import { anthropic } from './anthropic.ts';
-import { google } from './google.ts';
-import type { ModelCall, ModelFailure } from './model.ts';
-import { createModels } from './models.ts';
-import { openai } from './openai.ts';
-import { openConnection } from './provider-connection.ts';
+import type { Egress } from '../../src/egress/egress.ts';
+import { deleteSecret, setSecret } from '../../src/environments/secrets.ts';
+import { anthropic } from '../../src/runtime/models/anthropic.ts';
+import { google } from '../../src/runtime/models/google.ts';
+import type { ModelCall, ModelFailure } from '../../src/runtime/models/model.ts';
+import { createModels } from '../../src/runtime/models/models.ts';
+import { openai } from '../../src/runtime/models/openai.ts';
+import { openConnection } from '../../src/runtime/models/provider-connection.ts';
+import type { ProviderKeys } from '../../src/vault/provider-keys.ts';
+import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 
 const SECRET = 'key-of-the-environment';
 const LENT = 'key-of-the-operator';

@@ -3,13 +3,13 @@ import { createServer } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import type { McpTool } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createManualClock } from '../../../test/support/manual-clock.ts';
-import { type McpTestServer, startMcpServer } from '../../../test/support/mcp-server.ts';
-import { createTestPlatform, type TestPlatform } from '../../../test/support/platform.ts';
-import { setSecret } from '../../environments/secrets.ts';
-import { systemClock } from '../../lib/clock.ts';
-import { createMcpTools, type McpTools } from './mcp-tools.ts';
-import type { ToolOutcome, ToolOwner, ToolRun, TurnTool } from './tool.ts';
+import { setSecret } from '../../src/environments/secrets.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { createMcpTools, type McpTools } from '../../src/runtime/tools/mcp-tools.ts';
+import type { ToolOutcome, ToolOwner, ToolRun, TurnTool } from '../../src/runtime/tools/tool.ts';
+import { createManualClock } from '../support/manual-clock.ts';
+import { type McpTestServer, startMcpServer } from '../support/mcp-server.ts';
+import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 
 const SECRET = 'sk/4711 "x"';
 /** What the model is told of a call of which nobody knows what it did. */

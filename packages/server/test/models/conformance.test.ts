@@ -2,11 +2,14 @@
 // real format. A provider is one row of `adapters`; what a case expects of all of them is written once.
 import type { Model } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { anthropicMessages } from '../../../test/support/anthropic-wire.ts';
-import { generateContent } from '../../../test/support/google-wire.ts';
-import { createManualClock, type ManualClock } from '../../../test/support/manual-clock.ts';
-import { chatCompletions } from '../../../test/support/openai-server.ts';
-import { createTestPlatform, type TestPlatform } from '../../../test/support/platform.ts';
+import { setSecret } from '../../src/environments/secrets.ts';
+import { type ModelCall, type ModelEntry, type ModelEvent, ModelFailure } from '../../src/runtime/models/model.ts';
+import { createModels } from '../../src/runtime/models/models.ts';
+import { anthropicMessages } from '../support/anthropic-wire.ts';
+import { generateContent } from '../support/google-wire.ts';
+import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
+import { chatCompletions } from '../support/openai-server.ts';
+import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 import {
   byteByByte,
   type ModelAnswer,
@@ -16,11 +19,8 @@ import {
   refuse,
   startProviderServer,
   type Wire,
-} from '../../../test/support/provider-server.ts';
-import { responses } from '../../../test/support/responses-wire.ts';
-import { setSecret } from '../../environments/secrets.ts';
-import { type ModelCall, type ModelEntry, type ModelEvent, ModelFailure } from './model.ts';
-import { createModels } from './models.ts';
+} from '../support/provider-server.ts';
+import { responses } from '../support/responses-wire.ts';
 
 interface Adapter {
   provider: Model['provider'];
