@@ -20,6 +20,7 @@ import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import type { Identity } from '../people/identity.ts';
 import type { Platform } from '../platform.ts';
 import { type Caller, createAuthorizer } from './auth.ts';
+import { BODY_LIMIT_BYTES, discardRest, readJsonStrictly } from './body.ts';
 import { onceClosed } from './closed.ts';
 import { addConsole } from './console.ts';
 import { addConsoleApi } from './console-api.ts';
@@ -30,11 +31,11 @@ import { handleError, sendProblem } from './errors.ts';
 import { writeFile } from './file.ts';
 import { checks, handlers } from './handlers.ts';
 import { actOnce, idempotencyKeyOf } from './idempotency.ts';
-import { jsonErrorIndex, placeOf } from './json-error.ts';
 import { createLimits, type LimitSettings, mayWait, requireRoom } from './limits.ts';
 import { addObservation, type Observation } from './observation.ts';
 import { beginSpan, countedAuthorizer, requestEnded } from './observed.ts';
 import { openApiDocument } from './openapi.ts';
+import { createPlaces } from './places.ts';
 import { parseQuery } from './query.ts';
 import { createDoubts, recheck } from './recheck.ts';
 import {
@@ -50,7 +51,6 @@ import { watchUnread } from './unread.ts';
 import { validatorOf } from './validate.ts';
 
 const PREFIX = '/api/v1';
-const BODY_LIMIT_BYTES = 1024 * 1024;
 // How long the end waits for requests under way; after it, who still sends is cut off.
 const CLOSE_GRACE_MS = 5_000;
 // Whoever was asked about a moment ago is not asked about again. Less than a long poll waits at least.
@@ -87,6 +87,7 @@ declare module 'fastify' {
 export async function createApp(platform: Platform, options: AppOptions): Promise<App> {
   const authenticator = createAuthenticator(platform);
   const limits = createLimits(options.limits, platform.clock);
+  const places = createPlaces(options.limits.maxRequestsInFlight, platform.clock);
   const { maxOpenSessions } = options.limits;
   const { authorize, heard } = countedAuthorizer(
     platform.metrics,
@@ -120,7 +121,11 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   prepareServer(app.server, options.limits);
   readJsonStrictly(app);
   app.decorateRequest('ctx', undefined);
-  app.decorateRequest('span', undefined).decorateRequest('isStream', false).decorateRequest('isOver', false);
+  app
+    .decorateRequest('place', undefined)
+    .decorateRequest('span', undefined)
+    .decorateRequest('isStream', false)
+    .decorateRequest('isOver', false);
   app.setErrorHandler(handleError);
   app.addHook('onRequest', async (request, reply) => {
     unread.watch(reply.raw);
@@ -132,7 +137,11 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   });
   // A connection kept alive would be waited for.
   app.addHook('onSend', async (_, reply) => void (closing && reply.header('Connection', 'close')));
-  app.addHook('onResponse', async (request, reply) => requestEnded(platform, request, reply));
+  app.addHook('preValidation', async (request) => request.place?.arrived());
+  app.addHook('onResponse', async (request, reply) => {
+    discardRest(platform.clock, request);
+    requestEnded(platform, request, reply);
+  });
   // Reached only past the hook above, which has answered already.
   app.setNotFoundHandler((request, reply) => sendProblem(reply, new ApiError('not_found', 'Not found.'), request.id));
 
@@ -142,8 +151,8 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   }
   addPages(app, options.version);
   addObservation(app, platform, options.observation);
-  addConsoleApi(app, platform, { ...options, limits, doubts, callerOf });
-  addOtherSignIns(app, platform, { ...options, limits, doubts, callerOf });
+  addConsoleApi(app, platform, { ...options, limits, places, doubts, callerOf });
+  addOtherSignIns(app, platform, { ...options, limits, places, doubts, callerOf });
   await addConsole(app, options.consoleDir);
 
   function addRoute(name: RouteName, route: Route, path: string): void {
@@ -178,14 +187,15 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
       url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
       onRequest: async (request, reply) => {
         request.span = beginSpan(platform, request, route);
-        const entered = limits.enter(reply.raw);
         const caller = callerOf(request);
+        const place = places.of(request, reply);
+        place.lookUp(limits.isTrusted(caller));
         const ctx = await limits.throttled(caller, () => authorize(route, caller));
         request.ctx = request.span ? { ...ctx, traceParent: request.span.traceParent } : ctx;
         limits.rate(ctx, route, reply);
-        if (!waits) return;
+        if (!waits) return place.work(ctx.callerId!);
         limits.open(ctx, reply.raw);
-        entered.release();
+        place.leave();
       },
       handler: async (request, reply) => {
         const ctx = request.ctx!;
@@ -316,35 +326,6 @@ function callerOf(request: FastifyRequest): Caller {
 
 function shuttingDown(): ApiError {
   return new ApiError('unavailable', 'The service is shutting down.', { retryAfterSeconds: 1 });
-}
-
-/** A body is UTF-8 JSON or it is refused; an empty one is no body. */
-function readJsonStrictly(app: FastifyInstance): void {
-  const parse = app.getDefaultJsonParser('error', 'error');
-  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
-    let text: string;
-    try {
-      text = decoder.decode(body as Buffer);
-    } catch {
-      return done(notJson('is not UTF-8'), undefined);
-    }
-    if (text.trim() === '') return done(null, undefined);
-    parse(request, text, (error, value) => done(error && notJson(whatIsWrong(text)), value));
-  });
-}
-
-/** Where, and never what: it may be a secret. */
-function whatIsWrong(text: string): string {
-  const at = jsonErrorIndex(text);
-  return at === undefined
-    ? 'has a field that no object may have: `__proto__`, or `prototype` in `constructor`'
-    : `is not JSON from ${placeOf(text, at)} on`;
-}
-
-function notJson(message: string): ApiError {
-  return new ApiError('invalid_request', `The body ${message}.`, { errors: [{ path: '', message }] });
 }
 
 function send(reply: FastifyReply, status: number, body: string): FastifyReply {

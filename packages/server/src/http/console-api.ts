@@ -18,6 +18,7 @@ import { disconnectProvider, endSignIn, endSignIns, signInsOf, waysIn } from '..
 import type { Platform } from '../platform.ts';
 import type { Caller } from './auth.ts';
 import type { Limits } from './limits.ts';
+import { type Places, STRANGER_BODY_BYTES } from './places.ts';
 import type { Doubts } from './recheck.ts';
 import { replaceSignIn, requireCsrfToken, requireOwnOrigin, signedOut, visitorOf } from './session-cookie.ts';
 import { validatorOf } from './validate.ts';
@@ -27,6 +28,7 @@ export interface ConsoleApiOptions {
   identity: Identity;
   provider: { name: string } | undefined;
   limits: Limits;
+  places: Places;
   doubts: Doubts;
   callerOf(request: FastifyRequest): Caller;
 }
@@ -81,8 +83,24 @@ export const consoleBodies = {
   '/sign_ins/end': strict({ signInId: Type.String({ format: 'uuid' }) }),
 };
 
+/** A place for a call that anybody may make: among those of strangers, unless it comes with the cookie of a sign-in. */
+export async function enterConsole(
+  { places, identity, callerOf }: Pick<ConsoleApiOptions, 'places' | 'identity' | 'callerOf'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const { headers, ipAddress } = callerOf(request);
+  const place = places.of(request, reply);
+  if (identity.cookieIn(headers.cookie) !== undefined) {
+    place.lookUp(false);
+    const signIn = await identity.find(headers.cookie);
+    if (signIn) return place.work(signIn.userId);
+  }
+  place.serveStranger(ipAddress);
+}
+
 export function addConsoleApi(app: FastifyInstance, platform: Platform, options: ConsoleApiOptions): void {
-  const { identity, limits, doubts, provider, version } = options;
+  const { identity, limits, places, doubts, provider, version } = options;
   const noteFailure = createNoteFailure(platform);
   const background = new Set<Promise<void>>();
   app.addHook('onClose', async () => void (await Promise.all(background)));
@@ -95,8 +113,9 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
   ): void {
     const validate = validatorOf({ body: consoleBodies[path] } as unknown as Route);
     app.post(PATH + path, {
+      bodyLimit: STRANGER_BODY_BYTES,
       onRequest: async (request, reply) => {
-        limits.enter(reply.raw);
+        await enterConsole(options, request, reply);
         requireOwnOrigin(request.headers, platform.publicUrl());
       },
       handler: async (request, reply) => {
@@ -114,7 +133,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
 
   function get(path: string, act: (call: Call<undefined> & { signIn: SignIn }) => Promise<unknown>): void {
     app.get(PATH + path, async (request, reply) => {
-      limits.enter(reply.raw);
+      places.of(request, reply).lookUp(false);
       const visitor = visitorOf(options.callerOf(request));
       const signIn = await identity.find(visitor.cookie);
       if (!signIn) throw signedOut();
@@ -163,7 +182,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
   }
 
   app.get(`${PATH}/account`, async (request, reply) => {
-    limits.enter(reply.raw);
+    places.of(request, reply).lookUp(false);
     const { signIn, setCookies } = await identity.refresh(visitorOf(options.callerOf(request)));
     if (setCookies.length > 0) reply.header('set-cookie', setCookies);
     return accountOf(signIn);

@@ -9,7 +9,8 @@ import { lookLink } from '../people/links.ts';
 import { recordOfPerson } from '../people/records.ts';
 import { requireOtherWayThanPasskey } from '../people/sign-ins.ts';
 import type { Platform } from '../platform.ts';
-import { type ConsoleApiOptions, strict } from './console-api.ts';
+import { type ConsoleApiOptions, enterConsole, strict } from './console-api.ts';
+import { STRANGER_BODY_BYTES } from './places.ts';
 import { replaceSignIn, requireCsrfToken, requireOwnOrigin, signedOut, visitorOf } from './session-cookie.ts';
 import { validatorOf } from './validate.ts';
 
@@ -53,15 +54,16 @@ const passkeyCalls: readonly PasskeyCall[] = [
 const FRESH_MS = 24 * 3600_000;
 
 export function addOtherSignIns(app: FastifyInstance, platform: Platform, options: ConsoleApiOptions): void {
-  const { identity, limits, provider } = options;
+  const { identity, limits, places, provider } = options;
 
   for (const call of passkeyCalls) {
     const validate = validatorOf({ body: call.body } as unknown as Route);
     app.route({
       method: call.method,
       url: AUTH_PATH + call.path,
+      bodyLimit: STRANGER_BODY_BYTES,
       onRequest: async (request, reply) => {
-        limits.enter(reply.raw);
+        await enterConsole(options, request, reply);
         if (call.method === 'POST') requireOwnOrigin(request.headers, platform.publicUrl());
       },
       handler: async (request, reply) => {
@@ -105,8 +107,9 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
 
   // Answers where to go. With the token of a link a new person may come back; without one, only somebody who is known.
   app.post('/console/api/oidc', {
+    bodyLimit: STRANGER_BODY_BYTES,
     onRequest: async (request, reply) => {
-      limits.enter(reply.raw);
+      await enterConsole(options, request, reply);
       requireOwnOrigin(request.headers, platform.publicUrl());
     },
     handler: async (request, reply) => {
@@ -132,7 +135,7 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
 
   // By GET alone: it uses up the way that somebody came.
   app.get(`${AUTH_PATH}/callback/${PROVIDER_ID}`, { exposeHeadRoute: false }, async (request, reply) => {
-    limits.enter(reply.raw);
+    places.of(request, reply).lookUp(false);
     const query = request.raw.url?.split('?', 2)[1] ?? '';
     const path = `${AUTH_PATH}/callback/${PROVIDER_ID}?${query}`;
     const visitor = visitorOf(options.callerOf(request));

@@ -5,6 +5,8 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { DatabaseUnavailable } from '../db/db.ts';
 import { ApiError } from '../lib/api-error.ts';
 
+const MIB = 1024 * 1024;
+
 /** The body of a refusal. */
 export function problemOf(error: ApiError, requestId: string): Problem {
   return {
@@ -30,7 +32,9 @@ export function sendProblem(reply: FastifyReply, error: ApiError, requestId: str
 
 /** For Fastify's `setErrorHandler` and `frameworkErrors`. */
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const known = asApiError(error);
+  const known = asApiError(error, request);
+  // Fastify would have the connection closed after a body that it can't read; the rest is discarded instead (body.ts).
+  reply.removeHeader('connection');
   // What is refused on purpose has its line in the log already, like every request.
   if (known.status >= 500 && known !== error) {
     request.log.error(
@@ -41,7 +45,11 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
   return sendProblem(reply, known, request.id);
 }
 
-function asApiError(error: unknown): ApiError {
+function sizeText(bytes: number): string {
+  return bytes < MIB ? `${bytes / 1024} KiB` : `${bytes / MIB} MiB`;
+}
+
+function asApiError(error: unknown, request: FastifyRequest): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof DatabaseUnavailable) {
     return new ApiError('unavailable', 'The database is away. Ask again soon.', { retryAfterSeconds: 1 });
@@ -54,7 +62,10 @@ function asApiError(error: unknown): ApiError {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new ApiError('unsupported_media_type', 'Send the body as `Content-Type: application/json`.');
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new ApiError('payload_too_large', 'A request body may have at most 1 MiB.');
+      return new ApiError(
+        'payload_too_large',
+        `The body of this request may have at most ${sizeText(request.routeOptions.bodyLimit)}.`,
+      );
     case 'FST_ERR_MAX_PARAM_LENGTH':
       return new ApiError('not_found', 'Nothing has this path. Is the identifier whole?');
     case 'FST_ERR_BAD_URL':

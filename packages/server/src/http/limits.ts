@@ -1,6 +1,6 @@
 // Limits against abuse, in the order in which a request meets them. Each holds for this node.
 //
-//   requests under way       503 before anything is read or asked: what waits for the database waits in memory
+//   requests under way       503 before anything is read or asked (places.ts): what waits for the database waits in memory
 //   failed authentication    429 for an address that was refused too often in a minute. A credential that was good lately
 //                            goes on (it is still asked of the database each time), so that whoever shares an address,
 //                            or a proxy that nobody named, is not locked out by another
@@ -24,7 +24,7 @@ import type { Caller } from './auth.ts';
 import { onceClosed } from './closed.ts';
 import { createWindows, WINDOW_SECONDS } from './windows.ts';
 
-/** 0 is no limit, except for `requestsInFlight`, which always has one. */
+/** 0 is no limit, except for `maxRequestsInFlight`, which is one always (places.ts). */
 export interface LimitSettings {
   readonly rateLimits: RateLimits;
   readonly authFailuresPerMinute: number;
@@ -34,8 +34,8 @@ export interface LimitSettings {
 }
 
 export interface Limits {
-  /** Counts a request until the response is closed or `release` is called. Throws 503 `unavailable`. */
-  enter(response: ServerResponse): { release(): void };
+  /** Whether the caller's credential was good lately. */
+  isTrusted(caller: Caller): boolean;
   /** Runs `authenticate`, unless the address was refused too often; throws 429 `rate_limited` then. */
   throttled(caller: Caller, authenticate: () => Promise<PoolContext>): Promise<PoolContext>;
   /**
@@ -68,37 +68,19 @@ const TRUSTED_MS = 3600_000;
 const MAX_TRUSTED = 10_000;
 
 export function createLimits(settings: LimitSettings, clock: Clock): Limits {
-  const { rateLimits, authFailuresPerMinute, maxRequestsInFlight, maxStreamsPerKey } = settings;
+  const { rateLimits, authFailuresPerMinute, maxStreamsPerKey } = settings;
   const requests = createWindows(clock);
   const failures = createWindows(clock);
   const signIns = createWindows(clock);
   const trusted = createTrusted(clock);
   const streams = new Map<string, number>();
-  let inFlight = 0;
 
   return {
-    enter(response) {
-      if (inFlight >= maxRequestsInFlight) {
-        throw new ApiError('unavailable', 'As many requests are under way as this node takes. Ask again soon.', {
-          retryAfterSeconds: 1,
-        });
-      }
-      inFlight += 1;
-      let counted = true;
-      const release = () => {
-        if (counted) inFlight -= 1;
-        counted = false;
-      };
-      onceClosed(response, release);
-      return { release };
-    },
+    isTrusted: (caller) => trusted.has(credentialOf(caller)),
 
     async throttled(caller, authenticate) {
       if (authFailuresPerMinute === 0) return authenticate();
-      const { authorization, cookie } = caller.headers;
-      const credential = createHash('sha256')
-        .update(authorization ?? cookie ?? '')
-        .digest('base64');
+      const credential = credentialOf(caller);
       const network = networkOf(caller.ipAddress);
       const { used, resetSeconds } = failures.look(network);
       if (used >= authFailuresPerMinute && !trusted.has(credential)) {
@@ -224,6 +206,13 @@ export function mayWait(route: Route): boolean {
 function rateClassOf(route: Route): RateClass {
   if (route.method === 'GET') return 'reads';
   return route.path.startsWith('/api_keys') ? 'keys' : 'writes';
+}
+
+/** A hash of it. */
+function credentialOf({ headers: { authorization, cookie } }: Caller): string {
+  return createHash('sha256')
+    .update(authorization ?? cookie ?? '')
+    .digest('base64');
 }
 
 /** Hashes of credentials that were good lately: never a reason to let one in, only to ask the database about it. */

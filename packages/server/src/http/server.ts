@@ -26,6 +26,9 @@ export const dataHeaders = {
 /** Longer than any address of ours; what a proxy in front may have cut otherwise is said plainly. */
 const MAX_URL_LENGTH = 8192;
 
+/** As Node names it. */
+const REQUEST_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT';
+
 /** Slow requests are looked for this often, so they may take so much longer. */
 const CHECK_EVERY_MS = 1000;
 
@@ -77,11 +80,16 @@ export function refuseUnread(error: Error & { code?: string }, socket: Socket): 
   socket.destroySoon();
 }
 
+/** Refuses a request of which the rest did not come in time. */
+export function requestTimeout(socket: Socket): void {
+  refuseUnread(Object.assign(new Error('The request did not arrive in time'), { code: REQUEST_TIMEOUT }), socket);
+}
+
 function refusalOf(code: string | undefined): ApiError {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
       return new ApiError('headers_too_large', 'The headers of the request are longer than this service takes.');
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
+    case REQUEST_TIMEOUT:
       return new ApiError('request_timeout', 'The request did not arrive in time.');
     default:
       return new ApiError('invalid_request', 'The request is not well-formed HTTP.');
