@@ -4,11 +4,19 @@ import type { Exception } from './sql-rules.ts';
 // Look-ups across organizations find candidates without a lock; what they find is then taken organization by organization.
 export const exceptions: Exception[] = [
   {
-    like: /^\(select .* from sessions where worker_id is null and runnable_at <= .*\) union all \(select .* from sessions where worker_id = any/,
-    reason: 'a worker looks for Sessions to claim, whosever they are',
+    like: /^select organization_id as "organizationId", .* from sessions where worker_id is null and runnable_at is not null and queue is null/,
+    reason: 'a worker looks for running Sessions to claim, of one organization after the other',
   },
   {
-    like: /^select distinct s\.worker_id as "workerId" from sessions s /,
+    like: /^select organization_id as "organizationId", .* from sessions where worker_id is null and runnable_at is not null and \(queue is not null/,
+    reason: 'a worker looks for Sessions whose time has come',
+  },
+  {
+    like: /^select organization_id as "organizationId", .* from sessions where worker_id = any\(/,
+    reason: 'a worker looks for Sessions of those that died',
+  },
+  {
+    like: /^with alive as materialized \(select .*\) select distinct s\.worker_id as "workerId" from sessions s /,
     reason: 'a worker looks for those that died holding Sessions',
   },
   {

@@ -468,7 +468,9 @@ CREATE INDEX sessions_held ON public.sessions USING btree (worker_id) WHERE (wor
 CREATE INDEX sessions_offered ON public.sessions USING btree (organization_id, queue, session_id) WHERE ((worker_id IS NULL) AND (queue IS NOT NULL));
 CREATE INDEX sessions_open ON public.sessions USING btree (organization_id, environment, status) WHERE (ended_at IS NULL);
 CREATE INDEX sessions_parent_due ON public.sessions USING btree (organization_id, session_id) WHERE parent_due;
+CREATE INDEX sessions_ready ON public.sessions USING btree (organization_id, runnable_at) WHERE ((worker_id IS NULL) AND (runnable_at IS NOT NULL) AND (queue IS NULL) AND (status = 'running'::text));
 CREATE INDEX sessions_runnable ON public.sessions USING btree (runnable_at) WHERE ((worker_id IS NULL) AND (runnable_at IS NOT NULL));
+CREATE INDEX sessions_timed ON public.sessions USING btree (runnable_at, session_id) WHERE ((worker_id IS NULL) AND (runnable_at IS NOT NULL) AND ((queue IS NOT NULL) OR (status <> 'running'::text)));
 
 create table sign_ins (
   id uuid not null,

@@ -15,14 +15,14 @@ import { formatId } from '../lib/ids.ts';
 import { onceMore } from '../lib/once-more.ts';
 import type { Platform } from '../platform.ts';
 import { tellParent, unheardChildren } from '../sessions/children.ts';
-import { type Operation, operationColumns } from '../sessions/operations.ts';
-import { type SessionRow, sessionColumns } from '../sessions/session.ts';
-import type { TranscriptEntry } from '../sessions/transcript.ts';
+import type { SessionRow } from '../sessions/session.ts';
+import type { Candidate } from './candidates.ts';
+import { createClaiming } from './claiming.ts';
 import { type Claimed, createDrive, type Drive } from './drive.ts';
 import { Ended } from './ending.ts';
 import { createNodeLease } from './lease.ts';
 import type { AskModel } from './models/model.ts';
-import type { Given } from './own-worker.ts';
+import { Room } from './room.ts';
 import type { Tools } from './tools/tools.ts';
 
 export interface Worker {
@@ -42,6 +42,8 @@ export interface WorkerOptions {
   graceMs?: number;
   /** Sessions held at once. */
   maxHeld?: number;
+  /** Of the transcripts that they came with, as JSON. One that is larger by itself is held all the same. */
+  maxHeldBytes?: number;
 }
 
 // Sessions held at once: they wait for models most of the time, and each costs some kilobytes.
@@ -50,25 +52,15 @@ const MOST_FORGOTTEN = 1_000;
 const MAX_HELD = 2_000;
 // What one organization may have of them, so that slow tools and models of one leave room for the others.
 const SHARE_OF_ORGANIZATION = 0.9;
-const CLAIM_BATCH = 200;
+// What a transcript takes in memory is a small multiple of its JSON.
+const MAX_HELD_BYTES = 256 * 1024 * 1024;
 const POLL_MS = 1_000;
-// An API call holds a Session's row for some milliseconds.
-const LOCKED_RETRY_MS = 20;
 const DEFAULT_GRACE_MS = 20_000;
 // After a failure that was not foreseen, so that a Session that always fails does not occupy the worker.
 const UNFORESEEN_PAUSE_SECONDS = 5;
 const RELEASE_RETRY_MS = 500;
 // How long a model or tool has to hear that it is to stop.
 const UNHEARD_MS = 2_000;
-
-/** A Session that may be claimed as long as it has this epoch. */
-interface Candidate {
-  organizationId: string;
-  sessionId: string;
-  epoch: number;
-  /** Who had it, and is dead; null where nobody did. */
-  workerId: string | null;
-}
 
 /** What the row of a held Session says of what came for it. */
 type Hint = Pick<SessionRow, 'epoch' | 'turn' | 'inbox' | 'stop'>;
@@ -80,8 +72,15 @@ class HandedOver extends Error {
 
 export function createWorker(platform: Platform, options: WorkerOptions): Worker {
   const { db, clock, log, metrics, ownWorkers, wake } = platform;
-  const { workerId, leaseSeconds, graceMs = DEFAULT_GRACE_MS, maxHeld = MAX_HELD } = options;
-  const share = Math.floor(maxHeld * SHARE_OF_ORGANIZATION);
+  const {
+    workerId,
+    leaseSeconds,
+    graceMs = DEFAULT_GRACE_MS,
+    maxHeld = MAX_HELD,
+    maxHeldBytes = MAX_HELD_BYTES,
+  } = options;
+  const maxSessionsOfOrganization = Math.floor(maxHeld * SHARE_OF_ORGANIZATION);
+  const room = new Room({ maxSessions: maxHeld, maxSessionsOfOrganization, maxBytes: maxHeldBytes });
   const lease = createNodeLease(platform, { workerId, leaseSeconds });
   const appender = createAppender(platform);
   const definitionOf = createDefinitions(db);
@@ -90,138 +89,31 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
   const stopping = new AbortController();
   const loops: Promise<void>[] = [];
   const unsubscribe: (() => void)[] = [];
-  let claiming: Promise<void> | undefined;
   let telling: Promise<void> | undefined;
-  let wanted = false;
-  /** Workers that Sessions still name and whose lease has run out or is gone. */
-  let deadKnown: string[] = [];
-  /** Sessions that name this worker and that nobody here drives: the answer to their claim was lost, or their drive's head. */
-  let strays: Candidate[] = [];
-  /** Sessions for which something came during a claim, which may be one of them. */
-  const cameMeanwhile = new Set<string>();
-
-  // ── Claiming ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  /** Claims now, or once more after the claim under way. */
-  function claimSoon(): void {
-    if (stopping.signal.aborted) return;
-    wanted = true;
-    claiming ??= claimAll().finally(() => {
-      claiming = undefined;
-      if (wanted) claimSoon();
-    });
-  }
-
-  async function claimAll(): Promise<void> {
-    // What arrives in one turn of the event loop is claimed together.
-    await new Promise<void>((resolve) => setImmediate(resolve));
-    wanted = false;
-    try {
-      while (!stopping.signal.aborted && held.size < maxHeld) {
-        const room = roomLeft();
-        const full = [...room].flatMap(([organizationId, left]) => (left <= 0 ? [organizationId] : []));
-        const found = await db.query<Candidate>(sql`
-          (select organization_id as "organizationId", session_id as "sessionId", epoch, worker_id as "workerId"
-           from sessions
-           where worker_id is null and runnable_at <= ${clock.now()} and organization_id <> all(${full}::uuid[])
-           order by runnable_at limit ${CLAIM_BATCH})
-          union all
-          (select organization_id as "organizationId", session_id as "sessionId", epoch, worker_id as "workerId"
-           from sessions
-           where worker_id = any(${deadKnown}::uuid[]) and organization_id <> all(${full}::uuid[]) limit ${CLAIM_BATCH})`);
-        // Claims are made here alone and one after another, so that what is not held now is nobody's.
-        const candidates = [...found, ...strays.splice(0).filter(({ sessionId }) => !held.has(sessionId))];
-        const groups = Map.groupBy(candidates, ({ organizationId }) => organizationId);
-        for (const [organizationId, runnable] of groups) {
-          const group = runnable.slice(0, Math.max(0, room.get(organizationId) ?? share));
-          if (group.length === 0) continue;
-          const claims = await claim(organizationId, group);
-          for (const claimed of claims) drive(claimed);
-          for (const { row } of claims) if (cameMeanwhile.has(row.sessionId)) void heard(row.sessionId);
-          // Some row was locked by a call that may be the last one to wake anybody for it.
-          if (claims.length < group.length)
-            void clock.sleep(LOCKED_RETRY_MS, stopping.signal).then(claimSoon, () => {});
-        }
-        if (found.length < CLAIM_BATCH) return;
-      }
-    } catch (error) {
-      log.warn({ err: error }, 'could not claim sessions; trying again');
-    } finally {
-      cameMeanwhile.clear();
-    }
-  }
-
-  /** How many more Sessions of each organization may be held, of those that have some. */
-  function roomLeft(): Map<string, number> {
-    const groups = Map.groupBy(held.values(), ({ head }) => head.organizationId);
-    return new Map([...groups].map(([organizationId, { length }]) => [organizationId, share - length]));
-  }
-
-  async function claim(organizationId: string, candidates: readonly Candidate[]): Promise<Claimed[]> {
-    const rows = await db.query<SessionRow>(sql`
-      update sessions s set epoch = s.epoch + 1, worker_id = ${workerId}, queue = null
-      where s.organization_id = ${organizationId} and s.session_id in (
-        select x.session_id from sessions x
-        join unnest(${candidates.map(({ sessionId }) => sessionId)}::uuid[], ${candidates.map(({ epoch }) => epoch)}::int[])
-          as c(sid, epoch) on x.session_id = c.sid
-        where x.organization_id = ${organizationId} and x.epoch = c.epoch and x.ended_at is null
-          and (x.worker_id is null and x.runnable_at <= ${clock.now()} or x.worker_id = any(${[...deadKnown, workerId]}::uuid[]))
-        order by x.session_id for no key update of x skip locked)
-      returning ${sessionColumns}`);
-    if (rows.length === 0) return [];
-    const ids = rows.map(({ sessionId }) => sessionId);
-    const [entriesOf, operations] = await Promise.all([
-      readTranscripts(organizationId, ids),
-      db.query<Operation & { sessionId: string }>(sql`
-        select session_id as "sessionId", ${operationColumns} from operations
-        join unnest(${ids}::uuid[], ${rows.map(({ turn }) => turn)}::int[]) as c(sid, in_turn)
-          on session_id = c.sid and turn = c.in_turn
-        where organization_id = ${organizationId}
-        order by session_id, step, index`),
-    ]);
-    const operationsOf = Map.groupBy(operations, ({ sessionId }) => sessionId);
-    const had = new Set(candidates.filter((one) => one.workerId !== null).map(({ sessionId }) => sessionId));
-    return rows.map((row) => ({
-      row,
-      isTakenOver: had.has(row.sessionId),
-      transcript: entriesOf.get(row.sessionId) ?? [],
-      operations: operationsOf.get(row.sessionId) ?? [],
-    }));
-  }
-
-  async function readTranscripts(organizationId: string, ids: string[]): Promise<Map<string, TranscriptEntry[]>> {
-    const entries = await db.query<TranscriptEntry & { sessionId: string }>(sql`
-      select session_id as "sessionId", turn, position, message_id as "messageId", role, content,
-        provider_data as "providerData", created_at as "createdAt"
-      from messages where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])
-      order by session_id, turn, position`);
-    return Map.groupBy(entries, ({ sessionId }) => sessionId);
-  }
-
-  /** Where it can't be read now, the next look at what names this worker finds it. */
-  async function take({ row, operations, transcript }: Given): Promise<void> {
-    const { organizationId, sessionId } = row;
-    const known = transcript ?? (await readTranscripts(organizationId, [sessionId])).get(sessionId) ?? [];
-    // By then it may have been found there.
-    if (stopping.signal.aborted || held.has(sessionId)) return;
-    drive({ row, isTakenOver: false, transcript: known, operations });
-    // What came for it while it was read.
-    if (!transcript) await heard(sessionId);
-  }
+  const claiming = createClaiming(platform, {
+    workerId,
+    room,
+    signal: stopping.signal,
+    isHeld: (sessionId) => held.has(sessionId),
+    drive,
+    onCame: (sessionId) => void heard(sessionId),
+  });
 
   // ── Driving ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  function drive(claimed: Claimed): void {
+  function drive(claimed: Claimed, bytes: number): void {
     const { ask, tools } = options;
     const leaving = () => (stopping.signal.aborted ? new HandedOver('The worker stops') : undefined);
     const one = createDrive(claimed, { platform, appender, definitionOf, ask, tools, leaving });
     const { sessionId } = one.head;
     held.get(sessionId)?.abort(new Fenced());
     held.set(sessionId, one);
+    const leave = room.enter(one.head.organizationId, bytes);
     const done = one
       .run()
       .catch((error) => letGo(one, error))
       .finally(() => {
+        leave();
         if (held.get(sessionId) === one) held.delete(sessionId);
         driving.delete(done);
       });
@@ -265,10 +157,10 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
 
   async function lookForDead(): Promise<void> {
     const rows = await db.query<{ workerId: string }>(sql`
+      with alive as materialized (select w.worker_id from workers w where w.lease_expires_at >= now())
       select distinct s.worker_id as "workerId" from sessions s
-      where s.worker_id is not null and s.worker_id <> ${workerId} and not exists (
-        select 1 from workers w where w.worker_id = s.worker_id and w.lease_expires_at >= now())`);
-    deadKnown = rows.map((row) => row.workerId);
+      where s.worker_id is not null and s.worker_id <> ${workerId} and s.worker_id not in (select worker_id from alive)`);
+    claiming.knowDead(rows.map((row) => row.workerId));
     await db.execute(sql`
       delete from workers w using (
         select worker_id from workers where lease_expires_at < now() - interval '1 day' limit ${MOST_FORGOTTEN}) dead
@@ -288,7 +180,7 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
       if (row?.epoch !== one.head.epoch) one.abort(new Fenced());
       else hear(one, row);
     }
-    strays = rows.filter(({ sessionId }) => !held.has(sessionId));
+    claiming.knowStrays(rows.filter(({ sessionId }) => !held.has(sessionId)));
   }
 
   async function every(ms: number, what: string, act: () => Promise<void>): Promise<void> {
@@ -302,8 +194,7 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
   /** Asks the row whether the Session is still this worker's: a cancelled one stops its model at once. */
   async function heard(sessionId: string): Promise<void> {
     const one = held.get(sessionId);
-    if (!one && claiming) cameMeanwhile.add(sessionId);
-    if (!one) return;
+    if (!one) return claiming.missed(sessionId);
     const rows = await db
       .query<Hint>(sql`
         select epoch, turn, inbox, stop from sessions
@@ -347,7 +238,7 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
     async start() {
       await lease.start();
       unsubscribe.push(
-        wake.subscribe('runnable', claimSoon),
+        wake.subscribe('runnable', (hint) => claiming.soon(hint)),
         wake.subscribe('inbox', (hint) => {
           if (hint) void heard(hint.sessionId);
           else void lookAtHeld().catch(() => {});
@@ -360,26 +251,25 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
         every(POLL_MS, 'looking for what may go on', async () => {
           await lookForDead();
           await lookAtHeld();
-          claimSoon();
+          claiming.soon();
           await tellParents();
         }),
       );
       unsubscribe.push(
         ownWorkers.join({
           workerId,
-          hasRoom: (organizationId) => held.size < maxHeld && (roomLeft().get(organizationId) ?? share) > 0,
-          take: (given) =>
-            void take(given).catch((error) => log.warn({ err: error }, 'could not take a session; trying again')),
+          hasRoom: (organizationId) => room.leftFor(organizationId) > 0,
+          take: claiming.take,
         }),
       );
       await lookForDead();
-      claimSoon();
+      claiming.soon();
     },
 
     async stop() {
       for (const stopListening of unsubscribe) stopListening();
       stopping.abort();
-      await claiming;
+      await claiming.ended();
       if (!(await endedWithin(graceMs))) {
         const reason = new HandedOver('The worker stops');
         for (const one of held.values()) one.abort(reason);

@@ -190,7 +190,14 @@ create table sessions (
   primary key (organization_id, session_id),
   foreign key (organization_id, agent_id) references agents
 ) with (fillfactor = 70);
+-- How long the first of all has waited, for metrics.
 create index sessions_runnable on sessions (runnable_at) where worker_id is null and runnable_at is not null;
+-- A worker looks for what runs organization by organization, so the backlog of one is never walked for another's; and for what
+-- has a deadline by that, of which few have come.
+create index sessions_ready on sessions (organization_id, runnable_at)
+  where worker_id is null and runnable_at is not null and queue is null and status = 'running';
+create index sessions_timed on sessions (runnable_at, session_id)
+  where worker_id is null and runnable_at is not null and (queue is not null or status <> 'running');
 create index sessions_offered on sessions (organization_id, queue, session_id) where worker_id is null and queue is not null;
 create index sessions_by_root on sessions (organization_id, root_session_id, session_id) where root_session_id is not null;
 create index sessions_by_parent on sessions (organization_id, parent_session_id, session_id)
