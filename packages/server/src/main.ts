@@ -4,7 +4,8 @@ import { createDb, type Db } from './db/db.ts';
 import { startEmbeddedPostgres } from './db/embedded.ts';
 import { createIdentityPool } from './db/identity-pool.ts';
 import { migrate } from './db/migrate.ts';
-import { requireDurableCommits, requireSupportedServer } from './db/requirements.ts';
+import { isTransactionPooled, requireSameDatabase } from './db/poolers.ts';
+import { requireSuitable } from './db/requirements.ts';
 import { createShards } from './db/shards.ts';
 import { createEgress } from './egress/egress.ts';
 import { createEventWatch } from './events/watch.ts';
@@ -30,7 +31,7 @@ import { createOwnWorkers } from './runtime/own-worker.ts';
 import { createTools } from './runtime/tools/tools.ts';
 import { createWorker } from './runtime/worker.ts';
 import { createScheduler } from './schedules/scheduler.ts';
-import { CannotListen, explainStart } from './start-error.ts';
+import { CannotListen, explainStart, ListenUrlPooled, PoolerUnnamed } from './start-error.ts';
 import { createUpkeep } from './upkeep.ts';
 import { requireKnownKeys } from './vault/known-keys.ts';
 import { loadMasterKeys } from './vault/master-key.ts';
@@ -90,7 +91,7 @@ export async function startService(config: Config, overrides: Overrides = {}): P
     return { ...(await startRoles(config, base, { ...overrides, nodeId }, stops)), stop };
   } catch (error) {
     await stop();
-    throw explainStart(error, config.databaseUrl);
+    throw explainStart(error, config);
   }
 }
 
@@ -198,13 +199,20 @@ async function openDatabase(
   const max = maxConnections ?? databaseConnections;
   const db = createDb({ url, log, max, isPooled: listenUrl !== undefined, ...limits });
   stops.push(() => db.close());
-  if (databaseUrl !== undefined) {
-    await requireSupportedServer(db);
-    await requireDurableCommits(db);
+  if (databaseUrl === undefined) return { db, direct: db, directUrl: url };
+  await requireSuitable(db, { isPooled: listenUrl !== undefined });
+  if (listenUrl === undefined) {
+    if (await isTransactionPooled(db)) throw new PoolerUnnamed();
+    return { db, direct: db, directUrl: url };
   }
-  if (listenUrl === undefined) return { db, direct: db, directUrl: url };
-  const direct = createDb({ url: listenUrl, log, max: 1 });
+  const direct = createDb({ url: listenUrl, log, max: 1, ...limits });
   stops.push(() => direct.close());
+  try {
+    if (await isTransactionPooled(direct)) throw new ListenUrlPooled();
+    await requireSameDatabase(db, direct);
+  } catch (error) {
+    throw explainStart(error, { databaseUrl: listenUrl, variable: 'SIGNALBOX_LISTEN_URL' });
+  }
   return { db, direct, directUrl: listenUrl };
 }
 

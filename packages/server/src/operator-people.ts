@@ -107,7 +107,7 @@ async function onHost<T>(config: Config, wish: Wish, act: (db: Db, source: Event
     });
   } catch (error) {
     if (error instanceof ApiError) throw new OperatorError(linesOf(error));
-    throw explainStart(error, config.databaseUrl);
+    throw explainStart(error, config);
   }
 }
 

@@ -49,7 +49,7 @@ export async function createKeyOnHost(config: Config, input: NewKeyOnHost): Prom
     });
   } catch (error) {
     if (error instanceof ApiError) throw new OperatorError(linesOf(error));
-    throw explainStart(error, config.databaseUrl);
+    throw explainStart(error, config);
   }
 }
 
@@ -99,8 +99,11 @@ export function choose(organizations: readonly Organization[], wanted: string | 
   return only;
 }
 
-export async function withInstallation<T>({ databaseUrl, dataDir }: Config, use: (db: Db) => Promise<T>): Promise<T> {
-  if (databaseUrl !== undefined) return withDb(databaseUrl, use);
+export async function withInstallation<T>(
+  { databaseUrl, listenUrl, dataDir }: Config,
+  use: (db: Db) => Promise<T>,
+): Promise<T> {
+  if (databaseUrl !== undefined) return withDb(listenUrl ?? databaseUrl, use);
   const running = await findRunningPostgres(dataDir);
   if (running !== undefined) return withDb(running, use);
   await requireDataDirectory(dataDir);

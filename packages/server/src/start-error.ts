@@ -28,28 +28,54 @@ const reasonsNotToListen: Record<string, string> = {
   EACCES: 'this user may not use the port. Choose one above 1023 with --port.',
 };
 
-/** The database of DATABASE_URL is away, refuses, or is not one that will do. */
+/** A pooler that gives each transaction another connection, and no way past it. */
+export class PoolerUnnamed extends StartError {
+  override readonly name = 'PoolerUnnamed';
+  constructor() {
+    super(
+      'DATABASE_URL leads through a pooler that gives each transaction another connection of the server. ' +
+        'Set SIGNALBOX_LISTEN_URL to a URL that leads to the same database directly.',
+    );
+  }
+}
+
+/** The way past the pooler leads through one. */
+export class ListenUrlPooled extends StartError {
+  override readonly name = 'ListenUrlPooled';
+  constructor() {
+    super(
+      'SIGNALBOX_LISTEN_URL leads through a pooler that gives each transaction another connection of the server. ' +
+        'Set it to a URL that leads to the database directly.',
+    );
+  }
+}
+
+/** The database is away, refuses, or is not one that will do. */
 class DatabaseNotUsable extends StartError {
   override readonly name = 'DatabaseNotUsable';
 }
 
-/** `databaseUrl` is undefined for the embedded one. */
-export function explainStart(error: unknown, databaseUrl: string | undefined): unknown {
+/** `databaseUrl` is undefined for the embedded one; `variable` is where it was set. */
+export function explainStart(
+  error: unknown,
+  { databaseUrl, variable = 'DATABASE_URL' }: { databaseUrl: string | undefined; variable?: string },
+): unknown {
+  if (error instanceof StartError) return error;
   if (plainEnough.some((kind) => error instanceof kind)) {
     return new StartError((error as Error).message, { cause: error });
   }
   if (!databaseUrl) return error;
-  const place = placeOf(databaseUrl);
-  if (error instanceof DatabaseUnavailable) {
-    const { code, message } = error.cause as NodeJS.ErrnoException;
-    return new DatabaseNotUsable(
-      `The database at ${place} does not answer (${code || message}). Is it running, and is DATABASE_URL right?`,
-      { cause: error },
-    );
-  }
-  const refusal = refusals[(error as { code?: string }).code ?? ''];
-  return refusal ? new DatabaseNotUsable(`The database at ${place} ${refusal}`, { cause: error }) : error;
+  const found = error instanceof DatabaseUnavailable ? error.cause : error;
+  const { code = (found as { cause?: { code?: string } }).cause?.code ?? '', message } = found as NodeJS.ErrnoException;
+  const known = reasons.find(({ pattern }) => pattern.test(code || message))?.reason;
+  const reason = known ?? (error instanceof DatabaseUnavailable ? awayFor(code || message) : undefined);
+  if (!reason) return error;
+  return new DatabaseNotUsable(`The database at ${placeOf(databaseUrl)} ${reason.replaceAll('$URL', variable)}`, {
+    cause: error,
+  });
 }
+
+const awayFor = (reason: string) => `does not answer (${reason}). Is it running, and is $URL right?`;
 
 // Their messages say what to do.
 const plainEnough = [
@@ -61,10 +87,47 @@ const plainEnough = [
   AdminKeyFileError,
 ];
 
-/** By PostgreSQL's codes. */
-const refusals: Record<string, string> = {
-  '28P01': 'refuses the password. Is DATABASE_URL right?',
-  '28000': 'refuses the user. Is DATABASE_URL right, and does pg_hba.conf let this machine in?',
-  '3D000': 'does not exist. Create it, or mend DATABASE_URL.',
-  '42501': 'does not let its user create tables. Make the user the owner of the database.',
-};
+/** By codes of PostgreSQL, of Node.js and of its TLS, or by a message of pg's that has none. `$URL` is the variable that was set. */
+const reasons: readonly { pattern: RegExp; reason: string }[] = [
+  { pattern: /^28P01$/, reason: 'refuses the password. Is $URL right?' },
+  {
+    pattern: /^28000$/,
+    reason:
+      'refuses the user. Is $URL right, and does pg_hba.conf let this machine in? It may want TLS: add ?sslmode=verify-full.',
+  },
+  { pattern: /^3D000$/, reason: 'does not exist. Create it, or correct $URL.' },
+  { pattern: /^42501$/, reason: 'does not let its user create tables. Make the user the owner of the database.' },
+  {
+    pattern: /^25006$/,
+    reason:
+      'is read-only: a standby, or default_transaction_read_only is on. $URL must lead to the primary; ' +
+      'it may name several hosts, of which the primary is used (postgres://user:password@one,two/database).',
+  },
+  {
+    pattern: /^53300$/,
+    reason:
+      'has no room for another connection. Raise max_connections of the server or the connection limit of the user, ' +
+      'or lower SIGNALBOX_DATABASE_CONNECTIONS on every node.',
+  },
+  {
+    pattern: /^08P01$/,
+    reason:
+      'is behind a pooler that refuses the connection. Look into its log, and set SIGNALBOX_LISTEN_URL to a URL that leads ' +
+      'to the same database directly.',
+  },
+  {
+    pattern: /^(UNABLE_TO_(VERIFY|GET)_|SELF_SIGNED_CERT|DEPTH_ZERO_SELF_SIGNED)/,
+    reason:
+      'has a certificate that no authority known here has signed. Name the authority by sslrootcert=/path/ca.crt in $URL ' +
+      '(sslmode=require verifies it too), or take any certificate with sslmode=no-verify.',
+  },
+  {
+    pattern: /^ERR_TLS_CERT_ALTNAME_INVALID$/,
+    reason: 'has a certificate for another host name. Use a name of the certificate in $URL.',
+  },
+  { pattern: /^CERT_(HAS_EXPIRED|NOT_YET_VALID)$/, reason: 'has a certificate that is not valid now. Renew it.' },
+  {
+    pattern: /does not support SSL/,
+    reason: 'has no TLS. Turn it on there, or take sslmode out of $URL.',
+  },
+];

@@ -93,7 +93,7 @@ test('a database that was created with other migrations is refused before anythi
   const refusal = await migrate(db, log, directory).catch((error: Error) => error);
   expect(refusal).toBeInstanceOf(SchemaRefused);
   expect((refusal as Error).message).toContain('created with another 0001_first.sql than this release has');
-  expect(explainStart(refusal, undefined)).toBeInstanceOf(StartError);
+  expect(explainStart(refusal, { databaseUrl: undefined })).toBeInstanceOf(StartError);
   expect(await versions()).toEqual([1, 2]);
 });
 

@@ -1,5 +1,6 @@
-// What a PostgreSQL server has to be for the service to keep its promises on it.
+// What a database has to be for the service to keep its promises on it, found out before anything is written to it.
 import sql from 'sql-template-tag';
+import { pinnedSettings } from './connection.ts';
 import type { Queryable } from './db.ts';
 
 /** The database is there and cannot be used as it is; the message says what to do. */
@@ -9,6 +10,25 @@ export class DatabaseUnsuitable extends Error {
 
 // The oldest that the tests ran on.
 const LEAST_MAJOR_VERSION = 15;
+
+/** Of the pinned settings, those without which results are wrong: behind a pooler they can't be set for a connection. */
+const NEEDED_BEHIND_A_POOLER = [
+  'array_nulls',
+  'bytea_output',
+  'DateStyle',
+  'default_transaction_isolation',
+  'standard_conforming_strings',
+  'transform_null_equals',
+] as const;
+
+/** Throws `DatabaseUnsuitable`. `isPooled`: its connections could not be set up as they have to be. */
+export async function requireSuitable(db: Queryable, { isPooled = false } = {}): Promise<void> {
+  await requireSupportedServer(db);
+  await requireDurableCommits(db);
+  await requireUnicode(db);
+  await requireSchema(db);
+  if (isPooled) await requireSettings(db);
+}
 
 /** Throws `DatabaseUnsuitable` for a server that is too old. */
 export async function requireSupportedServer(db: Queryable): Promise<void> {
@@ -30,5 +50,42 @@ export async function requireDurableCommits(db: Queryable): Promise<void> {
     throw new DatabaseUnsuitable(
       'The database has synchronous_commit = off and would lose what was acknowledged in a power cut. Set it to on.',
     );
+  }
+}
+
+async function requireUnicode(db: Queryable): Promise<void> {
+  const [row] = await db.query<{ server_encoding: string }>(sql`show server_encoding`);
+  if (row?.server_encoding !== 'UTF8') {
+    throw new DatabaseUnsuitable(
+      `The database has the encoding ${row?.server_encoding}, which can't hold every text. Create another one: ` +
+        `create database signalbox encoding 'UTF8' template template0.`,
+    );
+  }
+}
+
+async function requireSchema(db: Queryable): Promise<void> {
+  const [row] = await db.query<{ schema: string | null; path: string }>(
+    sql`select current_schema() as schema, current_setting('search_path') as path`,
+  );
+  if (!row?.schema) {
+    throw new DatabaseUnsuitable(
+      `The search_path of the database's user, ${row?.path}, names no schema that exists, so there is nowhere to create tables. ` +
+        'Create the schema, or set search_path to one that exists (alter role … set search_path to …).',
+    );
+  }
+}
+
+async function requireSettings(db: Queryable): Promise<void> {
+  for (const name of NEEDED_BEHIND_A_POOLER) {
+    const [row] = await db.query<{ value: string }>(sql`select current_setting(${name}) as value`);
+    const [found = '', wanted = ''] = [row?.value, pinnedSettings[name]];
+    // The order of day and month is of no account where the style is ISO.
+    const isRight = name === 'DateStyle' ? found.startsWith('ISO') : found === wanted;
+    if (!isRight) {
+      throw new DatabaseUnsuitable(
+        `The database has ${name} = ${found}, which can't be changed through a pooler. ` +
+          `Set it for the service's user: alter role … set ${name} = '${wanted}'.`,
+      );
+    }
   }
 }

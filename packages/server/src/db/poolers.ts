@@ -1,0 +1,64 @@
+// Poolers between the service and its database. One that gives each transaction another server connection breaks prepared
+// statements, settings of a connection, and LISTEN: it has to be named by a second URL, SIGNALBOX_LISTEN_URL, that leads past it.
+import { randomBytes } from 'node:crypto';
+import type { Client } from 'pg';
+import sql from 'sql-template-tag';
+import { type Clock, systemClock } from '../lib/clock.ts';
+import type { Db } from './db.ts';
+import { DatabaseUnsuitable } from './requirements.ts';
+
+// Both ends are the same server, so it takes a round trip.
+const NOTIFIED_WITHIN_MS = 5_000;
+
+/**
+ * Whether several transactions of one connection may run on several connections of the server. A pooler that gives a client a
+ * connection for as long as it stays is none.
+ */
+export async function isTransactionPooled(db: Db): Promise<boolean> {
+  const one = await db.connect();
+  try {
+    const first = await backendOf(one);
+    // The server itself names the process at the beginning of a connection; a pooler makes a number up.
+    if (first === (one as { processID?: number }).processID) return false;
+    if (first !== (await backendOf(one))) return true;
+    const other = await db.connect();
+    try {
+      // It takes the server's connection that the first one used, or one that the first one can't have meanwhile.
+      await other.query('begin');
+      if ((await backendOf(other)) === first) return true;
+      return (await backendOf(one)) !== first;
+    } finally {
+      await other.end();
+    }
+  } finally {
+    await one.end();
+  }
+}
+
+async function backendOf(client: Client): Promise<number> {
+  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+  return rows[0]!.pid;
+}
+
+/** Throws `DatabaseUnsuitable` unless a notification of one arrives at the other, as it does within one database alone. */
+export async function requireSameDatabase(db: Db, direct: Db, clock: Clock = systemClock): Promise<void> {
+  const channel = `signalbox_${randomBytes(8).toString('hex')}`;
+  const client = await direct.connect();
+  const over = new AbortController();
+  try {
+    const heard = new Promise<true>((resolve) => client.once('notification', () => resolve(true)));
+    await client.query(`listen ${channel}`);
+    await db.query(sql`select pg_notify(${channel}, '')`);
+    const late = clock.sleep(NOTIFIED_WITHIN_MS, over.signal).then(
+      () => false,
+      () => false,
+    );
+    if (await Promise.race([heard, late])) return;
+  } finally {
+    over.abort();
+    await client.end();
+  }
+  throw new DatabaseUnsuitable(
+    'SIGNALBOX_LISTEN_URL leads to another database than DATABASE_URL: a notification from one did not arrive at the other.',
+  );
+}
