@@ -53,7 +53,7 @@ for await (const { chunks } of client.sessions.stream(sessionId)) {
   for (const chunk of chunks) {
     if (chunk.type === 'message.chunk') process.stdout.write(chunk.delta);
     if (chunk.type === 'session.status' && chunk.waitingFor?.type === 'approval') await workThroughInbox();
-    if (chunk.type === 'tool.call') {
+    if (chunk.type === 'tool.call' && chunk.tool === 'refund') {
       // With the input that a person agreed to.
       const { order, euros } = chunk.input as Refund;
       const output = `${euros} euros for order ${order}`;

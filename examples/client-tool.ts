@@ -42,7 +42,7 @@ const { sessionId } = await client.sessions.open({
 for await (const { chunks } of client.sessions.stream(sessionId)) {
   for (const chunk of chunks) {
     if (chunk.type === 'message.chunk') process.stdout.write(chunk.delta);
-    if (chunk.type === 'tool.call') {
+    if (chunk.type === 'tool.call' && chunk.tool === 'count_stock') {
       // Seen again after a restart of this program, the same result may be sent again: it changes nothing.
       const { toolCallId, input } = chunk;
       const count = stock[(input as { article: string }).article];

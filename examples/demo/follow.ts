@@ -24,7 +24,7 @@ export async function follow(
       }
       text.end();
       show(chunk);
-      if (chunk.type === 'tool.call') await following.onToolCall?.(chunk, sessionId);
+      if (chunk.type === 'tool.call' && !chunk.notRun) await following.onToolCall?.(chunk, sessionId);
       if (chunk.type === 'session.status' && chunk.waitingFor) await bring(chunk.waitingFor);
     }
   }
@@ -56,10 +56,10 @@ function show(chunk: Chunk): void {
       row('approval', styled(chunk.decision === 'approved' ? 'green' : 'red', chunk.decision));
       break;
     case 'tool.call':
-      row('tool', `${chunk.tool}(${compact(chunk.input)})`);
+      if (!chunk.notRun) row('tool', `${chunk.tool}(${compact(chunk.input)})`);
       break;
     case 'tool.result':
-      row('result', chunk.error === undefined ? compact(chunk.output) : chunk.error);
+      row(chunk.notRun ? 'not run' : 'result', chunk.error === undefined ? compact(chunk.output) : chunk.error);
       break;
     case 'message.reset':
       row('agent', styled('dim', 'the model broke off and is asked again'));

@@ -261,6 +261,7 @@ create table operations (
   kind text not null,
   status text not null,
   tool text,
+  tool_type text,
   input json,
   output json,
   error text,

@@ -170,7 +170,7 @@ class Screen {
       case 'message.reset':
         return this.line('-- The model is asked again: what it said last does not hold.');
       case 'tool.call':
-        return this.line(`-> ${shown(chunk.tool)} ${shown(JSON.stringify(chunk.input))}`);
+        return this.line(`${chunk.notRun ? '-x' : '->'} ${shown(chunk.tool)} ${shown(JSON.stringify(chunk.input))}`);
       case 'tool.result':
         return this.line(`<- ${resultOf(chunk)}`);
       case 'approval.requested':

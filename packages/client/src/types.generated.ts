@@ -127,6 +127,7 @@ export interface ApprovalRequestedChunk {
 export interface ApprovalResolvedChunk {
   type: 'approval.resolved';
   operationId: string;
+  toolCallId: string;
   decision: Decision;
   reason?: string;
   /** Counts from 1; 0 before the first turn. */
@@ -801,6 +802,8 @@ export interface ToolCallChunk {
   tool: string;
   toolCallId: string;
   input: unknown;
+  /** true: the call was refused and does not run; its `tool.result` says why. Never on a call of a `client` tool: a `tool.call` of one is always yours to run. */
+  notRun?: boolean;
   /** Counts from 1; 0 before the first turn. */
   turn: number;
   /** Counts from 1 in each turn, without gaps. */
@@ -824,8 +827,14 @@ export interface ToolResult {
 export interface ToolResultChunk {
   type: 'tool.result';
   toolCallId: string;
+  /** Of a call of a `client` tool that did not run, and so has no `tool.call`. */
+  tool?: string;
+  /** Beside `tool`. */
+  input?: unknown;
   output?: unknown;
   error?: string;
+  /** true: the call never ran. It was denied, expired or was cancelled before it began, its input did not match the schema, there is no such tool, or a token limit cut the answer. */
+  notRun?: boolean;
   /** true: the call was cut off while it ran; it may or may not have had its effect. */
   outcomeUnknown?: boolean;
   /** Counts from 1; 0 before the first turn. */

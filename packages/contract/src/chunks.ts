@@ -86,15 +86,37 @@ export const SessionStatusChunk = Type.Object(
   { title: 'SessionStatusChunk' },
 );
 export const ToolCallChunk = Type.Object(
-  { type: Type.Literal('tool.call'), tool: Type.String(), toolCallId: Id('call'), input: Json, ...position },
+  {
+    type: Type.Literal('tool.call'),
+    tool: Type.String(),
+    toolCallId: Id('call'),
+    input: Json,
+    notRun: Type.Optional(
+      Type.Boolean({
+        description:
+          'true: the call was refused and does not run; its `tool.result` says why. Never on a call of a `client` tool: a `tool.call` of one is always yours to run.',
+      }),
+    ),
+    ...position,
+  },
   { title: 'ToolCallChunk' },
 );
 export const ToolResultChunk = Type.Object(
   {
     type: Type.Literal('tool.result'),
     toolCallId: Id('call'),
+    tool: Type.Optional(
+      Type.String({ description: 'Of a call of a `client` tool that did not run, and so has no `tool.call`.' }),
+    ),
+    input: Type.Optional(Type.Unsafe<unknown>({ description: 'Beside `tool`.' })),
     output: Type.Optional(Json),
     error: Type.Optional(Type.String()),
+    notRun: Type.Optional(
+      Type.Boolean({
+        description:
+          'true: the call never ran. It was denied, expired or was cancelled before it began, its input did not match the schema, there is no such tool, or a token limit cut the answer.',
+      }),
+    ),
     outcomeUnknown: Type.Optional(
       Type.Boolean({
         description: 'true: the call was cut off while it ran; it may or may not have had its effect.',
@@ -120,6 +142,7 @@ export const ApprovalResolvedChunk = Type.Object(
   {
     type: Type.Literal('approval.resolved'),
     operationId: Id('op'),
+    toolCallId: Id('call'),
     decision: Decision,
     reason: Type.Optional(Type.String()),
     ...position,

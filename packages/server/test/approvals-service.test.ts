@@ -143,7 +143,14 @@ describe('an approval', () => {
     await expect(client.approvals.approve('op_01hzzzzzzzzzzzzzzzzzzzzzzz')).rejects.toThrow(NotFoundError);
     await expect(client.approvals.approve(sessionId)).rejects.toThrow(NotFoundError);
     const chunks = await until(sessionId, is('idle'));
-    expect(chunks.map(({ type }) => type)).not.toContain('tool.call');
+    const refused = chunks.filter(({ type }) => type === 'tool.call' || type === 'tool.result');
+    expect(refused).toMatchObject([
+      { type: 'tool.call', tool: 'refund', notRun: true },
+      { type: 'tool.result', notRun: true, error: expect.stringContaining('denied this call') },
+    ]);
+    const [call, result] = refused as { toolCallId: string }[];
+    expect(result!.toolCallId).toBe(call!.toolCallId);
+    expect(chunks.find(({ type }) => type === 'approval.resolved')).toMatchObject({ toolCallId: call!.toolCallId });
     expect(chunks.find(({ type }) => type === 'message.chunk')).toMatchObject({ delta: 'Refunded:' });
   });
 

@@ -240,6 +240,31 @@ describe('a decision', () => {
     ]);
   });
 
+  test('to deny a client tool’s call shows no tool.call, which programs run at sight, but its result', async () => {
+    await world.work({ ask: answering([calls('wire', 'wire'), { text: 'Understood' }]) });
+    const inputSchema = { type: 'object', properties: { amount: { type: 'number' } }, required: ['amount'] };
+    const sessionId = await waitingSession(await world.agent([clientTool('wire', { approval: 'always' })]));
+    const [first = '', second = ''] = await pending(sessionId);
+    await resolveApproval(world.ctx, { operationId: first, decision: 'denied', reason: 'too much' });
+    await resolveApproval(world.ctx, { operationId: second, decision: 'denied' });
+    const chunks = await world.until(sessionId, is('idle'));
+    expect(chunks.filter(isType('tool.call'))).toEqual([]);
+    expect(chunks.filter(isType('tool.result'))).toMatchObject(
+      [first, second].map((operationId) => ({
+        toolCallId: operationId.replace(/^op_/, 'call_'),
+        tool: 'wire',
+        input: {},
+        notRun: true,
+        error: expect.stringContaining('A person denied this call'),
+      })),
+    );
+
+    const strict = await world.open(await world.agent([clientTool('wire', { inputSchema })]));
+    const invalid = await world.until(strict, is('idle'));
+    expect(outline(invalid)).not.toContain('tool.call');
+    expect(invalid.filter(isType('tool.result'))).toMatchObject(Array(2).fill({ tool: 'wire', notRun: true }));
+  });
+
   test('at the same instant as another on another node: one wins, and the other caller is told', async () => {
     await world.work({ ask: answering([calls('pay'), { text: 'ok' }]) });
     const agentId = await world.agent([payTool]);
@@ -399,6 +424,8 @@ describe('a decision', () => {
       'approval.resolved approved',
       'waiting',
       'approval.resolved denied',
+      'tool.call not run',
+      'tool.result not run',
       'waiting',
       'approval.resolved approved',
       'running',
@@ -496,9 +523,11 @@ describe('a decision', () => {
     await resolveApproval(await otherNode(), { operationId, decision: 'approved' });
     await cancelSession(await otherNode(), { sessionId });
     end();
-    expect(outline(await world.chunks(sessionId)).slice(-3)).toEqual([
+    expect(outline(await world.chunks(sessionId)).slice(-5)).toEqual([
       'approval.resolved approved',
       'tool.result unknown',
+      'tool.call not run',
+      'tool.result not run',
       'cancelled',
     ]);
   });
@@ -508,7 +537,12 @@ describe('a decision', () => {
     const sessionId = await waitingSession(await world.agent([payTool]));
     const operationId = await pendingOne(sessionId);
     await cancelSession(world.ctx, { sessionId });
-    expect(outline(await world.chunks(sessionId)).slice(-2)).toEqual(['approval.resolved cancelled', 'cancelled']);
+    expect(outline(await world.chunks(sessionId)).slice(-4)).toEqual([
+      'approval.resolved cancelled',
+      'tool.call not run',
+      'tool.result not run',
+      'cancelled',
+    ]);
     await expect(resolveApproval(world.ctx, { operationId, decision: 'approved' })).rejects.toMatchObject({
       code: 'approval_already_resolved',
     });
@@ -537,6 +571,8 @@ describe('an approval that nobody decides on', () => {
       'approval.requested',
       'waiting',
       'approval.resolved expired',
+      'tool.call not run',
+      'tool.result not run',
       'running',
       '"ok"',
       'turn.completed endTurn',
@@ -564,6 +600,10 @@ describe('an approval that nobody decides on', () => {
       'waiting',
       'approval.resolved expired',
       'approval.resolved expired',
+      'tool.call not run',
+      'tool.result not run',
+      'tool.call not run',
+      'tool.result not run',
       'cancelled',
     ]);
     expect((await getSession(world.ctx, { sessionId })).session).toMatchObject({
@@ -614,6 +654,8 @@ describe('an approval that nobody decides on', () => {
     expect(words.filter((word) => /^(approval\.resolved|tool)/.test(word))).toEqual([
       'approval.resolved approved',
       'approval.resolved expired',
+      'tool.call not run',
+      'tool.result not run',
       'tool.call',
       'tool.result',
     ]);
@@ -647,6 +689,8 @@ describe('an approval that nobody decides on', () => {
       'approval.requested',
       'tool.call',
       'approval.resolved expired',
+      'tool.call not run',
+      'tool.result not run',
       'tool.result',
       '"ok"',
       'turn.completed endTurn',
@@ -691,6 +735,8 @@ describe('an approval that nobody decides on', () => {
       'approval.requested',
       'tool.call',
       'approval.resolved expired',
+      'tool.call not run',
+      'tool.result not run',
       'tool.result unknown',
       'cancelled',
     ]);

@@ -253,17 +253,18 @@ describe('an interrupt', () => {
     const tools = [httpTool('effect'), payTool, httpTool('quick'), clientTool('where')];
     const sessionId = await world.open(await world.agent(tools));
     await began.promise;
-    await world.until(sessionId, (chunk) => chunk.type === 'tool.result');
+    await world.until(sessionId, (chunk) => chunk.type === 'tool.result' && !chunk.notRun);
     await interruptSession(world.ctx, { sessionId });
     const chunks = await world.until(sessionId, is('idle'));
-    expect(outline(chunks).slice(-5)).toEqual([
+    expect(outline(chunks).slice(-7)).toEqual([
       'approval.resolved cancelled',
       'tool.result unknown',
+      'tool.call not run',
+      'tool.result not run',
       'tool.result error',
       'turn.completed interrupted',
       'idle',
     ]);
-    // A call that never started has no tool.call, and so no result in the stream either.
     const shown = (type: string) =>
       chunks.flatMap((chunk) => (chunk.type === type ? [(chunk as { toolCallId: string }).toolCallId] : []));
     expect(shown('tool.result').toSorted()).toEqual(shown('tool.call').toSorted());
@@ -293,6 +294,8 @@ describe('an interrupt', () => {
       'approval.requested',
       'waiting',
       'approval.resolved cancelled',
+      'tool.call not run',
+      'tool.result not run',
       'turn.completed interrupted',
       'idle',
     ]);
@@ -493,9 +496,13 @@ describe('an interrupt', () => {
       await resolveApproval(world.ctx, { operationId, decision });
       await world.work({});
       const words = outline(await world.until(sessionId, is('idle')));
+      const notRun = ['tool.call not run', 'tool.result not run'];
       expect(words.filter((word) => /^(approval\.resolved|tool|turn)/.test(word))).toEqual([
         `approval.resolved ${decision}`,
+        ...(decision === 'denied' ? notRun : []),
         'approval.resolved cancelled',
+        ...(decision === 'approved' ? notRun : []),
+        ...notRun,
         'turn.completed interrupted',
       ]);
     },
@@ -697,6 +704,8 @@ describe('steering', () => {
       'approval.requested',
       'waiting',
       'approval.resolved cancelled',
+      'tool.call not run',
+      'tool.result not run',
       'turn.completed interrupted',
       'running',
       '"ok"',
@@ -799,16 +808,19 @@ describe('a cancel of a step in all of its states', () => {
     const sessionId = await busy();
     await cancelSession(await otherNode(), { sessionId });
     const chunks = await world.chunks(sessionId);
-    expect(outline(chunks).slice(-5)).toEqual([
+    expect(outline(chunks).slice(-7)).toEqual([
       'approval.resolved cancelled',
       'tool.result unknown',
       'tool.result error',
+      'tool.call not run',
+      'tool.result not run',
       'tool.result error',
       'cancelled',
     ]);
     expect(chunks.filter(({ type }) => type === 'tool.result')).toMatchObject([
       told,
       { error: CANCELLED },
+      { error: CANCELLED, notRun: true },
       { error: CANCELLED },
     ]);
     expect(await operationsOf(sessionId)).toEqual({
@@ -831,8 +843,10 @@ describe('a cancel of a step in all of its states', () => {
     const sessionId = await busy({ approvalTimeoutSeconds: 60, onApprovalTimeout: 'cancel' });
     clock.advance(60_000);
     const chunks = await clock.passWhile(world.until(sessionId, is('cancelled')));
-    expect(outline(chunks).slice(-5)).toEqual([
+    expect(outline(chunks).slice(-7)).toEqual([
       'approval.resolved expired',
+      'tool.call not run',
+      'tool.result not run',
       'tool.result unknown',
       'tool.result error',
       'tool.result error',

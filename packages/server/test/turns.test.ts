@@ -307,7 +307,7 @@ test('a failure that asking again cannot mend fails the session with a clear err
   await expect(sendMessage(world.ctx, { sessionId, content: 'x' })).rejects.toMatchObject({ code: 'session_ended' });
 });
 
-test('a call of a tool that is not there, or with an input that does not match, is answered to the model alone', async () => {
+test('a call of a tool that is not there, or with an input that does not match, is shown as not run, and the model is told why', async () => {
   const strict = httpTool('strict', {
     inputSchema: { type: 'object', required: ['to'], properties: { to: { type: 'string' } } },
   });
@@ -330,12 +330,27 @@ test('a call of a tool that is not there, or with an input that does not match, 
   const sessionId = await world.open(await world.agent([strict]));
   const chunks = await world.until(sessionId, is('idle'));
   expect(outline(chunks)).not.toContain('tool.call');
+  const refused = ['tool.call not run', 'tool.result not run'];
+  expect(outline(chunks)).toEqual([
+    'running',
+    ...[...refused, ...refused, ...refused],
+    '"ok"',
+    'turn.completed endTurn',
+    'idle',
+  ]);
+  expect(chunks.filter(({ type }) => type === 'tool.call')).toMatchObject([
+    { tool: 'nothing', input: {}, notRun: true },
+    { tool: 'strict', input: { to: 1 }, notRun: true },
+    { tool: 'strict', input: 'text', notRun: true },
+  ]);
+  const shown = chunks.flatMap((chunk) => (chunk.type === 'tool.result' ? [chunk.error] : []));
   const errors = calls[1]!.transcript.at(-1)!.content.map((part) => (part as { error?: string }).error);
   expect(errors).toEqual([
     'There is no tool named "nothing".',
     expect.stringContaining('/to must be string'),
     expect.stringContaining('must be a JSON object'),
   ]);
+  expect(shown).toEqual(errors);
 });
 
 test('limits end a turn before the call that would pass them', async () => {

@@ -12,7 +12,7 @@ import { formatId, uuidOf } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
 import { inputErrors } from '../runtime/schemas/schemas.ts';
 import { awaitedCame } from '../sessions/awaited.ts';
-import { toolCallIdOf } from '../sessions/operations.ts';
+import { notRunChunks, type Operation, operationColumns, toolCallIdOf } from '../sessions/operations.ts';
 import { lockSession, type SessionRow } from '../sessions/session.ts';
 
 interface Row {
@@ -105,11 +105,11 @@ export async function resolveApproval(
 
     const grants = !denied && (row.once || input.scope === 'session') && !session.grantedTools.includes(name);
     if (grants) session.grantedTools = [...session.grantedTools, name];
-    await Promise.all([
-      tx.query(sql`
+    const [[call]] = await Promise.all([
+      tx.query<Operation>(sql`
         update operations set status = ${denied ? 'denied' : 'ready'}, error = ${denied ? denialOf(row.reason) : null},
           ${isEdited ? sql`input = ${JSON.stringify(input.input)},` : empty} finished_at = ${denied ? now : null}
-        where organization_id = ${organizationId} and operation_id = ${operationId}`),
+        where organization_id = ${organizationId} and operation_id = ${operationId} returning ${operationColumns}`),
       ...(grants
         ? [
             tx.query(sql`
@@ -132,8 +132,8 @@ export async function resolveApproval(
         }),
       ),
     ]);
-    const shown = resolvedChunk(operationId, input.decision, row.reason);
-    await awaitedCame(tx, ctx, session, shown, {
+    const resolved = resolvedChunk(operationId, input.decision, row.reason);
+    await awaitedCame(tx, ctx, session, denied ? [resolved, ...notRunChunks(call!)] : [resolved], {
       kind: 'approval',
       operationId,
       decision: input.decision,
@@ -152,6 +152,7 @@ export function resolvedChunk(
   return {
     type: 'approval.resolved',
     operationId: formatId('op', operationId),
+    toolCallId: toolCallIdOf({ operationId }),
     decision,
     ...(reason !== null && { reason }),
   };

@@ -4,7 +4,14 @@ import sql, { type Sql } from 'sql-template-tag';
 import { requestApproval } from '../approvals/approvals.ts';
 import { type EventSource, recordEvent } from '../events/record.ts';
 import { formatId } from '../lib/ids.ts';
-import { insertOperation, type Operation, type PricedUsage, updateOperation } from '../sessions/operations.ts';
+import {
+  insertOperation,
+  isFinished,
+  notRunChunks,
+  type Operation,
+  type PricedUsage,
+  updateOperation,
+} from '../sessions/operations.ts';
 import { type SessionRow, sessionEvent } from '../sessions/session.ts';
 import { insertEntry, type TranscriptEntry } from '../sessions/transcript.ts';
 import { insertUsage } from '../usage/usage.ts';
@@ -41,7 +48,7 @@ export function answerChange(
     return requestApproval(row, { operationId, name: tool!, input, inputSchema, once, expiresAt }, now);
   });
   return {
-    items: requests.map(({ chunk }) => chunk),
+    items: [...calls.filter(isFinished).flatMap(notRunChunks), ...requests.map(({ chunk }) => chunk)],
     patch: [
       sql`input_tokens = input_tokens + ${usage.inputTokens}`,
       sql`output_tokens = output_tokens + ${usage.outputTokens}`,

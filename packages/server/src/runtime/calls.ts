@@ -62,6 +62,7 @@ function newCall(rules: CallRules, step: number, index: number, name: string, gi
     kind: 'tool',
     status: tool ? 'ready' : 'failed',
     tool: storableText(name),
+    toolType: tool?.source.type ?? null,
     input: storableJson(given),
     output: null,
     error: tool ? null : noSuchTool(storableText(name), rules.unavailable),

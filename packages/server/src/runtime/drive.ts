@@ -9,6 +9,7 @@ import {
   firstExpiry,
   insertOperation,
   newModelCall,
+  notRunChunks,
   type Operation,
   resultChunk,
   updateOperation,
@@ -138,6 +139,10 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
 
       case 'callStarted':
         if (await startCall(driving, event.call, event.tool, now)) spending.share();
+        return 'on';
+
+      case 'callRefused':
+        await hold.commit({ items: notRunChunks(event.call), statements: [updateOperation(row, event.call, now)] });
         return 'on';
 
       case 'callReturned':

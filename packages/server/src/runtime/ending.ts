@@ -10,7 +10,7 @@ import type { NewChunk } from '../journal/segment.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { cancelNow } from '../sessions/ending.ts';
 import { readWaiting } from '../sessions/inbox.ts';
-import { type Operation, updateOperation } from '../sessions/operations.ts';
+import { notRunChunks, type Operation, updateOperation } from '../sessions/operations.ts';
 import { lockSession, sessionEvent } from '../sessions/session.ts';
 import { endPatch, idlePatch } from '../sessions/status.ts';
 import { cancelChildren, tellStopped } from '../sessions/stop.ts';
@@ -183,9 +183,13 @@ async function cancelHeld(driving: Driving, appender: Appender, late: readonly O
     const now = platform.clock.now();
     const ids = late.map(({ operationId }) => operationId);
     const expired = expiredApprovals(current, ids, now);
-    const denied = late.map((call) => updateOperation(current, { ...call, status: 'denied', error: EXPIRED }, now));
-    await Promise.all([...expired.statements, ...denied].map((statement) => tx.query(statement)));
-    await cancelNow(tx, { ...platform, ...sourceOf(driving) }, current, expired.chunks);
+    const denied = late.map((call): Operation => ({ ...call, status: 'denied', error: EXPIRED }));
+    const updates = denied.map((call) => updateOperation(current, call, now));
+    await Promise.all([...expired.statements, ...updates].map((statement) => tx.query(statement)));
+    await cancelNow(tx, { ...platform, ...sourceOf(driving) }, current, [
+      ...expired.chunks,
+      ...denied.flatMap(notRunChunks),
+    ]);
     return true;
   });
   if (isDone) turnEnded(driving, 'cancelled');

@@ -12,7 +12,7 @@ import type { NewChunk } from '../journal/segment.ts';
 import type { Platform } from '../platform.ts';
 import { arrivalChunks } from '../sessions/arrivals.ts';
 import { deleteFromInbox, type InboxEntry, readInbox } from '../sessions/inbox.ts';
-import { type Operation, readOperations, updateOperation, waitingForOf } from '../sessions/operations.ts';
+import { notRunChunks, type Operation, readOperations, updateOperation, waitingForOf } from '../sessions/operations.ts';
 import type { SessionRow } from '../sessions/session.ts';
 import { resumedPatch, waitingPatch } from '../sessions/status.ts';
 
@@ -146,7 +146,7 @@ export function createHold(row: SessionRow, platform: Platform, appender: Append
     if (shown.length > 0 || late.length > 0) {
       const status = statusAfter(after, now);
       const change = {
-        items: [...arrivalChunks(shown, stored), ...expired.chunks, ...status.items],
+        items: [...arrivalChunks(shown, stored), ...expired.chunks, ...late.flatMap(notRunChunks), ...status.items],
         patch: [sql`inbox = inbox - ${shown.length}`, ...status.patch],
         statements: [
           deleteFromInbox(row, shown),

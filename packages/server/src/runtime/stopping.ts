@@ -11,7 +11,14 @@ import { cancelledApprovals } from '../approvals/approvals.ts';
 import { type EventDraft, type EventSource, recordEvent } from '../events/record.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import { storableText } from '../lib/text.ts';
-import { isFinished, type Operation, resultChunk, toolCallIdOf, updateOperation } from '../sessions/operations.ts';
+import {
+  isFinished,
+  notRunChunks,
+  type Operation,
+  resultChunk,
+  toolCallIdOf,
+  updateOperation,
+} from '../sessions/operations.ts';
 import { type SessionRow, sessionEvent } from '../sessions/session.ts';
 import { callsOf, resultParts } from './calls.ts';
 import type { ToolOutcome } from './tools/tool.ts';
@@ -71,7 +78,8 @@ export function stopChange(
     change.statements.push(updateOperation(row, after, now));
     if (operation.kind !== 'tool') continue;
     if (operation.status === 'awaiting_approval') unasked.push(operation.operationId);
-    else if (operation.status !== 'ready') change.items.push(resultChunk(after));
+    const hasBegun = operation.status !== 'awaiting_approval' && operation.status !== 'ready';
+    change.items.push(...(hasBegun ? [resultChunk(after)] : notRunChunks(after)));
     if (operation.status === 'awaiting_session') change.orphans.push(operation.operationId);
   }
   const cancelled = cancelledApprovals(row, unasked, source, now);

@@ -90,6 +90,8 @@ export type TurnEvent =
   | { type: 'offer' }
   /** A tool call starts as soon as the next event is asked for; a client tool's is the integrator's from now on. */
   | { type: 'callStarted'; call: Operation; tool: TurnTool }
+  /** The tool of a call is gone since it was asked for: it ends without having run. */
+  | { type: 'callRefused'; call: Operation }
   /** A client call that its program began and did not end may be run again. */
   | { type: 'callReturned'; call: Operation }
   /** Its result stands in the operation. */
@@ -303,7 +305,7 @@ async function* runCalls(
       const tool = toolOf(tools, call);
       if (!tool) {
         Object.assign(call, { status: 'failed', error: noSuchTool(call.tool!, state.unavailable) });
-        yield { type: 'callEnded', call };
+        yield { type: 'callRefused', call };
       } else {
         const { type } = tool.source;
         call.status = type === 'client' ? 'awaiting_result' : type === 'agent' ? 'awaiting_session' : 'running';

@@ -2,14 +2,15 @@
 import { resolvedChunk } from '../approvals/approvals.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import type { InboxEntry } from './inbox.ts';
-import { type Operation, resultChunk } from './operations.ts';
+import { notRunChunks, type Operation, resultChunk } from './operations.ts';
 
 /** The chunks of these entries of the inbox, in their order; messages have none. `operations`: those of the turn. */
 export function arrivalChunks(entries: readonly InboxEntry[], operations: readonly Operation[]): NewChunk[] {
   return entries.flatMap((entry) => {
     if (entry.kind === 'message') return [];
-    if (entry.kind === 'approval') return [resolvedChunk(entry.operationId, entry.decision, entry.reason ?? null)];
     const operation = operations.find(({ operationId }) => operationId === entry.operationId);
-    return operation ? [resultChunk(operation)] : [];
+    if (entry.kind === 'tool_result') return operation ? [resultChunk(operation)] : [];
+    const resolved = resolvedChunk(entry.operationId, entry.decision, entry.reason ?? null);
+    return operation?.status === 'denied' ? [resolved, ...notRunChunks(operation)] : [resolved];
   });
 }

@@ -12,12 +12,12 @@ import { readOperations, waitingForOf } from './operations.ts';
 import type { SessionRow } from './session.ts';
 import { resumedPatch, waitingPatch } from './status.ts';
 
-/** The operation itself is already as it is to be; `shown` is the chunk that says so. */
+/** The operation itself is already as it is to be; `shown` are the chunks that say so. */
 export async function awaitedCame(
   tx: Tx,
   ctx: Pick<Platform, 'clock' | 'live' | 'wake' | 'metrics'>,
   row: SessionRow,
-  shown: NewChunk,
+  shown: readonly NewChunk[],
   forWorker: InboxBody,
 ): Promise<SessionRow> {
   const now = ctx.clock.now();
@@ -27,7 +27,7 @@ export async function awaitedCame(
     return row;
   }
   const after: SessionRow = { ...row, updatedAt: now };
-  const items: NewChunk[] = [shown];
+  const items: NewChunk[] = [...shown];
   const patch: Sql[] = [];
   if (row.status === 'waiting') {
     const operations = await readOperations(tx, row.organizationId, row.sessionId, row.turn);

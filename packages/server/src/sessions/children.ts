@@ -99,7 +99,7 @@ export async function tellParent(platform: Platform, { organizationId, sessionId
     if (!call) return;
     const ended: Operation = { ...call, ...(await outcomeOf(tx, child)) };
     await tx.query(updateOperation(parent, ended, platform.clock.now()));
-    await awaitedCame(tx, platform, parent, resultChunk(ended), {
+    await awaitedCame(tx, platform, parent, [resultChunk(ended)], {
       kind: 'tool_result',
       operationId: ended.operationId,
     });

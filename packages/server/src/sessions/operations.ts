@@ -1,5 +1,5 @@
 // Operations: every model call and tool call of a Session, stored before it starts, with the key (session, turn, step, index).
-import type { Usage, WaitingFor } from '@signalbox/contract';
+import type { Tool, Usage, WaitingFor } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable } from '../db/db.ts';
 import type { NewChunk } from '../journal/segment.ts';
@@ -40,6 +40,8 @@ export interface Operation {
   kind: 'model' | 'tool';
   status: OperationStatus;
   tool: string | null;
+  /** Of a tool call: the type of its tool; null if there is no such tool. */
+  toolType: Tool['type'] | null;
   input: unknown;
   output: unknown;
   error: string | null;
@@ -60,7 +62,7 @@ export interface Operation {
 
 /** The columns of an Operation. */
 export const operationColumns: Sql = sql`
-  turn, step, index, operation_id as "operationId", kind, status, tool, input, output, error, usage,
+  turn, step, index, operation_id as "operationId", kind, status, tool, tool_type as "toolType", input, output, error, usage,
   from_seq as "fromSeq", failures, retry_at as "retryAt", repeatable, expires_at as "expiresAt",
   child_session_id as "childSessionId", agent_version as "agentVersion"`;
 
@@ -85,6 +87,7 @@ export function newModelCall(turn: number, step: number, fromSeq: number): Opera
     kind: 'model',
     status: 'pending',
     tool: null,
+    toolType: null,
     input: null,
     output: null,
     error: null,
@@ -105,10 +108,10 @@ export function insertOperation(
   now: Date,
 ): Sql {
   return sql`
-    insert into operations (organization_id, session_id, turn, step, index, operation_id, kind, status, tool, input,
-      error, from_seq, repeatable, expires_at, agent_version, created_at, finished_at)
+    insert into operations (organization_id, session_id, turn, step, index, operation_id, kind, status, tool,
+      tool_type, input, error, from_seq, repeatable, expires_at, agent_version, created_at, finished_at)
     values (${owner.organizationId}, ${owner.sessionId}, ${operation.turn}, ${operation.step}, ${operation.index},
-      ${operation.operationId}, ${operation.kind}, ${operation.status}, ${operation.tool},
+      ${operation.operationId}, ${operation.kind}, ${operation.status}, ${operation.tool}, ${operation.toolType},
       ${operation.input === null ? null : JSON.stringify(operation.input)}, ${operation.error}, ${operation.fromSeq},
       ${operation.repeatable}, ${operation.expiresAt}, ${operation.agentVersion}, ${now}, ${isFinished(operation) ? now : null})`;
 }
@@ -141,13 +144,24 @@ export function readOperations(
 }
 
 /** The chunk that shows how a tool call ended. */
-export function resultChunk(call: Operation): NewChunk {
+export function resultChunk(call: Operation): Extract<NewChunk, { type: 'tool.result' }> {
   return {
     type: 'tool.result',
     toolCallId: toolCallIdOf(call),
     ...(call.error === null ? { output: call.output ?? null } : { error: call.error }),
     ...(call.status === 'unknown' && { outcomeUnknown: true }),
   };
+}
+
+/**
+ * The chunks of a call that ends without having run. A call of a `client` tool has no `tool.call` then: programs run the call as
+ * soon as they see that chunk, so it must never name one that was denied.
+ */
+export function notRunChunks(call: Operation): NewChunk[] {
+  const asked = { tool: call.tool!, input: call.input };
+  const result = { ...resultChunk(call), notRun: true };
+  if (call.toolType === 'client') return [{ ...result, ...asked }];
+  return [{ type: 'tool.call', toolCallId: toolCallIdOf(call), ...asked, notRun: true }, result];
 }
 
 export function isFinished({ status }: Pick<Operation, 'status'>): boolean {

@@ -35,7 +35,7 @@ export async function sendToolResult(ctx: Context, input: Input<'sendToolResult'
       error: input.error ?? null,
     };
     await tx.query(updateOperation(row, ended, ctx.clock.now()));
-    const after = await awaitedCame(tx, ctx, row, resultChunk(ended), {
+    const after = await awaitedCame(tx, ctx, row, [resultChunk(ended)], {
       kind: 'tool_result',
       operationId: ended.operationId,
     });

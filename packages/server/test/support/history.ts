@@ -144,7 +144,11 @@ function checkApprovals({ stored, decisions }: History, check: Check): void {
     }
     const decidedAt = stored.indexOf(first);
     check(decidedAt > index, `the approval of ${name} is resolved after it was requested`);
-    const started = stored.findIndex((chunk) => chunk.type === 'tool.call' && chunk.toolCallId === toolCallId);
+    check(first.toolCallId === toolCallId, `the approval of ${name} names its call when it is resolved`);
+    const isOfCall = (chunk: Chunk) => 'toolCallId' in chunk && chunk.toolCallId === toolCallId;
+    const started = stored.findIndex((chunk) => chunk.type === 'tool.call' && !chunk.notRun && isOfCall(chunk));
+    const results = stored.filter((chunk) => chunk.type === 'tool.result' && isOfCall(chunk));
+    check(results.length === 1, `${name}, which was ${first.decision}, has one result, not ${results.length}`);
     if (first.decision === 'approved') check(started > decidedAt, `${name} runs once it is approved, and not before`);
     else check(started < 0, `${name} was ${first.decision}, and does not run`);
   }
@@ -153,12 +157,17 @@ function checkApprovals({ stored, decisions }: History, check: Check): void {
 /** P7: an effect happens once at most unless its tool may repeat, and everyone is told what is known of it. */
 function checkCalls({ stored, calls, repeatable }: History, check: Check): void {
   const started = stored.filter((chunk) => chunk.type === 'tool.call');
-  for (const { toolCallId, tool } of started) {
+  for (const { toolCallId, tool, notRun } of started) {
     const results = stored.filter((chunk) => chunk.type === 'tool.result' && chunk.toolCallId === toolCallId);
     const [result] = results;
     check(results.length === 1, `${tool} has one result, not ${results.length}`);
     if (result?.type !== 'tool.result') continue;
     const { times, answered } = calls.get(operationOf(toolCallId)) ?? { times: 0, answered: 0 };
+    check(!!result.notRun === !!notRun, `${tool} ran for its result as for its call`);
+    if (notRun) {
+      check(times === 0, `${tool} was shown as not run, and did not run ${times} times`);
+      continue;
+    }
     if (!repeatable.has(tool)) check(times <= 1, `${tool} runs at most once, not ${times} times`);
     if (result.outcomeUnknown) check(!repeatable.has(tool), `${tool} may be repeated, so its outcome is known`);
     else check(answered > 0, `${tool} has a result that it gave, or one that says that nobody knows`);

@@ -196,11 +196,14 @@ export function outline(chunks: readonly Chunk[]): string[] {
       case 'turn.completed':
         return `${chunk.type} ${chunk.stopReason}`;
       case 'tool.result':
+        if (chunk.notRun) return 'tool.result not run';
         return chunk.outcomeUnknown
           ? 'tool.result unknown'
           : chunk.error === undefined
             ? 'tool.result'
             : 'tool.result error';
+      case 'tool.call':
+        return chunk.notRun ? 'tool.call not run' : 'tool.call';
       default:
         return chunk.type;
     }

@@ -90,12 +90,14 @@ export class LiveTurn {
         const asked = this.#entries.find(({ key }) => key === chunk.toolCallId);
         const isEdited = asked?.kind === 'call' && JSON.stringify(asked.input) !== JSON.stringify(chunk.input);
         const input = isEdited ? { editedInput: chunk.input } : { input: chunk.input };
-        this.#call(chunk.toolCallId, { tool: chunk.tool, started: true, ...input });
+        this.#call(chunk.toolCallId, { tool: chunk.tool, started: !chunk.notRun, ...input });
         break;
       }
       case 'tool.result': {
-        const { output, error, outcomeUnknown } = chunk;
-        this.#call(chunk.toolCallId, { result: definedOf({ output, error, outcomeUnknown }) });
+        const { tool, input, output, error, outcomeUnknown } = chunk;
+        // Of a client tool's call that did not run: nothing but an approval was shown of it before.
+        const asked = tool === undefined ? {} : { tool, input };
+        this.#call(chunk.toolCallId, { ...asked, result: definedOf({ output, error, outcomeUnknown }) });
         break;
       }
       case 'turn.completed':

@@ -243,7 +243,14 @@ test('an edited input, a decision and an outcome stand at their call', async () 
             expiresAt: null,
             ...position(1),
           },
-          { type: 'approval.resolved', operationId: 'op_1', decision: 'approved', reason: 'fine', ...position(2) },
+          {
+            type: 'approval.resolved',
+            operationId: 'op_1',
+            toolCallId: 'call_1',
+            decision: 'approved',
+            reason: 'fine',
+            ...position(2),
+          },
           { type: 'tool.call', tool: 'pay', toolCallId: 'call_1', input: { cents: 2 }, ...position(3) },
           { type: 'tool.result', toolCallId: 'call_1', error: 'cut off', outcomeUnknown: true, ...position(4) },
         ];

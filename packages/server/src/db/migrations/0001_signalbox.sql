@@ -268,6 +268,8 @@ create table operations (
     'succeeded', 'failed', 'denied', 'cancelled', 'unknown'
   )),
   tool text,
+  -- For a tool call: the type of its tool; null if there is no such tool.
+  tool_type text,
   input json,
   output json,
   error text,
