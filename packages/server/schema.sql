@@ -111,6 +111,7 @@ create table environments (
   organization_id uuid not null,
   name text not null,
   environment_id uuid not null,
+  keep_sessions_days integer,
   created_at timestamp with time zone not null,
   constraint environments_pkey PRIMARY KEY (organization_id, name),
   constraint environments_organization_id_environment_id_key UNIQUE (organization_id, environment_id),
@@ -136,7 +137,7 @@ create table events (
   hash bytea not null,
   constraint events_pkey PRIMARY KEY (organization_id, sequence),
   constraint events_organization_id_event_id_key UNIQUE (organization_id, event_id)
-);
+) with (autovacuum_vacuum_scale_factor=0.02);
 CREATE INDEX events_actor ON public.events USING btree (organization_id, (((body -> 'actor'::text) ->> 'id'::text)), sequence);
 CREATE INDEX events_resource ON public.events USING btree (organization_id, (((body -> 'resource'::text) ->> 'id'::text)), sequence);
 CREATE INDEX events_session ON public.events USING btree (organization_id, ((body ->> 'sessionId'::text)), sequence) WHERE ((body ->> 'sessionId'::text) IS NOT NULL);
@@ -160,7 +161,7 @@ create table idempotency_records (
   sealed_body bytea,
   expires_at timestamp with time zone not null,
   constraint idempotency_records_pkey PRIMARY KEY (organization_id, caller_id, idempotency_key)
-);
+) with (autovacuum_vacuum_scale_factor=0.02);
 CREATE INDEX idempotency_records_expiry ON public.idempotency_records USING btree (expires_at);
 
 create table installation (
@@ -220,7 +221,7 @@ create table messages (
   constraint messages_pkey PRIMARY KEY (organization_id, session_id, turn, "position"),
   constraint messages_organization_id_session_id_fkey FOREIGN KEY (organization_id, session_id) REFERENCES sessions(organization_id, session_id) ON DELETE CASCADE,
   constraint messages_role_check CHECK ((role = ANY (ARRAY['user'::text, 'assistant'::text, 'tool'::text])))
-);
+) with (autovacuum_vacuum_scale_factor=0.02);
 
 create table model_usage (
   organization_id uuid not null,
@@ -281,7 +282,7 @@ create table operations (
   constraint operations_organization_id_session_id_fkey FOREIGN KEY (organization_id, session_id) REFERENCES sessions(organization_id, session_id) ON DELETE CASCADE,
   constraint operations_kind_check CHECK ((kind = ANY (ARRAY['model'::text, 'tool'::text]))),
   constraint operations_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'awaiting_approval'::text, 'ready'::text, 'running'::text, 'awaiting_result'::text, 'awaiting_session'::text, 'succeeded'::text, 'failed'::text, 'denied'::text, 'cancelled'::text, 'unknown'::text])))
-);
+) with (autovacuum_vacuum_scale_factor=0.02);
 
 create table organizations (
   organization_id uuid not null,
@@ -392,7 +393,7 @@ create table segments (
   body text not null,
   created_at timestamp with time zone not null,
   constraint segments_pkey PRIMARY KEY (organization_id, session_id, turn, seq_to)
-);
+) with (autovacuum_vacuum_scale_factor=0.02);
 
 create table session_inbox (
   organization_id uuid not null,
@@ -470,6 +471,7 @@ CREATE INDEX sessions_offered ON public.sessions USING btree (organization_id, q
 CREATE INDEX sessions_open ON public.sessions USING btree (organization_id, environment, status) WHERE (ended_at IS NULL);
 CREATE INDEX sessions_parent_due ON public.sessions USING btree (organization_id, session_id) WHERE parent_due;
 CREATE INDEX sessions_ready ON public.sessions USING btree (organization_id, runnable_at) WHERE ((worker_id IS NULL) AND (runnable_at IS NOT NULL) AND (queue IS NULL) AND (status = 'running'::text));
+CREATE INDEX sessions_retention ON public.sessions USING btree (organization_id, environment, ended_at) WHERE ((ended_at IS NOT NULL) AND (root_session_id IS NULL));
 CREATE INDEX sessions_runnable ON public.sessions USING btree (runnable_at) WHERE ((worker_id IS NULL) AND (runnable_at IS NOT NULL));
 CREATE INDEX sessions_timed ON public.sessions USING btree (runnable_at, session_id) WHERE ((worker_id IS NULL) AND (runnable_at IS NOT NULL) AND ((queue IS NOT NULL) OR (status <> 'running'::text)));
 

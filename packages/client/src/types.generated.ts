@@ -223,6 +223,8 @@ export interface CreateAgent {
 export interface CreateEnvironment {
   /** The name of an Environment, such as `production`. */
   name: string;
+  /** How many days sessions are kept after they ended, with their transcript, journal and deliveries. The operator may have set less; null: as the operator set. */
+  keepSessionsDays?: number | null | undefined;
 }
 
 export interface CreateInvitation {
@@ -303,6 +305,8 @@ export interface Environment {
   environmentId: string;
   /** The name of an Environment, such as `production`. */
   name: string;
+  /** How many days sessions are kept after they ended, with their transcript, journal and deliveries. The operator may have set less; null: as the operator set. */
+  keepSessionsDays: number | null;
   createdAt: string;
 }
 
@@ -348,7 +352,7 @@ export interface EventResource {
   id: string;
 }
 
-export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'environment.created' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.updated' | 'session.interrupted' | 'session.closing' | 'session.deleted' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'tool_call.outcome_unknown' | 'approval.requested' | 'approval.resolved' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
+export type EventType = 'api_key.created' | 'api_key.updated' | 'api_key.rotated' | 'api_key.deleted' | 'agent.created' | 'agent.updated' | 'agent.archived' | 'environment.created' | 'environment.updated' | 'environment.deleted' | 'environment_secret.set' | 'environment_secret.deleted' | 'session.created' | 'session.updated' | 'session.interrupted' | 'session.closing' | 'session.deleted' | 'session.waiting' | 'session.idle' | 'session.completed' | 'session.failed' | 'session.cancelled' | 'tool_call.outcome_unknown' | 'approval.requested' | 'approval.resolved' | 'schedule.created' | 'schedule.updated' | 'schedule.deleted' | 'schedule.opened' | 'schedule.missed' | 'schedule.failed' | 'webhook_subscription.created' | 'webhook_subscription.updated' | 'webhook_subscription.deleted' | 'webhook_subscription.secret_rotated' | 'webhook_subscription.secret_confirmed' | 'webhook_subscription.degraded' | 'webhook_subscription.disabled' | 'webhook_subscription.enabled' | 'webhook_delivery.exhausted' | 'webhook_delivery.resent' | 'webhook_delivery.recovered' | 'organization.created' | 'organization.updated' | 'user.invited' | 'user.invitation_withdrawn' | 'user.joined' | 'user.role_changed' | 'user.removed' | 'user.signed_in' | 'user.sign_in_failed' | 'user.signed_out' | 'user.password_reset_requested' | 'user.password_reset' | 'user.password_changed' | 'user.passkey_added' | 'user.passkey_removed' | 'user.provider_connected' | 'user.provider_disconnected' | 'access.denied';
 
 export interface FieldError {
   path: string;
@@ -902,6 +906,11 @@ export interface UpdateAgent {
   expectedVersion?: number | undefined;
 }
 
+export interface UpdateEnvironment {
+  /** How many days sessions are kept after they ended, with their transcript, journal and deliveries. The operator may have set less; null: as the operator set. */
+  keepSessionsDays?: number | null | undefined;
+}
+
 export interface UpdateKey {
   name?: string | undefined;
   permission?: Permission | undefined;
@@ -1331,6 +1340,17 @@ export interface Operations {
   /** Create an Environment. `POST /api/v1/environments`, permission `write`. */
   createEnvironment: {
     body: CreateEnvironment;
+    result: {
+      environment: Environment;
+    };
+  };
+  /** Change how long the ended Sessions of an Environment are kept. `PATCH /api/v1/environments/{env}`, permission `admin`. */
+  updateEnvironment: {
+    params: {
+      /** The name of an Environment, such as `production`. */
+      env: string;
+    };
+    body: UpdateEnvironment;
     result: {
       environment: Environment;
     };
@@ -2027,6 +2047,7 @@ export const operations = {
   archiveAgent: { method: 'DELETE', path: '/agents/{agentId}' },
   listEnvironments: { method: 'GET', path: '/environments' },
   createEnvironment: { method: 'POST', path: '/environments' },
+  updateEnvironment: { method: 'PATCH', path: '/environments/{env}' },
   deleteEnvironment: { method: 'DELETE', path: '/environments/{env}' },
   listSecrets: { method: 'GET', path: '/environments/{env}/secrets' },
   setSecret: { method: 'PUT', path: '/environments/{env}/secrets/{name}' },

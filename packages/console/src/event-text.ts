@@ -19,6 +19,7 @@ export const eventKinds: Record<EventType, Kind> = {
   'agent.updated': { label: 'Agent changed', did: 'changed an Agent' },
   'agent.archived': { label: 'Agent archived', did: 'archived an Agent' },
   'environment.created': { label: 'Environment made', did: 'made an Environment' },
+  'environment.updated': { label: 'Environment changed', did: 'changed an Environment' },
   'environment.deleted': { label: 'Environment deleted', did: 'deleted an Environment' },
   'environment_secret.set': { label: 'Secret set', did: 'set a secret' },
   'environment_secret.deleted': { label: 'Secret deleted', did: 'deleted a secret' },
@@ -114,6 +115,7 @@ function particularOf({ type, changes, resource, environment }: Event): string {
     case 'environment_secret.deleted':
       return [after('name') || resource.id, environment].filter(Boolean).join(', ');
     case 'environment.created':
+    case 'environment.updated':
     case 'environment.deleted':
       return environment ?? resource.id;
     case 'session.waiting':

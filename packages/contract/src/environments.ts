@@ -1,8 +1,20 @@
 /** Environments and their secrets (api.md section 4). */
-import { EnvironmentName, Id, ListQuery, Page, type Static, Strict, Timestamp, Type } from './schema.ts';
+import { EnvironmentName, Id, ListQuery, Nullable, Page, type Static, Strict, Timestamp, Type } from './schema.ts';
+
+const keepSessionsDays = Type.Integer({
+  minimum: 1,
+  maximum: 36_500,
+  description:
+    'How many days sessions are kept after they ended, with their transcript, journal and deliveries. The operator may have set less; null: as the operator set.',
+});
 
 export const Environment = Type.Object(
-  { environmentId: Id('env'), name: EnvironmentName, createdAt: Timestamp },
+  {
+    environmentId: Id('env'),
+    name: EnvironmentName,
+    keepSessionsDays: Nullable(keepSessionsDays),
+    createdAt: Timestamp,
+  },
   { title: 'Environment' },
 );
 export type Environment = Static<typeof Environment>;
@@ -35,7 +47,14 @@ export const AllowedHost = Type.String({
   examples: ['api.example.com'],
 });
 
-export const CreateEnvironment = Strict({ name: EnvironmentName }, { title: 'CreateEnvironment' });
+export const CreateEnvironment = Strict(
+  { name: EnvironmentName, keepSessionsDays: Type.Optional(Nullable(keepSessionsDays)) },
+  { title: 'CreateEnvironment' },
+);
+export const UpdateEnvironment = Strict(
+  { keepSessionsDays: Type.Optional(Nullable(keepSessionsDays)) },
+  { title: 'UpdateEnvironment' },
+);
 export const SetSecret = Strict(
   {
     value: Type.String({ minLength: 1, maxLength: 16_384 }),

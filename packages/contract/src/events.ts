@@ -23,6 +23,7 @@ export const eventTypes = [
   'agent.updated',
   'agent.archived',
   'environment.created',
+  'environment.updated',
   'environment.deleted',
   'environment_secret.set',
   'environment_secret.deleted',

@@ -15,6 +15,7 @@ import {
   SecretPage,
   SecretParams,
   SetSecret,
+  UpdateEnvironment,
 } from './environments.ts';
 import type { ErrorCode } from './errors.ts';
 import { Event, EventPage, EventParams, ExportEvents, ListEvents } from './events.ts';
@@ -313,6 +314,17 @@ export const routes = table({
     status: 201,
     result: one('environment', Environment),
     errors: ['environment_exists'],
+  },
+  updateEnvironment: {
+    method: 'PATCH',
+    path: '/environments/{env}',
+    permission: 'admin',
+    tag: 'Environments',
+    summary: 'Change how long the ended Sessions of an Environment are kept',
+    params: EnvironmentParams,
+    body: UpdateEnvironment,
+    status: 200,
+    result: one('environment', Environment),
   },
   deleteEnvironment: {
     method: 'DELETE',

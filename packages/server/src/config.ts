@@ -183,6 +183,11 @@ export const settings = {
     about: 'how long webhook deliveries that are over can be looked at',
     parse: (text) => parseDays(text, { minimum: 1, maximum: 36_500 }),
   }),
+  sessionsKeptDays: setting({
+    variable: 'SIGNALBOX_SESSIONS_KEPT_DAYS',
+    about: 'how long sessions that have ended are kept; an environment may say less. Unset, until they are deleted',
+    parse: (text) => parseDays(text, { minimum: 1, maximum: 36_500 }),
+  }),
   trustProxy: required({
     variable: 'SIGNALBOX_TRUST_PROXY',
     default: '',

@@ -10,6 +10,7 @@ import { allOrganizations } from './organizations/organizations.ts';
 import { dropExpiredLinks } from './people/invitations.ts';
 import { dropExpiredSignIns } from './people/sign-ins.ts';
 import type { Platform } from './platform.ts';
+import { dropOldSessions } from './sessions/retention.ts';
 import { compactUsage, organizationsToCompact } from './usage/compact.ts';
 import {
   clearSessions,
@@ -29,14 +30,22 @@ const SEQUENCE_EVERY_MS = 1_000;
 const EXPIRE_EVERY_MS = 60_000;
 // A report is right before it too; this only makes it cheaper.
 const COMPACT_EVERY_MS = 60_000;
-// Kept for weeks: an hour more is nothing.
-const DROP_DELIVERIES_EVERY_MS = 3600_000;
+// Kept for days at least: an hour more is nothing.
+const DROP_EVERY_MS = 3600_000;
 const DAY_MS = 24 * 3600 * 1000;
 
+interface Kept {
+  eventsKeptDays: number;
+  deliveriesKeptDays: number;
+  /** Undefined: as long as nobody deletes them, unless their environment says otherwise. */
+  sessionsKeptDays?: number | undefined;
+}
+
 export function createUpkeep(
-  { db, clock, log }: Pick<Platform, 'db' | 'clock' | 'log'>,
-  { eventsKeptDays, deliveriesKeptDays }: { eventsKeptDays: number; deliveriesKeptDays: number },
+  platform: Pick<Platform, 'db' | 'clock' | 'log' | 'metrics'>,
+  { eventsKeptDays, deliveriesKeptDays, sessionsKeptDays }: Kept,
 ): Upkeep {
+  const { db, clock, log } = platform;
   const stopping = new AbortController();
   const loops: Promise<void>[] = [];
 
@@ -82,6 +91,13 @@ export function createUpkeep(
     }
   }
 
+  async function dropSessions(): Promise<void> {
+    for (const { organizationId } of await allOrganizations(db)) {
+      if (stopping.signal.aborted) return;
+      await dropOldSessions(platform, organizationId, sessionsKeptDays, stopping.signal);
+    }
+  }
+
   async function expire(): Promise<void> {
     const now = clock.now();
     await dropExpiredAnswers(db, now, stopping.signal);
@@ -98,7 +114,8 @@ export function createUpkeep(
         every(SEQUENCE_EVERY_MS, 'sequencing the event log', sequence),
         every(EXPIRE_EVERY_MS, 'dropping what has expired', expire),
         every(COMPACT_EVERY_MS, 'compacting usage', compact),
-        every(DROP_DELIVERIES_EVERY_MS, 'dropping old deliveries', dropOldDeliveries),
+        every(DROP_EVERY_MS, 'dropping old deliveries', dropOldDeliveries),
+        every(DROP_EVERY_MS, 'dropping old sessions', dropSessions),
       );
     },
     async stop() {

@@ -131,6 +131,7 @@ const recorded: Record<string, EventType[] | string> = {
   updateAgent: ['agent.updated'],
   archiveAgent: ['agent.archived'],
   createEnvironment: ['environment.created'],
+  updateEnvironment: ['environment.updated'],
   deleteEnvironment: ['environment.deleted'],
   setSecret: ['environment_secret.set'],
   deleteSecret: ['environment_secret.deleted'],

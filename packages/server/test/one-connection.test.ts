@@ -65,6 +65,7 @@ describe('a node whose pool has one connection', () => {
     await call('rotateKey', { keyId });
     await call('deleteKey', { keyId });
     await call('createEnvironment', { name: 'short' });
+    await call('updateEnvironment', { env: 'short', keepSessionsDays: 30 });
     await call('setSecret', { env: 'short', name: 'TOKEN', value: 'a secret', allowedHosts: ['example.com'] });
     await call('deleteSecret', { env: 'short', name: 'TOKEN' });
     await call('deleteEnvironment', { env: 'short' });

@@ -1,6 +1,12 @@
 import { PageRequest } from '../page.ts';
 import type { Query, RequestOptions, Result, Transport } from '../transport.ts';
-import type { CreateEnvironment, Environment, EnvironmentSecret, SetSecret } from '../types.generated.ts';
+import type {
+  CreateEnvironment,
+  Environment,
+  EnvironmentSecret,
+  SetSecret,
+  UpdateEnvironment,
+} from '../types.generated.ts';
 
 /** Environments; list `read`, change `write` (api.md section 4). */
 export class Environments {
@@ -24,6 +30,15 @@ export class Environments {
   /** @throws ConflictError `environment_exists` */
   async create(params: CreateEnvironment, options?: RequestOptions): Promise<Environment> {
     return (await this.#transport.call('createEnvironment', { body: params }, options)).environment;
+  }
+
+  /**
+   * Changes how long its sessions are kept after they ended; `null` leaves it to the operator. Permission `admin`.
+   *
+   * @throws NotFoundError
+   */
+  async update(env: string, params: UpdateEnvironment, options?: RequestOptions): Promise<Environment> {
+    return (await this.#transport.call('updateEnvironment', { params: { env }, body: params }, options)).environment;
   }
 
   /** @throws ConflictError `conflict` while it has open Sessions or a webhook subscription */

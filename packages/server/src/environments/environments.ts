@@ -2,7 +2,7 @@
 import type { Environment, Input, Result } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
-import { recordEvent } from '../events/record.ts';
+import { changesBetween, recordEvent } from '../events/record.ts';
 import { ApiError, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid } from '../lib/ids.ts';
@@ -11,8 +11,11 @@ import { pageOf, pageRequest } from '../lib/page.ts';
 interface Row {
   environmentId: string;
   name: string;
+  keepSessionsDays: number | null;
   createdAt: Date;
 }
+
+const columns = sql`environment_id as "environmentId", name, keep_sessions_days as "keepSessionsDays", created_at as "createdAt"`;
 
 /** Newest first. */
 export async function listEnvironments(
@@ -21,7 +24,7 @@ export async function listEnvironments(
 ): Promise<Result<'listEnvironments'>> {
   const request = pageRequest(`environments:${ctx.organizationId}`, input);
   const rows = await ctx.db.query<Row>(sql`
-    select environment_id as "environmentId", name, created_at as "createdAt" from environments
+    select ${columns} from environments
     where organization_id = ${ctx.organizationId}
       ${request.after === undefined ? empty : sql`and environment_id < ${request.after}`}
     order by environment_id desc limit ${request.limit + 1}`);
@@ -34,10 +37,15 @@ export async function createEnvironment(
   input: Input<'createEnvironment'>,
 ): Promise<Result<'createEnvironment'>> {
   return inTransaction(ctx, async (tx, ctx) => {
-    const row: Row = { environmentId: newUuid(), name: input.name, createdAt: ctx.clock.now() };
+    const row: Row = {
+      environmentId: newUuid(),
+      name: input.name,
+      keepSessionsDays: input.keepSessionsDays ?? null,
+      createdAt: ctx.clock.now(),
+    };
     const inserted = await tx.execute(sql`
-      insert into environments (organization_id, name, environment_id, created_at)
-      values (${ctx.organizationId}, ${row.name}, ${row.environmentId}, ${row.createdAt})
+      insert into environments (organization_id, name, environment_id, keep_sessions_days, created_at)
+      values (${ctx.organizationId}, ${row.name}, ${row.environmentId}, ${row.keepSessionsDays}, ${row.createdAt})
       on conflict do nothing`);
     if (inserted === 0)
       throw new ApiError('environment_exists', `name: the environment "${input.name}" exists already.`);
@@ -46,9 +54,41 @@ export async function createEnvironment(
         type: 'environment.created',
         resource: { type: 'environment', id: formatId('env', row.environmentId) },
         environment: row.name,
+        ...(row.keepSessionsDays !== null && { changes: { keepSessionsDays: [null, row.keepSessionsDays] } }),
       }),
     );
     return { environment: view(row) };
+  });
+}
+
+export async function updateEnvironment(
+  ctx: Context,
+  input: Input<'updateEnvironment'>,
+): Promise<Result<'updateEnvironment'>> {
+  const { organizationId } = ctx;
+  return inTransaction(ctx, async (tx, ctx) => {
+    const [row] = await tx.query<Row>(sql`
+      select ${columns} from environments
+      where organization_id = ${organizationId} and name = ${input.env} for no key update`);
+    if (!row) throw notFound('environment');
+    const { keepSessionsDays = row.keepSessionsDays } = input;
+    const changed: Row = { ...row, keepSessionsDays };
+    const changes = changesBetween(row, changed, ['keepSessionsDays']);
+    if (!changes) return { environment: view(row) };
+    await Promise.all([
+      tx.query(sql`
+        update environments set keep_sessions_days = ${changed.keepSessionsDays}
+        where organization_id = ${organizationId} and name = ${row.name}`),
+      tx.query(
+        recordEvent(ctx, ctx.clock.now(), {
+          type: 'environment.updated',
+          resource: { type: 'environment', id: formatId('env', row.environmentId) },
+          environment: row.name,
+          changes,
+        }),
+      ),
+    ]);
+    return { environment: view(changed) };
   });
 }
 
@@ -62,7 +102,7 @@ export async function deleteEnvironment(
     // Who opens a Session, subscribes or makes a schedule holds the row for share, so none can come between the check and
     // the end.
     const [row] = await tx.query<Row>(sql`
-      select environment_id as "environmentId", name, created_at as "createdAt" from environments
+      select ${columns} from environments
       where organization_id = ${organizationId} and name = ${input.env} for update`);
     if (!row) throw notFound('environment');
     const [used] = await tx.query<{ sessions: boolean; subscription: boolean; schedules: boolean }>(sql`
@@ -105,5 +145,10 @@ export async function holdEnvironment(
 }
 
 function view(row: Row): Environment {
-  return { environmentId: formatId('env', row.environmentId), name: row.name, createdAt: row.createdAt.toISOString() };
+  return {
+    environmentId: formatId('env', row.environmentId),
+    name: row.name,
+    keepSessionsDays: row.keepSessionsDays,
+    createdAt: row.createdAt.toISOString(),
+  };
 }

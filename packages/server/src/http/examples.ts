@@ -40,6 +40,7 @@ export const bodyExamples: Partial<Record<RouteName, unknown>> = {
   },
   updateAgent: { instructions: 'You answer customers of a shop, in one sentence.', expectedVersion: 2 },
   createEnvironment: { name: 'preview' },
+  updateEnvironment: { keepSessionsDays: 30 },
   setSecret: { value: 'the secret itself', allowedHosts: ['payments.example.com'] },
   openSession: {
     agentId: 'agt_01k9xq3v7gf3pbt8zn5e6m2r4c',

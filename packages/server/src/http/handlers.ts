@@ -68,6 +68,7 @@ export const handlers: Handlers = {
 
   listEnvironments: environments.listEnvironments,
   createEnvironment: environments.createEnvironment,
+  updateEnvironment: environments.updateEnvironment,
   deleteEnvironment: environments.deleteEnvironment,
   listSecrets: secrets.listSecrets,
   setSecret: secrets.setSecret,

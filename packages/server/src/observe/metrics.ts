@@ -89,6 +89,7 @@ export function createMetrics() {
     ),
     toolCalls: counter('signalbox_tool_calls_total', 'Calls of tools that the service runs itself', 'type', 'outcome'),
     toolSeconds: histogram('signalbox_tool_call_duration_seconds', 'Such a call', LONG_SECONDS, 'type'),
+    sessionsDropped: counter('signalbox_dropped_sessions_total', 'Sessions deleted because they ended long ago'),
     leaseLosses: counter('signalbox_lease_losses_total', 'Sessions that another took from this node'),
     leaseFailures: counter('signalbox_lease_renewal_failures_total', 'Renewals of the lease of this node that failed'),
 

@@ -3,6 +3,8 @@
 -- `organization_id` leads every key and stands in every statement: an organization is the unit of tenancy and, on a
 -- sharded database, of placement. Ids are UUIDv7 and sort by time, so lists page by primary key.
 --
+-- Tables that much is deleted from are vacuumed from 2 % of dead rows on: of a large one, a fifth (the default) is too much.
+--
 -- JSON that people wrote or read is kept as `json`, as they wrote it: jsonb would give fields another order, and an approval
 -- is read by a person. What is only looked into is jsonb.
 --
@@ -69,13 +71,15 @@ create table idempotency_records (
   sealed_body bytea,
   expires_at timestamptz not null,
   primary key (organization_id, caller_id, idempotency_key)
-);
+) with (autovacuum_vacuum_scale_factor = 0.02);
 create index idempotency_records_expiry on idempotency_records (expires_at);
 
 create table environments (
   organization_id uuid not null references organizations,
   name text not null,
   environment_id uuid not null,
+  -- How long its sessions are kept after they ended; null: as long as the operator says.
+  keep_sessions_days integer,
   created_at timestamptz not null,
   primary key (organization_id, name),
   unique (organization_id, environment_id)
@@ -208,6 +212,9 @@ create index sessions_due on sessions (organization_id, delivery_subscription_id
 -- With the status, so that counting by it reads the index alone.
 create index sessions_open on sessions (organization_id, environment, status) where ended_at is null;
 create index sessions_ended on sessions (organization_id, environment, status, ended_at) where ended_at is not null;
+-- What retention deletes: a session goes with its children.
+create index sessions_retention on sessions (organization_id, environment, ended_at)
+  where ended_at is not null and root_session_id is null;
 create index sessions_by_agent on sessions (organization_id, agent_id, session_id);
 
 -- The journal. A segment is the run of chunks that one commit added; body is a JSON array in which a string is the delta
@@ -221,7 +228,7 @@ create table segments (
   body text not null,
   created_at timestamptz not null,
   primary key (organization_id, session_id, turn, seq_to)
-);
+) with (autovacuum_vacuum_scale_factor = 0.02);
 
 -- What API calls leave for the worker that holds the Session, and messages queued for a later turn.
 create table session_inbox (
@@ -251,7 +258,7 @@ create table messages (
   created_at timestamptz not null,
   primary key (organization_id, session_id, turn, position),
   foreign key (organization_id, session_id) references sessions on delete cascade
-);
+) with (autovacuum_vacuum_scale_factor = 0.02);
 
 -- Every model call (index 0 of its step) and tool call, stored before it starts.
 create table operations (
@@ -294,7 +301,7 @@ create table operations (
   primary key (organization_id, session_id, turn, step, index),
   unique (organization_id, operation_id),
   foreign key (organization_id, session_id) references sessions on delete cascade
-);
+) with (autovacuum_vacuum_scale_factor = 0.02);
 
 create table approvals (
   organization_id uuid not null,
@@ -534,7 +541,7 @@ create table events (
   hash bytea not null,
   primary key (organization_id, sequence),
   unique (organization_id, event_id)
-);
+) with (autovacuum_vacuum_scale_factor = 0.02);
 
 -- What people look for in a long log: what happened to one thing, in one Session, by one key, or of one kind.
 create index events_resource on events (organization_id, (body->'resource'->>'id'), sequence);

@@ -1,0 +1,132 @@
+// Deleting sessions that ended long ago: as many days as the operator says, or sooner if their environment says so.
+//
+// A session goes with its children, when the last of them has ended. What belongs to them goes first, a thousand rows a
+// statement, their own rows last: a pass that is cut off is taken up by the next one, and no statement is long. Nothing of it
+// touches a session that is open, so no append waits for it. Two nodes that do it at once do no harm.
+import sql from 'sql-template-tag';
+import { deleteInBatches } from '../db/delete-in-batches.ts';
+import type { Platform } from '../platform.ts';
+
+const DAY_MS = 24 * 3600 * 1000;
+// Families at a time. Their own rows go in one statement, and the rows of children with them.
+const BATCH = 200;
+
+type RetentionPlatform = Pick<Platform, 'db' | 'clock' | 'log' | 'metrics'>;
+
+interface Place {
+  environment: string;
+  /** Of the environment; null if it says nothing, or was deleted. */
+  keepDays: number | null;
+}
+
+/** Of one organization. `keptDays`: what the operator says; undefined keeps them unless their environment says otherwise. */
+export async function dropOldSessions(
+  { db, clock, log, metrics }: RetentionPlatform,
+  organizationId: string,
+  keptDays: number | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const { environment, keepDays } of await places()) {
+    const days = Math.min(keptDays ?? Number.POSITIVE_INFINITY, keepDays ?? Number.POSITIVE_INFINITY);
+    if (days === Number.POSITIVE_INFINITY) continue;
+    const before = new Date(clock.now().getTime() - days * DAY_MS);
+    let sessions = 0;
+    for (let found = BATCH; found === BATCH && !signal.aborted; ) {
+      const ended = await endedBefore(environment, before);
+      found = ended.length;
+      if (found > 0) sessions += await drop(ended);
+    }
+    metrics.sessionsDropped.inc(sessions);
+    if (sessions > 0) log.info({ organizationId, environment, days, sessions }, 'dropped sessions that ended long ago');
+  }
+
+  /** The environments that have sessions which ended, deleted ones too: one look by the index for each. */
+  function places(): Promise<Place[]> {
+    return db.query<Place>(sql`
+      with recursive found as (
+        (select s.environment from sessions s
+        where s.organization_id = ${organizationId} and s.ended_at is not null and s.root_session_id is null
+        order by s.environment limit 1)
+        union all
+        select (
+          select s.environment from sessions s
+          where s.organization_id = ${organizationId} and s.ended_at is not null and s.root_session_id is null
+            and s.environment > found.environment
+          order by s.environment limit 1)
+        from found where found.environment is not null)
+      select found.environment, e.keep_sessions_days as "keepDays" from found
+      left join environments e on e.organization_id = ${organizationId} and e.name = found.environment
+      where found.environment is not null`);
+  }
+
+  /** Some whose children have ended too, oldest first. */
+  async function endedBefore(environment: string, before: Date): Promise<string[]> {
+    const rows = await db.query<{ sessionId: string }>(sql`
+      select s.session_id as "sessionId" from sessions s
+      where s.organization_id = ${organizationId} and s.environment = ${environment} and s.ended_at <= ${before}
+        and s.root_session_id is null and not exists (
+          select 1 from sessions c where c.organization_id = ${organizationId} and c.root_session_id = s.session_id
+            and c.ended_at is null)
+      order by s.ended_at limit ${BATCH}`);
+    return rows.map(({ sessionId }) => sessionId);
+  }
+
+  /** Returns how many sessions went, children counted. */
+  async function drop(roots: string[]): Promise<number> {
+    const rows = await db.query<{ sessionId: string }>(sql`
+      select s.session_id as "sessionId" from sessions s
+      where s.organization_id = ${organizationId} and s.root_session_id = any(${roots}::uuid[])`);
+    const ids = [...roots, ...rows.map(({ sessionId }) => sessionId)];
+    await deleteInBatches(
+      db,
+      signal,
+      (limit) => sql`
+        delete from segments g using (
+          select x.session_id, x.turn, x.seq_to from segments x
+          where x.organization_id = ${organizationId} and x.session_id = any(${ids}::uuid[]) ${limit}) old
+        where g.organization_id = ${organizationId} and g.session_id = old.session_id and g.turn = old.turn
+          and g.seq_to = old.seq_to`,
+    );
+    await deleteInBatches(
+      db,
+      signal,
+      (limit) => sql`
+        delete from messages m using (
+          select x.session_id, x.turn, x.position from messages x
+          where x.organization_id = ${organizationId} and x.session_id = any(${ids}::uuid[]) ${limit}) old
+        where m.organization_id = ${organizationId} and m.session_id = old.session_id and m.turn = old.turn
+          and m.position = old.position`,
+    );
+    await deleteInBatches(
+      db,
+      signal,
+      (limit) => sql`
+        delete from operations o using (
+          select x.operation_id from operations x
+          where x.organization_id = ${organizationId} and x.session_id = any(${ids}::uuid[]) ${limit}) old
+        where o.organization_id = ${organizationId} and o.operation_id = old.operation_id`,
+    );
+    await deleteInBatches(
+      db,
+      signal,
+      (limit) => sql`
+        delete from webhook_deliveries d using (
+          select x.webhook_subscription_id, x.delivery_id from webhook_deliveries x
+          where x.organization_id = ${organizationId} and x.session_id = any(${ids}::uuid[]) ${limit}) old
+        where d.organization_id = ${organizationId} and d.webhook_subscription_id = old.webhook_subscription_id
+          and d.delivery_id = old.delivery_id`,
+    );
+    if (signal.aborted) return 0;
+    // Approvals go with the row, by their foreign key; a session has few.
+    const [, dropped = []] = await db.batch<{ sessionId: string }>([
+      sql`
+        delete from received_webhooks
+        where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])`,
+      sql`
+        delete from sessions s
+        where s.organization_id = ${organizationId} and s.session_id = any(${ids}::uuid[]) and s.ended_at is not null
+        returning s.session_id as "sessionId"`,
+    ]);
+    return dropped.length;
+  }
+}
