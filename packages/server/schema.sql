@@ -422,6 +422,7 @@ create table sessions (
   next_seq bigint default 1 not null,
   epoch integer default 0 not null,
   worker_id uuid,
+  crashes smallint default 0 not null,
   runnable_at timestamp with time zone,
   queue text,
   stop text,

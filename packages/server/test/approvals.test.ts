@@ -6,6 +6,7 @@ import type { Sql } from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { getApproval, listApprovals, resolveApproval } from '../src/approvals/approvals.ts';
 import { listEvents } from '../src/events/events.ts';
+import { checks } from '../src/http/handlers.ts';
 import type { PoolContext } from '../src/lib/context.ts';
 import type { Platform } from '../src/platform.ts';
 import type { ModelCall } from '../src/runtime/models/model.ts';
@@ -348,7 +349,8 @@ describe('a decision', () => {
     const sessionId = await waitingSession(await world.agent([httpTool('pay', { approval: 'always', inputSchema })]));
     const operationId = await pendingOne(sessionId);
     for (const input of [{ amount: 'thirty' }, {}, 'thirty', [30], null]) {
-      await expect(resolveApproval(world.ctx, { operationId, decision: 'approved', input })).rejects.toMatchObject({
+      const edited = { operationId, decision: 'approved' as const, input };
+      await expect(checks.resolveApproval!(world.ctx, edited)).rejects.toMatchObject({
         code: 'invalid_request',
         errors: [{ path: 'input' }],
       });

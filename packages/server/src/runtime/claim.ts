@@ -8,6 +8,7 @@ import { type Operation, operationColumns } from '../sessions/operations.ts';
 import { type SessionRow, sessionColumns } from '../sessions/session.ts';
 import type { TranscriptEntry } from '../sessions/transcript.ts';
 import type { Candidate } from './candidates.ts';
+import { countCrash } from './crashes.ts';
 
 export interface Loaded {
   row: SessionRow;
@@ -32,7 +33,7 @@ export function claim(
   const organizations = candidates.map(({ organizationId }) => organizationId);
   const scope = [...new Set(organizations)];
   return db.query<SessionRow>(sql`
-    update sessions s set epoch = s.epoch + 1, worker_id = ${workerId}, queue = null
+    update sessions s set epoch = s.epoch + 1, worker_id = ${workerId}, queue = null, ${countCrash(dead)}
     from unnest(${organizations}::uuid[], ${candidates.map(({ sessionId }) => sessionId)}::uuid[],
       ${candidates.map(({ epoch }) => epoch)}::int[]) as c(org, sid, epoch)
     cross join lateral (

@@ -9,6 +9,7 @@ import type { SessionRow } from '../sessions/session.ts';
 import type { SessionHint } from '../wake/hints.ts';
 import { type Candidate, candidatesOf, heldByDead, PAGE_SIZE, readyAfter, timedAfter } from './candidates.ts';
 import { claim, loadTranscripts, readOperationsOf } from './claim.ts';
+import { withOneSuspect } from './crashes.ts';
 import type { Claimed } from './drive.ts';
 import type { Given } from './own-worker.ts';
 import type { Room } from './room.ts';
@@ -34,6 +35,8 @@ export interface ClaimingOptions {
   /** Aborted when no more is to be claimed. */
   signal: AbortSignal;
   isHeld(sessionId: string): boolean;
+  /** Whether a suspect (crashes.ts) is held. */
+  hasSuspect(): boolean;
   drive(claimed: Claimed, bytes: number): void;
   /** Something came while the session was claimed. */
   onCame(sessionId: string): void;
@@ -46,7 +49,7 @@ const FIRST_TIME = { runnableAt: new Date(0), sessionId: FIRST_ID };
 
 export function createClaiming(
   platform: Pick<Platform, 'db' | 'shards' | 'clock' | 'log' | 'wake'>,
-  { workerId, room, signal, isHeld, drive, onCame }: ClaimingOptions,
+  { workerId, room, signal, isHeld, hasSuspect, drive, onCame }: ClaimingOptions,
 ): Claiming {
   const { db, shards, clock, log, wake } = platform;
   const hinted = new Map<string, SessionHint>();
@@ -94,7 +97,7 @@ export function createClaiming(
   async function search(): Promise<void> {
     await claimSome(strays.splice(0).filter(({ sessionId }) => !isHeld(sessionId)));
     for (let isClaimed = true; isClaimed && hasRoom(); ) {
-      isClaimed = await claimSome(await heldByDead(platform, dead, room.full()));
+      isClaimed = await claimSome(await heldByDead(platform, dead, room.full(), hasSuspect()));
       const timed = await timedAfter(platform, timedUntil);
       timedUntil = timed.length < PAGE_SIZE ? FIRST_TIME : timed.at(-1)!;
       isClaimed = (await claimSome(timed)) || isClaimed;
@@ -109,7 +112,7 @@ export function createClaiming(
 
   /** As far as there is room. Returns whether any was claimed. */
   async function claimSome(candidates: readonly Candidate[]): Promise<boolean> {
-    const groups = Map.groupBy(candidates, organizationOf);
+    const groups = Map.groupBy(withOneSuspect(candidates, dead, hasSuspect()), organizationOf);
     const rest = [...groups].flatMap(([id, group]) => group.slice(0, Math.max(0, room.leftFor(id))));
     let isClaimed = false;
     while (rest.length > 0 && hasRoom()) {

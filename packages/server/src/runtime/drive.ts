@@ -22,6 +22,7 @@ import { modelName } from '../usage/prices.ts';
 import { isAnswered } from '../workers/answer.ts';
 import { shownText } from '../workers/shown-text.ts';
 import { answerChange } from './answer.ts';
+import { failureOf, isSuspect, movesOn } from './crashes.ts';
 import { type Driving, eventOf, idsOf, nextEntry, sourceOf } from './driving.ts';
 import { cancelForLate, Ended, endTurn, type Followed, type LastChange, stopTurn } from './ending.ts';
 import { type Change, createHold, lateOf } from './hold.ts';
@@ -63,6 +64,8 @@ export interface Drive {
   stop(stop: NonNullable<SessionRow['stop']>): void;
   /** Stops at once; `run` throws the reason. */
   abort(reason: Error): void;
+  /** Whether its step may be what ended the processes that ran it. */
+  isSuspect(): boolean;
   /** When the turn under way has taken too long; undefined while it is taken up. */
   deadline(): Date | undefined;
   readonly head: TextHead;
@@ -331,6 +334,7 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
       Object.assign(state, await options.tools.list(row, state.definition.tools, anyStop));
       for await (const event of runTurn(state, ports, anyStop)) {
         hold.signal.throwIfAborted();
+        if (movesOn(event)) hold.moveOn();
         if ((await handle(event)) === 'no further') break;
       }
       return followed;
@@ -369,10 +373,13 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
     wake: hold.wake,
     stop,
     abort: hold.abort,
+    isSuspect: () => isSuspect(row),
     deadline: () => (isTakenUp ? driving.deadline : undefined),
     async run() {
       try {
         await takeUp(claimed.transcript, claimed.operations);
+        const failure = failureOf(row);
+        if (failure) stopping.abort(failure);
         if (!(await resume())) return;
         for (let next = await driveTurn(); next; next = await driveTurn()) {
           row.agentVersion = next.agentVersion;

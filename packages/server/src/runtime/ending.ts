@@ -132,7 +132,7 @@ async function newestVersion({ platform: { db }, hold: { row } }: Driving): Prom
 }
 
 /** Ends a turn that is stopped, with what its tools still say. */
-export async function stopTurn(driving: Driving, appender: Appender, { why }: TurnStopped): Promise<Followed> {
+export async function stopTurn(driving: Driving, appender: Appender, { why, error }: TurnStopped): Promise<Followed> {
   if (why === 'cancelled') return endWithSession(driving, appender);
   const { hold, platform, state } = driving;
   const outcomes = await lastWords(driving);
@@ -142,7 +142,8 @@ export async function stopTurn(driving: Driving, appender: Appender, { why }: Tu
   const followed = await endTurn(driving, appender, { stopReason: why }, (now) => {
     const { orphans, ...change } = stopChange(hold.row, state, outcomes, why, sourceOf(driving), now);
     const left = orphans.length > 0 ? [cancelChildren(hold.row, now, orphans)] : [];
-    return { ...change, statements: [...change.statements, ...left] };
+    const failed = error ? [sql`error = ${JSON.stringify(error)}`] : [];
+    return { ...change, patch: [...change.patch, ...failed], statements: [...change.statements, ...left] };
   });
   if (state.operations.some(({ status }) => status === 'pending')) state.modelCalls += 1;
   tellStopped(platform.wake, hold.row.organizationId, children);

@@ -38,6 +38,8 @@ export interface Hold {
   came(): Promise<void>;
   /** Writes the text on its way and the change in one transaction. Throws `Fenced` where the Session is lost. */
   commit(change: Change): Promise<void>;
+  /** What the row counts of the present step ends with the next write: another begins, or the turn waits. */
+  moveOn(): void;
   /** Columns that go with the next `commit`, because they are not worth a transaction. */
   alsoSet(patch: Patch): void;
   /** Lets go of the Session with the change. False, and nothing is written, where something came meanwhile. */
@@ -82,6 +84,7 @@ export function createHold(row: SessionRow, platform: Platform, appender: Append
   let queued: QueuedMessage[] = [];
   let came = Promise.withResolvers<void>();
   let alongside: Patch = [];
+  let movesOn = false;
 
   async function write(change: Change, conditions: Sql[]): Promise<void> {
     const text = await appender.take(head);
@@ -89,7 +92,7 @@ export function createHold(row: SessionRow, platform: Platform, appender: Append
     try {
       await commitTransition(platform, head, {
         runs: [{ turn: head.turn, items: [...text, ...(change.items ?? [])] }, ...(change.next ? [change.next] : [])],
-        patch: change.patch ?? [],
+        patch: [...(change.patch ?? []), ...(movesOn ? [sql`crashes = 0`] : [])],
         statements: change.statements ?? [],
         conditions,
         now,
@@ -98,6 +101,8 @@ export function createHold(row: SessionRow, platform: Platform, appender: Append
       head.pending.unshift(...text);
       throw error;
     }
+    if (movesOn) row.crashes = 0;
+    movesOn = false;
   }
 
   async function writeUnlessSomethingCame(change: Change, operations: Operation[]): Promise<boolean> {
@@ -198,6 +203,9 @@ export function createHold(row: SessionRow, platform: Platform, appender: Append
       await write({ ...change, patch: [...patch, ...alongside] }, []);
       alongside = [];
     },
+    moveOn() {
+      movesOn = row.crashes > 0;
+    },
     alsoSet: (patch) => {
       alongside = patch;
     },
@@ -211,7 +219,7 @@ export function createHold(row: SessionRow, platform: Platform, appender: Append
       if (!(await writeUnlessSomethingCame({ ...change, patch, statements }, operations))) return false;
       queued = queued.slice(1);
       alongside = [];
-      Object.assign(row, { turn: change.next.turn, stop: null, turnDeadline: null, turnLeftMs: null });
+      Object.assign(row, { turn: change.next.turn, stop: null, turnDeadline: null, turnLeftMs: null, crashes: 0 });
       return true;
     },
     takeInbox,

@@ -5,7 +5,7 @@
 //   a call that runs   is cancelled where it may be repeated; else nobody knows, and that is what the model is told
 //   a client's call    is cancelled; a result that comes later is refused
 //   a child Session    is cancelled
-import type { MessagePart, StopReason } from '@signalbox/contract';
+import type { MessagePart, SessionError, StopReason } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import { cancelledApprovals } from '../approvals/approvals.ts';
 import { type EventDraft, type EventSource, recordEvent } from '../events/record.ts';
@@ -27,10 +27,15 @@ import { endCall, type TurnState } from './turn.ts';
 /** Why a turn is stopped: what its signal is aborted with. */
 export class TurnStopped extends Error {
   override readonly name = 'TurnStopped';
-  readonly why: Extract<StopReason, 'interrupted' | 'timedOut'> | 'cancelled';
-  constructor(why: TurnStopped['why']) {
+  readonly why: Extract<StopReason, 'interrupted' | 'timedOut' | 'error'> | 'cancelled';
+  /** What the Session fails with. */
+  readonly error: SessionError | undefined;
+  constructor(why: Exclude<TurnStopped['why'], 'error'>);
+  constructor(why: 'error', error: SessionError);
+  constructor(why: TurnStopped['why'], error?: SessionError) {
     super(`The turn is stopped: ${why}`);
     this.why = why;
+    this.error = error;
   }
 }
 
@@ -51,6 +56,7 @@ const WHY: Record<TurnStopped['why'], string> = {
   interrupted: 'The turn was interrupted before this call was over.',
   timedOut: 'The turn took too long, and this call was not over.',
   cancelled: 'The session was cancelled before this call was over.',
+  error: 'The turn failed before this call was over.',
 };
 const MAY_HAVE_HAD_ITS_EFFECT = 'It may or may not have had its effect.';
 

@@ -95,6 +95,7 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
     room,
     signal: stopping.signal,
     isHeld: (sessionId) => held.has(sessionId),
+    hasSuspect: () => [...held.values()].some((one) => one.isSuspect()),
     drive,
     onCame: (sessionId) => void heard(sessionId),
   });
@@ -109,6 +110,7 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
     held.get(sessionId)?.abort(new Fenced());
     held.set(sessionId, one);
     const leave = room.enter(one.head.organizationId, bytes);
+    const wasSuspect = one.isSuspect();
     const done = one
       .run()
       .catch((error) => letGo(one, error))
@@ -116,6 +118,7 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
         leave();
         if (held.get(sessionId) === one) held.delete(sessionId);
         driving.delete(done);
+        if (wasSuspect) claiming.soon();
       });
     driving.add(done);
   }
@@ -171,8 +174,8 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
   async function lookAtHeld(): Promise<void> {
     const before = [...held.values()];
     const rows = await db.query<Candidate & Hint>(sql`
-      select organization_id as "organizationId", session_id as "sessionId", epoch, worker_id as "workerId", turn, inbox,
-        stop from sessions
+      select organization_id as "organizationId", session_id as "sessionId", epoch, worker_id as "workerId", crashes,
+        turn, inbox, stop from sessions
       where worker_id = ${workerId}`);
     const found = new Map(rows.map((row) => [row.sessionId, row]));
     for (const one of before) {

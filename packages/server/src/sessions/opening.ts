@@ -64,6 +64,7 @@ export function openingOf(opening: Opening, now: Date): Opened {
     nextSeq: segment ? segment.seqTo + 1 : 1,
     epoch: worker ? 1 : 0,
     workerId: worker?.workerId ?? null,
+    crashes: 0,
     queue: null,
     stop: null,
     turnDeadline: null,

@@ -22,6 +22,8 @@ export interface SessionRow {
   nextSeq: number;
   epoch: number;
   workerId: string | null;
+  /** How often a worker died while it ran the present step (runtime/crashes.ts). */
+  crashes: number;
   queue: string | null;
   stop: 'interrupt' | 'cancel' | null;
   turnDeadline: Date | null;
@@ -55,7 +57,7 @@ export const sessionColumns: Sql = sql`
   s.organization_id as "organizationId", s.session_id as "sessionId", s.agent_id as "agentId",
   s.pinned_version as "pinnedVersion", s.agent_version as "agentVersion", s.environment, s.status,
   s.waiting_for as "waitingFor", s.stop_reason as "stopReason", s.turn, s.next_seq as "nextSeq", s.epoch,
-  s.worker_id as "workerId", s.queue, s.stop, s.turn_deadline as "turnDeadline", s.turn_left_ms as "turnLeftMs",
+  s.worker_id as "workerId", s.crashes, s.queue, s.stop, s.turn_deadline as "turnDeadline", s.turn_left_ms as "turnLeftMs",
   s.trace_parent as "traceParent",
   s.granted_tools as "grantedTools", s.parent_session_id as "parentSessionId",
   s.parent_operation_id as "parentOperationId", s.root_session_id as "rootSessionId", s.depth, s.inbox, s.closing, s.close_on_idle as "closeOnIdle", s.budget, s.error, s.metadata,

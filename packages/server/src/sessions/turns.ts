@@ -50,6 +50,7 @@ export function beginTurn(
       sql`agent_version = ${agentVersion}`,
       sql`runnable_at = ${now}`,
       sql`queue = null`,
+      sql`crashes = 0`,
       sql`stop = null`,
       // Its worker, who knows how long a turn may take, sets it.
       sql`turn_deadline = null`,

@@ -141,6 +141,8 @@ create table sessions (
   -- Moves on each time the writer changes; what a writer with an older epoch sends is refused.
   epoch integer not null default 0,
   worker_id uuid,
+  -- How often a worker died while it ran the present step; a step that ends its process each time is not run for ever.
+  crashes smallint not null default 0,
   runnable_at timestamptz,
   -- A turn's step that the integrator's own program runs: the queue that it is offered on or was claimed from.
   queue text,
