@@ -6,6 +6,7 @@ import { dropEvents, organizationsToDropEvents } from './events/retention.ts';
 import { organizationsToSequence, sequenceEvents } from './events/sequencer.ts';
 import { dropExpiredAnswers } from './http/idempotency.ts';
 import { dropRetiredSecrets } from './keys/retired.ts';
+import { formatId } from './lib/ids.ts';
 import { allOrganizations } from './organizations/organizations.ts';
 import { dropExpiredLinks } from './people/invitations.ts';
 import { dropExpiredSignIns } from './people/sign-ins.ts';
@@ -56,29 +57,43 @@ export function createUpkeep(
     }
   }
 
-  async function sequence(): Promise<void> {
-    for (const organizationId of await organizationsToSequence(db)) {
+  /** One after the other; an organization that fails keeps no other from its turn. */
+  async function eachOf(
+    organizationIds: readonly string[],
+    what: string,
+    act: (organizationId: string) => Promise<unknown>,
+  ): Promise<void> {
+    for (const organizationId of organizationIds) {
       if (stopping.signal.aborted) return;
-      await sequenceEvents(db, organizationId);
+      await act(organizationId).catch((error) =>
+        log.warn({ err: error, organizationId: formatId('org', organizationId) }, `${what} failed; trying again`),
+      );
     }
   }
 
+  async function sequence(): Promise<void> {
+    await eachOf(await organizationsToSequence(db), 'sequencing the event log', (organizationId) =>
+      sequenceEvents(db, organizationId, { isBackground: true }),
+    );
+  }
+
   async function compact(): Promise<void> {
-    for (const organizationId of await organizationsToCompact(db)) {
+    await eachOf(await organizationsToCompact(db), 'compacting usage', async (organizationId) => {
       while (!stopping.signal.aborted && (await compactUsage(db, organizationId)));
-    }
+    });
   }
 
   async function dropOldEvents(): Promise<void> {
     const before = new Date(clock.now().getTime() - eventsKeptDays * DAY_MS);
-    for (const organizationId of await organizationsToDropEvents(db, before)) {
+    await eachOf(await organizationsToDropEvents(db, before), 'dropping old events', async (organizationId) => {
       while (!stopping.signal.aborted && (await dropEvents(db, organizationId, before)));
-    }
+    });
   }
 
   async function dropOldDeliveries(): Promise<void> {
     const before = new Date(clock.now().getTime() - deliveriesKeptDays * DAY_MS);
-    for (const { organizationId } of await allOrganizations(db)) {
+    const organizationIds = (await allOrganizations(db)).map(({ organizationId }) => organizationId);
+    await eachOf(organizationIds, 'dropping old deliveries', async (organizationId) => {
       for (const webhookSubscriptionId of await subscriptionsWithDeliveries(db, organizationId)) {
         const of = { organizationId, webhookSubscriptionId };
         while (!stopping.signal.aborted && (await dropDeliveries(db, of, before)));
@@ -87,8 +102,7 @@ export function createUpkeep(
         const of = { organizationId, webhookSubscriptionId };
         while (!stopping.signal.aborted && (await clearSessions(db, of)));
       }
-      if (stopping.signal.aborted) return;
-    }
+    });
   }
 
   async function dropSessions(): Promise<void> {
@@ -105,7 +119,6 @@ export function createUpkeep(
     await dropAccessDenials(db, now, stopping.signal);
     await dropExpiredLinks(db, now, stopping.signal);
     await dropExpiredSignIns(db, now, stopping.signal);
-    await dropOldEvents();
   }
 
   return {
@@ -113,6 +126,7 @@ export function createUpkeep(
       loops.push(
         every(SEQUENCE_EVERY_MS, 'sequencing the event log', sequence),
         every(EXPIRE_EVERY_MS, 'dropping what has expired', expire),
+        every(EXPIRE_EVERY_MS, 'dropping old events', dropOldEvents),
         every(COMPACT_EVERY_MS, 'compacting usage', compact),
         every(DROP_EVERY_MS, 'dropping old deliveries', dropOldDeliveries),
         every(DROP_EVERY_MS, 'dropping old sessions', dropSessions),

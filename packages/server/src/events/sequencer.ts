@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import type { Event } from '@signalbox/contract';
 import canonicalize from 'canonicalize';
-import sql from 'sql-template-tag';
+import sql, { empty } from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import { formatId } from '../lib/ids.ts';
 import type { PendingEvent } from './record.ts';
@@ -33,12 +33,15 @@ export async function readHead(db: Db, organizationId: string): Promise<EventHea
   return head;
 }
 
-/** Moves everything that was committed before the call; resolves when it stands in `events`. */
-export async function sequenceEvents(db: Db, organizationId: string): Promise<void> {
+/**
+ * Moves everything that was committed before the call; resolves when it is in `events`. `isBackground`: does nothing, rather than
+ * wait, while another does it, so that nodes that go through the same organizations do not queue behind one another.
+ */
+export async function sequenceEvents(db: Db, organizationId: string, { isBackground = false } = {}): Promise<void> {
   // The cheap question first: most reads find nothing to move, and take no lock.
   while ((await db.execute(sql`select 1 from events_pending where organization_id = ${organizationId} limit 1`)) > 0) {
     // A batch that was not full held all there was when this was called; what comes meanwhile is not waited for.
-    if ((await moveBatch(db, organizationId)) < BATCH) return;
+    if ((await moveBatch(db, organizationId, isBackground)) < BATCH) return;
   }
 }
 
@@ -51,11 +54,12 @@ export async function organizationsToSequence(db: Db): Promise<string[]> {
 }
 
 /** Returns how many records it moved. */
-function moveBatch(db: Db, organizationId: string): Promise<number> {
+function moveBatch(db: Db, organizationId: string, isBackground: boolean): Promise<number> {
   return db.transaction(async (tx) => {
-    const [head] = await tx.query<{ sequence: number; hash: Buffer }>(
-      sql`select sequence, hash from event_heads where organization_id = ${organizationId} for update`,
-    );
+    const [head] = await tx.query<{ sequence: number; hash: Buffer }>(sql`
+      select sequence, hash from event_heads where organization_id = ${organizationId}
+      for update ${isBackground ? sql`skip locked` : empty}`);
+    if (!head && isBackground) return 0;
     if (!head) throw noHead();
     const pending = await tx.query<{ eventId: string; body: PendingEvent; occurredAt: Date }>(sql`
       select event_id as "eventId", body, occurred_at as "occurredAt" from events_pending
