@@ -18,7 +18,7 @@ const run = [...new Set(readFileSync(file, 'utf8').split('\n').filter(Boolean))]
 );
 const templates = sqlTemplates(root);
 await loadModule();
-const { tenantTables } = schemaOf(readFileSync(`${root}/packages/server/schema.sql`, 'utf8'));
+const schema = schemaOf(readFileSync(`${root}/packages/server/schema.sql`, 'utf8'));
 
 const complaints: string[] = [];
 const ours = new Map<string, string>();
@@ -30,7 +30,7 @@ for (const template of templates) {
   if (template.isStatement) for (const statement of matching) ours.set(statement, template.place);
 }
 for (const [statement, place] of ours) {
-  for (const problem of problemsOf(statement, tenantTables, exceptions)) {
+  for (const problem of problemsOf(statement, schema, exceptions)) {
     complaints.push(`${place}: ${problem}\n    ${statement.replaceAll(/\s+/g, ' ').trim()}`);
   }
 }

@@ -4,8 +4,9 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { type Exception, problemsOf, schemaOf } from './sql-rules.ts';
 import { cameFrom, templatesIn } from './sql-templates.ts';
 
-const tables = new Set(['sessions', 'segments', 'agents']);
-const problems = (text: string, exceptions: Exception[] = []) => problemsOf(text, tables, exceptions);
+const tenantTables = new Set(['sessions', 'segments', 'agents']);
+const tables = new Set([...tenantTables, 'workers']);
+const problems = (text: string, exceptions: Exception[] = []) => problemsOf(text, { tenantTables, tables }, exceptions);
 
 beforeAll(async () => {
   await loadModule();
@@ -20,6 +21,13 @@ describe('the rules take', () => {
     'select * from sessions s join segments g on g.organization_id = s.organization_id and g.session_id = s.session_id where s.organization_id = $1',
     'select * from sessions s left join segments g using (organization_id, session_id) where $1 = s.organization_id',
     'select * from sessions s where s.organization_id = $1 and not exists (select 1 from segments g where g.organization_id = s.organization_id)',
+    'select * from sessions s left join lateral (select g.seq from segments g where g.organization_id = $1 limit 1) l on true where s.organization_id = $1',
+    'select (select max(g.seq) from segments g where g.organization_id = $1 and g.session_id = s.session_id) from sessions s where s.organization_id = $1',
+    'with alive as materialized (select w.worker_id from workers w) select * from sessions s where s.organization_id = $1 and s.worker_id not in (select a.worker_id from alive a)',
+    'select * from sessions s join workers w on w.worker_id = s.worker_id where s.organization_id = $1',
+    'select * from sessions s where s.organization_id = $1 and s.worker_id = (select w.worker_id from workers w where w.claim = $2)',
+    'select * from sessions s left join segments g on g.organization_id = $1 where s.organization_id = $1 and exists (select 1 from agents a where a.organization_id = $1 and a.agent_id = s.agent_id)',
+    'insert into segments (organization_id, seq) select s.organization_id, (select max(g.seq) from segments g where g.organization_id = $1) from sessions s where s.organization_id = $1',
     'select * from unnest($2::uuid[]) b(sid) cross join lateral (select * from segments g where g.organization_id = $1 and g.session_id = b.sid) x',
     'with i as (insert into segments as g (organization_id, session_id) select s.organization_id, s.session_id from sessions s where s.organization_id = any($1::uuid[]) returning g.organization_id, g.session_id) update sessions s set next_seq = 1 from i where s.organization_id = i.organization_id and s.session_id = i.session_id returning s.session_id',
     'select * from unnest($1::uuid[], $2::uuid[]) h(org, sid) cross join lateral (select x.turn from sessions x where x.organization_id = any($3::uuid[]) and x.organization_id = h.org and x.session_id = h.sid limit 1) s',
@@ -77,6 +85,36 @@ describe('the rules find', () => {
       'one side of a union',
       'select 1 from agents where organization_id = $1 union all select 1 from sessions',
       'sessions',
+    ],
+    [
+      'a lateral subquery by the organization of the row outside',
+      'select * from sessions s left join lateral (select g.seq from segments g where g.organization_id = s.organization_id limit 1) l on true where s.organization_id = $1',
+      'segments: without',
+    ],
+    [
+      'a scalar subquery by the organization of the row outside',
+      'insert into segments (organization_id, seq) select s.organization_id, (select max(g.seq) from segments g where g.organization_id = s.organization_id) from sessions s where s.organization_id = $1',
+      'segments: without',
+    ],
+    [
+      'a subquery among values',
+      'insert into segments (organization_id, seq) values ($1, (select max(g.seq) from segments g where g.organization_id = $1))',
+      'values with a subquery',
+    ],
+    [
+      'a table of one node in an outer join',
+      'select * from sessions s left join workers w on w.worker_id = s.worker_id where s.organization_id = $1',
+      'workers: in an outer join',
+    ],
+    [
+      'a table of one node in a correlated subquery',
+      'select * from sessions s where s.organization_id = $1 and not exists (select 1 from workers w where w.worker_id = s.worker_id)',
+      'workers: in a correlated subquery',
+    ],
+    [
+      'a condition without a column beside an outer join',
+      'select * from sessions s left join segments g on g.organization_id = s.organization_id where s.organization_id = $1 and exists (select 1 from agents a where a.organization_id = $1)',
+      'a condition without a column',
     ],
     ['an update without', 'update sessions set epoch = 1 where session_id = $1', 'sessions'],
     [

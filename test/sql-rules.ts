@@ -2,14 +2,18 @@
 // them:
 //
 //   - a tenant table (one with `organization_id`) is only reached with an organization: its column equals a parameter, or
-//     that of another table in the statement which does
+//     that of another table in the statement which does. In a lateral or scalar subquery it equals a parameter itself: by the
+//     organization of the row outside, the subquery would be sent to every shard
+//   - tables without an organization, which are on one node, stand in no outer join with a tenant table and in no subquery that
+//     looks at its columns: a common table expression reads them first
+//   - beside an outer join, every condition has a column; one that has none is refused
 //   - it is not reached by an array of organizations beside an array of anything else: each would be looked up with each of the
 //     other. A lateral join over `unnest` looks up pairs
 //   - exceptions look across organizations; they read or delete, and take no row locks
 //   - `returning` names columns with their table; no clock or chance decides in `on conflict` or in a `set`
 //   - nothing that is for one node alone: advisory locks, sequences, `merge`, NOTIFY beside tables
 //   - a DELETE by age has a limit: after a pause there is more than one statement can delete before its time-out
-//   - rows are inserted from values or from a tenant table, not from bare arrays
+//   - rows are inserted from values or from a tenant table, not from bare arrays; no subquery is among the values
 //
 // The tree is libpg-query's: nodes are objects with one key, their kind.
 import { parseSync } from 'libpg-query';
@@ -37,9 +41,10 @@ const COMPARISONS = new Set(['=', '<>', '!=', '<', '>', '<=', '>=']);
 /** What is wrong with a statement; empty where nothing is. Throws where it does not parse. */
 export function problemsOf(
   text: string,
-  tenantTables: ReadonlySet<string>,
+  { tenantTables, tables: allTables }: { tenantTables: ReadonlySet<string>; tables: ReadonlySet<string> },
   exceptions: readonly Exception[],
 ): string[] {
+  const localTables = new Set([...allTables].filter((table) => !tenantTables.has(table)));
   const problems = new Set<string>();
   const spaced = text.replaceAll(/\s+/g, ' ').trim();
   const exception = exceptions.find(({ like }) => like.test(spaced));
@@ -88,7 +93,40 @@ export function problemsOf(
         if (columns.has('organization_id') && !columns.has('one') && columns.size > 1)
           problems.add(`${table}: an array of organizations beside another is a cross product; look up pairs`);
       }
-      for (const inner of subqueriesIn(value)) check(inner, scope);
+      for (const inner of subqueriesIn(value)) {
+        check(inner.query, inner.isPulledUp ? scope : { ...scope, fixed: new Set() });
+      }
+      checkPlacement();
+
+      /** What a planner that has to send the statement to one shard or to several can't take. */
+      function checkPlacement(): void {
+        const items = [...list(value.fromClause), ...list(value.usingClause)];
+        const joins = items.flatMap((item) => [...joinsIn(item)]);
+        const outer = joins.filter(({ jointype }) => jointype !== 'JOIN_INNER');
+        for (const join of outer) {
+          const names = rangesIn({ JoinExpr: join }).map(nameOf);
+          if (!names.some((name) => tenantTables.has(name))) continue;
+          for (const name of names)
+            if (isLocal(name)) problems.add(`${name}: in an outer join, read it by a CTE first`);
+        }
+        if (tables.size === 0) return;
+        const conditions = [value.whereClause, ...joins.map(({ quals }) => quals)].flatMap((one) =>
+          conjuncts(one as Node),
+        );
+        if (outer.length > 0 && conditions.some((one) => !isConstant(one) && !looksOutside(one, aliasesIn(items)))) {
+          problems.add('beside an outer join, a condition without a column');
+        }
+        for (const link of find([value.whereClause, value.targetList], 'SubLink') as Node[]) {
+          const local = (find(link, 'RangeVar') as Node[]).map(nameOf).find((name) => isLocal(name));
+          if (local && looksAt(link.subselect, new Set(tables.keys()))) {
+            problems.add(`${local}: in a correlated subquery, read it by a CTE first`);
+          }
+        }
+      }
+
+      function isLocal(name: string): boolean {
+        return localTables.has(name) && !scope.ctes.has(name);
+      }
 
       function addTable(range: Node): void {
         const alias = aliasOf(range);
@@ -180,6 +218,10 @@ export function problemsOf(
     if (kind === 'InsertStmt') {
       const { onConflictClause: conflict } = value as { onConflictClause?: Node };
       if (conflict && isUnstable(conflict)) problems.add('on conflict: pass the instant as a parameter');
+      const { valuesLists } = ((value.selectStmt as Node | undefined)?.SelectStmt ?? {}) as Node;
+      if (tenantTables.has(nameOf(value.relation as Node)) && find(list(valuesLists), 'SubLink').length > 0) {
+        problems.add('insert … values with a subquery: select it from a tenant table');
+      }
       if (insertsFromArrays(value)) problems.add('insert … select from bare arrays or from a changing CTE');
     }
     if (kind === 'UpdateStmt') {
@@ -297,12 +339,74 @@ function* kindsIn(node: unknown): Generator<[string, Node]> {
   }
 }
 
+interface Subquery {
+  query: Node;
+  /** Becomes a part of the query around it, so that what holds for its organization holds inside: not if it is lateral or scalar. */
+  isPulledUp: boolean;
+}
+
 /** The subqueries of a statement, but not those inside them, nor its common table expressions. */
-function* subqueriesIn(node: unknown): Generator<Node> {
+function* subqueriesIn(node: unknown, isPulledUp = true): Generator<Subquery> {
   if (typeof node !== 'object' || node === null) return;
-  for (const [key, value] of Object.entries(node)) {
+  for (const [key, value] of Object.entries(node as Node)) {
     if (key === 'withClause') continue;
-    if (key === 'SelectStmt') yield { SelectStmt: value };
-    else yield* subqueriesIn(value);
+    if (key === 'SelectStmt') yield { query: { SelectStmt: value }, isPulledUp };
+    else yield* subqueriesIn(value, isPulledUp && !isApart(key, value as Node));
   }
+}
+
+function isApart(kind: string, value: Node): boolean {
+  if (kind === 'RangeSubselect') return value.lateral === true;
+  return kind === 'SubLink' && ['EXPR_SUBLINK', 'ARRAY_SUBLINK'].includes(String(value.subLinkType));
+}
+
+/** The conditions that `and` joins. */
+function conjuncts(condition: Node | undefined): Node[] {
+  if (!condition) return [];
+  const [kind, value] = kindOf(condition);
+  return kind === 'BoolExpr' && value.boolop === 'AND_EXPR' ? list(value.args).flatMap(conjuncts) : [condition];
+}
+
+/** `on true` is gone before anything is planned. */
+function isConstant(condition: Node): boolean {
+  return kindOf(condition)[0] === 'A_Const';
+}
+
+/** The joins of one `from`, but not those of its subqueries. */
+function* joinsIn(item: Node): Generator<Node> {
+  const [kind, value] = kindOf(item);
+  if (kind !== 'JoinExpr') return;
+  yield value;
+  for (const side of [value.larg, value.rarg]) yield* joinsIn(side as Node);
+}
+
+/** Its tables, but not those of its subqueries. */
+function rangesIn(item: Node): Node[] {
+  const [kind, value] = kindOf(item);
+  if (kind === 'JoinExpr') return [value.larg, value.rarg].flatMap((side) => rangesIn(side as Node));
+  return kind === 'RangeVar' ? [value] : [];
+}
+
+function aliasesIn(items: readonly Node[]): Set<string> {
+  return new Set(
+    items.flatMap((item): string[] => {
+      const [kind, value] = kindOf(item);
+      return kind === 'JoinExpr' ? [...aliasesIn([value.larg as Node, value.rarg as Node])] : [aliasOf(value)];
+    }),
+  );
+}
+
+/** Whether a column of the query itself is in the condition, or one of these tables in a subquery of it. */
+function looksOutside(condition: Node, aliases: ReadonlySet<string>): boolean {
+  const links = find(condition, 'SubLink') as Node[];
+  const inLinks = new Set(links.flatMap((link) => find(link.subselect, 'ColumnRef')));
+  return (
+    find(condition, 'ColumnRef').some((column) => !inLinks.has(column)) || links.some((link) => looksAt(link, aliases))
+  );
+}
+
+/** Whether a column of one of these tables is in it, by its alias. */
+function looksAt(node: unknown, aliases: ReadonlySet<string>): boolean {
+  const columns = find(node, 'ColumnRef').map((column) => columnNames({ ColumnRef: column as Node }) ?? []);
+  return columns.some((names) => names.length > 1 && aliases.has(names[0]!));
 }

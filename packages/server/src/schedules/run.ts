@@ -34,6 +34,8 @@ type Outcome = { status: 'opened'; sessionId: string } | { status: 'failed'; err
 
 // A year of a schedule that runs once a day is some hundred rows, of one that runs every minute half a million.
 const KEPT_MS = 90 * 24 * 3_600_000;
+// Of one schedule with each run, so that those of a long pause are no burden on one.
+const MOST_DROPPED = 100;
 
 /** Undefined where there is nothing to do any more: another node did it or does, or somebody changed the schedule. */
 export async function runDue(platform: Platform, candidate: Candidate): Promise<Ran | undefined> {
@@ -121,7 +123,11 @@ function recordRun(ctx: Context, tx: Tx, row: ScheduleRow, at: Date, outcome: Ou
         ${error && JSON.stringify(error)}, ${now})`),
     tx.query(sql`
       delete from schedule_runs where organization_id = ${organizationId} and schedule_id = ${row.scheduleId}
-        and scheduled_at < ${new Date(now.getTime() - KEPT_MS)}`),
+        and scheduled_at in (
+          select r.scheduled_at from schedule_runs r
+          where r.organization_id = ${organizationId} and r.schedule_id = ${row.scheduleId}
+            and r.scheduled_at < ${new Date(now.getTime() - KEPT_MS)}
+          order by r.scheduled_at limit ${MOST_DROPPED})`),
     tx.query(
       recordEvent(ctx, now, {
         type: `schedule.${outcome.status}`,

@@ -97,7 +97,7 @@ export async function createSchedule(ctx: Context, input: Input<'createSchedule'
 export async function listSchedules(ctx: Context, input: Input<'listSchedules'>): Promise<Result<'listSchedules'>> {
   const request = pageRequest(`schedules:${ctx.organizationId}`, input);
   const rows = await ctx.db.query<ShownRow>(sql`
-    ${selectSchedules()} where s.organization_id = ${ctx.organizationId}
+    ${selectSchedules(ctx.organizationId)} where s.organization_id = ${ctx.organizationId}
       ${request.after === undefined ? empty : sql`and s.schedule_id < ${request.after}`}
       ${input.agentId === undefined ? empty : sql`and s.agent_id = ${uuidOf('agt', input.agentId)}`}
       ${input.environment === undefined ? empty : sql`and s.environment = ${input.environment}`}
@@ -239,18 +239,18 @@ async function lockSchedule(tx: Tx, organizationId: string, scheduleId: string):
 
 async function readSchedule(db: Queryable, organizationId: string, scheduleId: string): Promise<ShownRow> {
   const [row] = await db.query<ShownRow>(sql`
-    ${selectSchedules()} where s.organization_id = ${organizationId} and s.schedule_id = ${scheduleId}`);
+    ${selectSchedules(organizationId)} where s.organization_id = ${organizationId} and s.schedule_id = ${scheduleId}`);
   if (!row) throw notFound('schedule');
   return row;
 }
 
-function selectSchedules(): Sql {
+function selectSchedules(organizationId: string): Sql {
   return sql`
     select ${scheduleColumns}, l.scheduled_at as "lastScheduledAt", l.status as "lastStatus",
       l.session_id as "lastSessionId"
     from schedules s left join lateral (
       select r.scheduled_at, r.status, r.session_id from schedule_runs r
-      where r.organization_id = s.organization_id and r.schedule_id = s.schedule_id
+      where r.organization_id = ${organizationId} and r.schedule_id = s.schedule_id
       order by r.scheduled_at desc limit 1) l on true`;
 }
 

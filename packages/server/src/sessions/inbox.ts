@@ -33,10 +33,11 @@ export async function leaveInInbox(
   await Promise.all([
     tx.query(sql`
       insert into session_inbox (organization_id, session_id, inbox_id, position, kind, body, created_at)
-      values (${row.organizationId}, ${row.sessionId}, ${inboxId}, (
+      select s.organization_id, s.session_id, ${inboxId}, (
         select coalesce(max(i.position), 0) + 1 from session_inbox i
         where i.organization_id = ${row.organizationId} and i.session_id = ${row.sessionId}
-      ), ${kind}, ${JSON.stringify(body)}, ${now})`),
+      ), ${kind}, ${JSON.stringify(body)}, ${now}
+      from sessions s where s.organization_id = ${row.organizationId} and s.session_id = ${row.sessionId}`),
     tx.query(sql`
       update sessions set inbox = inbox + 1
       where organization_id = ${row.organizationId} and session_id = ${row.sessionId}`),

@@ -67,12 +67,13 @@ interface Row {
  */
 export function findCandidates(db: Db, workerId: string): Promise<Candidate[]> {
   return db.query<Candidate>(sql`
+    with alive as materialized (select h.worker_id from workers h where h.lease_expires_at > now())
     select w.organization_id as "organizationId", w.environment, w.webhook_subscription_id as "webhookSubscriptionId",
       w.epoch, w.worker_id is not distinct from ${workerId}::uuid as "isHeld"
     from webhook_subscriptions w
-    left join workers holder on holder.worker_id = w.worker_id and holder.lease_expires_at > now()
-    where w.status = 'enabled' and (w.worker_id = ${workerId} or holder.worker_id is null)
-      and exists (select 1 from workers mine where mine.worker_id = ${workerId} and mine.lease_expires_at > now())`);
+    where w.status = 'enabled'
+      and (w.worker_id is null or w.worker_id = ${workerId} or w.worker_id not in (select a.worker_id from alive a))
+      and ${workerId}::uuid in (select a.worker_id from alive a)`);
 }
 
 /** Claims or reads again; undefined for each that has changed since it was found, and where its secret cannot be opened. */
