@@ -4,6 +4,7 @@
 import type { Permission } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
+import type { Shards } from '../db/shards.ts';
 import { ApiError } from '../lib/api-error.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isWithin, parseNetwork } from '../lib/network.ts';
@@ -54,13 +55,19 @@ interface Row extends AuthenticatedKey {
   deletedAt: Date | null;
 }
 
+interface Waiting {
+  secret: ParsedSecret;
+  resolve: (row: Row | undefined) => void;
+  reject: (error: unknown) => void;
+}
+
+const MAX_REMEMBERED = 10_000;
 const LAST_USED_EVERY_MS = 60_000;
 // Stands in for the hash of a key that is not there: no text has it.
 const NO_HASH = Buffer.alloc(32);
 
-export function createAuthenticator({ db, clock }: { db: Db; clock: Clock }): Authenticator {
-  let waiting: { secret: ParsedSecret; resolve: (row: Row | undefined) => void; reject: (error: unknown) => void }[] =
-    [];
+export function createAuthenticator({ db, shards, clock }: { db: Db; shards: Shards; clock: Clock }): Authenticator {
+  let waiting: Waiting[] = [];
   const writes = new Set<Promise<unknown>>();
   // Keys whose use was noted in this minute, so that a busy key is not written again and again before its row is read anew.
   const notedAt = new Map<string, number>();
@@ -68,10 +75,15 @@ export function createAuthenticator({ db, clock }: { db: Db; clock: Clock }): Au
   async function lookUpWaiting(): Promise<void> {
     const batch = waiting;
     waiting = [];
-    try {
-      const organizations = batch.map(({ secret }) => secret.organizationId);
-      const keys = batch.map(({ secret }) => secret.keyId);
-      const rows = await db.query<Row>(sql`
+    // A shard that is down answers for its own organizations alone.
+    const failed = await shards.each(batch, ({ secret }) => secret.organizationId, lookUpAll);
+    for (const { items, error } of failed) for (const { reject } of items) reject(error);
+  }
+
+  async function lookUpAll(batch: readonly Waiting[]): Promise<void> {
+    const organizations = batch.map(({ secret }) => secret.organizationId);
+    const keys = batch.map(({ secret }) => secret.keyId);
+    const rows = await db.query<Row>(sql`
         select h.org as "organizationId", h.id as "keyId", k.name, k.permission, k.allowed_ips as "allowedIps",
           k.environments, k.secret_hash as "secretHash",
           coalesce(k.expires_at <= now(), false) as expired, k.last_used_at as "lastUsedAt", k.deleted_at as "deletedAt"
@@ -83,11 +95,8 @@ export function createAuthenticator({ db, clock }: { db: Db; clock: Clock }): Au
           where x.organization_id = any(${[...new Set(organizations)]}::uuid[]) and x.organization_id = h.org
             and x.key_id = h.id
           limit 1) k`);
-      const byId = new Map(rows.map((row) => [`${row.organizationId}${row.keyId}`, row]));
-      for (const { secret, resolve } of batch) resolve(byId.get(`${secret.organizationId}${secret.keyId}`));
-    } catch (error) {
-      for (const { reject } of batch) reject(error);
-    }
+    const byId = new Map(rows.map((row) => [`${row.organizationId}${row.keyId}`, row]));
+    for (const { secret, resolve } of batch) resolve(byId.get(`${secret.organizationId}${secret.keyId}`));
   }
 
   function lookUp(secret: ParsedSecret): Promise<Row | undefined> {
@@ -110,6 +119,7 @@ export function createAuthenticator({ db, clock }: { db: Db; clock: Clock }): Au
     const id = `${row.organizationId}${row.keyId}`;
     const last = Math.max(row.lastUsedAt?.getTime() ?? 0, notedAt.get(id) ?? 0);
     if (now.getTime() - last < LAST_USED_EVERY_MS) return;
+    if (notedAt.size >= MAX_REMEMBERED) notedAt.clear();
     notedAt.set(id, now.getTime());
     // Not awaited: a use is noted beside the request, and a failure to note it is no failure of the request.
     const write = db
