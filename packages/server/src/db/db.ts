@@ -78,8 +78,8 @@ const DEFAULT_MAX_CONNECTIONS = 20;
 // For so long a look at the database counts for who asks next.
 const CHECK_KEPT_MS = 500;
 
-// Statements are prepared for ever on each connection, so texts made at run time must not pile up. The service has some
-// hundred statements; past this number a new text is parsed each time.
+// The service has some hundred statements, and lists with filters that anybody may combine: those that were used last are
+// prepared, so that no caller can push out the ones that the service lives by.
 const MAX_PREPARED_STATEMENTS = 1_000;
 
 // Hears the text of every statement, never its values: for tests, and for whoever traces the service.
@@ -99,10 +99,14 @@ export function createDb(options: DbOptions): Db {
   function nameOf(text: string): string | undefined {
     if (isPooled) return undefined;
     let name = names.get(text);
-    if (name === undefined && names.size < MAX_PREPARED_STATEMENTS) {
+    if (name === undefined) {
       name = `s_${hash('sha256', text, 'hex').slice(0, 24)}`;
-      names.set(text, name);
+      if (names.size >= MAX_PREPARED_STATEMENTS) names.delete(names.keys().next().value!);
+    } else {
+      names.delete(text);
     }
+    // At the end of the map, whose first is the one that was not used for the longest.
+    names.set(text, name);
     return name;
   }
 

@@ -1,7 +1,7 @@
 // A pooled connection while it is in use, and what its failures mean.
 import type { PoolClient } from 'pg';
 import { type Connection, READ_ONLY } from './connection.ts';
-import { isServerError, Pipeline, type PipelineOutcome, type Statement } from './pipeline.ts';
+import { isServerError, Pipeline, type PipelineOutcome, preparedOn, type Statement } from './pipeline.ts';
 
 /** No connection could be had, or the one in use was lost. Worth trying again; http answers 503. */
 export class DatabaseUnavailable extends Error {
@@ -31,6 +31,9 @@ const LOST_SHARD = /marked as essential/;
 // can leave a cluster's inner connections in doubt; 0A000 comes from a prepared statement whose table a migration
 // changed, 26000 and 42P05 from one that a pooler mislaid, and would come again on every use.
 const DROP_AFTER = new Set([READ_ONLY, '57014', '08006', '0A000', '26000', '42P05']);
+
+// Half as many again as have a name at a time (db.ts): so many texts have to come and go before a connection is replaced.
+const MAX_PREPARED_ON_CONNECTION = 1_500;
 
 function isLost(error: unknown): boolean {
   if (!isServerError(error)) return false;
@@ -89,6 +92,7 @@ export class Lease {
   release(): void {
     this.#client.removeListener('error', this.#breakage);
     const status = this.#client.getTransactionStatus();
+    this.#broken ||= preparedOn(this.#client.connection) >= MAX_PREPARED_ON_CONNECTION;
     this.#client.release(this.#broken || (status !== null && status !== 'I'));
   }
 }

@@ -45,6 +45,13 @@ interface WireConnection {
   sync(): void;
 }
 
+const prepared = new WeakMap<object, number>();
+
+/** How many statements were prepared on a connection, which keeps each of them, with its plan, for as long as it lives. */
+export function preparedOn(connection: object): number {
+  return prepared.get(connection) ?? 0;
+}
+
 interface Column {
   name: string;
   parse: (text: string) => unknown;
@@ -86,7 +93,10 @@ export class Pipeline {
       for (const { name = '', text, values } of this.#statements) {
         if (name === '' || !(wire.parsedStatements[name] ?? wire.submittedNamedStatements[name])) {
           wire.parse({ text, name });
-          if (name !== '') wire.submittedNamedStatements[name] = text;
+          if (name !== '') {
+            wire.submittedNamedStatements[name] = text;
+            prepared.set(wire, preparedOn(wire) + 1);
+          }
         }
         wire.bind({ statement: name, values });
         wire.describe({ type: 'P' });
