@@ -31,8 +31,10 @@ export async function start(args: string[]): Promise<void> {
     const service = await startService(config, { log, consoleDir });
     process.stderr.write(announcement(config, service));
     lines.release();
-    await asked;
+    const signal = await asked;
     process.stderr.write('\nStopping. A second Ctrl-C ends it at once.\n');
+    // A process manager asks by SIGTERM, and a load balancer may be in front; a person at a terminal does not wait for one.
+    if (signal === 'SIGTERM') await service.drain();
     await service.stop();
   } finally {
     lines.release();
@@ -92,7 +94,7 @@ function holdLines(): { write(line: string): void; release(): void } {
 }
 
 /** Resolves at the first signal to stop; a second one ends the process there and then. */
-function untilSignal(): Promise<void> {
+function untilSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let first: number | undefined;
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -100,7 +102,7 @@ function untilSignal(): Promise<void> {
         const now = performance.now();
         first ??= now;
         if (now - first > SAME_SIGNAL_MS) process.exit(130);
-        resolve();
+        resolve(signal);
       });
     }
   });

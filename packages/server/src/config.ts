@@ -171,6 +171,12 @@ export const settings = {
     about: 'how long a turn may take to come to the end of its step when the node stops',
     parse: (text) => parseSeconds(text, { minimum: 0, maximum: 3600 }),
   }),
+  drainSeconds: required({
+    variable: 'SIGNALBOX_DRAIN_SECONDS',
+    default: '5',
+    about: 'how long a node that is asked to stop says that it is not ready, and serves on',
+    parse: (text) => parseSeconds(text, { minimum: 0, maximum: 600 }),
+  }),
   eventsKeptDays: required({
     variable: 'SIGNALBOX_EVENTS_KEPT_DAYS',
     default: '400',

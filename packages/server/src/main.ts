@@ -60,6 +60,11 @@ export interface Service {
   readonly consoleUrl: string | undefined;
   /** Opens the console to the first person, once and for 24 h; undefined where the installation has people. A secret. */
   readonly setupLink: string | undefined;
+  /**
+   * Says that the node is not ready, and serves on for `SIGNALBOX_DRAIN_SECONDS`, so that a load balancer notices; to be called before
+   * `stop`. On the embedded database, where there is no other node, it resolves at once.
+   */
+  drain(): Promise<void>;
   /** Ends streams, waits for requests and turns under way, and stops the embedded PostgreSQL. Call it once. */
   stop(): Promise<void>;
 }
@@ -227,7 +232,14 @@ async function startRoles(
   const { log } = platform;
   const scrape = createScrape(platform);
   stops.push(() => scrape.stop());
-  const observation = { scrape, token: config.metricsToken };
+  let draining = false;
+  const observation = { scrape, token: config.metricsToken, isDraining: () => draining };
+  const drain = async (serveOn = async (_ms: number) => {}) => {
+    if (config.databaseUrl === undefined) return;
+    draining = true;
+    log.info({ seconds: config.drainSeconds }, 'draining');
+    await serveOn(config.drainSeconds * 1000);
+  };
   if (config.metricsPort !== undefined) {
     const server = createObservationServer(platform, observation, config);
     stops.push(() => server.close());
@@ -260,7 +272,7 @@ async function startRoles(
   }
   if (!roles.has('api')) {
     log.info({ version, roles: [...roles] }, 'started');
-    return { url: undefined, consoleUrl: undefined, setupLink: undefined };
+    return { url: undefined, consoleUrl: undefined, setupLink: undefined, drain: () => drain() };
   }
   const provider = oidcOf(config);
   const identity = startIdentity(config, platform, directUrl, stops);
@@ -285,6 +297,7 @@ async function startRoles(
     url: `http://${reachable(host)}:${bound}`,
     consoleUrl: `${publicUrl.origin}/console`,
     setupLink: setupToken && linkOf(publicUrl, setupToken),
+    drain: () => drain(app.drain),
   };
 }
 

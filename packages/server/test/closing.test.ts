@@ -43,7 +43,10 @@ beforeEach(async () => {
         return platform.db.query<Row>(sql);
       },
     },
-    clock: { ...platform.clock, sleep: () => graceOver.promise },
+    clock: {
+      ...platform.clock,
+      sleep: (ms, signal) => (ms === 5_000 ? graceOver.promise : platform.clock.sleep(ms, signal)),
+    },
     live: {
       ...platform.live,
       follow(...of) {
@@ -66,7 +69,7 @@ beforeEach(async () => {
   app = await createApp(gated, {
     version: 'test',
     limits: readConfig({}, {}),
-    observation: { scrape, token: undefined },
+    observation: { scrape, token: undefined, isDraining: () => false },
     // Nobody signs in here.
     identity: { cookieIn: () => undefined } as unknown as Identity,
     provider: undefined,

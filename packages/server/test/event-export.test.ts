@@ -263,7 +263,7 @@ describe('retention', () => {
     const { read } = await exportEvents(node.ctx, {});
     const pieces: string[] = [];
     for await (const piece of read(new AbortController().signal)) pieces.push(piece);
-    expect(Math.max(...pieces.map((piece) => piece.length))).toBeLessThan(64 * 1024 + 2 * 32 * 1024);
+    expect(Math.max(...pieces.map((piece) => piece.length))).toBeLessThan(160 * 1024);
     expect(pieces.join('').split('\n')).toHaveLength(before + 20 + 1);
   });
 });

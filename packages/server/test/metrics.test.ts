@@ -203,7 +203,11 @@ test('metrics are for this machine: told by the socket, and never when the reque
     app.setErrorHandler((error: Error & { status?: number; code?: string }, _, reply) =>
       reply.code(error.status ?? 500).send(error.code),
     );
-    addObservation(app, platform, { scrape: { text: async () => 'samples', stop: async () => {} }, token });
+    addObservation(app, platform, {
+      scrape: { text: async () => 'samples', stop: async () => {} },
+      token,
+      isDraining: () => false,
+    });
     const { statusCode, body } = await app.inject({ url: '/metrics', remoteAddress, headers });
     expect(body).not.toContain(TOKEN);
     return `${statusCode} ${body}`;

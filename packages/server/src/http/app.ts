@@ -34,6 +34,7 @@ import { actOnce, idempotencyKeyOf } from './idempotency.ts';
 import { createLimits, type LimitSettings, mayWait, requireRoom } from './limits.ts';
 import { addObservation, type Observation } from './observation.ts';
 import { beginSpan, countedAuthorizer, requestEnded } from './observed.ts';
+import { createOpenAnswers, type OpenAnswers } from './open-answers.ts';
 import { openApiDocument } from './openapi.ts';
 import { createPlaces } from './places.ts';
 import { parseQuery } from './query.ts';
@@ -74,7 +75,9 @@ export interface AppOptions {
 export interface App {
   /** Returns the port. */
   listen(options: { port: number; host: string }): Promise<number>;
-  /** Ends streams, refuses new requests with 503, and waits for those under way. */
+  /** Serves on for so long, closes each connection with its next answer, and in the second half ends streams and long polls. */
+  drain(ms: number): Promise<void>;
+  /** Takes no connection any more, ends streams and long polls, and waits for requests under way. */
   close(): Promise<void>;
 }
 
@@ -93,10 +96,12 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     platform.metrics,
     createAuthorizer(platform, authenticator, options.identity),
   );
-  /** How to end each answer that would take long: streams, and what waits. */
-  const endings = new Set<() => void>();
+  const openAnswers = createOpenAnswers(platform.clock);
+  /** Files on their way, which nobody can go on with elsewhere: only the end of the service ends them. */
+  const openFiles = createOpenAnswers(platform.clock);
   const doubts = createDoubts();
   const unread = watchUnread(platform.clock);
+  let draining = false;
   let closing = false;
 
   const app = Fastify({
@@ -133,10 +138,9 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     requireShortUrl(request.raw);
     if (request.is404)
       throw new ApiError('not_found', `There is no ${request.method} ${pathOf(request.raw)}. See /docs.`);
-    if (closing) throw shuttingDown();
   });
-  // A connection kept alive would be waited for.
-  app.addHook('onSend', async (_, reply) => void (closing && reply.header('Connection', 'close')));
+  // Whoever keeps connections goes elsewhere with the next request, and none of them has to be waited for.
+  app.addHook('onSend', async (_, reply) => void (draining && reply.header('Connection', 'close')));
   app.addHook('preValidation', async (request) => request.place?.arrived());
   app.addHook('onResponse', async (request, reply) => {
     discardRest(platform.clock, request);
@@ -194,6 +198,8 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
         request.ctx = request.span ? { ...ctx, traceParent: request.span.traceParent } : ctx;
         limits.rate(ctx, route, reply);
         if (!waits) return place.work(ctx.callerId!);
+        // Begun now, nobody would end it.
+        if (closing) throw shuttingDown();
         limits.open(ctx, reply.raw);
         place.leave();
       },
@@ -214,11 +220,11 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
         if (route.stream === 'sse') {
           const found = (await actAlone(ctx, withLastEventId(input, request))) as JournalStream | undefined;
           if (!found) return reply.code(204).send();
-          return stream(request, reply, still, (response, headers) => writeEvents(response, headers, found));
+          return stream(request, reply, still, openAnswers, (...to) => writeEvents(...to, found));
         }
         if (route.stream === 'export') {
           const file = (await actAlone(ctx, input)) as FileStream;
-          return stream(request, reply, still, (response, headers) => writeFile(response, headers, file));
+          return stream(request, reply, still, openFiles, (...to) => writeFile(...to, file));
         }
         const key = route.method === 'POST' ? idempotencyKeyOf(request.headers['idempotency-key']) : undefined;
         if (route.repeatable) {
@@ -256,13 +262,11 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   async function whileWanted<T>(reply: FastifyReply, fn: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const unwanted = new AbortController();
     const end = () => unwanted.abort();
-    endings.add(end);
-    const forget = onceClosed(reply.raw, end);
+    const forgets = [openAnswers.add(end), onceClosed(reply.raw, end)];
     try {
       return await fn(unwanted.signal);
     } finally {
-      endings.delete(end);
-      forget();
+      for (const forget of forgets) forget();
     }
   }
 
@@ -271,24 +275,25 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     request: FastifyRequest,
     reply: FastifyReply,
     still: () => Promise<unknown>,
-    write: (response: ServerResponse, headers: OutgoingHttpHeaders) => Promise<void>,
+    open: OpenAnswers,
+    write: (response: ServerResponse, headers: OutgoingHttpHeaders, over: AbortSignal) => Promise<void>,
   ): Promise<void> {
-    // Begun now, nobody would end it.
     if (closing) throw shuttingDown();
     reply.hijack();
     request.isStream = true;
-    const end = () => reply.raw.destroy();
-    endings.add(end);
+    const over = new AbortController();
+    const forget = open.add(() => over.abort());
+    const cut = () => reply.raw.destroy();
     const { callerId } = request.ctx!;
-    const stopRechecking = recheck(platform.clock, still, end, (hear) => doubts.listen(callerId!, hear));
+    const stopRechecking = recheck(platform.clock, still, cut, (hear) => doubts.listen(callerId!, hear));
     try {
-      await write(reply.raw, reply.getHeaders() as OutgoingHttpHeaders);
+      await write(reply.raw, reply.getHeaders() as OutgoingHttpHeaders, over.signal);
     } catch (error) {
       // The reader resumes at its cursor; the cause is for the operator.
       platform.log.warn({ err: error, requestId: request.id }, 'stream broken off');
     } finally {
       stopRechecking();
-      endings.delete(end);
+      forget();
       requestEnded(platform, request, reply);
     }
   }
@@ -299,9 +304,17 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
       const address = app.server.address();
       return typeof address === 'object' && address ? address.port : port;
     },
+    async drain(ms) {
+      draining = true;
+      // By then a balancer has seen that the node is not ready, and leads who comes back elsewhere.
+      await platform.clock.sleep(ms / 2);
+      await openAnswers.endOver(ms / 2);
+    },
     async close() {
+      draining = true;
       closing = true;
-      for (const end of endings) end();
+      openAnswers.endAll();
+      openFiles.endAll();
       const closed = new AbortController();
       void platform.clock.sleep(CLOSE_GRACE_MS, closed.signal).then(
         () => app.server.closeAllConnections(),

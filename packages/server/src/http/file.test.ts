@@ -22,15 +22,11 @@ test('a reader that does not read is waited for: no more of the file is made mea
   async function* read() {
     for (; made < 1_000_000; made += 1) yield `${made}\n`;
   }
-  const whole = writeFile(
-    response as unknown as ServerResponse,
-    {},
-    {
-      contentType: 'text/plain',
-      fileName: 'x',
-      read: () => read(),
-    },
-  );
+  const whole = writeFile(response as unknown as ServerResponse, {}, new AbortController().signal, {
+    contentType: 'text/plain',
+    fileName: 'x',
+    read: () => read(),
+  });
   for (const [expected, more] of [
     [2, 3],
     [5, 4],

@@ -4,13 +4,14 @@ import type { FileStream } from '../events/export.ts';
 import { closedSignal } from './closed.ts';
 import { writeText } from './unread.ts';
 
-/** Rejects where the making failed; the connection is then cut, so that nobody takes what came for the whole. */
+/** Rejects where it could not be made, or was over before; the connection is then cut, so that nobody takes what came for the whole. */
 export async function writeFile(
   response: ServerResponse,
   headers: OutgoingHttpHeaders,
+  over: AbortSignal,
   file: FileStream,
 ): Promise<void> {
-  const closed = closedSignal(response);
+  const end = AbortSignal.any([closedSignal(response), over]);
   response.writeHead(200, {
     ...headers,
     'content-type': file.contentType,
@@ -19,12 +20,13 @@ export async function writeFile(
   });
   if (response.req.method === 'HEAD') return void response.end();
   try {
-    for await (const piece of file.read(closed)) {
-      await writeText(response, piece, closed);
+    for await (const piece of file.read(end)) {
+      await writeText(response, piece, end);
     }
+    end.throwIfAborted();
     response.end();
   } catch (error) {
     response.destroy();
-    if (!closed.aborted) throw error;
+    if (!end.aborted) throw error;
   }
 }

@@ -20,6 +20,8 @@ export interface Observation {
   readonly scrape: Scrape;
   /** By which others than this machine may read the metrics; undefined: nobody. */
   readonly token: string | undefined;
+  /** Whether the node stops soon, and nothing more should be sent to it. */
+  readonly isDraining: () => boolean;
 }
 
 export interface ObservationServer {
@@ -36,10 +38,11 @@ const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-i
 export function addObservation(
   app: FastifyInstance,
   { db }: Pick<Platform, 'db'>,
-  { scrape, token }: Observation,
+  { scrape, token, isDraining }: Observation,
 ): void {
   app.get('/healthz', async () => ({ status: 'alive' }));
   app.get('/readyz', async () => {
+    if (isDraining()) throw new ApiError('unavailable', 'The node stops soon.');
     await db.check();
     return { status: 'ready' };
   });

@@ -27,17 +27,13 @@ test('a blank line ends an event and nothing else: comments make no empty messag
   vi.useFakeTimers();
   const response = openResponse();
   const more = Promise.withResolvers<void>();
-  const done = writeEvents(
-    response as unknown as ServerResponse,
-    {},
-    {
-      async *read() {
-        yield { cursor: 'turn_1:seq_1', json: '{"n":1}' };
-        await more.promise;
-        yield { cursor: 'turn_1:seq_2', json: '{"n":2}' };
-      },
+  const done = writeEvents(response as unknown as ServerResponse, {}, new AbortController().signal, {
+    async *read() {
+      yield { cursor: 'turn_1:seq_1', json: '{"n":1}' };
+      await more.promise;
+      yield { cursor: 'turn_1:seq_2', json: '{"n":2}' };
     },
-  );
+  });
   await vi.advanceTimersByTimeAsync(25_000);
   more.resolve();
   await done;

@@ -8,10 +8,11 @@ import { writeText } from './unread.ts';
 // Proxies close what is silent for longer than half a minute or so, and readers know by it that the service is there.
 const HEARTBEAT_MS = 10_000;
 
-/** Writes until the stream ends or the reader goes. A reader that is slow is waited for; nothing is dropped. */
+/** Writes until the stream is over or the reader goes. A reader that is slow is waited for; nothing is dropped. */
 export async function writeEvents(
   response: ServerResponse,
   headers: OutgoingHttpHeaders,
+  over: AbortSignal,
   stream: JournalStream,
 ): Promise<void> {
   // Given at once rather than set one by one, they are not kept for as long as the stream is open.
@@ -27,17 +28,19 @@ export async function writeEvents(
   // Something at once, so that the reader's client knows that it is connected. No blank line ends a comment: some clients would take
   // it for an empty message.
   response.write(': connected\n');
-  const closed = closedSignal(response);
+  const end = AbortSignal.any([closedSignal(response), over]);
   // Only when nothing waits to be taken: the reader has something to read then, and it may be half an event.
   const heartbeat = setInterval(() => response.writableLength > 0 || response.write(': here\n'), HEARTBEAT_MS);
   try {
-    for await (const { cursor, json } of stream.read(closed)) {
-      await writeText(response, `id: ${cursor}\nevent: session.chunks\ndata: ${json}\n\n`, closed);
+    for await (const { cursor, json } of stream.read(end)) {
+      await writeText(response, `id: ${cursor}\nevent: session.chunks\ndata: ${json}\n\n`, end);
     }
   } catch (error) {
-    if (!closed.aborted) throw error;
+    if (!end.aborted) throw error;
   } finally {
     clearInterval(heartbeat);
-    response.end();
+    // Its reader comes back by another connection, which may lead to another node.
+    const { socket } = response;
+    response.end(() => socket?.destroySoon());
   }
 }

@@ -32,6 +32,8 @@ export interface TestService {
   readonly database: TestDatabase;
   /** What it logged, a JSON text each. */
   readonly logLines: readonly string[];
+  /** As a node that is asked to stop does before. */
+  drain(): Promise<void>;
   /** Once more is nothing. What is not stopped at the end of the test file is stopped then. */
   stop(): Promise<void>;
 }
@@ -120,6 +122,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     db,
     database,
     logLines,
+    drain: service.drain,
     stop: () => {
       stopped ??= stop();
       return stopped;
