@@ -145,7 +145,7 @@ async function startPlatform(
   const live = createLive({ db, shards, wake, clock, log });
   live.start();
   stops.push(() => live.stop());
-  const offers = createOffers({ db, wake, clock, log });
+  const offers = createOffers({ db, shards, wake, clock, log });
   offers.start();
   stops.push(() => offers.stop());
   const eventWatch = createEventWatch({ db, clock, log });

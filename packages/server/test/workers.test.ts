@@ -746,7 +746,7 @@ function lookedFor(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const statements = channel('signalbox.statement');
   const hear = (text: unknown) => {
-    if (!/s\.queue = \$\d+ and s\.worker_id is null/.test(String(text))) return;
+    if (!/x\.queue = h\.queue and x\.worker_id is null/.test(String(text))) return;
     statements.unsubscribe(hear);
     resolve();
   };

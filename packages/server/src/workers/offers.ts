@@ -5,8 +5,9 @@
 // of its own in `workers`, so that a program that died is found as a node is.
 //
 // Claims of this node wait together: one look, begun by a wake-up or by the poll, hands what it finds to those who wait, first
-// to who waits for that very Session, then to who waits longest.
-import sql, { empty } from 'sql-template-tag';
+// to who waits for that very Session, then to who waits longest. However many queues are waited for, a look is a statement or two
+// for each 32 organizations.
+import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import { ApiError, notFound } from '../lib/api-error.ts';
 import { newUuid } from '../lib/ids.ts';
@@ -63,8 +64,8 @@ interface Candidate {
 /** What a Session's row says of whether it is offered. */
 type Offered = Candidate & Pick<SessionRow, 'status' | 'turn' | 'workerId' | 'queue' | 'stop' | 'endedAt'>;
 
-export function createOffers(platform: Pick<Platform, 'db' | 'clock' | 'wake' | 'log'>): Offers {
-  const { db, clock, wake, log } = platform;
+export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' | 'wake' | 'log'>): Offers {
+  const { db, shards, clock, wake, log } = platform;
   /** Waiters for any session of a queue. */
   const forQueue = new Map<string, Set<Waiter>>();
   const forSession = new Map<string, Set<Waiter>>();
@@ -93,34 +94,29 @@ export function createOffers(platform: Pick<Platform, 'db' | 'clock' | 'wake' | 
     await new Promise<void>((resolve) => setImmediate(resolve));
     const waiters = [...wanted].filter(({ settled }) => !settled);
     wanted = new Set();
-    const forOne = waiters.filter(({ want }) => want.sessionId !== undefined);
-    const ofSessions = Map.groupBy(forOne, ({ want }) => want.organizationId);
-    const ofQueues = Map.groupBy(
-      waiters.filter(({ want }) => want.sessionId === undefined),
-      ({ want }) => `${queueOf(want)} ${want.environment ?? ''}`,
-    );
-    await Promise.all([...ofSessions.values()].map((group) => guarded(group, () => lookAtSessions(group))));
-    await Promise.all([...ofQueues.values()].map((group) => guarded(group, () => lookAtQueue(group))));
-  }
-
-  async function guarded(waiters: readonly Waiter[], act: () => Promise<void>): Promise<void> {
-    try {
-      await act();
-      for (const waiter of waiters) if (waiter.once) waiter.settle(undefined);
-    } catch (error) {
+    const { forOne = [], forAny = [] } = Object.groupBy(waiters, ({ want }) => (want.sessionId ? 'forOne' : 'forAny'));
+    const failures = [
+      ...(await shards.each(forOne, organizationOf, lookAtSessions)),
+      ...(await shards.each(forAny, organizationOf, lookAtQueues)),
+    ];
+    for (const { error, items } of failures) {
       log.warn({ err: error }, 'could not look for offered turns; the poll looks again');
-      for (const waiter of waiters) if (waiter.once) waiter.refuse(error);
+      for (const waiter of items) if (waiter.once && !waiter.settled) waiter.refuse(error);
     }
+    for (const waiter of waiters) if (waiter.once && !waiter.settled) waiter.settle(undefined);
   }
 
-  /** Of one organization. */
   async function lookAtSessions(waiters: readonly Waiter[]): Promise<void> {
-    const { organizationId } = waiters[0]!.want;
-    const ids = [...new Set(waiters.map(({ want }) => want.sessionId!))];
+    const organizations = waiters.map(organizationOf);
     const rows = await db.query<Offered>(sql`
-      select s.session_id as "sessionId", s.epoch, s.status, s.turn, s.worker_id as "workerId", s.queue, s.stop,
+      select h.sid as "sessionId", s.epoch, s.status, s.turn, s.worker_id as "workerId", s.queue, s.stop,
         s.ended_at as "endedAt"
-      from sessions s where s.organization_id = ${organizationId} and s.session_id = any(${ids}::uuid[])`);
+      from unnest(${organizations}::uuid[], ${waiters.map(({ want }) => want.sessionId!)}::uuid[]) as h(org, sid)
+      cross join lateral (
+        select x.epoch, x.status, x.turn, x.worker_id, x.queue, x.stop, x.ended_at from sessions x
+        where x.organization_id = any(${[...new Set(organizations)]}::uuid[]) and x.organization_id = h.org
+          and x.session_id = h.sid
+        limit 1) s`);
     const bySession = new Map(rows.map((row) => [row.sessionId, row]));
     await Promise.all(waiters.map((waiter) => giveOf(bySession.get(waiter.want.sessionId!), waiter)));
   }
@@ -134,13 +130,29 @@ export function createOffers(platform: Pick<Platform, 'db' | 'clock' | 'wake' | 
     if (isOffered) await give(row, waiter);
   }
 
-  async function lookAtQueue(waiters: readonly Waiter[]): Promise<void> {
-    const { organizationId, queue, environment } = waiters[0]!.want;
-    const candidates = await db.query<Candidate>(sql`
-      select s.session_id as "sessionId", s.epoch from sessions s
-      where s.organization_id = ${organizationId} and s.queue = ${queue} and s.worker_id is null and s.stop is null
-        and s.runnable_at > ${clock.now()} ${environment === undefined ? empty : sql`and s.environment = ${environment}`}
-      order by s.session_id limit ${waiters.length + forSession.size}`);
+  async function lookAtQueues(waiters: readonly Waiter[]): Promise<void> {
+    const groups = [...Map.groupBy(waiters, ({ want }) => `${queueOf(want)} ${want.environment ?? ''}`).values()];
+    const wants = groups.map(([first]) => first!.want);
+    const organizations = wants.map(({ organizationId }) => organizationId);
+    const most = Math.max(...groups.map(({ length }) => length)) + forSession.size;
+    const rows = await db.query<Candidate & { n: number }>(sql`
+      select h.n::integer, s.session_id as "sessionId", s.epoch
+      from unnest(${organizations}::uuid[], ${wants.map(({ queue }) => queue)}::text[],
+        ${wants.map(({ environment }) => environment ?? null)}::text[]) with ordinality as h(org, queue, environment, n)
+      cross join lateral (
+        select x.session_id, x.epoch from sessions x
+        where x.organization_id = any(${[...new Set(organizations)]}::uuid[]) and x.organization_id = h.org
+          and x.queue = h.queue and x.worker_id is null and x.stop is null and x.runnable_at > ${clock.now()}
+          and (h.environment is null or x.environment = h.environment)
+        order by x.session_id limit ${most}) s
+      order by h.n, s.session_id`);
+    const found = Map.groupBy(rows, ({ n }) => n);
+    await Promise.all(groups.map((group, index) => giveOfQueue(found.get(index + 1) ?? [], group)));
+  }
+
+  /** To claims for the same queue and environment. */
+  async function giveOfQueue(candidates: readonly Candidate[], waiters: readonly Waiter[]): Promise<void> {
+    const { organizationId, queue } = waiters[0]!.want;
     // A look that begins for another Session may find it before the one that begins for its own.
     const keptFor = candidates.map(({ sessionId }) =>
       [...(forSession.get(sessionId) ?? [])].filter(
@@ -260,6 +272,10 @@ export function createOffers(platform: Pick<Platform, 'db' | 'clock' | 'wake' | 
       await looking;
     },
   };
+}
+
+function organizationOf({ want }: Waiter): string {
+  return want.organizationId;
 }
 
 function queueOf({ organizationId, queue }: Pick<Want, 'organizationId' | 'queue'>): string {

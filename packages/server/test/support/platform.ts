@@ -59,7 +59,7 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
     const egress = createEgress({ policy: parseEgressAllow('127.0.0.1/32') });
     live.start();
     const prices = options.prices ?? createPrices({});
-    const offers = createOffers({ db, wake, clock, log });
+    const offers = createOffers({ db, shards, wake, clock, log });
     offers.start();
     const eventWatch = createEventWatch({ db, clock, log });
     const tracing = undefined;
