@@ -322,6 +322,29 @@ create table password_resets (
 );
 CREATE INDEX password_resets_expiry ON public.password_resets USING btree (expires_at);
 
+create table pending_deliveries (
+  organization_id uuid not null,
+  webhook_subscription_id uuid not null,
+  delivery_id uuid not null,
+  session_id uuid not null,
+  previous_cursor text not null,
+  from_turn integer not null,
+  from_seq bigint not null,
+  to_turn integer not null,
+  to_seq bigint not null,
+  chunk_types text not null,
+  occurred_at timestamp with time zone not null,
+  attempts text[] default '{}'::text[] not null,
+  attempt_count integer default 0 not null,
+  retries integer default 0 not null,
+  next_attempt_at timestamp with time zone,
+  not_before timestamp with time zone,
+  body text,
+  created_at timestamp with time zone not null,
+  constraint pending_deliveries_pkey PRIMARY KEY (organization_id, webhook_subscription_id, delivery_id)
+);
+CREATE INDEX pending_deliveries_retry ON public.pending_deliveries USING btree (organization_id, webhook_subscription_id, next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
+
 create table received_webhooks (
   organization_id uuid not null,
   webhook_subscription_id uuid not null,
@@ -530,9 +553,7 @@ create table webhook_deliveries (
   organization_id uuid not null,
   webhook_subscription_id uuid not null,
   delivery_id uuid not null,
-  environment text not null,
   session_id uuid not null,
-  agent_id uuid not null,
   previous_cursor text not null,
   from_turn integer not null,
   from_seq bigint not null,
@@ -541,19 +562,17 @@ create table webhook_deliveries (
   chunk_types text not null,
   occurred_at timestamp with time zone not null,
   status text not null,
-  attempts text[] default '{}'::text[] not null,
-  attempt_count integer default 0 not null,
-  retries integer default 0 not null,
+  attempts text[] not null,
+  attempt_count integer not null,
   next_attempt_at timestamp with time zone,
-  not_before timestamp with time zone,
-  body text,
   created_at timestamp with time zone not null,
-  finished_at timestamp with time zone,
+  finished_at timestamp with time zone not null,
   constraint webhook_deliveries_pkey PRIMARY KEY (organization_id, webhook_subscription_id, delivery_id),
-  constraint webhook_deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'exhausted'::text, 'cancelled'::text])))
-) with (fillfactor=30);
+  constraint webhook_deliveries_status_check CHECK ((status = ANY (ARRAY['succeeded'::text, 'exhausted'::text, 'cancelled'::text])))
+);
 CREATE INDEX webhook_deliveries_by_session ON public.webhook_deliveries USING btree (organization_id, session_id, delivery_id);
-CREATE INDEX webhook_deliveries_retry ON public.webhook_deliveries USING btree (organization_id, webhook_subscription_id, next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
+CREATE INDEX webhook_deliveries_not_accepted ON public.webhook_deliveries USING btree (organization_id, webhook_subscription_id, status, delivery_id) WHERE (status <> 'succeeded'::text);
+CREATE INDEX webhook_deliveries_resend ON public.webhook_deliveries USING btree (organization_id, webhook_subscription_id, next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
 
 create table webhook_recoveries (
   organization_id uuid not null,

@@ -206,7 +206,8 @@ test('a delivery that was given up says what the receiver lacks; its Session is 
   await expect.poll(async () => (await deliveries.list(name, { status: 'pending' })).data.length).toBe(0);
   const { deliveryId } = (await deliveries.list(name, { sessionId, limit: 100 })).data.at(-1)!;
   await db.query(sql`
-    update webhook_deliveries set status = 'exhausted' where environment = ${name} and previous_cursor = ''`);
+    update webhook_deliveries d set status = 'exhausted' from webhook_subscriptions w
+    where w.webhook_subscription_id = d.webhook_subscription_id and w.environment = ${name} and d.previous_cursor = ''`);
   const page = await console.open(console.owner, `/webhooks/${name}?tab=deliveries&status=exhausted`);
   await page.getByTitle(deliveryId).click();
   await page.getByText('It was given up after its last retry.').waitFor();

@@ -17,6 +17,7 @@ import {
   clearSessions,
   deletedSubscriptions,
   dropDeliveries,
+  dropPending,
   subscriptionsWithDeliveries,
 } from './webhooks/retention.ts';
 
@@ -101,6 +102,7 @@ export function createUpkeep(
       for (const webhookSubscriptionId of await deletedSubscriptions(db, organizationId)) {
         const of = { organizationId, webhookSubscriptionId };
         while (!stopping.signal.aborted && (await clearSessions(db, of)));
+        while (!stopping.signal.aborted && (await dropPending(db, of)));
       }
     });
   }

@@ -3,7 +3,7 @@ import sql from 'sql-template-tag';
 import { v7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { uuidOf } from '../src/lib/ids.ts';
-import { dropDeliveries, subscriptionsWithDeliveries } from '../src/webhooks/retention.ts';
+import { dropDeliveries, dropPending, subscriptionsWithDeliveries } from '../src/webhooks/retention.ts';
 import { startTestService, type TestService } from './support/service.ts';
 
 const DAY_MS = 24 * 3600_000;
@@ -25,9 +25,9 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 interface Made {
-  status: 'pending' | 'succeeded' | 'exhausted' | 'cancelled';
+  status: 'succeeded' | 'exhausted' | 'cancelled';
   daysOld: number;
-  /** Waits for a retry, or was asked for once more. */
+  /** Was asked for once more. */
   isAwaited?: boolean;
 }
 
@@ -39,13 +39,28 @@ async function make(
   const at = new Date(Date.now() - daysOld * DAY_MS);
   const ids = Array.from({ length: count }, () => v7({ msecs: at.getTime() }));
   await service.db.query(sql`
-    insert into webhook_deliveries (organization_id, webhook_subscription_id, delivery_id, environment, session_id, agent_id,
-      previous_cursor, from_turn, from_seq, to_turn, to_seq, chunk_types, occurred_at, status, next_attempt_at, created_at,
+    insert into webhook_deliveries (organization_id, webhook_subscription_id, delivery_id, session_id, previous_cursor, from_turn,
+      from_seq, to_turn, to_seq, chunk_types, occurred_at, status, attempts, attempt_count, next_attempt_at, created_at,
       finished_at)
-    select ${organizationId}::uuid, ${webhookSubscriptionId}::uuid, id, 'production', gen_random_uuid(), gen_random_uuid(),
-      '', 0, 0, 1, 1, 's', ${at}::timestamptz, ${status}, case when ${isAwaited} then now() + interval '1 hour' end,
-      ${at}::timestamptz, case when ${status} <> 'pending' then ${at}::timestamptz end
-    from unnest(${ids}::uuid[]) as made(id)`);
+    select o.organization_id, ${webhookSubscriptionId}::uuid, id, gen_random_uuid(), '', 0, 0, 1, 1, 's', ${at}::timestamptz,
+      ${status}, '{}', 0, case when ${isAwaited} then now() + interval '1 hour' end, ${at}::timestamptz, ${at}::timestamptz
+    from organizations o join unnest(${ids}::uuid[]) as made(id) on o.organization_id = ${organizationId}`);
+}
+
+/** Under way for 40 days. */
+async function makePending(webhookSubscriptionId: string, count: number): Promise<void> {
+  const ids = Array.from({ length: count }, () => v7({ msecs: Date.now() - 40 * DAY_MS }));
+  await service.db.query(sql`
+    insert into pending_deliveries (organization_id, webhook_subscription_id, delivery_id, session_id, previous_cursor, from_turn,
+      from_seq, to_turn, to_seq, chunk_types, occurred_at, created_at)
+    select o.organization_id, ${webhookSubscriptionId}::uuid, id, gen_random_uuid(), '', 0, 0, 1, 1, 's', now(), now()
+    from organizations o join unnest(${ids}::uuid[]) as made(id) on o.organization_id = ${organizationId}`);
+}
+
+async function pending(): Promise<string[]> {
+  const rows = await service.db.query<{ id: string }>(sql`
+    select webhook_subscription_id as id from pending_deliveries where organization_id = ${organizationId}`);
+  return rows.map(({ id }) => id);
 }
 
 async function left(webhookSubscriptionId: string): Promise<string[]> {
@@ -62,8 +77,8 @@ test('what is over for longer than it is kept is dropped, of subscriptions that 
   for (const status of ['succeeded', 'exhausted', 'cancelled'] as const) {
     for (const daysOld of [29, 31]) await make(live, { status, daysOld });
   }
-  await make(live, { status: 'pending', daysOld: 40, isAwaited: true });
-  await make(live, { status: 'pending', daysOld: 40 });
+  await makePending(live, 1);
+  await makePending(deleted, 1);
   await make(live, { status: 'succeeded', daysOld: 40, isAwaited: true });
   await make(deleted, { status: 'cancelled', daysOld: 31 });
   await make(deleted, { status: 'cancelled', daysOld: 1 });
@@ -71,15 +86,9 @@ test('what is over for longer than it is kept is dropped, of subscriptions that 
 
   const node = await startTestService({ database: service.database, config: { roles: new Set(['runtime']) } });
   await expect.poll(() => left(deleted)).toEqual(['cancelled']);
-  await expect.poll(() => left(live)).toHaveLength(6);
-  expect((await left(live)).toSorted()).toEqual([
-    'cancelled',
-    'exhausted',
-    'pending, old',
-    'pending, old, awaited',
-    'succeeded',
-    'succeeded, old, awaited',
-  ]);
+  await expect.poll(() => left(live)).toHaveLength(4);
+  await expect.poll(pending).toEqual([live]);
+  expect((await left(live)).toSorted()).toEqual(['cancelled', 'exhausted', 'succeeded', 'succeeded, old, awaited']);
   await node.stop();
 });
 
@@ -90,4 +99,7 @@ test('a batch is bounded, and says whether there may be more', async () => {
   const before = new Date(Date.now() - 100 * DAY_MS);
   expect([await dropDeliveries(service.db, of, before), (await left(deleted)).length]).toEqual([true, 201]);
   expect([await dropDeliveries(service.db, of, before), (await left(deleted)).length]).toEqual([false, 1]);
+  await makePending(deleted, 1_200);
+  expect([await dropPending(service.db, of), (await pending()).length]).toEqual([true, 201]);
+  expect([await dropPending(service.db, of), await pending()]).toEqual([false, [subscriptions[0]]]);
 });

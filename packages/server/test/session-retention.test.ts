@@ -34,6 +34,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   await db.execute(sql`delete from segments where organization_id = ${organizationId}`);
   await db.execute(sql`delete from webhook_deliveries where organization_id = ${organizationId}`);
+  await db.execute(sql`delete from pending_deliveries where organization_id = ${organizationId}`);
   await db.execute(sql`delete from received_webhooks where organization_id = ${organizationId}`);
   await db.execute(sql`delete from sessions where organization_id = ${organizationId}`);
   await keepDays('production', null);
@@ -75,10 +76,17 @@ async function session({
         requested_at)
       values (${organizationId}, ${newUuid()}, ${id}, ${organizationId}, ${environment}, 'x', '{}', false, 'denied', now())`,
     sql`
-      insert into webhook_deliveries (organization_id, webhook_subscription_id, delivery_id, environment, session_id, agent_id,
-        previous_cursor, from_turn, from_seq, to_turn, to_seq, chunk_types, occurred_at, status, created_at)
-      select ${organizationId}::uuid, ${subscriptionId}::uuid, gen_random_uuid(), ${environment}, ${id}::uuid,
-        ${organizationId}::uuid, '', 0, 0, 1, n, 'm', now(), 'succeeded', now() from generate_series(1, ${rows}) n`,
+      insert into webhook_deliveries (organization_id, webhook_subscription_id, delivery_id, session_id, previous_cursor, from_turn,
+        from_seq, to_turn, to_seq, chunk_types, occurred_at, status, attempts, attempt_count, created_at, finished_at)
+      select ${organizationId}::uuid, ${subscriptionId}::uuid, gen_random_uuid(), ${id}::uuid, '', 0, 0, 1, n, 'm', now(),
+        'succeeded', '{}', 0, now(), now() from generate_series(1, ${rows}) n`,
+    sql`
+      insert into pending_deliveries (organization_id, webhook_subscription_id, delivery_id, session_id, previous_cursor, from_turn,
+        from_seq, to_turn, to_seq, chunk_types, occurred_at, created_at)
+      values (${organizationId}, ${subscriptionId}, ${id}, ${id}, '', 0, 0, 1, 1, 'm', now(), now())`,
+    sql`
+      update sessions set delivery_id = ${id}, delivery_subscription_id = ${subscriptionId}
+      where organization_id = ${organizationId} and session_id = ${id}`,
     sql`
       insert into received_webhooks (organization_id, webhook_subscription_id, received_webhook_id, session_id, headers, body,
         truncated, verified, received_at)
@@ -109,6 +117,7 @@ test('a session goes with its children and every row of theirs; others stay whol
     'operations',
     'approvals',
     'webhook_deliveries',
+    'pending_deliveries',
     'received_webhooks',
   ]) {
     expect(await left(table), table).toEqual(stays);

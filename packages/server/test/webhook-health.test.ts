@@ -3,7 +3,7 @@ import sql from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { formatId } from '../src/lib/ids.ts';
 import { getDelivery, listDeliveries } from '../src/webhooks/deliveries.ts';
-import { maxKeptAttempts } from '../src/webhooks/progress.ts';
+import { maxKeptAttempts } from '../src/webhooks/finishing.ts';
 import { getWebhookSubscription, updateWebhookSubscription } from '../src/webhooks/subscriptions.ts';
 import type { Received, Receiver } from './support/receiver.ts';
 import { append, createWorld, status, type TestSession, type World } from './support/webhooks.ts';
@@ -233,7 +233,7 @@ describe('where it is one Session that the receiver cannot take', () => {
     // The probes came before its own time, and cost none of its retries.
     expect(delivery).toMatchObject({ status: 'pending', attemptCount: 9 });
     const [{ retries } = { retries: 0 }] = await world.db.query<{ retries: number }>(sql`
-      select retries from webhook_deliveries where session_id = ${poison!.sessionId}`);
+      select retries from pending_deliveries where session_id = ${poison!.sessionId}`);
     expect(retries).toBeLessThan(9);
   });
 
@@ -245,7 +245,7 @@ describe('where it is one Session that the receiver cannot take', () => {
     await append(world, session, [status()]);
     await attempted(1);
     await world.db.query(sql`
-      update webhook_deliveries set attempt_count = 49, attempts = (
+      update pending_deliveries set attempt_count = 49, attempts = (
         select array_agg(replace(attempts[1], '"attempt":1,', format('"attempt":%s,', n)) order by n)
         from generate_series(1, 49) n)`);
     await attempted(49);

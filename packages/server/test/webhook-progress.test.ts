@@ -97,7 +97,7 @@ test('a node that was overtaken fixes nothing, though it read before', async () 
   const second = await claim();
   expect(await fix(first.held, stale)).toBe(false);
   expect(await fix(second.held, fixOf(await read(second.held)))).toBe(true);
-  const rows = await world.db.query(sql`select 1 from webhook_deliveries`);
+  const rows = await world.db.query(sql`select 1 from pending_deliveries`);
   expect(rows).toHaveLength(1);
 });
 
@@ -116,7 +116,7 @@ test('a change of the filter, a pause and a deletion stop what was read before t
   expect(await fix(changed, { ...fixOf(view), epoch: changed.epoch })).toBe(false);
   await deleteWebhookSubscription(world.context(), { env: 'production' });
   expect(await readMany(world.db, changed, [{ sessionId: session.sessionId, after: undefined }])).toEqual([undefined]);
-  expect(await world.db.query(sql`select 1 from webhook_deliveries`)).toEqual([]);
+  expect(await world.db.query(sql`select 1 from pending_deliveries`)).toEqual([]);
 });
 
 test('two fixes of one Session make one delivery, and each acknowledgement counts once', async () => {
@@ -149,7 +149,7 @@ test('however many fix one Session at the same moment, one of them does', async 
     const fixed = await Promise.all(Array.from({ length: 6 }, () => fix(held, fixOf(view))));
     expect(fixed.filter(Boolean)).toHaveLength(1);
   }
-  expect(await world.db.query(sql`select 1 from webhook_deliveries`)).toHaveLength(20);
+  expect(await world.db.query(sql`select 1 from pending_deliveries`)).toHaveLength(20);
 });
 
 test('a fix that starts elsewhere than the Session has come to is refused', async () => {

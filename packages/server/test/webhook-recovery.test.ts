@@ -143,7 +143,7 @@ describe('a delivery that is asked for once more', () => {
     await world.node();
     await append(world, session, [status()]);
     await world.advanceUntil(async () => (await deliveries())[0]?.attemptCount === 1, 0);
-    await world.db.query(sql`update webhook_deliveries set retries = 12`);
+    await world.db.query(sql`update pending_deliveries set retries = 12`);
     await world.advanceUntil(async () => (await deliveries())[0]?.status === 'exhausted');
     const { deliveryId } = receiver.received[0]!;
     await resendDelivery(world.context(), { ...production, deliveryId });
@@ -262,7 +262,7 @@ describe('recover after a cursor', () => {
     await settled(session);
     await append(world, session, [status()]);
     await world.advanceUntil(async () => (await deliveries())[0]?.nextAttemptAt != null, 0);
-    await world.db.query(sql`update webhook_deliveries set retries = 12 where status = 'pending'`);
+    await world.db.query(sql`update pending_deliveries set retries = 12`);
     await append(world, session, [status()]);
     await world.advanceUntil(() => isDelivered(session));
     expect(receiver.received.at(-1)!.previousCursor).toBe('turn_1:seq_1');

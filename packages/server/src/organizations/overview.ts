@@ -55,7 +55,7 @@ export async function getOverview(
       select 'waitingDeliveries' as name, count(*)::int as count from (
         select 1 from webhook_subscriptions w
         cross join lateral (
-          select 1 from webhook_deliveries d
+          select 1 from pending_deliveries d
           where d.organization_id = ${organizationId} and d.webhook_subscription_id = w.webhook_subscription_id
             and d.next_attempt_at is not null
           limit ${maxCount}) x

@@ -118,10 +118,15 @@ export async function dropOldSessions(
     );
     if (signal.aborted) return 0;
     // Approvals go with the row, by their foreign key; a session has few.
-    const [, dropped = []] = await db.batch<{ sessionId: string }>([
+    const [, , dropped = []] = await db.batch<{ sessionId: string }>([
       sql`
         delete from received_webhooks
         where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])`,
+      sql`
+        delete from pending_deliveries d using sessions s
+        where d.organization_id = ${organizationId} and s.organization_id = ${organizationId}
+          and s.session_id = any(${ids}::uuid[]) and d.webhook_subscription_id = s.delivery_subscription_id
+          and d.delivery_id = s.delivery_id`,
       sql`
         delete from sessions s
         where s.organization_id = ${organizationId} and s.session_id = any(${ids}::uuid[]) and s.ended_at is not null

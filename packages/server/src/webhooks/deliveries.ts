@@ -1,6 +1,6 @@
 // Deliveries as people look at them (api.md section 7). The dispatcher makes them.
 import type { Input, Result, WebhookDelivery } from '@signalbox/contract';
-import sql, { empty, type Sql } from 'sql-template-tag';
+import sql, { empty, join, type Sql } from 'sql-template-tag';
 import { recordEvent } from '../events/record.ts';
 import { formatCursor } from '../journal/cursor.ts';
 import { notFound } from '../lib/api-error.ts';
@@ -9,13 +9,12 @@ import { formatId, uuidOf } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
 import { JournalGone } from './batch.ts';
 import { readBody } from './delivery-body.ts';
-import { type DeliveryRow, deliveryColumns, deliveryOf } from './delivery-row.ts';
+import { type DeliveryRow, deliveryColumns, deliveryOf, overDeliveryColumns } from './delivery-row.ts';
 import { parseAttempt, viewAttempt } from './kept-attempt.ts';
 
 interface Row {
   deliveryId: string;
   webhookSubscriptionId: string;
-  environment: string;
   sessionId: string;
   status: WebhookDelivery['status'];
   previousCursor: string;
@@ -31,37 +30,54 @@ interface Row {
 export async function listDeliveries(ctx: Context, input: Input<'listDeliveries'>): Promise<Result<'listDeliveries'>> {
   const webhookSubscriptionId = await subscriptionOf(ctx, input.env);
   const request = pageRequest(`deliveries:${webhookSubscriptionId}`, input);
+  const { status } = input;
+  const sessionId = input.sessionId === undefined ? undefined : uuidOf('ses', input.sessionId);
+  const page = ({ table, columns, ofSession }: Table, more: Sql) => sql`(
+    select ${columns} from ${table} d
+    where d.organization_id = ${ctx.organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
+      ${request.after === undefined ? empty : sql`and d.delivery_id < ${request.after}`} ${more}
+      ${sessionId === undefined ? empty : ofSession(ctx.organizationId, sessionId)}
+    order by d.delivery_id desc limit ${request.limit + 1})`;
+  const pages = [
+    ...(status === undefined || status === 'pending' ? [page(pending, empty)] : []),
+    ...(status === 'pending' ? [] : [page(over, status === undefined ? empty : hasStatus[status])]),
+  ];
   const rows = await ctx.db.query<Row>(sql`
-    select ${columns()} from webhook_deliveries
-    where organization_id = ${ctx.organizationId} and webhook_subscription_id = ${webhookSubscriptionId}
-      ${request.after === undefined ? empty : sql`and delivery_id < ${request.after}`}
-      ${input.status === undefined ? empty : sql`and status = ${input.status}`}
-      ${input.sessionId === undefined ? empty : sql`and session_id = ${uuidOf('ses', input.sessionId)}`}
-    order by delivery_id desc limit ${request.limit + 1}`);
-  return pageOf(request, rows, (row) => row.deliveryId, view);
+    select d.* from (${join(pages, ' union all ')}) d order by "deliveryId" desc limit ${request.limit + 1}`);
+  return pageOf(
+    request,
+    rows,
+    (row) => row.deliveryId,
+    (row) => view(row, input.env),
+  );
 }
 
 interface WholeRow extends Omit<DeliveryRow, keyof Row>, Row {
-  agentId: string;
+  /** Null if the session is gone. */
+  agentId: string | null;
   attempts: string[];
 }
 
 /** One with its attempts and its body. */
 export async function getDelivery(ctx: Context, input: Input<'getDelivery'>): Promise<Result<'getDelivery'>> {
   const webhookSubscriptionId = await subscriptionOf(ctx, input.env);
-  const [row] = await ctx.db.query<WholeRow>(sql`
-    select ${columns()}, ${deliveryColumns()}, agent_id as "agentId", attempts from webhook_deliveries d
-    where organization_id = ${ctx.organizationId} and delivery_id = ${uuidOf('whd', input.deliveryId)}
-      and webhook_subscription_id = ${webhookSubscriptionId}`);
+  const one = ({ table, columns, content }: Table) => sql`
+    select ${columns}, ${content()}, d.attempts, s.agent_id as "agentId" from ${table} d
+    left join sessions s on s.organization_id = ${ctx.organizationId} and s.session_id = d.session_id
+    where d.organization_id = ${ctx.organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
+      and d.delivery_id = ${uuidOf('whd', input.deliveryId)}`;
+  const [row] = await ctx.db.query<WholeRow>(sql`${one(pending)} union all ${one(over)}`);
   if (!row) throw notFound('delivery');
   const attempts = row.attempts.map((text) => viewAttempt(row, parseAttempt(text)));
-  return { webhookDelivery: { ...view(row), attempts, requestBody: await bodyOf(ctx, row) } };
+  const requestBody = await bodyOf(ctx, input.env, row);
+  return { webhookDelivery: { ...view(row, input.env), attempts, requestBody } };
 }
 
 /** Kept since its first failure until it is over, else built again as it was. */
-async function bodyOf({ db, organizationId }: Context, row: WholeRow): Promise<string | null> {
+async function bodyOf({ db, organizationId }: Context, environment: string, row: WholeRow): Promise<string | null> {
   if (row.body !== null) return row.body;
-  const { sessionId, agentId, environment } = row;
+  const { sessionId, agentId } = row;
+  if (agentId === null) return null;
   try {
     const owner = { sessionId, agentId, environment };
     return (await readBody(db, organizationId, owner, deliveryOf(sessionId, row))).toString();
@@ -81,25 +97,29 @@ export async function resendDelivery(ctx: Context, input: Input<'resendDelivery'
     const webhookSubscriptionId = await subscriptionOf(ctx, input.env);
     const now = ctx.clock.now();
     const deliveryId = uuidOf('whd', input.deliveryId);
-    await tx.query(sql`
-      update webhook_deliveries set next_attempt_at = ${now}, not_before = null, retries = greatest(retries - 1, 0)
-      where organization_id = ${organizationId} and delivery_id = ${deliveryId}
-        and webhook_subscription_id = ${webhookSubscriptionId} and (status <> 'pending' or next_attempt_at is not null)`);
-    const [row] = await tx.query<Row>(sql`
-      select ${columns()} from webhook_deliveries
-      where organization_id = ${organizationId} and webhook_subscription_id = ${webhookSubscriptionId}
-        and delivery_id = ${deliveryId}`);
+    const isThis = sql`d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
+      and d.delivery_id = ${deliveryId}`;
+    // The first locks a delivery that is being finished and waits for that, so the second then finds it.
+    const [, , [row]] = await Promise.all([
+      tx.query(sql`
+        update pending_deliveries d set next_attempt_at = ${now}, not_before = null, retries = greatest(d.retries - 1, 0)
+        where ${isThis} and d.next_attempt_at is not null`),
+      tx.query(sql`update webhook_deliveries d set next_attempt_at = ${now} where ${isThis}`),
+      tx.query<Row>(sql`
+        select ${pending.columns} from pending_deliveries d where ${isThis}
+        union all select ${over.columns} from webhook_deliveries d where ${isThis}`),
+    ]);
     if (!row) throw notFound('delivery');
     await tx.query(
       recordEvent(ctx, now, {
         type: 'webhook_delivery.resent',
         resource: { type: 'webhook_delivery', id: input.deliveryId },
-        environment: row.environment,
+        environment: input.env,
         sessionId: formatId('ses', row.sessionId),
       }),
     );
     tx.afterCommit(() => ctx.wake.publish('subscription', { organizationId }));
-    return { webhookDelivery: view(row) };
+    return { webhookDelivery: view(row, input.env) };
   });
 }
 
@@ -112,18 +132,46 @@ export async function subscriptionOf(ctx: Context, environment: string): Promise
   return row.webhookSubscriptionId;
 }
 
-function columns(): Sql {
-  return sql`delivery_id as "deliveryId", webhook_subscription_id as "webhookSubscriptionId", environment,
-    session_id as "sessionId", status, previous_cursor as "previousCursor", to_turn as "toTurn", to_seq as "toSeq",
-    attempt_count as "attemptCount", created_at as "createdAt", next_attempt_at as "nextAttemptAt",
-    finished_at as "finishedAt"`;
+interface Table {
+  table: Sql;
+  columns: Sql;
+  /** What it takes to build its body. */
+  content: () => Sql;
+  ofSession: (organizationId: string, sessionId: string) => Sql;
 }
 
-function view(row: Row): WebhookDelivery {
+const shared = sql`d.delivery_id as "deliveryId", d.webhook_subscription_id as "webhookSubscriptionId",
+  d.session_id as "sessionId", d.previous_cursor as "previousCursor", d.to_turn as "toTurn", d.to_seq as "toSeq",
+  d.attempt_count as "attemptCount", d.created_at as "createdAt", d.next_attempt_at as "nextAttemptAt"`;
+
+const pending: Table = {
+  table: sql`pending_deliveries`,
+  columns: sql`${shared}, 'pending' as status, null::timestamptz as "finishedAt"`,
+  content: deliveryColumns,
+  // A session has one under way at most.
+  ofSession: (organizationId, sessionId) => sql`and d.delivery_id = (
+    select s.delivery_id from sessions s where s.organization_id = ${organizationId} and s.session_id = ${sessionId})`,
+};
+
+const over: Table = {
+  table: sql`webhook_deliveries`,
+  columns: sql`${shared}, d.status, d.finished_at as "finishedAt"`,
+  content: overDeliveryColumns,
+  ofSession: (_, sessionId) => sql`and d.session_id = ${sessionId}`,
+};
+
+// Constants rather than parameters: a plan for any parameter can't use the index of those that were not accepted.
+const hasStatus = {
+  succeeded: sql`and d.status = 'succeeded'`,
+  exhausted: sql`and d.status = 'exhausted'`,
+  cancelled: sql`and d.status = 'cancelled'`,
+};
+
+function view(row: Row, environment: string): WebhookDelivery {
   return {
     deliveryId: formatId('whd', row.deliveryId),
     webhookSubscriptionId: formatId('whs', row.webhookSubscriptionId),
-    environment: row.environment,
+    environment,
     sessionId: formatId('ses', row.sessionId),
     status: row.status,
     previousCursor: row.previousCursor || null,

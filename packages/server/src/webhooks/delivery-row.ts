@@ -41,11 +41,20 @@ export interface DeliveryRow {
   body: string | null;
 }
 
+/** Of `pending_deliveries d`. */
 export function deliveryColumns(): Sql {
   return sql`d.delivery_id as "deliveryId", d.previous_cursor as "previousCursor", d.from_turn as "fromTurn",
     d.from_seq as "fromSeq", d.to_turn as "toTurn", d.to_seq as "toSeq", d.chunk_types as "chunkTypes",
     d.occurred_at as "occurredAt", d.attempt_count as "attemptCount", d.retries, d.next_attempt_at as "nextAttemptAt",
     d.body`;
+}
+
+/** The same of `webhook_deliveries d`: one that is over has no retries, and its body is built again. */
+export function overDeliveryColumns(): Sql {
+  return sql`d.delivery_id as "deliveryId", d.previous_cursor as "previousCursor", d.from_turn as "fromTurn",
+    d.from_seq as "fromSeq", d.to_turn as "toTurn", d.to_seq as "toSeq", d.chunk_types as "chunkTypes",
+    d.occurred_at as "occurredAt", d.attempt_count as "attemptCount", 0 as retries, d.next_attempt_at as "nextAttemptAt",
+    null::text as body`;
 }
 
 export function deliveryOf(sessionId: string, row: DeliveryRow): Delivery {

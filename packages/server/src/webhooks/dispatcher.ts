@@ -3,7 +3,9 @@
 //   webhook_subscriptions   claimed by one node at a time (holding.ts); each has a sender (sender.ts)
 //   sessions.delivery_due   set by every append; says that chunks wait. delivered_* is the position that deliveries have
 //                           come to, delivery_id the one under way (progress.ts)
-//   webhook_deliveries      one row a delivery, durable before its first attempt; next_attempt_at while it waits for a retry
+//   pending_deliveries      the delivery under way of each session, durable before its first attempt; next_attempt_at while it
+//                           waits for a retry
+//   webhook_deliveries      those that are over; next_attempt_at while one is to be sent once more
 //
 // Three things make a sender look at a Session: the wake-up after an append, a retry whose time has come, and a poll that
 // goes through what is due (due.ts), the net under lost wake-ups and what finds everything after a crash. The poll starts

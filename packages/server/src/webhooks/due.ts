@@ -108,7 +108,7 @@ function waitingIn(group: readonly Place[], organizationIds: readonly string[]):
     left join lateral (
       -- As in progress.ts, the limit makes it a look-up for each Session rather than a join with all deliveries there are:
       -- measured, 5 to 10 ms rather than 100 where there are 50,000.
-      select x.next_attempt_at from webhook_deliveries x
+      select x.next_attempt_at from pending_deliveries x
       where x.organization_id = any(${[...organizationIds]}::uuid[]) and x.organization_id = h.org
         and x.webhook_subscription_id = h.id and x.delivery_id = s.delivery_id
       limit 1) d on true
@@ -121,9 +121,16 @@ function retryingIn(group: readonly Place[], organizationIds: readonly string[],
     from unnest(${group.map(({ organizationId }) => organizationId)}::uuid[],
       ${group.map(({ webhookSubscriptionId }) => webhookSubscriptionId)}::uuid[]) with ordinality as h(org, id, n)
     cross join lateral (
-      select x.session_id, case when x.status <> 'pending' then x.delivery_id end as resend from webhook_deliveries x
-      where x.organization_id = any(${[...organizationIds]}::uuid[]) and x.organization_id = h.org
-        and x.webhook_subscription_id = h.id and x.next_attempt_at <= ${now}
-      order by x.next_attempt_at limit ${PAGE_SIZE}) d
+      (
+        select x.session_id, null::uuid as resend, x.next_attempt_at from pending_deliveries x
+        where x.organization_id = any(${[...organizationIds]}::uuid[]) and x.organization_id = h.org
+          and x.webhook_subscription_id = h.id and x.next_attempt_at <= ${now}
+        order by x.next_attempt_at limit ${PAGE_SIZE})
+      union all
+      (
+        select x.session_id, x.delivery_id as resend, x.next_attempt_at from webhook_deliveries x
+        where x.organization_id = any(${[...organizationIds]}::uuid[]) and x.organization_id = h.org
+          and x.webhook_subscription_id = h.id and x.next_attempt_at <= ${now}
+        order by x.next_attempt_at limit ${PAGE_SIZE})) d
     group by h.n`;
 }

@@ -173,10 +173,10 @@ export function stamp(held: Held, success: Date | null, health: Health): Sql {
 /** Retries that wait are due now, or when the receiver said. */
 export function hasten(held: Pick<Held, 'organizationId' | 'webhookSubscriptionId'>, now: Date): Sql {
   return sql`
-    update webhook_deliveries d set next_attempt_at = greatest(${now}::timestamptz, d.not_before)
+    update pending_deliveries d set next_attempt_at = greatest(${now}::timestamptz, d.not_before)
     where d.organization_id = ${held.organizationId} and d.webhook_subscription_id = ${held.webhookSubscriptionId}
       and d.delivery_id in (
-        select x.delivery_id from webhook_deliveries x
+        select x.delivery_id from pending_deliveries x
         where x.organization_id = ${held.organizationId} and x.webhook_subscription_id = ${held.webhookSubscriptionId}
           and x.next_attempt_at > ${now}
         order by x.delivery_id for no key update of x)`;

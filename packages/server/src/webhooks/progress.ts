@@ -20,11 +20,9 @@ import type { Segment } from '../journal/segment.ts';
 import { formatId } from '../lib/ids.ts';
 import { type Content, maxBodyBytes, maxChunks, type Reading } from './batch.ts';
 import { type DeliveryRow, deliveryColumns, deliveryOf, lettersOf } from './delivery-row.ts';
+import { attemptLines, finish, withAttempts } from './finishing.ts';
 import { type Held, isStill, systemSource } from './holding.ts';
-import { attemptText, type KeptAttempt } from './kept-attempt.ts';
-
-/** How many attempts a delivery shows: the last ones. */
-export const maxKeptAttempts = 50;
+import type { KeptAttempt } from './kept-attempt.ts';
 
 /** A delivery that was fixed. */
 export interface Delivery extends Content {
@@ -106,7 +104,7 @@ export async function readMany(db: Db, held: Held, inputs: readonly ReadInput[])
     left join lateral (
       -- The limit makes it a look-up by the whole key for each Session. Without, and while the table was never analyzed, the
       -- planner joins with all deliveries of the subscription: measured, 100 ms at 7,000 of them rather than 2.
-      select x.* from webhook_deliveries x
+      select x.* from pending_deliveries x
       where b.turn is null and x.organization_id = ${organizationId}
         and x.webhook_subscription_id = ${webhookSubscriptionId} and x.delivery_id = s.delivery_id
       limit 1) d on true
@@ -186,11 +184,11 @@ export async function fixMany(db: Db, held: Held, inputs: readonly FixInput[], n
         and ${isUnchanged(held)}
       returning s.session_id as "sessionId"`,
     sql`
-      insert into webhook_deliveries (organization_id, webhook_subscription_id, delivery_id, environment, session_id,
-        agent_id, previous_cursor, from_turn, from_seq, to_turn, to_seq, chunk_types, occurred_at, status, created_at)
-      select s.organization_id, ${webhookSubscriptionId}::uuid, s.delivery_id, s.environment, s.session_id, s.agent_id,
-        b.previous_cursor, s.delivered_turn, s.delivered_seq, b.to_turn, b.to_seq, ${lettersOf(held.chunkTypes)}::text,
-        b.occurred_at, 'pending', ${now}::timestamptz
+      insert into pending_deliveries (organization_id, webhook_subscription_id, delivery_id, session_id, previous_cursor,
+        from_turn, from_seq, to_turn, to_seq, chunk_types, occurred_at, created_at)
+      select s.organization_id, ${webhookSubscriptionId}::uuid, s.delivery_id, s.session_id, b.previous_cursor,
+        s.delivered_turn, s.delivered_seq, b.to_turn, b.to_seq, ${lettersOf(held.chunkTypes)}::text, b.occurred_at,
+        ${now}::timestamptz
       from sessions s
       join unnest(${sessionIds}::uuid[], ${deliveryIds}::uuid[], ${next.map((d) => d.to.turn)}::int[],
         ${next.map((d) => d.to.seq)}::bigint[], ${previousCursors}::text[],
@@ -198,7 +196,7 @@ export async function fixMany(db: Db, held: Held, inputs: readonly FixInput[], n
         as b(sid, delivery_id, to_turn, to_seq, previous_cursor, occurred_at)
         on s.session_id = b.sid and s.delivery_id = b.delivery_id
       where s.organization_id = ${organizationId}`,
-    ...(done.length > 0 ? [finish(held, done, 'succeeded', now)] : []),
+    ...finish(held, done, 'succeeded', now),
   ]);
   const sessions = new Set(fixed?.map(({ sessionId }) => sessionId));
   return inputs.map(({ next: { sessionId } }) => sessions.has(sessionId));
@@ -232,7 +230,7 @@ export async function settleMany(
           : { ...input, deliveryId: null, cursor: null },
       ),
     ),
-    ...(done.length > 0 ? [finish(held, done, 'succeeded', now)] : []),
+    ...finish(held, done, 'succeeded', now),
   ]);
   const due = new Map(settled?.map(({ sessionId, isDue }) => [sessionId, isDue]));
   return inputs.map((input) => due.get('done' in input ? input.done.delivery.sessionId : input.sessionId));
@@ -250,10 +248,10 @@ export interface PostponeInput extends Answered {
 export async function postponeMany(db: Db, held: Held, inputs: readonly PostponeInput[]): Promise<void> {
   const { organizationId, webhookSubscriptionId } = held;
   await db.query(sql`
-    update webhook_deliveries d set attempts = ${withAttempts()}, attempt_count = b.attempt_count, retries = b.retries,
+    update pending_deliveries d set attempts = ${withAttempts()}, attempt_count = b.attempt_count, retries = b.retries,
       next_attempt_at = b.next_attempt_at, not_before = b.not_before, body = coalesce(d.body, b.body)
     from (
-      select b.* from webhook_deliveries x
+      select b.* from pending_deliveries x
       join unnest(${inputs.map(({ delivery }) => delivery.deliveryId)}::uuid[],
         ${inputs.map(({ delivery }) => delivery.attemptCount)}::int[],
         ${textArray(inputs.map(({ attempts }) => attemptLines(attempts)))}::text[],
@@ -265,7 +263,7 @@ export async function postponeMany(db: Db, held: Held, inputs: readonly Postpone
         as b(delivery_id, attempts_before, attempts, attempt_count, retries, next_attempt_at, not_before, body)
         on x.delivery_id = b.delivery_id
       where x.organization_id = ${organizationId} and x.webhook_subscription_id = ${webhookSubscriptionId}
-        and x.status = 'pending' and x.attempt_count = b.attempts_before
+        and x.attempt_count = b.attempts_before
       order by x.delivery_id for no key update of x) b
     where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
       and d.delivery_id = b.delivery_id`);
@@ -282,7 +280,7 @@ export function giveUp(db: Db, held: Held, done: Done, now: Date): Promise<boole
     );
     if (!moved) return undefined;
     await Promise.all([
-      tx.query(finish(held, [done], 'exhausted', now)),
+      ...finish(held, [done], 'exhausted', now).map((statement) => tx.query(statement)),
       tx.query(
         recordEvent(systemSource(held), now, {
           type: 'webhook_delivery.exhausted',
@@ -336,36 +334,6 @@ function moveOn(held: Held, moves: readonly Move[]): Sql {
       and exists (select 1 from webhook_subscriptions where ${isStill(held)} and epoch = coalesce(b.epoch, epoch))
       and (b.delivery_id is not null or (s.delivered_turn = b.after_turn and s.delivered_seq = b.after_seq))
     returning s.session_id as "sessionId", s.delivery_due as "isDue"`;
-}
-
-// Where its Session was not moved on, the delivery is over for another node already, or is sent once more.
-function finish(
-  { organizationId, webhookSubscriptionId }: Held,
-  done: readonly Done[],
-  status: 'succeeded' | 'exhausted',
-  now: Date,
-): Sql {
-  return sql`
-    update webhook_deliveries d set status = ${status}, attempts = ${withAttempts()}, attempt_count = b.attempt_count,
-      next_attempt_at = null, not_before = null, body = null, finished_at = ${now}
-    from unnest(${done.map(({ delivery }) => delivery.deliveryId)}::uuid[],
-      ${textArray(done.map(({ attempts }) => attemptLines(attempts)))}::text[],
-      ${done.map(({ delivery, attempts }) => delivery.attemptCount + attempts.length)}::int[])
-      as b(delivery_id, attempts, attempt_count)
-    where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
-      and d.delivery_id = b.delivery_id and d.status = 'pending'`;
-}
-
-/** One a line, as `withAttempts` takes them. */
-export function attemptLines(attempts: readonly KeptAttempt[]): string {
-  return attempts.map(attemptText).join('\n');
-}
-
-// Probes may go on for days; what is kept to look at is bounded.
-export function withAttempts(): Sql {
-  const all = sql`d.attempts || string_to_array(b.attempts, E'\\n')`;
-  return sql`case when d.attempt_count < ${maxKeptAttempts} then ${all}
-    else (${all})[cardinality(${all}) - ${maxKeptAttempts - 1} :] end`;
 }
 
 // The rows of a statement are locked in the order of its input, as good as always; two nodes that contend for a

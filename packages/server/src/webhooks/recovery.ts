@@ -14,6 +14,7 @@ import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { beforeAllSessions } from './due.ts';
+import { cancel } from './finishing.ts';
 import { type Held, isStill } from './holding.ts';
 import { getWebhookSubscription } from './subscriptions.ts';
 
@@ -178,22 +179,17 @@ async function moveBack(tx: Tx, held: Held, targets: readonly Target[], now: Dat
     ${targets.map(({ seq }) => seq)}::bigint[],
     ${targets.map((target) => (comparePositions(target, beginning) === 0 ? '' : formatCursor(target)))}::text[])
     as b(sid, turn, seq, cursor)`;
-  const [, , moved] = await Promise.all([
+  const further = await tx.query<{ sessionId: string }>(sql`
+    select s.session_id as "sessionId" from sessions s join ${places} on s.session_id = b.sid
+    where ${isFurther} order by s.session_id for no key update of s`);
+  if (further.length === 0) return [];
+  const moving = further.map(({ sessionId }) => sessionId);
+  await Promise.all([
+    ...cancel(held, moving, now).map((statement) => tx.query(statement)),
     tx.query(sql`
-      select count(*) from (
-        select 1 from sessions s where s.organization_id = ${organizationId} and s.session_id = any(${sessionIds}::uuid[])
-        order by s.session_id for no key update of s) as locked`),
-    tx.query(sql`
-      update webhook_deliveries d set status = 'cancelled', next_attempt_at = null, not_before = null, body = null,
-        finished_at = ${now}
-      from sessions s join ${places} on s.session_id = b.sid
-      where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
-        and d.delivery_id = s.delivery_id and d.status = 'pending' and ${isFurther}`),
-    tx.query<{ sessionId: string }>(sql`
       update sessions s set delivered_turn = b.turn, delivered_seq = b.seq, delivery_due = true, delivery_id = null,
         acknowledged_cursor = b.cursor, delivery_subscription_id = ${webhookSubscriptionId}
-      from ${places} where ${isFurther}
-      returning s.session_id as "sessionId"`),
+      from ${places} where ${isFurther}`),
   ]);
-  return moved.map(({ sessionId }) => sessionId);
+  return moving;
 }

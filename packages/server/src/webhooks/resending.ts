@@ -2,9 +2,10 @@
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import type { Owner } from '../journal/segment.ts';
-import { type DeliveryRow, deliveryColumns, deliveryOf } from './delivery-row.ts';
+import { type DeliveryRow, deliveryOf, overDeliveryColumns } from './delivery-row.ts';
+import { attemptLines, withAttempts } from './finishing.ts';
 import type { Held } from './holding.ts';
-import { type Answered, attemptLines, type Delivery, withAttempts } from './progress.ts';
+import type { Answered, Delivery } from './progress.ts';
 
 /** One that is still asked for. */
 export async function readFinished(
@@ -13,9 +14,10 @@ export async function readFinished(
   deliveryId: string,
 ): Promise<{ delivery: Delivery; owner: Owner } | undefined> {
   const [row] = await db.query<DeliveryRow & { sessionId: string; agentId: string }>(sql`
-    select d.session_id as "sessionId", d.agent_id as "agentId", ${deliveryColumns()} from webhook_deliveries d
+    select d.session_id as "sessionId", s.agent_id as "agentId", ${overDeliveryColumns()} from webhook_deliveries d
+    join sessions s on s.organization_id = d.organization_id and s.session_id = d.session_id
     where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
-      and d.delivery_id = ${deliveryId} and d.status <> 'pending' and d.next_attempt_at is not null`);
+      and d.delivery_id = ${deliveryId} and d.next_attempt_at is not null`);
   if (!row) return undefined;
   const { sessionId, agentId } = row;
   return { delivery: deliveryOf(sessionId, row), owner: { sessionId, agentId, environment } };
@@ -37,5 +39,5 @@ export async function finishAgain(
       select ${attemptLines(attempts)}::text as attempts,
         ${delivery.attemptCount + attempts.length}::int as attempt_count) b
     where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
-      and d.delivery_id = ${delivery.deliveryId} and d.attempt_count = ${delivery.attemptCount} and d.status <> 'pending'`);
+      and d.delivery_id = ${delivery.deliveryId} and d.attempt_count = ${delivery.attemptCount}`);
 }

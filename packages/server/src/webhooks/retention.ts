@@ -1,5 +1,7 @@
 // Dropping old deliveries. Their rows are for people to look at: where a Session's deliveries have come to stands on the Session,
-// so nothing is sent twice or skipped without them. One that is not over, or was asked for once more, stays.
+// so nothing is sent twice or skipped without them. One that was asked for once more stays.
+//
+// What still waited for a subscription when it was deleted is cleared here, too: the delete itself takes constant time.
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import { firstUuidOf } from '../lib/ids.ts';
@@ -44,7 +46,7 @@ export async function dropDeliveries(
   return dropped === BATCH;
 }
 
-/** Subscriptions that were deleted while chunks waited in sessions of the organization. */
+/** Subscriptions that were deleted while chunks of the organization waited for them. */
 export async function deletedSubscriptions(db: Db, organizationId: string): Promise<string[]> {
   const rows = await db.query<{ id: string }>(sql`
     with recursive found as (
@@ -55,18 +57,30 @@ export async function deletedSubscriptions(db: Db, organizationId: string): Prom
         select s.delivery_subscription_id from sessions s
         where s.organization_id = ${organizationId} and s.delivery_due and s.delivery_subscription_id > found.id
         order by s.delivery_subscription_id limit 1)
-      from found where found.id is not null)
-    select found.id from found where found.id is not null and not exists (
+      from found where found.id is not null),
+    under_way as (
+      (select d.webhook_subscription_id as id from pending_deliveries d
+      where d.organization_id = ${organizationId} order by d.webhook_subscription_id limit 1)
+      union all
+      select (
+        select d.webhook_subscription_id from pending_deliveries d
+        where d.organization_id = ${organizationId} and d.webhook_subscription_id > under_way.id
+        order by d.webhook_subscription_id limit 1)
+      from under_way where under_way.id is not null)
+    select waiting.id from (select found.id from found union select under_way.id from under_way) waiting
+    where waiting.id is not null and not exists (
       select 1 from webhook_subscriptions w
-      where w.organization_id = ${organizationId} and w.webhook_subscription_id = found.id)`);
+      where w.organization_id = ${organizationId} and w.webhook_subscription_id = waiting.id)`);
   return rows.map(({ id }) => id);
 }
 
+interface Deleted {
+  organizationId: string;
+  webhookSubscriptionId: string;
+}
+
 /** Nothing waits for a deleted subscription: clears a batch of its sessions. Returns whether it was full. */
-export async function clearSessions(
-  db: Db,
-  { organizationId, webhookSubscriptionId }: { organizationId: string; webhookSubscriptionId: string },
-): Promise<boolean> {
+export async function clearSessions(db: Db, { organizationId, webhookSubscriptionId }: Deleted): Promise<boolean> {
   const cleared = await db.execute(sql`
     update sessions s set delivery_due = false, delivery_id = null
     where s.organization_id = ${organizationId} and s.delivery_subscription_id = ${webhookSubscriptionId}
@@ -76,4 +90,16 @@ export async function clearSessions(
           and x.delivery_due
         order by x.session_id limit ${BATCH} for no key update of x skip locked)`);
   return cleared === BATCH;
+}
+
+/** Drops a batch of the deliveries that were under way. Returns whether it was full. */
+export async function dropPending(db: Db, { organizationId, webhookSubscriptionId }: Deleted): Promise<boolean> {
+  const dropped = await db.execute(sql`
+    delete from pending_deliveries d using (
+      select x.delivery_id from pending_deliveries x
+      where x.organization_id = ${organizationId} and x.webhook_subscription_id = ${webhookSubscriptionId}
+      order by x.delivery_id limit ${BATCH}) old
+    where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
+      and d.delivery_id = old.delivery_id`);
+  return dropped === BATCH;
 }

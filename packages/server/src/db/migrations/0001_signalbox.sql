@@ -366,15 +366,14 @@ create table webhook_subscriptions (
   foreign key (organization_id, environment) references environments (organization_id, name)
 );
 
--- One row a delivery: what it holds is fixed before its first attempt and never changes.
-create table webhook_deliveries (
+-- The delivery under way of each session that has one (sessions.delivery_id): what it holds is fixed before its first attempt and
+-- never changes. When it is over its row moves to webhook_deliveries.
+create table pending_deliveries (
   organization_id uuid not null,
   webhook_subscription_id uuid not null,
   delivery_id uuid not null,
-  environment text not null,
   session_id uuid not null,
-  agent_id uuid not null,
-  -- What the receiver had acknowledged before, as a cursor; empty for a Session's first.
+  -- What the receiver had acknowledged before, as a cursor; empty for a session's first.
   previous_cursor text not null,
   -- The range of chunks: from is the position before its first, to that of its last.
   from_turn integer not null,
@@ -385,27 +384,51 @@ create table webhook_deliveries (
   chunk_types text not null,
   -- The time stamp that the envelope carries.
   occurred_at timestamptz not null,
-  status text not null check (status in ('pending', 'succeeded', 'exhausted', 'cancelled')),
   -- As JSON, the last ones (webhooks/kept-attempt.ts).
   attempts text[] not null default '{}',
   attempt_count integer not null default 0,
   -- How many waits of the retry schedule it has used; not every attempt costs one.
   retries integer not null default 0,
-  -- Only while it waits for a retry, or is over and was asked for once more.
+  -- Only while it waits for a retry.
   next_attempt_at timestamptz,
   -- Until when the receiver asked to wait.
   not_before timestamptz,
-  -- The exact bytes, kept from the first failure to the end.
+  -- The exact bytes, kept from the first failure on.
   body text,
   created_at timestamptz not null,
-  finished_at timestamptz,
   primary key (organization_id, webhook_subscription_id, delivery_id)
-) with (fillfactor = 30);
--- Holds nothing that the success of a first attempt changes, so that it is a heap-only update. The fill factor leaves room for it:
--- with its attempt a row is twice as long, and those of a page end together.
-create index webhook_deliveries_retry on webhook_deliveries (organization_id, webhook_subscription_id, next_attempt_at)
+);
+create index pending_deliveries_retry on pending_deliveries (organization_id, webhook_subscription_id, next_attempt_at)
   where next_attempt_at is not null;
+
+-- Deliveries that are over, kept for people to look at. A row is written once, so nothing of it is indexed or stored twice; only
+-- one that is sent once more changes. Columns as in pending_deliveries.
+create table webhook_deliveries (
+  organization_id uuid not null,
+  webhook_subscription_id uuid not null,
+  delivery_id uuid not null,
+  session_id uuid not null,
+  previous_cursor text not null,
+  from_turn integer not null,
+  from_seq bigint not null,
+  to_turn integer not null,
+  to_seq bigint not null,
+  chunk_types text not null,
+  occurred_at timestamptz not null,
+  status text not null check (status in ('succeeded', 'exhausted', 'cancelled')),
+  attempts text[] not null,
+  attempt_count integer not null,
+  -- Only while it is to be sent once more.
+  next_attempt_at timestamptz,
+  created_at timestamptz not null,
+  finished_at timestamptz not null,
+  primary key (organization_id, webhook_subscription_id, delivery_id)
+);
 create index webhook_deliveries_by_session on webhook_deliveries (organization_id, session_id, delivery_id);
+create index webhook_deliveries_not_accepted on webhook_deliveries (organization_id, webhook_subscription_id, status, delivery_id)
+  where status <> 'succeeded';
+create index webhook_deliveries_resend on webhook_deliveries (organization_id, webhook_subscription_id, next_attempt_at)
+  where next_attempt_at is not null;
 
 -- What came to the built-in test receiver (webhooks/test-receiver.ts): the last hundred of a subscription, gone with it.
 create table received_webhooks (
