@@ -14,6 +14,7 @@ const help = `Signalbox, a platform for running AI Agents that anyone can host.
   signalbox sessions …              lists, watches, messages and stops Sessions
   signalbox approvals …             lists what waits for a person, approves and denies it
   signalbox schedules …             lists, pauses and enables schedules
+  signalbox database …              shards the database by organization, on the host of the service
   signalbox events verify [options] checks the event log of a service, or an export of it
   signalbox --version
   signalbox COMMAND --help          what a command takes
@@ -43,6 +44,8 @@ async function run([command = '--help', ...rest]: string[]): Promise<void> {
     }
     case 'users':
       return (await import('./users.ts')).users(rest);
+    case 'database':
+      return (await import('./database.ts')).database(rest);
     case 'sessions':
       return (await import('./sessions.ts')).sessions(rest);
     case 'approvals':

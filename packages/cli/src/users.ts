@@ -17,7 +17,7 @@ hand them over by a way that nobody else reads.
   signalbox users invite --role ROLE              a link for a new person, valid once and for 7 days
   signalbox users reset-password --user WHO       a link to a new password, valid once and for 24 hours
   signalbox users remove --user WHO               removes a person, at once
-  signalbox users setup-link                      the first person's link again; the one before is void
+  signalbox users setup-link                      another link for the first person; the ones before are void
 
 ${columns([
   ['--role viewer|member|admin|owner', 'what the new person may do'],

@@ -44,6 +44,7 @@ export { type Config, ConfigError, readConfig, settings } from './config.ts';
 export { createLog, type Log } from './lib/log.ts';
 export { version } from './lib/version.ts';
 export { createKeyOnHost, type KeyOnHost, OperatorError } from './operator.ts';
+export { distributeOnHost } from './operator-database.ts';
 export {
   inviteOnHost,
   listUsersOnHost,

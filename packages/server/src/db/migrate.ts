@@ -14,6 +14,7 @@ import type { Client } from 'pg';
 import sql from 'sql-template-tag';
 import { version as release } from '../lib/version.ts';
 import { createDb, type Db, type Queryable } from './db.ts';
+import { type Ask, distribute, isDistributed } from './distribute.ts';
 
 export interface MigrateLog {
   info(fields: object, message: string): void;
@@ -158,6 +159,9 @@ async function apply(client: Client, { version, name, text, sha256, worksWith }:
       return false;
     }
     await client.query(text);
+    // Its new tables too, where the others are.
+    const ask: Ask = async (statement) => (await client.query(statement.text, [...statement.values])).rows;
+    if (await isDistributed(ask)) await distribute(ask);
     await client.query('commit');
     return true;
   } catch (error) {

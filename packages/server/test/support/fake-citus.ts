@@ -1,0 +1,45 @@
+// As much of Citus as the service asks of it, in an ordinary PostgreSQL: which tables are distributed, and what it refuses.
+import { ask } from './ask.ts';
+
+/** In the database of this URL. Nothing is distributed at first. */
+export async function installFakeCitus(url: string): Promise<void> {
+  await ask(
+    url,
+    `create table pg_dist_partition (
+    logicalrelid regclass primary key, partmethod "char" not null, colocated_with text not null)`,
+  );
+  await ask(
+    url,
+    `create function create_distributed_table(
+      table_name regclass, distribution_column text, colocate_with text default 'default') returns void
+    language plpgsql as $$
+    declare missing text;
+    begin
+      if distribution_column <> 'organization_id' then
+        raise exception 'distributed by %', distribution_column;
+      end if;
+      if current_setting('citus.multi_shard_modify_mode', true) is distinct from 'sequential' then
+        raise exception 'cannot distribute relation "%" in this transaction because it has a foreign key', table_name;
+      end if;
+      if colocate_with <> 'none' and not exists (
+          select 1 from pg_dist_partition where logicalrelid = colocate_with::regclass) then
+        raise exception 'relation % is not distributed', colocate_with;
+      end if;
+      select k.confrelid::regclass into missing from pg_constraint k
+        where k.conrelid = table_name and k.contype = 'f' and k.confrelid <> table_name
+          and not exists (select 1 from pg_dist_partition d where d.logicalrelid = k.confrelid) limit 1;
+      if missing is not null then
+        raise exception 'cannot create foreign key constraint: referenced table "%" must be a distributed table', missing;
+      end if;
+      insert into pg_dist_partition values (table_name, 'h', colocate_with);
+    end $$`,
+  );
+}
+
+/** The distributed tables, in the order of their distribution, with what each is beside. */
+export async function distributedIn(url: string): Promise<{ name: string; colocatedWith: string }[]> {
+  return ask(
+    url,
+    'select logicalrelid::text as name, colocated_with as "colocatedWith" from pg_dist_partition order by ctid',
+  );
+}
