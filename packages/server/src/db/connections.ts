@@ -60,7 +60,8 @@ export class Connections {
   readonly #open = new Set<Connection>();
   readonly #pools = new Set<ConnectionPool>();
   #sweeping: AbortController | undefined;
-  #probing = false;
+  /** The hosts that are tried at this moment because something waits for them. */
+  readonly #probed = new Set<string>();
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
@@ -105,9 +106,9 @@ export class Connections {
     }
   }
 
-  create(): Connection {
+  /** `url`: that of one host; unless given, of the one whose turn it is. */
+  create(url = this.#urls[this.#host]!): Connection {
     const { applicationName = 'signalbox', statementTimeoutMs, idleInTransactionMs, isPooled = false } = this.#options;
-    const url = this.#urls[this.#host]!;
     const settings = {
       ...pinnedSettings,
       ...(statementTimeoutMs !== undefined && { statement_timeout: String(statementTimeoutMs) }),
@@ -160,13 +161,13 @@ export class Connections {
       await this.#clock.sleep(SWEEP_MS, ended).catch(() => {});
       if (ended.aborted) return;
       for (const pool of this.#pools) pool.countMakingDo();
-      let isSuspect = false;
+      const suspects = new Set<string>();
       for (const connection of [...this.#open]) {
         const silentSeconds = connection.countSilence();
         if (silentSeconds >= this.#limitOf(connection)) connection.destroy(`No answer for ${silentSeconds} s`);
-        else isSuspect ||= isSilent(connection);
+        else if (isSilent(connection)) suspects.add(connection.url);
       }
-      if (isSuspect) void this.#suspect();
+      for (const url of suspects) void this.#suspect(url);
     }
   }
 
@@ -179,20 +180,24 @@ export class Connections {
     return Math.ceil(statementTimeoutMs / 1000) + MARGIN_SECONDS;
   }
 
-  async #suspect(): Promise<void> {
-    if (this.#probing) return;
-    this.#probing = true;
+  /** Whether a host that is silent answers a new connection; another host that does says nothing of it. */
+  async #suspect(url: string): Promise<void> {
+    if (this.#probed.has(url)) return;
+    this.#probed.add(url);
     try {
-      await this.probe();
+      const connection = this.create(url);
+      this.#probes.add(connection);
+      await connection.connect();
+      void connection.end();
     } catch (error) {
       // Whatever a server says, it answers.
       if (isServerError(error) || error instanceof ReadOnlyServer) return;
       for (const connection of [...this.#open]) {
-        if (isSilent(connection)) connection.destroy('The database does not answer');
+        if (connection.url === url && isSilent(connection)) connection.destroy('The database does not answer');
       }
       this.#replaceAll();
     } finally {
-      this.#probing = false;
+      this.#probed.delete(url);
     }
   }
 }
