@@ -15,6 +15,7 @@ export class Patience {
   readonly #options: RequestOptions;
   #begun = false;
   #lostInARow = 0;
+  #begunAt = now();
 
   constructor(transport: Transport, options: RequestOptions) {
     this.#transport = transport;
@@ -29,15 +30,18 @@ export class Patience {
   /** There was an answer. */
   begin(): void {
     this.#begun = true;
+    this.#begunAt = now();
   }
 
-  /** Something was read: what was lost before does not count any more. */
+  /** What the caller asked for was read: what was lost before does not count any more. */
   progress(): void {
     this.#lostInARow = 0;
   }
 
   /** Waits before the next connection. Throws the error where there is none, and the reason of the caller's signal. */
   async pauseAfter(error: unknown): Promise<void> {
+    // A connection that lasted was good, though there was nothing to say: a Session may wait for days. One that broke off soon was not.
+    if (now().getTime() - this.#begunAt.getTime() > longestPauseMs) this.progress();
     const isBorne = this.#begun && error instanceof SignalboxError && isPassing(error);
     if (!isBorne || this.#lostInARow >= maxLostInARow) throw error;
     const retryAfter = Math.min(retryAfterMs(error.headers, now()) ?? 0, longestRetryAfterMs);

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { type Answer, clientOf, problem, timeoutMs } from '../test/fake-service.ts';
 import { type Chunk, type Envelope, NotFoundError, type SessionStream, type Sleep } from './index.ts';
 
@@ -178,6 +178,29 @@ describe('a lost connection', () => {
     expect(pauses).toHaveLength(4);
     expect(pauses[2]).toBe(5000);
     for (const pause of pauses) expect(pause).toBeGreaterThanOrEqual(250);
+  });
+
+  test('is waited for longer each time where the service says that it is there and breaks off, and then given up', async () => {
+    const { client, seen, pauses } = await clientOf((response) => {
+      begin(response);
+      breakOff(response);
+    });
+    await expect(all(client.sessions.stream('ses_1'))).rejects.toThrow();
+    expect(seen).toHaveLength(33);
+    expect(Math.min(...pauses.slice(10))).toBeGreaterThanOrEqual(5000);
+  });
+
+  test('does not count where it lasted, though nothing was said on it', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    const { client, seen } = await clientOf((response, _, number) => {
+      if (number === 40) return begin(response, envelope(completed(1)));
+      begin(response);
+      breakOff(response);
+    });
+    const onConnection = (state: string) => void (state === 'open' && vi.setSystemTime(Date.now() + 60_000));
+    expect(await all(client.sessions.stream('ses_1', { onConnection }))).toEqual(['1:1']);
+    expect(seen).toHaveLength(41);
+    vi.useRealTimers();
   });
 
   test('is noticed by silence alone: three ticks without a byte, not two', async () => {

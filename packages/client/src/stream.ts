@@ -60,9 +60,9 @@ export class SessionStream implements AsyncIterable<Envelope> {
         this.#onConnection?.('open');
         const parser = new EventParser();
         for await (const piece of pieces(connection, this.#transport.sleep)) {
-          patience.progress();
           for (const event of parser.push(piece)) {
             if (event.event !== 'session.chunks') continue;
+            patience.progress();
             const fresh = this.#advance(envelopeIn(event));
             if (fresh.chunks.length > 0) yield fresh;
             if (fresh.chunks.some(isTerminal)) return;
