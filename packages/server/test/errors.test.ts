@@ -1,4 +1,7 @@
 // Bad input: the right status, the field named, nothing half done (api.md section 1).
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type Route, routes } from '@signalbox/contract';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { exchange } from './fuzz/wire.ts';
@@ -303,4 +306,19 @@ test('HEAD answers wherever GET does, as it does and without a body; of a stream
   }
   expect((await send(service.url, 'HEAD', '/agents')).status).toBe(401);
   expect((await call('HEAD', `/sessions/${sessionId}/close`)).status).toBe(404);
+});
+
+test('an asset of the console that there can be none of is not found, and the log has no error', async () => {
+  const consoleDir = await mkdtemp(join(tmpdir(), 'signalbox-console-'));
+  await mkdir(join(consoleDir, 'assets'));
+  await writeFile(join(consoleDir, 'index.html'), '<!doctype html>');
+  const own = await startTestService({ consoleDir });
+  const names = ['..%5c..%5cx', '..%2f..%2fx', '%2e%2e%2fx', '.env', 'a%00b', '%00', 'x/', '%5c', '~', 'a%0ab'];
+  const answers = await Promise.all(names.map((name) => send(own.url, 'GET', `${own.url}/console/assets/${name}`)));
+  const statuses = answers.map(({ status }, index) => [names[index], status]);
+  expect(statuses.filter(([, status]) => status !== 404)).toEqual([]);
+  const errors = own.logLines.filter((line) => (JSON.parse(line) as { level: number }).level >= 50);
+  expect(errors).toEqual([]);
+  await own.stop();
+  await rm(consoleDir, { recursive: true });
 });

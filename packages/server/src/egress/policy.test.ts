@@ -266,6 +266,13 @@ describe('what the operator lists is opened, and no more', () => {
     ['fd00::/8', 'http://[fe80::1]/', false],
     ['8.8.8.8', 'http://8.8.8.8/', true],
     ['169.254.169.254', 'http://169.254.169.254/', true],
+    // What clouds hand credentials out at is opened by its own address alone.
+    ['169.254.0.0/16', 'http://169.254.169.254/', false],
+    ['169.254.0.0/16', 'http://169.254.1.1/', true],
+    ['100.64.0.0/10', 'http://100.100.100.200/', false],
+    ['100.64.0.0/10', 'http://100.100.100.201/', true],
+    ['fd00::/8', 'http://[fd00:ec2::254]/', false],
+    ['fd00:ec2::254', 'http://[fd00:ec2::254]/', true],
     ['0.0.0.0/0', 'http://[::1]/', false],
     // Ports.
     ['10.0.0.5:8080', 'http://10.0.0.5:8080/', true],
@@ -328,12 +335,22 @@ describe('addresses, as DNS and sockets give them', () => {
     expect(judgeAddress(parseEgressAllow(allow), address, at(url)).ok).toBe(allowed);
   });
 
-  test.each(['169.254.169.254', 'fe80::1', '0.0.0.0', '::', '224.0.0.1', '255.255.255.255', '168.63.129.16'])(
-    'a listed host may not lead to %s, where clouds keep credentials and nothing ordinary lives',
-    (address) => {
-      expect(judgeAddress(parseEgressAllow('*.example.com'), address, at('https://a.example.com/')).ok).toBe(false);
-    },
-  );
+  test.each([
+    '169.254.169.254',
+    'fe80::1',
+    '0.0.0.0',
+    '::',
+    '224.0.0.1',
+    '255.255.255.255',
+    '168.63.129.16',
+    '100.100.100.200',
+    '192.0.0.192',
+    'fd00:ec2::254',
+    'fd20:ce::254',
+    '::ffff:100.100.100.200',
+  ])('a listed host may not lead to %s, where clouds keep credentials and nothing ordinary lives', (address) => {
+    expect(judgeAddress(parseEgressAllow('*.example.com'), address, at('https://a.example.com/')).ok).toBe(false);
+  });
 });
 
 describe('SIGNALBOX_EGRESS_ALLOW', () => {

@@ -11,8 +11,9 @@
  *   judgeAddress  at every connection: each address that the host stands for, and the one really connected to
  *
  * What an address rule covers may be reached by any url. A host rule opens the private ranges to that name, but not
- * link-local addresses and other special ones: clouds keep their credentials there, and whoever answers for one name
- * below `*.example.com` must not be able to point it at them. `http` is for what a rule covers, and for nothing else.
+ * link-local addresses and other special ones: clouds keep their credentials there and at some private addresses
+ * (`CLOUD_METADATA`), and whoever answers for one name below `*.example.com` must not be able to point it at them. `http` is for what a rule covers,
+ * and for nothing else.
  */
 import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
@@ -79,8 +80,18 @@ const IPV4_IN_IPV6: readonly [ipaddr.IPv6, number][] = [
   [ipaddr.IPv6.parse('64:ff9b::'), 96],
 ];
 
-/** Azure's host agent: it looks public, is reachable from every machine there, and hands out their configuration. */
-const AZURE_WIRE_SERVER = '168.63.129.16';
+/**
+ * Where clouds hand out the credentials and the configuration of a machine to whoever asks on it. Some of these look public or lie in
+ * ranges that people use for their own networks. A rule opens one only if it is for this very address.
+ */
+const CLOUD_METADATA: ReadonlySet<string> = new Set([
+  '169.254.169.254', // most clouds
+  '168.63.129.16', // Azure's host agent
+  '100.100.100.200', // Alibaba
+  '192.0.0.192', // Oracle
+  'fd00:ec2::254', // AWS
+  'fd20:ce::254', // Google
+]);
 
 const NAME = /^(?=.{1,253}$)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*$/;
 
@@ -238,10 +249,12 @@ export function isHostListed(policy: EgressPolicy, { host, port }: Destination):
 }
 
 function isAddressListed(policy: EgressPolicy, ip: Ip, port: number): boolean {
+  const isMetadata = CLOUD_METADATA.has(ip.toString());
   return policy.addresses.some(
     (rule) =>
       rule.network.kind() === ip.kind() &&
       ip.match([rule.network, rule.prefixLength]) &&
+      (!isMetadata || rule.prefixLength === ip.toByteArray().length * 8) &&
       (rule.port === null || rule.port === port),
   );
 }
@@ -252,8 +265,9 @@ function unwrap(ip: Ip): Ip {
 }
 
 function rangeOf(ip: Ip): string {
+  if (CLOUD_METADATA.has(ip.toString())) return 'cloudMetadata';
   const range = ip.range();
   if (range !== 'unicast') return range;
   if (ip instanceof ipaddr.IPv6) return ip.match(GLOBAL_UNICAST_IPV6) ? 'public' : 'reserved';
-  return ip.toString() === AZURE_WIRE_SERVER ? 'reserved' : 'public';
+  return 'public';
 }

@@ -23,6 +23,16 @@ test.each([
   'example.com:0',
   'example.com:65536',
   '1.2.3.4.5',
+  'example.com/path',
+  'user@example.com',
+  'example.com#x',
+  'example.com?x',
+  'example.com\\x',
+  '*',
+  '**',
+  '*.',
+  '*.*.example.com',
+  'a*.example.com',
 ])('%s could never allow anything, and is refused', (given) => {
   expect(() => canonicalHost(given, 2)).toThrow(expect.objectContaining({ code: 'invalid_request' }));
   expect(() => canonicalHost(given, 2)).toThrow(/allowedHosts\[2\]/);

@@ -112,7 +112,8 @@ export function canonicalHost(given: string, index = 0): string {
   const [, below = '', name = '', port] = /^(\*\.)?(\[[^\]]*\]|[^:]*)(?::([0-9]+))?$/.exec(given.toLowerCase()) ?? [];
   const host = URL.parse(`http://${name}/`)?.hostname;
   const path = `allowedHosts[${index}]`;
-  if (!host) throw invalidField(path, 'is the host of no url');
+  // The parser takes what stands before an @ for a user, and what follows a / or # for no part of the host.
+  if (!host || /[/\\?#@*\s]/.test(name)) throw invalidField(path, 'is the host of no url');
   if (below && (host.startsWith('[') || isIPv4(host)))
     throw invalidField(path, 'is below an address, where no host is');
   if (port !== undefined && !(Number(port) >= 1 && Number(port) <= 65_535)) {

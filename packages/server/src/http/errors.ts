@@ -68,6 +68,8 @@ function asApiError(error: unknown, request: FastifyRequest): ApiError {
       );
     case 'FST_ERR_MAX_PARAM_LENGTH':
       return new ApiError('not_found', 'Nothing has this path. Is the identifier whole?');
+    case 'FST_STATIC_FORBIDDEN_PATH':
+      return new ApiError('not_found', 'Nothing has this path.');
     case 'FST_ERR_BAD_URL':
       return new ApiError('invalid_request', 'The path of the URL is not well-formed.');
     default:

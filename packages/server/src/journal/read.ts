@@ -77,7 +77,10 @@ export async function readSome(
   return { segments: rows, isEnd: first === undefined || (first.found < limit && rows.length === first.found) };
 }
 
-/** The position that a reader sends; refused where it is damaged or ahead of the journal. */
+/**
+ * The position that a reader sends; refused where it is damaged or ahead of the journal. It names no Session: sent to another, it is a
+ * place in that one's own journal, and shows nothing that its reader could not ask for anyway.
+ */
 export function positionAfter(cursor: string | undefined, head: Head): Position {
   if (cursor === undefined || cursor === '') return beginning;
   const position = parseCursor(cursor);
