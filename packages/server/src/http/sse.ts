@@ -21,6 +21,9 @@ export async function writeEvents(
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-store',
     'x-accel-buffering': 'no',
+    // Its reader comes back by another connection, which may lead to another node. Said before, or a proxy would send a request on
+    // the connection that ends.
+    connection: 'close',
   });
   if (response.req.method === 'HEAD') return void response.end();
   // By themselves, they are kept as one string, and not as the fifty that it was made of.
@@ -39,8 +42,6 @@ export async function writeEvents(
     if (!end.aborted) throw error;
   } finally {
     clearInterval(heartbeat);
-    // Its reader comes back by another connection, which may lead to another node.
-    const { socket } = response;
-    response.end(() => socket?.destroySoon());
+    response.end();
   }
 }
