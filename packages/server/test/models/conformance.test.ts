@@ -365,6 +365,33 @@ describe.each(adapters)('$provider', ({ provider, model, wire, path, key, ...exp
       expect(await outcomeAfter(cut)).toMatchObject({ calls: [['look', input]], reason: 'maxOutputTokens' });
     });
 
+    test('that repeats the key is given without it, also if it is split, in a call or in what the model thought', async () => {
+      await setKey();
+      const outcome = await outcomeAfter(
+        wire.answer({
+          parts: [
+            { reasoning: ['the key is ', KEY] },
+            { text: [`Bearer ${KEY.slice(0, 4)}`, KEY.slice(4, 6), `${KEY.slice(6)} and ${KEY}, `, KEY.slice(0, 5)] },
+            { call: 'look', input: { note: `"${KEY}"`, [KEY]: [KEY] } },
+          ],
+        }),
+        callOf({}, { apiKeySecret: 'MODEL_KEY' }),
+      );
+      const mark = '[secret MODEL_KEY]';
+      expect(outcome.failure).toBeUndefined();
+      expect(outcome.deltas.join('')).toBe(`Bearer ${mark} and ${mark}, ${KEY.slice(0, 5)}`);
+      expect(outcome.calls).toEqual([['look', { note: `"${mark}"`, [mark]: [mark] }]]);
+      expect(JSON.stringify(outcome)).not.toContain(KEY);
+    });
+
+    test('that is nothing but the key fails before it has multiplied', async () => {
+      await setKey('k');
+      const reply = wire.answer({ parts: [{ text: ['k'.repeat(100_000)] }] });
+      const { failure, deltas } = await outcomeAfter(reply, callOf({}, { apiKeySecret: 'MODEL_KEY' }));
+      expect(failure).toMatchObject({ code: 'model_protocol', retryable: false });
+      expect(deltas).toEqual([]);
+    });
+
     test('that is a refusal is one, and asks for no calls', async () => {
       const refusal = await outcomeAfter(wire.answer({ parts: [{ text: ['No.'] }], stop: 'refusal' }));
       expect(refusal).toMatchObject({ calls: [], reason: 'refusal', failure: undefined });

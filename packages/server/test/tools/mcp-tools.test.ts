@@ -27,9 +27,13 @@ beforeAll(async () => {
 });
 afterAll(() => base.close());
 
+let warned: object[];
+
 beforeEach(async () => {
   server = await startMcpServer({ tools: [look] });
-  tools = createMcpTools(base.platform);
+  warned = [];
+  const log = { warn: (fields: object) => warned.push(fields) } as unknown as TestPlatform['platform']['log'];
+  tools = createMcpTools({ ...base.platform, log });
   owner = { organizationId: base.organizationId, environment: 'production' };
 });
 afterEach(async () => {
@@ -572,6 +576,25 @@ describe('a call', () => {
 });
 
 describe('a secret', () => {
+  test('is in no line of the log, whatever the server calls its tools and says in their schemas', async () => {
+    await setToken();
+    const cut = `${'x'.repeat(96)}${SECRET}`;
+    const named = (name: string, more: object = {}) => ({ ...look, name, ...more });
+    server.tools = [
+      named(`leak Bearer ${SECRET}`),
+      named(cut),
+      named(`\0${SECRET}`),
+      named('odd', { inputSchema: { type: 'object', $ref: `#/${SECRET}` } }),
+      named('old', { inputSchema: { type: 'object', $schema: `https://${SECRET}` } }),
+      named('pattern', { inputSchema: { type: 'object', properties: { a: { pattern: `(${SECRET}` } } } }),
+      named('task', { execution: { taskSupport: 'required' } }),
+    ];
+    await listed(withToken());
+    expect(warned.length).toBe(1);
+    expect(JSON.stringify(warned)).toContain('[secret TOKEN]');
+    expect(JSON.stringify(warned)).not.toContain(SECRET.slice(0, 8));
+  });
+
   test.each([
     ['another host', 'api.example.com'],
     ['another port', '127.0.0.1:1'],
@@ -620,6 +643,9 @@ describe('a secret', () => {
     ];
     expect(await listed(withToken())).toMatchObject([
       { description: 'Uses [secret TOKEN]', inputSchema: { title: '[secret TOKEN]' } },
+    ]);
+    expect(warned).toMatchObject([
+      { server: 'crm', count: 1, tools: ['"[secret TOKEN]" has a name that holds a secret'] },
     ]);
     server.on('tools/call', ({ result }) => result({ content: [{ type: 'text', text: `Bearer ${SECRET}` }] }));
     expect(await call(withToken())).toEqual({ output: 'Bearer [secret TOKEN]' });

@@ -11,6 +11,8 @@ import {
 } from '@ai-sdk/provider';
 import type { TokenUsage } from '../../sessions/operations.ts';
 import { parseJson } from '../json.ts';
+import { shownJson, shownText } from '../tools/answer.ts';
+import type { Redact, StreamRedaction } from '../tools/redact.ts';
 import { type ModelEvent, ModelFailure, PROVIDER_DATA_MAX_CHARACTERS } from './model.ts';
 import type { Provider } from './provider.ts';
 import type { ProviderConnection } from './provider-connection.ts';
@@ -21,6 +23,12 @@ import { brokenOff } from './provider-failure.ts';
 const TOOL_CALLS_MAX_CHARACTERS = 1024 * 1024;
 const TOOL_CALLS_MAX = 100;
 
+/** Takes the key that was sent out of what the server says. `text` is for one answer. */
+export interface AnswerRedaction {
+  readonly redact: Redact;
+  readonly text: StreamRedaction;
+}
+
 type ToolCall = Extract<ModelEvent, { type: 'toolCall' }>;
 
 /** The events of a stream, which are complete: a stream that breaks off throws before any of its tool calls is given. */
@@ -29,6 +37,7 @@ export async function* readAnswer(
   { name: provider, passesOver }: Provider,
   model: string,
   connection: ProviderConnection,
+  { redact, text: shown }: AnswerRedaction,
   signal: AbortSignal,
 ): AsyncGenerator<ModelEvent> {
   const reader = stream.getReader();
@@ -41,9 +50,13 @@ export async function* readAnswer(
     if (done) throw brokenOff();
     keep.part(part);
     switch (part.type) {
-      case 'text-delta':
-        if (part.delta !== '') yield { type: 'text', delta: part.delta };
+      case 'text-delta': {
+        // Without what can't be stored: a secret with a NUL in it would not be found.
+        const delta = shown.push(part.delta.replaceAll('\0', ''));
+        if (shown.isTooMany) throw repeatsKey();
+        if (delta !== '') yield { type: 'text', delta };
         break;
+      }
       case 'tool-input-start':
       case 'tool-input-delta':
         callCharacters += part.type === 'tool-input-delta' ? part.delta.length : part.toolName.length;
@@ -52,7 +65,7 @@ export async function* readAnswer(
       case 'tool-call':
         // One that the provider ran by itself is none of ours.
         if (part.providerExecuted) break;
-        calls.push({ type: 'toolCall', name: part.toolName, input: inputOf(part.input) });
+        calls.push(shownCall(part, redact));
         if (calls.length > TOOL_CALLS_MAX) throw tooMuch(`${TOOL_CALLS_MAX} calls`);
         break;
       case 'error':
@@ -60,8 +73,10 @@ export async function* readAnswer(
         throw connection.failureOf(part.error);
       case 'finish': {
         const reason = reasonOf(part.finishReason, calls.length > 0);
-        const parts = keep.kept();
+        const parts = keep.kept(redact);
         const usage = usageOf(part.usage);
+        const rest = shown.end();
+        if (rest !== '') yield { type: 'text', delta: rest };
         if (reason !== 'refusal') yield* calls;
         yield parts === undefined || reason === 'refusal'
           ? { type: 'finish', reason, usage }
@@ -124,12 +139,23 @@ function createKeeper() {
         }
       }
     },
-    /** Undefined where there is nothing to know beyond text and calls, or more than is kept. */
-    kept(): DataPart[] | undefined {
-      const isWorthIt = parts.some(({ type, metadata }) => type === 'reasoning' || metadata !== undefined);
-      return isWorthIt && JSON.stringify(parts).length <= PROVIDER_DATA_MAX_CHARACTERS ? parts : undefined;
+    /** Undefined if there is nothing to know beyond text and calls, or more than is kept, or if it holds the key. */
+    kept(redact: Redact): DataPart[] | undefined {
+      if (!parts.some(({ type, metadata }) => type === 'reasoning' || metadata !== undefined)) return undefined;
+      const json = JSON.stringify(parts);
+      return json.length <= PROVIDER_DATA_MAX_CHARACTERS && redact(json) === json ? parts : undefined;
     },
   };
+}
+
+function shownCall(part: { toolName: string; input: string }, redact: Redact): ToolCall {
+  const [name, input] = [shownText(part.toolName, redact), shownJson(inputOf(part.input), redact)];
+  if (name.length + JSON.stringify(input).length > 2 * TOOL_CALLS_MAX_CHARACTERS) throw repeatsKey();
+  return { type: 'toolCall', name, input };
+}
+
+function repeatsKey(): ModelFailure {
+  return new ModelFailure('model_protocol', 'The model’s server repeats its key in its answer', { retryable: false });
 }
 
 function tooMuch(limit: string): ModelFailure {

@@ -6,6 +6,11 @@ import { isHeaderValue, type ProviderKeys } from '../../vault/provider-keys.ts';
 import { type ModelCall, ModelFailure } from './model.ts';
 import { isOwnServer, type Provider } from './provider.ts';
 
+export interface ProviderKey {
+  readonly name: string;
+  readonly value: string;
+}
+
 /**
  * Undefined where the server is not the provider's own and nobody named a key: it may need none. Throws `model_not_allowed`
  * where there is none of that name, or none for this host.
@@ -16,7 +21,7 @@ export async function keyFor(
   { config, organizationId, environment }: ModelCall,
   baseUrl: URL,
   keys: ProviderKeys,
-): Promise<string | undefined> {
+): Promise<ProviderKey | undefined> {
   const ownName = provider.own?.keyName;
   const name = config.apiKeySecret ?? ownName;
   if (name === undefined) return undefined;
@@ -30,7 +35,7 @@ export async function keyFor(
     if (!mayGoTo(secret.allowedHosts, baseUrl)) throw refused(`The secret ${name} may not be sent to the model’s host`);
     const key = secret.value.trim();
     if (!isHeaderValue(key)) throw refused(`The secret ${name} holds what no header can carry`);
-    return key;
+    return { name, value: key };
   }
   const isOwn = isOwnServer(provider, baseUrl);
   // By its own name alone: an Agent can't have another variable of the server sent.
@@ -38,7 +43,7 @@ export async function keyFor(
   if (lent === undefined && (isOwn || config.apiKeySecret !== undefined)) {
     throw refused(`The Environment has no secret ${name}`);
   }
-  return lent;
+  return lent === undefined ? undefined : { name, value: lent };
 }
 
 function refused(why: string): ModelFailure {

@@ -8,6 +8,7 @@ import type { LanguageModelV4, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import type { Model } from '@signalbox/contract';
 import type { Platform } from '../../platform.ts';
 import type { ProviderKeys } from '../../vault/provider-keys.ts';
+import { createRedaction, createStreamRedaction } from '../tools/redact.ts';
 import { readAnswer } from './answer.ts';
 import { type AskModel, type ModelCall, type ModelEvent, ModelFailure } from './model.ts';
 import { toCallOptions } from './prompt.ts';
@@ -48,7 +49,7 @@ export function createProviderModel(
     if (model === undefined) throw unusable('The Agent names no model');
     const baseUrl = baseUrlOf(provider, call);
     const isOwn = isOwnServer(provider, baseUrl);
-    const key = await keyFor(platform, provider, call, baseUrl, keys);
+    const { name = '', value: key } = (await keyFor(platform, provider, call, baseUrl, keys)) ?? {};
     signal.throwIfAborted();
     const connection = openConnection(platform, { baseUrl, keyHeader: provider.keyHeader, key }, signal);
     try {
@@ -61,7 +62,11 @@ export function createProviderModel(
           abortSignal: connection.signal,
         }),
       );
-      yield* readAnswer(stream, provider, model, connection, signal);
+      const redaction = {
+        redact: createRedaction(key === undefined ? {} : { [name]: key }),
+        text: createStreamRedaction(name, key ?? ''),
+      };
+      yield* readAnswer(stream, provider, model, connection, redaction, signal);
     } catch (error) {
       // Errors end here: a provider's holds the prompt, and whichever one an abort brings about, the abort is the reason.
       signal.throwIfAborted();

@@ -1,7 +1,7 @@
 // What a tool's server answered, on its way to the model: whatever the protocol, it is bounded, storable, and holds no secret.
 import type { EgressError, EgressErrorKind } from '../../egress/errors.ts';
 import { storableText } from '../../lib/text.ts';
-import type { Redact } from './redact.ts';
+import { type Redact, type Redacted, said } from './redact.ts';
 import type { ToolFailure } from './tool.ts';
 
 /** Many times what a model can read at once. */
@@ -15,23 +15,28 @@ const ERROR_MAX_CHARACTERS = 2048;
 const MAY_HAVE_HAD_ITS_EFFECT: ReadonlySet<EgressErrorKind> = new Set(['timeout', 'reset', 'aborted', 'protocol']);
 
 /** What the model is told of a call that was sent, and of which nobody knows what it did. */
-export function uncertain(error: string): ToolFailure {
-  return { error: `${error} The request may have had its effect.`, outcomeUnknown: true };
+export function uncertain(error: Redacted): ToolFailure {
+  return { error: said`${error} The request may have had its effect.`, outcomeUnknown: true };
 }
 
 /** What the model is told of a request that got no answer. */
 export function withoutAnswer(error: EgressError): ToolFailure {
-  const words = `${error.message}.`;
+  const words = said`${wordsOf(error)}.`;
   return MAY_HAVE_HAD_ITS_EFFECT.has(error.kind) ? uncertain(words) : { error: words };
 }
 
+/** They are ours: an `EgressError` quotes nothing that was sent or received. */
+export function wordsOf({ message }: EgressError): Redacted {
+  return message as Redacted;
+}
+
 /** As much of an error's text as is worth reading. */
-export function beginningOf(text: string): string {
-  return text.slice(0, ERROR_MAX_CHARACTERS).toWellFormed();
+export function beginningOf<T extends string>(text: T): T {
+  return text.slice(0, ERROR_MAX_CHARACTERS).toWellFormed() as T;
 }
 
 /** A server's text as it may be shown. What can't be stored is left out first: a secret with a NUL in it would not be found. */
-export function shownText(text: string, redact: Redact): string {
+export function shownText(text: string, redact: Redact): Redacted {
   return redact(storableText(text));
 }
 

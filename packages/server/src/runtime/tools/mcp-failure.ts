@@ -1,12 +1,16 @@
 // How an exchange with an MCP server can fail, beside what can happen to any request (`EgressError`), and the words for it.
 import { EgressError } from '../../egress/errors.ts';
-import { beginningOf, shownText, uncertain, withoutAnswer } from './answer.ts';
-import type { Redact } from './redact.ts';
+import { beginningOf, shownText, uncertain, withoutAnswer, wordsOf } from './answer.ts';
+import { type Redact, type Redacted, said } from './redact.ts';
 import type { ToolFailure } from './tool.ts';
 
 /** Something came that is not the answer. The message is ours: it quotes nothing of the server's. */
 export class McpAnswerError extends Error {
   override readonly name = 'McpAnswerError';
+
+  get words(): Redacted {
+    return this.message as Redacted;
+  }
 }
 
 /** 404 is what the protocol says; many servers answer 400, and say in words that they do not know the session. */
@@ -46,18 +50,23 @@ export class McpRefusal extends Error {
   }
 }
 
-/** What the model and people are told. `called`: whether what failed was a call, which may have had its effect. */
-export function failureFor(error: unknown, redact: Redact, called: boolean): ToolFailure {
+/** Why the server's tools could not be listed, for the model and people. */
+export function reasonFor(error: unknown, redact: Redact): Redacted {
   if (error instanceof McpRefusal) {
     const reason = beginningOf(shownText(error.reason, redact));
-    return { error: `The server refused it: ${reason || 'it does not say why'} (${error.code}).` };
+    return said`The server refused it: ${reason || said`it does not say why`} (${error.code}).`;
   }
   if (error instanceof McpHttpError) {
     const body = beginningOf(shownText(error.body, redact));
-    return { error: body === '' ? `HTTP ${error.status}` : `HTTP ${error.status}: ${body}` };
+    return body === '' ? said`HTTP ${error.status}` : said`HTTP ${error.status}: ${body}`;
   }
-  if (error instanceof EgressError) return called ? withoutAnswer(error) : { error: `${error.message}.` };
-  const problem = error instanceof McpAnswerError ? error.message : 'what it answers is not what the protocol says';
-  const words = `The server can’t be understood: ${problem}.`;
-  return called ? uncertain(words) : { error: words };
+  if (error instanceof EgressError) return said`${wordsOf(error)}.`;
+  const problem = error instanceof McpAnswerError ? error.words : said`what it answers is not what the protocol says`;
+  return said`The server can’t be understood: ${problem}.`;
+}
+
+/** How a call failed, which may have had its effect if it was `sent`. */
+export function failureFor(error: unknown, redact: Redact, sent: boolean): ToolFailure {
+  if (!sent || error instanceof McpRefusal || error instanceof McpHttpError) return { error: reasonFor(error, redact) };
+  return error instanceof EgressError ? withoutAnswer(error) : uncertain(reasonFor(error, redact));
 }

@@ -7,7 +7,7 @@ import { isOfObject, NOT_OF_OBJECT, schemaProblems } from '../schemas/schemas.ts
 import { shownJson, shownText } from './answer.ts';
 import type { McpConnection } from './mcp-connection.ts';
 import { McpAnswerError } from './mcp-failure.ts';
-import type { Redact } from './redact.ts';
+import { type Redact, type Redacted, said } from './redact.ts';
 import type { ToolOwner, TurnTool } from './tool.ts';
 
 /** Servers list some dozens of tools a page; more than this many pages is a list without an end. */
@@ -34,7 +34,7 @@ const DIGEST_CHARACTERS = 8;
 export interface Listing {
   tools: TurnTool[];
   /** The server's names of tools that can't be offered, and why: for the operator. */
-  leftOut: { name: string; why: string }[];
+  leftOut: { name: Redacted; why: Redacted }[];
 }
 
 /** All pages, as they came. Throws as the connection does. */
@@ -65,13 +65,15 @@ export async function turnTools(
   let broken = 0;
   const read = listed.map(readTool).filter((tool) => tool !== undefined);
   const wanted = read.filter(({ name }) => server.allowedTools?.includes(name) ?? true);
-  for await (const [tool, schemaIsBroken] of judged(organizationId, wanted)) {
+  for await (const [tool, schemaIsBroken] of judged(organizationId, wanted, redact)) {
     const { name } = tool;
     if (schemaIsBroken) broken += 1;
     if (broken > MAX_BROKEN_SCHEMAS)
       throw new McpAnswerError(`more than ${MAX_BROKEN_SCHEMAS} of its tools have schemas that cannot be evaluated`);
-    const why = found.has(name) ? 'is listed twice' : (unusableName(name, redact) ?? schemaIsBroken ?? tool.unusable);
-    if (why) leftOut.push({ name, why });
+    const why = found.has(name)
+      ? said`is listed twice`
+      : (unusableName(name, redact) ?? schemaIsBroken ?? tool.unusable);
+    if (why) leftOut.push({ name: shownText(name, redact), why });
     else found.set(name, tool);
     if (found.size > MAX_OFFERED)
       throw new McpAnswerError(`it offers more than ${MAX_OFFERED} tools; allowedTools can choose among them`);
@@ -79,7 +81,8 @@ export async function turnTools(
   const byName = new Map<string, TurnTool>();
   for (const [name, tool] of named(server.name, [...found.values()])) {
     // Nobody but a server that wants it has such names; a model's provider would refuse all tools for them.
-    if (byName.has(name)) leftOut.push({ name: tool.name, why: 'comes to the same name as another' });
+    if (byName.has(name))
+      leftOut.push({ name: shownText(tool.name, redact), why: said`comes to the same name as another` });
     else byName.set(name, turnTool(server, name, tool, redact));
   }
   const tools = [...byName.values()];
@@ -97,7 +100,7 @@ interface RemoteTool {
   inputSchema: Record<string, unknown>;
   readOnly: boolean;
   idempotent: boolean;
-  unusable?: string;
+  unusable?: Redacted;
 }
 
 /** Undefined where it is no tool at all. */
@@ -105,15 +108,17 @@ function readTool(item: unknown): RemoteTool | undefined {
   if (!isObject(item) || typeof item.name !== 'string') return undefined;
   const { name, title, description, inputSchema, annotations, execution } = item;
   const hints = isObject(annotations) ? annotations : {};
-  const said = [description, title, hints.title].find((text) => typeof text === 'string' && text !== '');
+  const text = [description, title, hints.title].find((one) => typeof one === 'string' && one !== '');
   return {
     name,
-    description: typeof said === 'string' ? said : '',
+    description: typeof text === 'string' ? text : '',
     inputSchema: isObject(inputSchema) ? inputSchema : {},
     readOnly: hints.readOnlyHint === true,
     idempotent: hints.idempotentHint === true,
     ...(isObject(execution) &&
-      execution.taskSupport === 'required' && { unusable: 'can only be called as a task, which is not spoken here' }),
+      execution.taskSupport === 'required' && {
+        unusable: said`can only be called as a task, which is not spoken here`,
+      }),
   };
 }
 
@@ -125,14 +130,15 @@ function isObject(value: unknown): value is Record<string, unknown> {
 async function* judged(
   organizationId: string,
   tools: readonly RemoteTool[],
-): AsyncGenerator<[RemoteTool, string | undefined]> {
+  redact: Redact,
+): AsyncGenerator<[RemoteTool, Redacted | undefined]> {
   for (let from = 0; from < tools.length; from += JUDGED_TOGETHER) {
     const group = tools.slice(from, from + JUDGED_TOGETHER);
     const schemas = group.map(({ inputSchema }) => inputSchema);
     const problems = await schemaProblems(organizationId, schemas, { strict: false });
     for (const [index, tool] of group.entries()) {
       const wrong = isOfObject(tool.inputSchema) ? problems[index] : NOT_OF_OBJECT;
-      yield [tool, wrong && `has an input schema that ${wrong}`];
+      yield [tool, wrong ? said`has an input schema that ${shownText(wrong, redact)}` : undefined];
     }
   }
 }
@@ -141,10 +147,10 @@ function sizeOf(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value));
 }
 
-function unusableName(name: string, redact: Redact): string | undefined {
-  if (name === '' || name.length > REMOTE_NAME_MAX_CHARACTERS) return 'has a name of no usable length';
-  if (/[\p{Cc}\p{Cs}]/u.test(name)) return 'has a name with control characters';
-  return redact(name) === name ? undefined : 'has a name that holds a secret';
+function unusableName(name: string, redact: Redact): Redacted | undefined {
+  if (name === '' || name.length > REMOTE_NAME_MAX_CHARACTERS) return said`has a name of no usable length`;
+  if (/[\p{Cc}\p{Cs}]/u.test(name)) return said`has a name with control characters`;
+  return redact(name) === name ? undefined : said`has a name that holds a secret`;
 }
 
 /**

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { outcomeOf } from './mcp-result.ts';
+import { createRedaction } from './redact.ts';
 
-const plain = (text: string) => text;
+const plain = createRedaction({});
 const image = { type: 'image', mimeType: 'image/png', data: Buffer.alloc(100).toString('base64') };
 
 test.each<[string, unknown, unknown]>([
@@ -77,7 +78,7 @@ test.each([[{}], [null], [7], ['text'], [[]], [{ content: 'text' }], [{ toolResu
 );
 
 test('what can’t be stored is left out, and secrets are', () => {
-  const redact = (text: string) => text.replaceAll('sk-1', '[secret TOKEN]');
+  const redact = createRedaction({ TOKEN: 'sk-1' });
   expect(outcomeOf({ content: [{ type: 'text', text: 'a\0b sk-1' }] }, redact)).toEqual({
     output: 'ab [secret TOKEN]',
   });

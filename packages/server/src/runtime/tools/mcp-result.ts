@@ -5,7 +5,7 @@
 //   anything beside text    a list: texts and resources as they are, images, audio and other bytes described
 //   isError                 an error with the text
 import { beginningOf, shownJson, uncertain } from './answer.ts';
-import type { Redact } from './redact.ts';
+import { type Redact, said } from './redact.ts';
 import type { ToolOutcome } from './tool.ts';
 
 export function outcomeOf(result: unknown, redact: Redact): ToolOutcome {
@@ -19,7 +19,7 @@ export function outcomeOf(result: unknown, redact: Redact): ToolOutcome {
   if (structuredContent !== undefined) return { output: shownJson(structuredContent, redact) };
   if (parts.length > 0) return { output: shownJson(spoken(parts), redact) };
   if (Array.isArray(content)) return { output: null };
-  return uncertain('The server can’t be understood: its answer has no content.');
+  return uncertain(said`The server can’t be understood: its answer has no content.`);
 }
 
 type Part = Record<string, unknown>;

@@ -13,7 +13,7 @@ import { EgressError } from '../../egress/errors.ts';
 import type { Platform } from '../../platform.ts';
 import { orAborted, startDeadline } from './deadline.ts';
 import type { KnownRevision, McpConnection } from './mcp-connection.ts';
-import { failureFor, McpHttpError } from './mcp-failure.ts';
+import { failureFor, McpHttpError, reasonFor } from './mcp-failure.ts';
 import { type Listing, listAll, turnTools } from './mcp-list.ts';
 import { McpPool } from './mcp-pool.ts';
 import { outcomeOf } from './mcp-result.ts';
@@ -97,7 +97,7 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
         void connection.close().catch(() => {});
       }
     } catch (error) {
-      return failureFor(error, request.redact, false).error;
+      return reasonFor(error, request.redact);
     } finally {
       time.end();
     }

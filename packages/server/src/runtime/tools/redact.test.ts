@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createRedaction } from './redact.ts';
+import { createRedaction, createStreamRedaction } from './redact.ts';
 
 describe('a secret is found', () => {
   const value = 'a/b+c "d" é\\%(x)';
@@ -48,4 +48,50 @@ test('a secret of the greatest length is found', () => {
 
 test('without secrets a text stays as it is', () => {
   expect(createRedaction({})('text')).toBe('text');
+});
+
+describe('in a text that comes in pieces', () => {
+  const inPieces = (value: string, pieces: readonly string[]) => {
+    const stream = createStreamRedaction('T', value);
+    return pieces.map((piece) => stream.push(piece)).join('') + stream.end();
+  };
+
+  test('a secret is taken out however it is split, and the rest is as it was', () => {
+    const value = fc.string({ unit: fc.constantFrom('a', 'b', '/', '"'), minLength: 1, maxLength: 6 });
+    const text = fc.array(fc.oneof(fc.constantFrom('a', 'b', '/', '"', ' '), fc.constant(null)), { maxLength: 30 });
+    fc.assert(
+      fc.property(value, text, fc.array(fc.nat(40), { maxLength: 8 }), (secret, parts, cuts) => {
+        const whole = parts.map((part) => part ?? secret).join('');
+        const places = [0, ...cuts.filter((cut) => cut < whole.length).toSorted((a, b) => a - b), whole.length];
+        const pieces = places.slice(1).map((to, index) => whole.slice(places[index], to));
+        const shown = inPieces(secret, pieces);
+        expect(shown).toBe(inPieces(secret, [whole]));
+        expect(shown.split('[secret T]').filter((rest) => rest.includes(secret))).toEqual([]);
+        if (!whole.includes(secret) && secret.length > 1)
+          expect(shown.replaceAll('[secret T]', '').length <= whole.length).toBe(true);
+      }),
+    );
+  });
+
+  test('text is kept back only as long as it may be the beginning of a secret', () => {
+    const stream = createStreamRedaction('T', 'sk-1234');
+    expect(['Your key is sk', '-1', '23', '4, so', ' sk', 'i'].map((piece) => stream.push(piece))).toEqual([
+      'Your key is ',
+      '',
+      '',
+      '[secret T], so',
+      ' ',
+      'ski',
+    ]);
+    expect(stream.push('sk-')).toBe('');
+    expect(stream.end()).toBe('sk-');
+  });
+
+  test('a secret that repeats itself is found after a false beginning', () => {
+    expect(inPieces('aab', ['a', 'a', 'a', 'b', 'a'])).toBe('a[secret T]a');
+  });
+
+  test('without a secret it is as it was', () => {
+    expect(inPieces('', ['a', '', 'b'])).toBe('ab');
+  });
 });
