@@ -37,6 +37,11 @@ export const eventKinds: Record<EventType, Kind> = {
     label: 'Outcome of a tool call unknown',
     said: 'Nobody knows whether a tool call has had its effect',
   },
+  'tool_server.unavailable': {
+    label: 'Tool server unavailable',
+    said: 'A tool server could not be asked for its tools',
+  },
+  'tool_server.available': { label: 'Tool server available', said: 'A tool server is available again' },
   'approval.requested': { label: 'Approval requested', said: 'An approval is asked for' },
   'approval.resolved': { label: 'Approval resolved', did: 'decided an approval', said: 'An approval is over' },
   'schedule.created': { label: 'Schedule made', did: 'made a schedule' },

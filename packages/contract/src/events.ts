@@ -38,6 +38,8 @@ export const eventTypes = [
   'session.failed',
   'session.cancelled',
   'tool_call.outcome_unknown',
+  'tool_server.unavailable',
+  'tool_server.available',
   'approval.requested',
   'approval.resolved',
   'schedule.created',

@@ -72,6 +72,13 @@ export const SessionTurn = Type.Object(
     startedAt: Timestamp,
     endedAt: Nullable(Timestamp),
     usage: Usage,
+    unavailableToolServers: Type.Array(
+      Type.Object({ name: Type.String(), reason: Type.String() }, { title: 'UnavailableToolServer' }),
+      {
+        description:
+          'The `mcp` tools of the Agent whose server could not be asked for its tools when the turn needed them, by name, and why.',
+      },
+    ),
     operations: Type.Array(TurnOperation, {
       description: 'In order: step by step its model call, then the tool calls, each after its approval.',
     }),

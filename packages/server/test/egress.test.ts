@@ -135,7 +135,7 @@ test('an MCP server', async () => {
     clock.advance(60_000);
     return tools.list(owner, [tool], never);
   });
-  expect(listed).toMatchObject({ tools: [], unavailable: [expect.stringContaining('not allowed')] });
+  expect(listed).toMatchObject({ tools: [], unavailable: [{ reason: expect.stringContaining('not allowed') }] });
   await tools.close();
 });
 

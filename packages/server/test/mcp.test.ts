@@ -1,12 +1,15 @@
 // Sessions whose Agent has the tools of an MCP server: from the list to the result, approvals and interrupts between them.
-import type { Chunk, Tool } from '@signalbox/contract';
+import type { Chunk, EventType, Tool } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { listApprovals, resolveApproval } from '../src/approvals/approvals.ts';
+import { setSecret } from '../src/environments/secrets.ts';
 import { listEvents } from '../src/events/events.ts';
 import type { ModelCall } from '../src/runtime/models/model.ts';
 import { createTools, type Tools } from '../src/runtime/tools/tools.ts';
 import { interruptSession } from '../src/sessions/ending.ts';
 import { listMessages } from '../src/sessions/messages.ts';
+import { listTurns } from '../src/sessions/timeline.ts';
+import { createManualClock } from './support/manual-clock.ts';
 import { type McpTestServer, startMcpServer } from './support/mcp-server.ts';
 import { answering, clientTool, createWorld, outline, type World } from './support/session-world.ts';
 
@@ -81,6 +84,63 @@ test('a server that is away is no reason not to answer: the model is told, and h
   expect(calls[0]?.instructions).toContain('Be kind.');
   expect(calls[0]?.instructions).toContain('The tools of "hotel" are not available at present: HTTP 503: back soon');
   expect(calls[0]?.tools.map(({ name }) => name)).toEqual(['ring']);
+});
+
+test('a server that is away is on each turn, and once in the event log and the log, until it is back', async () => {
+  await world.close();
+  // A failure is remembered for as long as it took by this clock, which is not at all.
+  world = await createWorld({ clock: createManualClock() });
+  tools = createTools(world.platform);
+  const lines: object[] = [];
+  const note = (fields: object, message: string) => {
+    if (message.startsWith('tool server')) lines.push({ ...fields, message });
+  };
+  const log = { ...world.platform.log, warn: note, info: note, error() {}, debug() {} } as never;
+  await world.work({ platform: { ...world.platform, log }, ask: answering([{ text: 'Hello' }]), ...tools });
+  const secret = 'sk-mcp-4711-secret';
+  const allowedHosts = [new URL(server.url).host];
+  await setSecret(world.ctx, { env: 'production', name: 'TOKEN', value: secret, allowedHosts });
+  let isAway = true;
+  server.on('tools/list', (exchange) => {
+    if (!isAway) return exchange.result({ tools: server.tools });
+    exchange.response.writeHead(403).end(`no ${exchange.headers.authorization} here`);
+  });
+  const tool: Tool = { ...hotel(), headers: { Authorization: 'Bearer {{secrets.TOKEN}}' } } as Tool;
+  const agentId = await world.agent([tool]);
+  const eventsOf = async (type: EventType) => (await listEvents(world.ctx, { type })).data;
+  const turnOf = async (agent = agentId) => {
+    const sessionId = await world.open(agent);
+    await world.until(sessionId, is('idle'));
+    return (await listTurns(world.ctx, { sessionId })).data[0]!;
+  };
+
+  const reason = 'HTTP 403: no Bearer [secret TOKEN] here';
+  const turns = await Promise.all([turnOf(), turnOf(), turnOf()]);
+  for (const turn of [...turns, await turnOf()])
+    expect(turn.unavailableToolServers).toEqual([{ name: 'hotel', reason }]);
+  expect(await eventsOf('tool_server.unavailable')).toMatchObject([
+    {
+      outcome: 'failure',
+      environment: 'production',
+      resource: { type: 'tool_server', id: `${agentId}/hotel` },
+      changes: { reason: [null, reason] },
+    },
+  ]);
+  expect(lines).toMatchObject([{ server: 'hotel', reason, message: 'tool server unavailable' }]);
+
+  isAway = false;
+  for (const turn of [await turnOf(), await turnOf()]) expect(turn.unavailableToolServers).toEqual([]);
+  expect(await eventsOf('tool_server.available')).toMatchObject([{ changes: { reason: [reason, null] } }]);
+  expect(lines).toHaveLength(2);
+  const shown = JSON.stringify([turns, lines, (await listEvents(world.ctx, {})).data]);
+  expect(shown).not.toContain(secret);
+
+  await server.close();
+  const other = await world.agent([{ ...hotel(), name: 'inn' } as Tool]);
+  const [refused] = (await turnOf(other)).unavailableToolServers;
+  expect(refused).toEqual({ name: 'inn', reason: 'The host could not be connected to (ECONNREFUSED).' });
+  expect(await eventsOf('tool_server.unavailable')).toHaveLength(2);
+  server = await startMcpServer({ tools: [] });
 });
 
 test('a call of a tool whose server is away says why there is no such tool', async () => {

@@ -74,6 +74,7 @@ function newCall(rules: CallRules, step: number, index: number, name: string, gi
     expiresAt: null,
     childSessionId: null,
     agentVersion: null,
+    unavailableServers: null,
   };
 }
 

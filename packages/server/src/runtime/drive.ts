@@ -32,6 +32,7 @@ import { askerOf, offer } from './offering.ts';
 import { createSpending } from './spending.ts';
 import { startCall } from './starting.ts';
 import { outcomeUnknown, TurnStopped } from './stopping.ts';
+import { recordToolServers, unavailableWords } from './tool-servers.ts';
 import type { Tools } from './tools/tools.ts';
 import { runTurn, type TurnEnd, type TurnEvent, type TurnState } from './turn.ts';
 
@@ -331,7 +332,10 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
       // At once, or a turn whose workers die of it before it shows anything would begin its time anew for ever.
       if (claimed.isTakenOver && !row.turnDeadline) await hold.commit({});
       // A server of tools may take its time: here the turn can be stopped.
-      Object.assign(state, await options.tools.list(row, state.definition.tools, anyStop));
+      const listed = await options.tools.list(row, state.definition.tools, anyStop);
+      state.tools = listed.tools;
+      state.unavailable = listed.unavailable.map(unavailableWords);
+      await recordToolServers(driving, listed.unavailable);
       for await (const event of runTurn(state, ports, anyStop)) {
         hold.signal.throwIfAborted();
         if (movesOn(event)) hold.moveOn();

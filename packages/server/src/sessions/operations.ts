@@ -1,5 +1,5 @@
 // Operations: every model call and tool call of a Session, stored before it starts, with the key (session, turn, step, index).
-import type { Tool, Usage, WaitingFor } from '@signalbox/contract';
+import type { SessionTurn, Tool, Usage, WaitingFor } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable } from '../db/db.ts';
 import type { NewChunk } from '../journal/segment.ts';
@@ -58,13 +58,16 @@ export interface Operation {
   childSessionId: string | null;
   /** Of a turn's first model call: the version of the Agent that the turn runs. */
   agentVersion: number | null;
+  /** And its MCP servers that could not be asked for their tools. */
+  unavailableServers: SessionTurn['unavailableToolServers'] | null;
 }
 
 /** The columns of an Operation. */
 export const operationColumns: Sql = sql`
   turn, step, index, operation_id as "operationId", kind, status, tool, tool_type as "toolType", input, output, error, usage,
   from_seq as "fromSeq", failures, retry_at as "retryAt", repeatable, expires_at as "expiresAt",
-  child_session_id as "childSessionId", agent_version as "agentVersion"`;
+  child_session_id as "childSessionId", agent_version as "agentVersion",
+  unavailable_servers as "unavailableServers"`;
 
 /** What a model call used; of the input tokens, `cachedTokens` came out of the provider's cache. */
 export type TokenUsage = Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedTokens'>;
@@ -99,6 +102,7 @@ export function newModelCall(turn: number, step: number, fromSeq: number): Opera
     expiresAt: null,
     childSessionId: null,
     agentVersion: null,
+    unavailableServers: null,
   };
 }
 

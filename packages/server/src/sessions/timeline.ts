@@ -17,7 +17,16 @@ import { readSession, type SessionRow } from './session.ts';
 interface Row
   extends Pick<
     Operation,
-    'turn' | 'step' | 'operationId' | 'kind' | 'status' | 'tool' | 'usage' | 'childSessionId' | 'agentVersion'
+    | 'turn'
+    | 'step'
+    | 'operationId'
+    | 'kind'
+    | 'status'
+    | 'tool'
+    | 'usage'
+    | 'childSessionId'
+    | 'agentVersion'
+    | 'unavailableServers'
   > {
   createdAt: Date;
   startedAt: Date | null;
@@ -58,13 +67,14 @@ export async function listTurns(ctx: Context, input: Input<'listTurns'>): Promis
   const models = await readModels(ctx, session.agentId, [...new Set(versions)]);
   return pageOf(request, numbers, String, (turn) => {
     const rows = operations.get(turn)!;
-    const [{ agentVersion, createdAt }] = rows as [Row];
+    const [{ agentVersion, createdAt, unavailableServers }] = rows as [Row];
     return {
       turn,
       agentVersion: agentVersion!,
       ...endings.get(turn)!,
       startedAt: createdAt.toISOString(),
       usage: usageOf(rows),
+      unavailableToolServers: unavailableServers ?? [],
       operations: rows.flatMap((row) => view(row, models.get(agentVersion!)!)),
     };
   });
@@ -78,7 +88,8 @@ async function readTurns(
 ): Promise<Map<number, Row[]>> {
   const rows = await db.query<Row>(sql`
     select o.turn, o.step, o.operation_id as "operationId", o.kind, o.status, o.tool, o.usage,
-      o.child_session_id as "childSessionId", o.agent_version as "agentVersion", o.created_at as "createdAt",
+      o.child_session_id as "childSessionId", o.agent_version as "agentVersion",
+      o.unavailable_servers as "unavailableServers", o.created_at as "createdAt",
       o.started_at as "startedAt", o.finished_at as "finishedAt",
       case when a.operation_id is not null then json_build_object('status', a.status, 'requestedAt', a.requested_at,
         'resolvedAt', a.resolved_at) end as approval

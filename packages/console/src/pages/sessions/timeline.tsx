@@ -58,6 +58,11 @@ function Turn({ turn }: { turn: SessionTurn }) {
         <span>Agent version {turn.agentVersion}</span>
       </p>
       {stopReason && stopReason !== 'endTurn' && <p>{stopWords[stopReason]}</p>}
+      {turn.unavailableToolServers.map(({ name, reason }) => (
+        <p className="notice warn" key={name}>
+          The tools of <PlainText text={name} /> were not available: <PlainText text={reason} />
+        </p>
+      ))}
       <table className="operations">
         <caption className="visually-hidden">What turn {turn.turn} did, in order</caption>
         <thead className="visually-hidden">

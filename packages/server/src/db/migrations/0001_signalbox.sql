@@ -101,6 +101,9 @@ create table agents (
   organization_id uuid not null references organizations,
   agent_id uuid not null,
   version integer not null,
+  -- MCP servers that could not be asked for their tools when a turn last needed them: why, by `environment/name`. Only a change is an
+  -- event.
+  unavailable_servers jsonb not null default '{}',
   created_at timestamptz not null,
   updated_at timestamptz not null,
   archived_at timestamptz,
@@ -297,6 +300,8 @@ create table operations (
   child_session_id uuid,
   -- For a turn's first model call: the version of the Agent that the turn runs.
   agent_version integer,
+  -- And its MCP servers that could not be asked for their tools, `[{ name, reason }]`.
+  unavailable_servers json,
   created_at timestamptz not null,
   started_at timestamptz,
   finished_at timestamptz,

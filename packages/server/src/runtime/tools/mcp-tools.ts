@@ -17,6 +17,7 @@ import { failureFor, McpHttpError, reasonFor } from './mcp-failure.ts';
 import { type Listing, listAll, turnTools } from './mcp-list.ts';
 import { McpPool } from './mcp-pool.ts';
 import { outcomeOf } from './mcp-result.ts';
+import { type Redacted, said } from './redact.ts';
 import { type PreparedRequest, prepareRequest } from './request.ts';
 import type { RunTool, ToolOutcome, ToolOwner, ToolRun, TurnTool } from './tool.ts';
 
@@ -25,7 +26,7 @@ export interface McpTools {
    * The tools that the server offers now; a string says why that can't be told, in words that may be shown. Throws the signal's
    * reason and nothing else.
    */
-  list(owner: ToolOwner, server: McpTool, signal: AbortSignal): Promise<TurnTool[] | string>;
+  list(owner: ToolOwner, server: McpTool, signal: AbortSignal): Promise<TurnTool[] | Redacted>;
   run: RunTool;
   /** Ends what is under way, and the sessions that servers keep for us. */
   close(): Promise<void>;
@@ -48,7 +49,7 @@ const MAX_TOLD = 10;
 
 interface KeptList {
   until: number;
-  readonly tools: Promise<TurnTool[] | string>;
+  readonly tools: Promise<TurnTool[] | Redacted>;
   /** Known as soon as the server has been spoken to. */
   revision: KnownRevision | undefined;
 }
@@ -148,7 +149,7 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
       signal.throwIfAborted();
       const request = await prepareRequest(platform, owner, templateOf(server), { input: {} });
       signal.throwIfAborted();
-      if (typeof request === 'string') return `Nothing was sent: ${request}.`;
+      if (typeof request === 'string') return said`Nothing was sent: ${request}.`;
       const key = keyOf(owner, server, request);
       const kept = keptList(key) ?? keepList(key, askForTools(owner, server, request, key));
       return await orAborted(kept.tools, signal);

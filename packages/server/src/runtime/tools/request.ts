@@ -2,7 +2,7 @@
 // own list and nowhere else.
 import { mayGoTo, openSecrets } from '../../environments/secrets.ts';
 import type { Platform } from '../../platform.ts';
-import { createRedaction, type Redact } from './redact.ts';
+import { createRedaction, type Redact, type Redacted, said } from './redact.ts';
 import { type RenderedRequest, type RequestTemplate, renderRequest, secretNames, TemplateError } from './template.ts';
 import type { ToolOwner } from './tool.ts';
 
@@ -17,26 +17,27 @@ export async function prepareRequest(
   { organizationId, environment }: ToolOwner,
   template: RequestTemplate,
   given: { input: unknown; inputSchema?: unknown },
-): Promise<PreparedRequest | string> {
+): Promise<PreparedRequest | Redacted> {
   const names = secretNames(template);
   const secrets = await openSecrets(platform, organizationId, environment, names).catch(() => null);
-  if (secrets === null) return `${list(names)} could not be read`;
+  if (secrets === null) return said`${list(names)} could not be read`;
   const missing = names.filter((name) => !secrets.has(name));
-  if (missing.length > 0) return `the Environment has no ${list(missing)}`;
+  if (missing.length > 0) return said`the Environment has no ${list(missing)}`;
 
   const values = Object.fromEntries([...secrets].map(([name, { value }]) => [name, value]));
   try {
     const request = renderRequest(template, { ...given, secrets: values });
     const url = new URL(request.url);
     const refused = [...secrets].filter(([, { allowedHosts }]) => !mayGoTo(allowedHosts, url)).map(([name]) => name);
-    if (refused.length > 0) return `${list(refused)} may not be sent to this host`;
+    if (refused.length > 0) return said`${list(refused)} may not be sent to this host`;
     return { ...request, redact: createRedaction(values) };
   } catch (error) {
-    if (error instanceof TemplateError) return error.message;
+    // Its words are ours, and name what is missing, never a value.
+    if (error instanceof TemplateError) return error.message as Redacted;
     throw error;
   }
 }
 
-function list(names: readonly string[]): string {
-  return `${names.length === 1 ? 'secret' : 'secrets'} ${names.join(', ')}`;
+function list(names: readonly string[]): Redacted {
+  return `${names.length === 1 ? 'secret' : 'secrets'} ${names.join(', ')}` as Redacted;
 }

@@ -1,5 +1,6 @@
 // Tools as the turn machine knows them, and what it asks of one that the service runs itself.
 import type { ApprovalPolicy, Tool } from '@signalbox/contract';
+import type { Redacted } from './redact.ts';
 
 /** A tool as the model sees it and the machine treats it: one of the Agent's, or one that an MCP server of the Agent's offers. */
 export interface TurnTool {
@@ -52,10 +53,16 @@ export interface ToolFailure {
  */
 export type RunTool = (run: ToolRun, signal: AbortSignal) => Promise<ToolOutcome>;
 
-/** The tools of an Agent now, and `unavailable`, what the model is told of servers that could not say theirs. */
+/** An MCP server that could not be asked for its tools, by its name in the Agent, and why. */
+export interface UnavailableServer {
+  readonly name: string;
+  readonly reason: Redacted;
+}
+
+/** The tools of an Agent now, and the servers that could not say theirs. */
 export interface ListedTools {
   tools: TurnTool[];
-  unavailable: string[];
+  unavailable: UnavailableServer[];
 }
 
 /** Never throws but for the signal's reason. */

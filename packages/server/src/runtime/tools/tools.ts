@@ -1,10 +1,9 @@
 // The tools of an Agent, whatever their type: which there are, and running a call of one.
-import type { McpTool } from '@signalbox/contract';
 import { turnToolOf } from '../../agents/definition.ts';
 import type { Platform } from '../../platform.ts';
 import { createHttpTool } from './http-tool.ts';
 import { createMcpTools } from './mcp-tools.ts';
-import type { ListTools, RunTool, TurnTool } from './tool.ts';
+import type { ListTools, RunTool, TurnTool, UnavailableServer } from './tool.ts';
 
 export interface Tools {
   list: ListTools;
@@ -21,9 +20,9 @@ export function createTools(platform: Pick<Platform, 'db' | 'vault' | 'egress' |
         tools.map((tool) => (tool.type === 'mcp' ? mcp.list(owner, tool, signal) : [turnToolOf(tool)])),
       );
       const offered: TurnTool[] = [];
-      const unavailable: string[] = [];
+      const unavailable: UnavailableServer[] = [];
       for (const [index, answer] of answers.entries()) {
-        if (typeof answer === 'string') unavailable.push(unavailableOf(tools[index] as McpTool, answer));
+        if (typeof answer === 'string') unavailable.push({ name: tools[index]!.name, reason: answer });
         else offered.push(...answer);
       }
       return { tools: offered, unavailable };
@@ -35,8 +34,4 @@ export function createTools(platform: Pick<Platform, 'db' | 'vault' | 'egress' |
     },
     close: () => mcp.close(),
   };
-}
-
-function unavailableOf({ name }: McpTool, why: string): string {
-  return `The tools of "${name}" are not available at present: ${why}`;
 }
