@@ -2,8 +2,9 @@
 //
 // A reader subscribes first, then reads from its cursor, then drains what came meanwhile and skips what it has seen. What is
 // committed on this node is handed to it directly; each hand-over names the position before it, and a reader that sees a gap
-// reads the journal again. So does one that was too slow (what waits for it is bounded), one that heard of a commit on
-// another node, and one that the poll finds behind: the net under lost wake-ups.
+// reads the journal again. So does one that was too slow (what waits for it is bounded), and one that the poll finds behind:
+// the net under lost wake-ups. What was committed on another node is read once for all readers of its Session, together with what
+// was committed to other Sessions meanwhile, and then handed to them as a commit of this node is.
 import type { ChunkType, Input } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { onceAborted } from '../lib/aborted.ts';
@@ -11,7 +12,7 @@ import type { Context } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import { comparePositions, formatCursor, type Position } from './cursor.ts';
-import { type Head, positionAfter, readHead, readSome, typesOf } from './read.ts';
+import { type Head, positionAfter, readAfterEach, readHead, readSome, typesOf } from './read.ts';
 import { chunksOf, envelopeOf, type Segment } from './segment.ts';
 import { createShared } from './shared.ts';
 
@@ -79,6 +80,9 @@ export function createLive({
   const readersOf = new Map<string, Set<Reader>>();
   const longEvents = createShared<StreamEvent | undefined>();
   const stopping = new AbortController();
+  /** Sessions that other nodes committed to, and whose readers have not been told. */
+  const hinted = new Set<string>();
+  let fetching: Promise<void> | undefined;
   let polling: Promise<void> | undefined;
   let unsubscribe = () => {};
 
@@ -104,6 +108,39 @@ export function createLive({
     reader.queue = [];
     reader.queuedBytes = 0;
     reader.notify();
+  }
+
+  // ── What other nodes commit ────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Reads what was committed elsewhere, once for all readers of the session and together with what else was. */
+  function fetchSoon(sessionId: string): void {
+    if (!readersOf.has(sessionId)) return;
+    hinted.add(sessionId);
+    fetching ??= fetchAll().finally(() => {
+      fetching = undefined;
+    });
+  }
+
+  async function fetchAll(): Promise<void> {
+    while (hinted.size > 0 && !stopping.signal.aborted) {
+      const places = [...hinted].flatMap((sessionId) => {
+        const following = [...(readersOf.get(sessionId) ?? [])].filter(({ behind }) => !behind);
+        const [first] = following;
+        return first ? { ...first.head, after: following.map(tailOf).reduce(earlier) } : [];
+      });
+      hinted.clear();
+      const failures = await shards.each(places, ({ organizationId }) => organizationId, fetch);
+      for (const { error } of failures)
+        log.warn({ err: error }, 'could not read what other nodes committed; trying again');
+    }
+  }
+
+  async function fetch(places: readonly (Head & { after: Position })[]): Promise<void> {
+    for (const [index, { segments, isEnd }] of (await readAfterEach(db, places)).entries()) {
+      const { sessionId, after } = places[index]!;
+      committed(sessionId, after, segments);
+      if (!isEnd) hinted.add(sessionId);
+    }
   }
 
   /** Nothing more can come of it. */
@@ -253,7 +290,7 @@ export function createLive({
     start() {
       unsubscribe = wake.subscribe('journal', (hint, here) => {
         if (here) return;
-        if (hint) for (const reader of readersOf.get(hint.sessionId) ?? []) markBehind(reader);
+        if (hint) fetchSoon(hint.sessionId);
         else void look();
       });
       polling = poll();
@@ -262,8 +299,19 @@ export function createLive({
       unsubscribe();
       stopping.abort();
       await polling;
+      await fetching;
     },
   };
+}
+
+/** Where what the reader has or is about to be handed ends. */
+function tailOf({ queue, at }: Reader): Position {
+  const last = queue.at(-1)?.segment;
+  return last ? { turn: last.turn, seq: last.seqTo } : at;
+}
+
+function earlier(a: Position, b: Position): Position {
+  return comparePositions(a, b) <= 0 ? a : b;
 }
 
 function ended(reader: Reader): boolean {

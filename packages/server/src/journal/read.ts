@@ -77,6 +77,44 @@ export async function readSome(
   return { segments: rows, isEnd: first === undefined || (first.found < limit && rows.length === first.found) };
 }
 
+// Of one session at once, so that each gets its share of what is read.
+const MAX_EACH_SEGMENTS = 50;
+
+/**
+ * What follows these positions, by one statement, for each as much as fits beside the others. `isEnd`: nothing followed it.
+ * Of one shard: at most as many organizations as a statement may name.
+ */
+export async function readAfterEach(
+  db: Pick<Db, 'query'>,
+  places: readonly { organizationId: string; sessionId: string; after: Position }[],
+): Promise<{ segments: Segment[]; isEnd: boolean }[]> {
+  const organizations = places.map(({ organizationId }) => organizationId);
+  const rows = await db.query<Segment & { n: number; found: number }>(sql`
+    select n, turn, seq_from as "seqFrom", seq_to as "seqTo", body, created_at as "createdAt", found
+    from (
+      select h.n::integer, s.*, count(*) over ()::integer as found,
+        sum(octet_length(s.body)) over (order by h.n, s.turn, s.seq_to rows between unbounded preceding and 1 preceding)
+          as before
+      from unnest(${organizations}::uuid[], ${places.map(({ sessionId }) => sessionId)}::uuid[],
+        ${places.map(({ after }) => after.turn)}::int[], ${places.map(({ after }) => after.seq)}::bigint[])
+        with ordinality as h(org, sid, turn, seq, n)
+      cross join lateral (
+        select x.turn, x.seq_from, x.seq_to, x.body, x.created_at from segments x
+        where x.organization_id = any(${[...new Set(organizations)]}::uuid[]) and x.organization_id = h.org
+          and x.session_id = h.sid and (x.turn, x.seq_to) > (h.turn, h.seq)
+        order by x.turn, x.seq_to limit ${MAX_EACH_SEGMENTS}) s) x
+    where before is null or before < ${MAX_READ_BYTES}
+    order by n, turn, seq_to`);
+  const found = Map.groupBy(rows, ({ n }) => n);
+  // Rows are left out from the end.
+  const isCut = rows.length < (rows[0]?.found ?? 0);
+  const lastWhole = isCut ? rows.at(-1)!.n - 1 : places.length;
+  return places.map((_, index) => {
+    const segments = found.get(index + 1) ?? [];
+    return { segments, isEnd: index + 1 <= lastWhole && segments.length < MAX_EACH_SEGMENTS };
+  });
+}
+
 /**
  * The position that a reader sends; refused where it is damaged or ahead of the journal. It names no Session: sent to another, it is a
  * place in that one's own journal, and shows nothing that its reader could not ask for anyway.
