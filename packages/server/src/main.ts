@@ -74,8 +74,6 @@ export interface Service {
 export interface Overrides {
   clock?: Clock;
   log?: Log;
-  /** How many connections to the database the node opens at most. */
-  maxConnections?: number;
   /** Checks every answer against the contract and fails the request where it differs. */
   checkAnswers?: boolean;
   /** Where the built console stands; without it there is none. */
@@ -115,11 +113,11 @@ interface Base {
 async function startPlatform(
   config: Config,
   log: Log,
-  { clock = systemClock, maxConnections }: Overrides,
+  { clock = systemClock }: Overrides,
   stops: (() => Promise<unknown>)[],
 ): Promise<Base> {
   const vault = createVault(config.masterKeys ?? (await loadMasterKeys(config.dataDir)));
-  const { db, direct, directUrl } = await openDatabase(config, log, maxConnections, stops);
+  const { db, direct, directUrl } = await openDatabase(config, log, stops);
   await migrate(direct, log);
   await requireKnownKeys(db, vault, clock.now(), log);
   const { organizationId } = await ensureFirstOrganization(db, clock.now());
@@ -191,7 +189,6 @@ function ownUrlAt(port: number): URL {
 async function openDatabase(
   { databaseUrl, databaseConnections, listenUrl, dataDir, statementTimeoutSeconds, leaseSeconds }: Config,
   log: Log,
-  maxConnections: number | undefined,
   stops: (() => Promise<unknown>)[],
 ): Promise<{ db: Db; direct: Db; directUrl: string }> {
   let url = databaseUrl;
@@ -202,8 +199,7 @@ async function openDatabase(
   }
   // A node that stands still in a transaction keeps others from its rows no longer than from its Sessions.
   const limits = { statementTimeoutMs: statementTimeoutSeconds * 1000, idleInTransactionMs: leaseSeconds * 1000 };
-  const max = maxConnections ?? databaseConnections;
-  const db = createDb({ url, log, max, isPooled: listenUrl !== undefined, ...limits });
+  const db = createDb({ url, log, max: databaseConnections, isPooled: listenUrl !== undefined, ...limits });
   stops.push(() => db.close());
   if (databaseUrl === undefined) return { db, direct: db, directUrl: url };
   await requireSuitable(db, { isPooled: listenUrl !== undefined });

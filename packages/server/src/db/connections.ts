@@ -30,12 +30,14 @@ export interface ConnectionsOptions {
 }
 
 const SWEEP_MS = 1_000;
-const OPEN_SECONDS = 5;
+// On a machine that has much to do; below the time that a caller waits for a connection.
+const OPEN_SECONDS = 8;
 // Ends within the 5 s in which a node says that it is not ready.
-const PROBE_SECONDS = 3;
+const CHECK_SECONDS = 3;
 const CLOSE_SECONDS = 3;
 // Long for a statement, short for a person who waits.
 const SUSPECT_SECONDS = 5;
+const PROBE_SECONDS = 4;
 // The server's word that it has cancelled a statement takes its time on a busy machine.
 const MARGIN_SECONDS = 5;
 // How long a caller waits for a connection of a pool that is in use as a whole.
@@ -56,7 +58,8 @@ export class Connections {
   #current = new WeakSet<Connection>();
   /** Outside of pools, so that nobody would replace them. */
   readonly #direct = new WeakSet<Connection>();
-  readonly #probes = new WeakSet<Connection>();
+  /** How long they may take to open, where it is not OPEN_SECONDS. */
+  readonly #openSeconds = new WeakMap<Connection, number>();
   readonly #open = new Set<Connection>();
   readonly #pools = new Set<ConnectionPool>();
   #sweeping: AbortController | undefined;
@@ -85,10 +88,10 @@ export class Connections {
   }
 
   /** Resolves when a new connection is answered by a server that can be written to. */
-  async probe(): Promise<void> {
+  async check(): Promise<void> {
     const connection = await this.attempt<Connection>(() => {
       const connection = this.create();
-      this.#probes.add(connection);
+      this.#openSeconds.set(connection, CHECK_SECONDS);
       return connection.connect();
     });
     void connection.end();
@@ -173,7 +176,7 @@ export class Connections {
 
   #limitOf(connection: Connection): number {
     if (connection.state === 'closing') return CLOSE_SECONDS;
-    if (connection.state === 'opening') return this.#probes.has(connection) ? PROBE_SECONDS : OPEN_SECONDS;
+    if (connection.state === 'opening') return this.#openSeconds.get(connection) ?? OPEN_SECONDS;
     const { statementTimeoutMs = 0 } = this.#options;
     // A connection of its own may run what takes long, such as a migration.
     if (statementTimeoutMs === 0 || this.#direct.has(connection)) return Number.POSITIVE_INFINITY;
@@ -186,7 +189,7 @@ export class Connections {
     this.#probed.add(url);
     try {
       const connection = this.create(url);
-      this.#probes.add(connection);
+      this.#openSeconds.set(connection, PROBE_SECONDS);
       await connection.connect();
       void connection.end();
     } catch (error) {

@@ -141,7 +141,7 @@ export function createDb(options: DbOptions): Db {
 
   async function check(): Promise<void> {
     try {
-      await connections.probe().catch((error) => {
+      await connections.check().catch((error) => {
         // A server that has no room for another connection is there, and answers the connections that this node has.
         if (!hasNoRoom(error) || pool.totalCount === 0) refuse(error);
       });

@@ -74,6 +74,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
         SIGNALBOX_LOG_LEVEL: 'trace',
       },
     ),
+    ...(options.maxConnections && { databaseConnections: options.maxConnections }),
     ...options.config,
   };
   const logLines: string[] = [];
@@ -86,7 +87,6 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     log: createLog({ level: config.logLevel, destination: { write } }),
     checkAnswers: true,
     ...(options.clock && { clock: options.clock }),
-    ...(options.maxConnections && { maxConnections: options.maxConnections }),
     ...(options.consoleDir && { consoleDir: options.consoleDir }),
   });
   const url = service.url ?? '';
