@@ -8,6 +8,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 
 const proofs = [
   { name: 'fuzz', files: ['packages/server/test/fuzz.test.ts'], env: { SIGNALBOX_FUZZ_RUNS: '500' } },
+  { name: 'cost', files: ['packages/server/test/cost.test.ts'], env: { SIGNALBOX_COST_RUNS: '20' } },
   { name: 'kill', files: ['packages/cli/test/kill.test.ts'], env: { SIGNALBOX_FAULTS: '30' } },
   { name: 'idempotency', files: ['packages/cli/test/idempotency.test.ts'], env: { SIGNALBOX_FAULTS: '15' } },
   { name: 'faults', files: ['packages/cli/test/faults.test.ts'], env: { SIGNALBOX_FAULTS: '20' } },

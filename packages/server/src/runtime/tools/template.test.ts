@@ -70,6 +70,10 @@ describe('checkTemplate refuses, and names the place', () => {
     ]);
   });
 
+  test('at most 20 problems, however many there are', () => {
+    expect(checkTemplate(post(Array(300_000).fill('{{a')))).toHaveLength(20);
+  });
+
   test('nothing in a template that uses everything there is', () => {
     const template = {
       method: 'POST',

@@ -76,10 +76,15 @@ const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** Deeper than people write, far from what would exhaust the stack. */
 const BODY_MAX_DEPTH = 64;
 
-/** Everything that is wrong with a template; an empty list where it can be rendered, given an input of that schema. */
+/** As many as people correct at once. */
+const MAX_PROBLEMS = 20;
+
+/** What is wrong with a template, at most 20; an empty list if it can be rendered, given an input of that schema. */
 export function checkTemplate(template: RequestTemplate, inputSchema?: unknown): TemplateProblem[] {
   const problems: TemplateProblem[] = [];
-  const problem = (path: string, message: string) => problems.push({ path, message });
+  const problem = (path: string, message: string) => {
+    if (problems.length < MAX_PROBLEMS) problems.push({ path, message });
+  };
   const checkText = (path: string, text: string) => {
     const stray = strayBraces(text);
     if (stray !== undefined)

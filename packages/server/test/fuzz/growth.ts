@@ -1,0 +1,65 @@
+// Bodies that grow: a body that a route takes, with something large in one of its places.
+import type { SchemaObject } from '@signalbox/contract';
+
+export interface Growth {
+  /** What grows where, as in `tools: objects`. */
+  name: string;
+  /** The body with about so many bytes in that place. */
+  body(bytes: number): unknown;
+}
+
+const repeated = <T>(bytes: number, each: number, item: (index: number) => T) =>
+  Array.from({ length: Math.max(1, Math.floor(bytes / each)) }, (_, index) => item(index));
+const nested = (depth: number, inner: unknown): unknown => (depth === 0 ? inner : [nested(depth - 1, inner)]);
+
+/** What is large, of about so many bytes as JSON. `sample`: what the place takes. */
+const large: Record<string, (bytes: number, sample: unknown) => unknown> = {
+  text: (bytes) => 'a'.repeat(bytes),
+  words: (bytes) => 'a '.repeat(bytes / 2),
+  spaces: (bytes) => ' '.repeat(bytes),
+  places: (bytes) => '{{input.a}}'.repeat(bytes / 11),
+  braces: (bytes) => '{{'.repeat(bytes / 2),
+  escapes: (bytes) => '%'.repeat(bytes),
+  numbers: (bytes) => repeated(bytes, 2, () => 0),
+  nothings: (bytes) => repeated(bytes, 3, () => ({})),
+  lists: (bytes) => repeated(bytes, 9, () => nested(3, 0)),
+  texts: (bytes) => repeated(bytes, 14, (index) => `{{a${index}`),
+  fields: (bytes) => Object.fromEntries(repeated(bytes, 13, (index) => [`k${index}`, 'v'])),
+  objects: (bytes) => Object.fromEntries(repeated(bytes, 12, (index) => [`k${index}`, {}])),
+  depth: (bytes) => repeated(bytes, 124, () => nested(58, 0)),
+  again: (bytes, sample) => repeated(bytes, JSON.stringify(sample ?? 0).length + 1, () => sample),
+};
+
+/** Each way to make each place of the body large, down to the fields of what is in its lists. */
+export function growthsOf(schema: SchemaObject, body: unknown): Growth[] {
+  const found: Growth[] = [];
+  const visit = (value: unknown, path: readonly (string | number)[]): void => {
+    for (const [how, make] of Object.entries(large)) {
+      const sample = Array.isArray(value) ? value[0] : value;
+      found.push({
+        name: `${path.join('.') || 'body'}: ${how}`,
+        body: (bytes) => withAt(body, path, make(bytes, sample)),
+      });
+    }
+    if (typeof value !== 'object' || value === null) return;
+    for (const [name, inner] of Object.entries(value))
+      visit(inner, [...path, Array.isArray(value) ? Number(name) : name]);
+  };
+  visit(body, []);
+  // Places that this body does not have.
+  for (const name of Object.keys(schema.properties ?? {})) {
+    if (Object.hasOwn(body as object, name)) continue;
+    for (const [how, make] of Object.entries(large))
+      found.push({ name: `${name}: ${how}`, body: (bytes) => withAt(body, [name], make(bytes, 0)) });
+  }
+  return found;
+}
+
+function withAt(value: unknown, [name, ...rest]: readonly (string | number)[], put: unknown): unknown {
+  if (name === undefined) return put;
+  const copy: Record<string | number, unknown> = Array.isArray(value)
+    ? ([...value] as never)
+    : { ...(value as Record<string, unknown>) };
+  copy[name] = withAt(copy[name], rest, put);
+  return copy;
+}
