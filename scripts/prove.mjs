@@ -13,6 +13,7 @@ const proofs = [
   { name: 'idempotency', files: ['packages/cli/test/idempotency.test.ts'], env: { SIGNALBOX_FAULTS: '15' } },
   { name: 'faults', files: ['packages/cli/test/faults.test.ts'], env: { SIGNALBOX_FAULTS: '20' } },
   { name: 'database', files: ['packages/cli/test/database.test.ts'], env: { SIGNALBOX_FAULTS: '15' } },
+  { name: 'balancer', files: ['packages/cli/test/balancers.test.ts'], env: { SIGNALBOX_ROLLING_RESTARTS: '2' } },
   { name: 'families', files: ['packages/server/test/families.test.ts'], times: 10, env: {} },
   {
     name: 'simulation',

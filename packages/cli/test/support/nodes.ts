@@ -20,6 +20,8 @@ export interface Nodes {
   clients: readonly Signalbox[];
   /** `kill -9` of one, which is then started again at the same address. */
   kill(index: number): Promise<void>;
+  /** Asks one to stop by SIGTERM, as a process manager does, and starts it again at the same address. */
+  restart(index: number): Promise<void>;
   /** The process stands still, and its connections with it, until it is told to go on. */
   pause(index: number): void;
   goOn(index: number): void;
@@ -40,13 +42,18 @@ interface Node {
 }
 
 /** So many nodes on one database, which reach tools and receivers on this machine. */
-export async function startNodes(count: number, databaseUrl: string): Promise<Nodes> {
+export async function startNodes(
+  count: number,
+  databaseUrl: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Nodes> {
   const env = {
     PATH: process.env.PATH,
     DATABASE_URL: databaseUrl,
     SIGNALBOX_MASTER_KEY: 'ab'.repeat(32),
     SIGNALBOX_EGRESS_ALLOW: '127.0.0.1',
     SIGNALBOX_LEASE_SECONDS: '2',
+    ...settings,
   };
   const nodes = await Promise.all(Array.from({ length: count }, () => startNode(env, '0')));
   const made = spawn(process.execPath, [command, 'keys', 'create', '--name', 'test', '--permission', 'admin'], { env });
@@ -61,6 +68,12 @@ export async function startNodes(count: number, databaseUrl: string): Promise<No
     async kill(index) {
       const { url } = nodes[index]!;
       await killNode(nodes[index]!);
+      nodes[index] = await startNode(env, new URL(url).port);
+    },
+    async restart(index) {
+      const { url, child } = nodes[index]!;
+      child.kill('SIGTERM');
+      await once(child, 'close');
       nodes[index] = await startNode(env, new URL(url).port);
     },
     pause: (index) => void nodes[index]!.child.kill('SIGSTOP'),
