@@ -625,6 +625,7 @@ create table webhook_subscriptions (
 create table workers (
   worker_id uuid not null,
   lease_expires_at timestamp with time zone not null,
+  delivers boolean default false not null,
   claim uuid,
   started_at timestamp with time zone default now() not null,
   constraint workers_pkey PRIMARY KEY (worker_id),

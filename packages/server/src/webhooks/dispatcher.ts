@@ -1,6 +1,7 @@
 // Webhooks, the sending side (api.md section 7, "A delivery").
 //
-//   webhook_subscriptions   claimed by one node at a time (holding.ts); each has a sender (sender.ts)
+//   webhook_subscriptions   claimed by one node at a time (holding.ts), the one whose share it is (shares.ts); each has a sender
+//                           (sender.ts)
 //   sessions.delivery_due   set by every append; says that chunks wait. delivered_* is the position that deliveries have
 //                           come to, delivery_id the one under way (progress.ts)
 //   pending_deliveries      the delivery under way of each session, durable before its first attempt; next_attempt_at while it
@@ -13,8 +14,9 @@
 import type { Platform } from '../platform.ts';
 import type { Hints } from '../wake/hints.ts';
 import { findDue, type Place } from './due.ts';
-import { type Candidate, findCandidates, hold, release } from './holding.ts';
+import { type Candidate, findCandidates, handOver, hold, release } from './holding.ts';
 import { Sender } from './sender.ts';
+import { deliveryNodes, nodeFor } from './shares.ts';
 
 export interface Dispatcher {
   start(): void;
@@ -86,19 +88,35 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
   }
 
   async function refreshOnce(): Promise<void> {
-    const candidates = stopping.signal.aborted ? [] : await findCandidates(db, workerId);
-    const ids = new Set(candidates.map(({ webhookSubscriptionId }) => webhookSubscriptionId));
+    const [nodes, candidates] = stopping.signal.aborted
+      ? [[], []]
+      : [await deliveryNodes(db, workerId), await findCandidates(db, workerId)];
+    const mine = candidates.filter(({ webhookSubscriptionId: id }) => nodeFor(id, nodes) === workerId);
+    const ids = new Set(mine.map(({ webhookSubscriptionId }) => webhookSubscriptionId));
     for (const [id, sender] of senders) {
       if (ids.has(id)) continue;
       sender.halt();
       // One whose deliveries are still on their way stays, so that a Session never has two loops on this node.
       if (sender.isIdle) forget(id, sender);
     }
-    const changed = candidates.filter(({ webhookSubscriptionId, epoch, isHeld }) => {
+    await giveUp(candidates.filter(({ isHeld, webhookSubscriptionId: id }) => isHeld && !ids.has(id)));
+    const changed = mine.filter(({ webhookSubscriptionId, epoch, isHeld }) => {
       const sender = senders.get(webhookSubscriptionId);
       return !(isHeld && sender?.isActive && sender.held.epoch === epoch);
     });
     for (let at = 0; at < changed.length; at += CLAIM_BATCH) await take(changed.slice(at, at + CLAIM_BATCH));
+  }
+
+  /**
+   * Hands over what is another node's share. What is on its way is acknowledged first, so that the next node goes on after it;
+   * until then the subscription stays, and a later poll hands it over.
+   */
+  async function giveUp(others: readonly Candidate[]): Promise<void> {
+    const idle = others.filter(({ webhookSubscriptionId }) => !senders.has(webhookSubscriptionId));
+    for (const candidate of idle) {
+      await handOver(db, workerId, candidate);
+      wake.publish('subscription', candidate);
+    }
   }
 
   async function take(candidates: readonly Candidate[]): Promise<void> {

@@ -127,6 +127,15 @@ export async function release(db: Db, workerId: string, organizationIds: readonl
     where organization_id = any(${[...organizationIds]}::uuid[]) and worker_id = ${workerId}`);
 }
 
+/** Gives up one for the node whose share it is. Nothing of it may be on its way. */
+export async function handOver(db: Db, workerId: string, candidate: Candidate): Promise<void> {
+  const { organizationId, environment, webhookSubscriptionId } = candidate;
+  await db.execute(sql`
+    update webhook_subscriptions set worker_id = null
+    where organization_id = ${organizationId} and environment = ${environment}
+      and webhook_subscription_id = ${webhookSubscriptionId} and worker_id = ${workerId}`);
+}
+
 /** Nothing more is sent until a person says so; false where the subscription has changed since it was asked. */
 export function disable(db: Db, held: Held, reason: 'gone' | 'failing', now: Date): Promise<boolean> {
   return change(db, held, now, 'disabled', { status: ['enabled', 'disabled'], disabledReason: [null, reason] }, () => {

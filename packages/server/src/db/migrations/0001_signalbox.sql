@@ -605,6 +605,8 @@ create index access_denials_age on access_denials (recorded_at);
 create table workers (
   worker_id uuid primary key,
   lease_expires_at timestamptz not null,
+  -- It sends webhooks, so some subscriptions are its share (webhooks/shares.ts).
+  delivers boolean not null default false,
   -- Of a worker turn that was claimed with an Idempotency-Key: which claim that was. Sent again, it gets the same or nothing.
   claim uuid unique,
   started_at timestamptz not null default now()
