@@ -14,7 +14,7 @@ beforeAll(async () => {
   // Waiting, as nearly all of those do that have a long life; and their approvals, nearly all decided.
   await db.execute(sql`
     insert into sessions (organization_id, session_id, agent_id, environment, status, close_on_idle, metadata, created_at, updated_at)
-    select s.organization_id, uuidv7(), s.agent_id, s.environment, 'waiting', false, '{}', s.created_at, s.updated_at
+    select s.organization_id, gen_random_uuid(), s.agent_id, s.environment, 'waiting', false, '{}', s.created_at, s.updated_at
     from sessions s cross join generate_series(1, 5000)`);
   await db.execute(sql`
     insert into approvals (organization_id, operation_id, session_id, agent_id, environment, name, input_schema, once, status,

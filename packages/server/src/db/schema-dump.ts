@@ -58,11 +58,10 @@ export async function dumpSchema(db: Queryable): Promise<string> {
 function tableText({ name, options, columns, constraints, indexes }: TableRow): string {
   const storageNames: Record<string, string> = { p: 'plain', e: 'external', m: 'main', x: 'extended' };
   const lines = [
-    ...columns.map(({ name: column, type, required, expression, generated, storage }) =>
+    ...columns.map(({ name: column, type, required, expression, generated }) =>
       [
         column,
         type,
-        storage ? `storage ${storageNames[storage]}` : '',
         generated ? `generated always as (${expression}) ${generated === 's' ? 'stored' : 'virtual'}` : '',
         expression !== null && !generated ? `default ${expression}` : '',
         required ? 'not null' : '',
@@ -74,7 +73,11 @@ function tableText({ name, options, columns, constraints, indexes }: TableRow): 
   ];
   const storageOptions = options ? ` with (${options.toSorted().join(', ')})` : '';
   const table = `create table ${name} (\n${lines.map((line) => `  ${line}`).join(',\n')}\n)${storageOptions};\n`;
-  return table + (indexes ?? []).map((definition) => `${definition};\n`).join('');
+  // PostgreSQL 15 takes it from no `create table`.
+  const storage = columns
+    .filter((column) => column.storage)
+    .map((column) => `alter table ${name} alter ${column.name} set storage ${storageNames[column.storage]};\n`);
+  return table + storage.join('') + (indexes ?? []).map((definition) => `${definition};\n`).join('');
 }
 
 async function refuseWhatIsNotCovered(db: Queryable): Promise<void> {
