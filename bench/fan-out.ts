@@ -34,7 +34,7 @@ export const fanOut: Benchmark = {
     const taken: number[] = [];
     const pool = new Pool(bench.url, { connections: SESSIONS * READERS, pipelining: 1, bodyTimeout: 0 });
     const read = (ids: readonly string[]) =>
-      many(ids.length, (at) => readStreams(pool, bench.adminKey, ids[at]!, (ms) => taken.push(ms)));
+      many(ids.length, (at) => readStreams(pool, bench.adminKey, ids[at]!, READERS, (ms) => taken.push(ms)));
     async function residentMb(): Promise<number> {
       await sleep(SETTLE_MS);
       return (await bench.usage()).residentMb;
@@ -63,7 +63,8 @@ export const fanOut: Benchmark = {
   },
 };
 
-async function createTalker(bench: Bench): Promise<string> {
+/** An agent that says a word a second. */
+export async function createTalker(bench: Bench): Promise<string> {
   const text = Array.from({ length: WORDS }, (_, at) => `word${at}`).join(' ');
   const { agent } = await bench.call<{ agent: { agentId: string } }>('POST', '/agents', {
     name: 'Talker',
@@ -72,8 +73,14 @@ async function createTalker(bench: Bench): Promise<string> {
   return agent.agentId;
 }
 
-/** The streams of one Session; `heard` is told of each chunk of text, when the last of them has it. */
-async function readStreams(pool: Pool, key: string, sessionId: string, heard: (ms: number) => void): Promise<void> {
+/** So many streams of one Session; `heard` is told of each chunk of text, when the last of them has it. */
+export async function readStreams(
+  pool: Pool,
+  key: string,
+  sessionId: string,
+  count: number,
+  heard: (ms: number) => void,
+): Promise<void> {
   const seen = new Map<string, number>();
   const take = (text: string) => {
     for (const [, cursor = '', timestamp = ''] of text.matchAll(
@@ -81,12 +88,12 @@ async function readStreams(pool: Pool, key: string, sessionId: string, heard: (m
     )) {
       const readers = (seen.get(cursor) ?? 0) + 1;
       seen.set(cursor, readers);
-      if (readers < READERS) continue;
+      if (readers < count) continue;
       seen.delete(cursor);
       heard(Date.now() - Date.parse(timestamp));
     }
   };
-  for (let reader = 0; reader < READERS; reader += 1) {
+  for (let reader = 0; reader < count; reader += 1) {
     const { body, statusCode } = await pool.request({
       method: 'GET',
       path: `/api/v1/sessions/${sessionId}/stream`,
@@ -100,7 +107,7 @@ async function readStreams(pool: Pool, key: string, sessionId: string, heard: (m
 }
 
 /** So many calls, some at a time. */
-async function many<T>(count: number, act: (at: number) => Promise<T>): Promise<T[]> {
+export async function many<T>(count: number, act: (at: number) => Promise<T>): Promise<T[]> {
   const results: T[] = [];
   let next = 0;
   await Promise.all(

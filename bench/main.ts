@@ -13,6 +13,7 @@ import { sessions } from './sessions.ts';
 import { slowReceiver } from './slow-receiver.ts';
 import { start } from './start.ts';
 import { formatTable, type Row } from './table.ts';
+import { twoNodes } from './two-nodes.ts';
 import { webhookLatency } from './webhook-latency.ts';
 import { webhooks } from './webhooks.ts';
 
@@ -26,6 +27,7 @@ const benchmarks = [
   webhookLatency,
   slowReceiver,
   fanOut,
+  twoNodes,
   parked,
   growth,
   start,
