@@ -93,8 +93,8 @@ create table approvals (
   constraint approvals_organization_id_session_id_fkey FOREIGN KEY (organization_id, session_id) REFERENCES sessions(organization_id, session_id) ON DELETE CASCADE,
   constraint approvals_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'approved'::text, 'denied'::text, 'expired'::text, 'cancelled'::text])))
 );
+CREATE INDEX approvals_by_environment ON public.approvals USING btree (organization_id, environment, status, operation_id);
 CREATE INDEX approvals_by_session ON public.approvals USING btree (organization_id, session_id);
-CREATE INDEX approvals_pending ON public.approvals USING btree (organization_id, operation_id) WHERE (status = 'pending'::text);
 
 create table environment_secrets (
   organization_id uuid not null,
@@ -125,6 +125,8 @@ create table event_heads (
   hash bytea not null,
   anchor_sequence bigint not null,
   anchor_hash bytea not null,
+  latest_at timestamp with time zone,
+  late_ms bigint default 0 not null,
   constraint event_heads_pkey PRIMARY KEY (organization_id),
   constraint event_heads_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(organization_id)
 );
@@ -140,6 +142,7 @@ create table events (
   constraint events_organization_id_event_id_key UNIQUE (organization_id, event_id)
 ) with (autovacuum_vacuum_scale_factor=0.02);
 CREATE INDEX events_actor ON public.events USING btree (organization_id, (((body -> 'actor'::text) ->> 'id'::text)), sequence);
+CREATE INDEX events_environment ON public.events USING btree (organization_id, ((body ->> 'environment'::text)), sequence) WHERE ((body ->> 'environment'::text) IS NOT NULL);
 CREATE INDEX events_resource ON public.events USING btree (organization_id, (((body -> 'resource'::text) ->> 'id'::text)), sequence);
 CREATE INDEX events_session ON public.events USING btree (organization_id, ((body ->> 'sessionId'::text)), sequence) WHERE ((body ->> 'sessionId'::text) IS NOT NULL);
 CREATE INDEX events_type ON public.events USING btree (organization_id, ((body ->> 'type'::text)), sequence);
@@ -433,6 +436,13 @@ create table session_inbox (
   constraint session_inbox_kind_check CHECK ((kind = ANY (ARRAY['message'::text, 'approval'::text, 'tool_result'::text])))
 );
 
+create table session_metadata (
+  organization_id uuid not null,
+  pair bigint not null,
+  session_id uuid not null,
+  constraint session_metadata_pkey PRIMARY KEY (organization_id, pair, session_id)
+);
+
 create table sessions (
   organization_id uuid not null,
   session_id uuid not null,
@@ -487,14 +497,14 @@ create table sessions (
   constraint sessions_status_check CHECK ((status = ANY (ARRAY['idle'::text, 'running'::text, 'waiting'::text, 'completed'::text, 'failed'::text, 'cancelled'::text]))),
   constraint sessions_stop_check CHECK ((stop = ANY (ARRAY['interrupt'::text, 'cancel'::text])))
 ) with (fillfactor=70);
-CREATE INDEX sessions_by_agent ON public.sessions USING btree (organization_id, agent_id, session_id);
+CREATE INDEX sessions_by_agent ON public.sessions USING btree (organization_id, agent_id, environment, status, session_id);
+CREATE INDEX sessions_by_environment ON public.sessions USING btree (organization_id, environment, status, session_id);
 CREATE INDEX sessions_by_parent ON public.sessions USING btree (organization_id, parent_session_id, session_id) WHERE (parent_session_id IS NOT NULL);
 CREATE INDEX sessions_by_root ON public.sessions USING btree (organization_id, root_session_id, session_id) WHERE (root_session_id IS NOT NULL);
 CREATE INDEX sessions_due ON public.sessions USING btree (organization_id, delivery_subscription_id, session_id) WHERE delivery_due;
 CREATE INDEX sessions_ended ON public.sessions USING btree (organization_id, environment, status, ended_at) WHERE (ended_at IS NOT NULL);
 CREATE INDEX sessions_held ON public.sessions USING btree (worker_id) WHERE (worker_id IS NOT NULL);
 CREATE INDEX sessions_offered ON public.sessions USING btree (organization_id, queue, session_id) WHERE ((worker_id IS NULL) AND (queue IS NOT NULL));
-CREATE INDEX sessions_open ON public.sessions USING btree (organization_id, environment, status) WHERE (ended_at IS NULL);
 CREATE INDEX sessions_parent_due ON public.sessions USING btree (organization_id, session_id) WHERE parent_due;
 CREATE INDEX sessions_ready ON public.sessions USING btree (organization_id, runnable_at) WHERE ((worker_id IS NULL) AND (runnable_at IS NOT NULL) AND (queue IS NULL) AND (status = 'running'::text));
 CREATE INDEX sessions_retention ON public.sessions USING btree (organization_id, environment, ended_at) WHERE ((ended_at IS NOT NULL) AND (root_session_id IS NULL));

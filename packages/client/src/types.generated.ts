@@ -1434,7 +1434,7 @@ export interface Operations {
       environment?: string | undefined;
       /** Only its child Sessions. */
       parentSessionId?: string | undefined;
-      /** `metadata[key]=value`: Sessions whose metadata has this value, compared as text. */
+      /** `metadata[key]=value`: Sessions whose metadata has this value, compared as text. Of several pairs, name first the one that the fewest Sessions have: those are read. */
       metadata?: Record<string, string> | undefined;
     };
     result: {

@@ -157,7 +157,8 @@ export const ListSessions = ListQuery({
   metadata: Type.Optional(
     Type.Unsafe<Record<string, string>>({
       type: 'object',
-      description: '`metadata[key]=value`: Sessions whose metadata has this value, compared as text.',
+      description:
+        '`metadata[key]=value`: Sessions whose metadata has this value, compared as text. Of several pairs, name first the one that the fewest Sessions have: those are read.',
       maxProperties: 10,
       additionalProperties: { type: 'string', maxLength: 512 },
     }),

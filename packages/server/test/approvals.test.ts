@@ -4,7 +4,8 @@
 import type { Chunk } from '@signalbox/contract';
 import type { Sql } from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { getApproval, listApprovals, resolveApproval } from '../src/approvals/approvals.ts';
+import { getApproval, resolveApproval } from '../src/approvals/approvals.ts';
+import { listApprovals } from '../src/approvals/list.ts';
 import { listEvents } from '../src/events/events.ts';
 import { checks } from '../src/http/handlers.ts';
 import type { PoolContext } from '../src/lib/context.ts';

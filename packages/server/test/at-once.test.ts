@@ -2,7 +2,8 @@
 // Sessions whose workers run on two, with most wake-ups lost. A seed gives the same deeds; what meets what is the machine's.
 import type { Chunk, Message } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { listApprovals, resolveApproval } from '../src/approvals/approvals.ts';
+import { resolveApproval } from '../src/approvals/approvals.ts';
+import { listApprovals } from '../src/approvals/list.ts';
 import { listEvents } from '../src/events/events.ts';
 import type { PoolContext } from '../src/lib/context.ts';
 import type { AskModel } from '../src/runtime/models/model.ts';

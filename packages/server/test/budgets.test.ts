@@ -5,8 +5,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { updateAgent } from '../src/agents/agents.ts';
 import type { AskModel } from '../src/runtime/models/model.ts';
 import { closeSession, interruptSession } from '../src/sessions/ending.ts';
+import { listSessions } from '../src/sessions/list.ts';
 import { listMessages, sendMessage } from '../src/sessions/messages.ts';
-import { getSession, listSessions, openSession } from '../src/sessions/sessions.ts';
+import { getSession, openSession } from '../src/sessions/sessions.ts';
 import { createPrices } from '../src/usage/prices.ts';
 import { childOf, childrenOf, openFamily } from './support/family.ts';
 import {

@@ -2,12 +2,14 @@
 import type { Chunk, Session } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { archiveAgent, updateAgent } from '../src/agents/agents.ts';
-import { listApprovals, resolveApproval } from '../src/approvals/approvals.ts';
+import { resolveApproval } from '../src/approvals/approvals.ts';
+import { listApprovals } from '../src/approvals/list.ts';
 import { listEvents } from '../src/events/events.ts';
 import type { AskModel, ModelCall } from '../src/runtime/models/model.ts';
 import { cancelSession, closeSession, interruptSession } from '../src/sessions/ending.ts';
+import { listSessions } from '../src/sessions/list.ts';
 import { listMessages, sendMessage } from '../src/sessions/messages.ts';
-import { deleteSession, getSession, listSessions, updateSession } from '../src/sessions/sessions.ts';
+import { deleteSession, getSession, updateSession } from '../src/sessions/sessions.ts';
 import { sendToolResult } from '../src/sessions/tool-results.ts';
 import { childOf, childrenOf, openFamily } from './support/family.ts';
 import { createManualClock } from './support/manual-clock.ts';

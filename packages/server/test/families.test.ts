@@ -5,12 +5,13 @@
 import type { Chunk, Session } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { listApprovals, resolveApproval } from '../src/approvals/approvals.ts';
+import { resolveApproval } from '../src/approvals/approvals.ts';
+import { listApprovals } from '../src/approvals/list.ts';
 import { ApiError } from '../src/lib/api-error.ts';
 import type { PoolContext } from '../src/lib/context.ts';
 import { cancelSession, closeSession, interruptSession } from '../src/sessions/ending.ts';
+import { listSessions } from '../src/sessions/list.ts';
 import { sendMessage } from '../src/sessions/messages.ts';
-import { listSessions } from '../src/sessions/sessions.ts';
 import { openFamily } from './support/family.ts';
 import { agentTool, answering, byModel, createWorld, httpTool, type World } from './support/session-world.ts';
 

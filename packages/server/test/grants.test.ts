@@ -1,6 +1,7 @@
 // What a decision grants for the rest of the Session is known as soon as the decision is.
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { listApprovals, resolveApproval } from '../src/approvals/approvals.ts';
+import { resolveApproval } from '../src/approvals/approvals.ts';
+import { listApprovals } from '../src/approvals/list.ts';
 import { sendMessage } from '../src/sessions/messages.ts';
 import { answering, createWorld, httpTool, type World } from './support/session-world.ts';
 

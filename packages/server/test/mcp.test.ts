@@ -1,7 +1,8 @@
 // Sessions whose Agent has the tools of an MCP server: from the list to the result, approvals and interrupts between them.
 import type { Chunk, EventType, Tool } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { listApprovals, resolveApproval } from '../src/approvals/approvals.ts';
+import { resolveApproval } from '../src/approvals/approvals.ts';
+import { listApprovals } from '../src/approvals/list.ts';
 import { setSecret } from '../src/environments/secrets.ts';
 import { listEvents } from '../src/events/events.ts';
 import type { ModelCall } from '../src/runtime/models/model.ts';

@@ -6,8 +6,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { DatabaseUnavailable, type Db } from '../src/db/db.ts';
 import { newUuid, uuidOf } from '../src/lib/ids.ts';
 import { interruptSession } from '../src/sessions/ending.ts';
+import { listSessions } from '../src/sessions/list.ts';
 import { sendMessage } from '../src/sessions/messages.ts';
-import { listSessions, openSession } from '../src/sessions/sessions.ts';
+import { openSession } from '../src/sessions/sessions.ts';
 import { createManualClock } from './support/manual-clock.ts';
 import { answering, createWorld, never, outline, queryingBy, type World } from './support/session-world.ts';
 

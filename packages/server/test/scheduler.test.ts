@@ -18,8 +18,8 @@ import {
   listScheduleRuns,
   updateSchedule,
 } from '../src/schedules/schedules.ts';
+import { listSessions } from '../src/sessions/list.ts';
 import { listMessages } from '../src/sessions/messages.ts';
-import { listSessions } from '../src/sessions/sessions.ts';
 import { createManualClock, type ManualClock } from './support/manual-clock.ts';
 import { createTestPlatform, type TestPlatform } from './support/platform.ts';
 

@@ -1,7 +1,7 @@
 // Results of client tools (api.md section 5): which are taken, which are refused, and what the model is told.
 import type { Chunk } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { listApprovals } from '../src/approvals/approvals.ts';
+import { listApprovals } from '../src/approvals/list.ts';
 import { cancelSession, closeSession, interruptSession } from '../src/sessions/ending.ts';
 import { listMessages } from '../src/sessions/messages.ts';
 import { getSession } from '../src/sessions/sessions.ts';

@@ -3,19 +3,17 @@
 import type { Approval, Input, Result } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../db/db.ts';
-import { word } from '../db/values.ts';
 import { type EventSource, recordEvent, systemActor } from '../events/record.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
-import { pageOf, pageRequest } from '../lib/page.ts';
 import { inputErrors } from '../runtime/schemas/schemas.ts';
 import { awaitedCame } from '../sessions/awaited.ts';
 import { notRunChunks, type Operation, operationColumns, toolCallIdOf } from '../sessions/operations.ts';
 import { lockSession, type SessionRow } from '../sessions/session.ts';
 
-interface Row {
+export interface ApprovalRow {
   operationId: string;
   sessionId: string;
   agentId: string;
@@ -35,26 +33,13 @@ interface Row {
 }
 
 /** What a new approval is about. */
-export type ApprovalRequest = Pick<Row, 'operationId' | 'name' | 'input' | 'inputSchema' | 'once' | 'expiresAt'>;
-
-/** Over all Sessions, oldest first unless told otherwise. */
-export async function listApprovals(ctx: Context, input: Input<'listApprovals'>): Promise<Result<'listApprovals'>> {
-  const order = input.order ?? 'asc';
-  const request = pageRequest(`approvals:${order}:${ctx.organizationId}`, input);
-  const after = (operationId: string) =>
-    order === 'desc' ? sql`and operation_id < ${operationId}` : sql`and operation_id > ${operationId}`;
-  const rows = await ctx.db.query<Row>(sql`
-    ${selectApprovals()} where organization_id = ${ctx.organizationId}
-      ${request.after === undefined ? empty : after(request.after)}
-      ${input.status === undefined ? empty : sql`and status = ${word(input.status)}`}
-      ${input.environment === undefined ? empty : sql`and environment = ${input.environment}`}
-      ${input.sessionId === undefined ? empty : sql`and session_id = ${uuidOf('ses', input.sessionId)}`}
-    order by operation_id ${order === 'desc' ? sql`desc` : empty} limit ${request.limit + 1}`);
-  return pageOf(request, rows, (row) => row.operationId, view);
-}
+export type ApprovalRequest = Pick<
+  ApprovalRow,
+  'operationId' | 'name' | 'input' | 'inputSchema' | 'once' | 'expiresAt'
+>;
 
 export async function getApproval(ctx: Context, input: Input<'getApproval'>): Promise<Result<'getApproval'>> {
-  return { approval: view(await readApproval(ctx.db, ctx.organizationId, uuidOf('op', input.operationId))) };
+  return { approval: viewApproval(await readApproval(ctx.db, ctx.organizationId, uuidOf('op', input.operationId))) };
 }
 
 /** 400 if an edited `input` does not match the tool's schema. */
@@ -97,7 +82,7 @@ export async function resolveApproval(
         and (expires_at is null or expires_at > ${now})`);
     const row = await readApproval(tx, organizationId, operationId);
     if (decided === 0) {
-      if (row.status === input.decision) return { approval: view(row) };
+      if (row.status === input.decision) return { approval: viewApproval(row) };
       // What nobody decided in time is marked so by the Session's worker, in a moment.
       const status = row.status === 'pending' ? 'expired' : row.status;
       throw new ApiError('approval_already_resolved', `The approval is ${status} already.`);
@@ -139,7 +124,7 @@ export async function resolveApproval(
       decision: input.decision,
       ...(row.reason !== null && { reason: row.reason }),
     });
-    return { approval: view(row) };
+    return { approval: viewApproval(row) };
   });
 }
 
@@ -238,22 +223,23 @@ function resolvedEvent(session: Pick<SessionRow, 'environment' | 'sessionId'>, o
   };
 }
 
-async function readApproval(db: Queryable, organizationId: string, operationId: string): Promise<Row> {
-  const [row] = await db.query<Row>(sql`
+async function readApproval(db: Queryable, organizationId: string, operationId: string): Promise<ApprovalRow> {
+  const [row] = await db.query<ApprovalRow>(sql`
     ${selectApprovals()} where organization_id = ${organizationId} and operation_id = ${operationId}`);
   if (!row) throw notFound('approval');
   return row;
 }
 
-function selectApprovals(): Sql {
+/** From a table or a subquery, under the alias a. */
+export function selectApprovals(from: Sql = sql`approvals`): Sql {
   return sql`
-    select operation_id as "operationId", session_id as "sessionId", agent_id as "agentId", environment, name, input,
-      input_schema as "inputSchema", edited_input as "editedInput", once, status, reason, resolved_by as "resolvedBy", requested_at as "requestedAt", resolved_at as "resolvedAt",
-      expires_at as "expiresAt"
-    from approvals`;
+    select a.operation_id as "operationId", a.session_id as "sessionId", a.agent_id as "agentId", a.environment, a.name, a.input,
+      a.input_schema as "inputSchema", a.edited_input as "editedInput", a.once, a.status, a.reason, a.resolved_by as "resolvedBy", a.requested_at as "requestedAt", a.resolved_at as "resolvedAt",
+      a.expires_at as "expiresAt"
+    from ${from} a`;
 }
 
-function view(row: Row): Approval {
+export function viewApproval(row: ApprovalRow): Approval {
   return {
     operationId: formatId('op', row.operationId),
     sessionId: formatId('ses', row.sessionId),

@@ -1,6 +1,5 @@
 // How values cross the wire: parameters as text (bytea as binary), results by the parsers below.
 import { types } from 'pg';
-import { raw, type Sql } from 'sql-template-tag';
 
 /** A parameter as the protocol carries it: text, binary for bytea, or null. */
 export type WireValue = string | Buffer | null;
@@ -27,15 +26,6 @@ export function encodeValue(value: unknown): WireValue {
     default:
       throw new TypeError(`A ${typeof value} cannot be a statement parameter`);
   }
-}
-
-/**
- * A word of the contract's, written into the statement. A prepared statement is planned for any value of its parameters; of a
- * word the planner knows how many rows have it, and which partial index holds them.
- */
-export function word(value: string): Sql {
-  if (!/^[a-z_]+$/.test(value)) throw new TypeError('Only a word can be written into a statement');
-  return raw(`'${value}'`);
 }
 
 // PostgreSQL's number for the type, as a binary array names it.

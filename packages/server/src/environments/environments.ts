@@ -108,7 +108,7 @@ export async function deleteEnvironment(
     const [used] = await tx.query<{ sessions: boolean; subscription: boolean; schedules: boolean }>(sql`
       select
         exists (select 1 from sessions where organization_id = ${organizationId} and environment = ${row.name}
-          and ended_at is null) as sessions,
+          and status in ('idle', 'running', 'waiting') and ended_at is null) as sessions,
         exists (select 1 from webhook_subscriptions where organization_id = ${organizationId}
           and environment = ${row.name}) as subscription,
         exists (select 1 from schedules where organization_id = ${organizationId} and environment = ${row.name})

@@ -3,13 +3,17 @@
 // A reader runs the sequencer first, so that it finds its own writes. Oldest first, a page that reaches the end says so in its
 // cursor even where filters left out the last records: who follows the log with filters reads each record past once.
 import { type Input, longLists, type Result } from '@signalbox/contract';
-import sql, { type Sql } from 'sql-template-tag';
+import sql, { empty, type Sql } from 'sql-template-tag';
 import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import type { PoolContext } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
+import { instantOf } from '../lib/instant.ts';
 import { type IsKey, type PageRequest, pageOf, pageRequest } from '../lib/page.ts';
-import { conditions, type EventRow, filtersOf, selectEvents, viewEvent } from './select.ts';
+import { sequenceBounds } from './range.ts';
+import { type EventRow, selectEvents, selectPage, viewEvent } from './select.ts';
 import { readHead, sequenceEvents } from './sequencer.ts';
+
+type ListInput = Input<'listEvents'>;
 
 /** A sequence that a number holds exactly. */
 const isKey: IsKey = (text) => /^\d{1,15}$/.test(text);
@@ -23,25 +27,25 @@ export async function listEvents(ctx: PoolContext, input: Input<'listEvents'>): 
   const ascending = input.order === 'asc';
   const wait = input.wait ?? 0;
   if (wait > 0 && !ascending) throw invalidField('wait', 'goes with order=asc');
-  const filters = filtersOf(input);
   const list = `events:${input.order ?? 'desc'}:${organizationId}`;
   const request = pageRequest(list, input, { isKey, defaultLimit: longLists.default });
-  if (!ascending) return readNewest(ctx, request, filters);
+  if (!ascending) return readNewest(ctx, request, input);
   const until = ctx.clock.now().getTime() + wait * 1000;
   for (let from = Number(request.after ?? 0), waits = wait > 0; ; ) {
-    const { page, end } = await readOldest(ctx, request, from, filters);
+    const { page, end } = await readOldest(ctx, request, from, input);
     if (page.data.length > 0 || !waits) return page;
     from = end;
     waits = await ctx.eventWatch.after(organizationId, end, until - ctx.clock.now().getTime(), ctx.signal);
   }
 }
 
-async function readNewest(ctx: PoolContext, request: PageRequest, filters: Sql[]): Promise<Result<'listEvents'>> {
+async function readNewest(ctx: PoolContext, request: PageRequest, input: ListInput): Promise<Result<'listEvents'>> {
   await sequenceEvents(ctx.db, ctx.organizationId);
   const from = request.after === undefined ? [] : [sql`and e.sequence < ${Number(request.after)}`];
-  const rows = await ctx.db.query<EventRow>(sql`
-    ${selectEvents(ctx.organizationId)} ${conditions([...from, ...filters])}
-    order by e.sequence desc limit ${request.limit + 1}`);
+  const bounds = await boundsOf(ctx, input);
+  const rows = await ctx.db.query<EventRow>(
+    selectPage(ctx.organizationId, input, [...from, ...bounds], sql`desc`, request.limit + 1),
+  );
   return pageOf(request, rows, keyOf, viewEvent);
 }
 
@@ -49,17 +53,29 @@ async function readOldest(
   ctx: PoolContext,
   request: PageRequest,
   after: number,
-  filters: Sql[],
+  input: ListInput,
 ): Promise<{ page: Result<'listEvents'>; end: number }> {
   const { db, organizationId } = ctx;
   await sequenceEvents(db, organizationId);
   const { sequence: end } = await readHead(db, organizationId);
   // Of a log that was put back from a backup: going on would leave out what is written under these numbers anew.
   if (after > end) throw new ApiError('invalid_cursor', 'cursor: is ahead of the event log.');
-  const rows = await db.query<EventRow>(sql`
-    ${selectEvents(organizationId)} and e.sequence > ${after} and e.sequence <= ${end} ${conditions(filters)}
-    order by e.sequence limit ${request.limit + 1}`);
+  // After the head was read: a record that comes between the two is not passed by.
+  const bounds = await boundsOf(ctx, input);
+  const from = [sql`and e.sequence > ${after}`, sql`and e.sequence <= ${end}`];
+  const rows = await db.query<EventRow>(
+    selectPage(organizationId, input, [...from, ...bounds], empty, request.limit + 1),
+  );
   return { page: pageOf(request, rows, keyOf, viewEvent, end > 0 ? String(end) : undefined), end };
+}
+
+function boundsOf({ db, organizationId }: PoolContext, { since, until }: ListInput): Promise<Sql[]> {
+  return sequenceBounds(
+    db,
+    organizationId,
+    since === undefined ? undefined : instantOf(since, 'since'),
+    until === undefined ? undefined : instantOf(until, 'until'),
+  );
 }
 
 const keyOf = ({ sequence }: EventRow) => String(sequence);

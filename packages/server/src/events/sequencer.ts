@@ -56,8 +56,9 @@ export async function organizationsToSequence(db: Db): Promise<string[]> {
 /** Returns how many records it moved. */
 function moveBatch(db: Db, organizationId: string, isBackground: boolean): Promise<number> {
   return db.transaction(async (tx) => {
-    const [head] = await tx.query<{ sequence: number; hash: Buffer }>(sql`
-      select sequence, hash from event_heads where organization_id = ${organizationId}
+    const [head] = await tx.query<{ sequence: number; hash: Buffer; latestAt: Date | null; lateMs: number }>(sql`
+      select sequence, hash, latest_at as "latestAt", late_ms as "lateMs" from event_heads
+      where organization_id = ${organizationId}
       for update ${isBackground ? sql`skip locked` : empty}`);
     if (!head && isBackground) return 0;
     if (!head) throw noHead();
@@ -66,13 +67,16 @@ function moveBatch(db: Db, organizationId: string, isBackground: boolean): Promi
       where organization_id = ${organizationId} order by event_id limit ${BATCH}`);
     if (pending.length === 0) return 0;
 
-    let { sequence, hash } = head;
+    let { sequence, hash, lateMs } = head;
+    let latest = head.latestAt?.getTime() ?? 0;
     const ids: string[] = [];
     const sequences: number[] = [];
     const hashes: Buffer[] = [];
     for (const { eventId, body, occurredAt } of pending) {
       sequence += 1;
       hash = hashOf(hash, recordOf(eventId, sequence, occurredAt, body));
+      latest = Math.max(latest, occurredAt.getTime());
+      lateMs = Math.max(lateMs, latest - occurredAt.getTime());
       ids.push(eventId);
       sequences.push(sequence);
       hashes.push(hash);
@@ -90,7 +94,8 @@ function moveBatch(db: Db, organizationId: string, isBackground: boolean): Promi
         delete from events_pending p using i
         where p.organization_id = ${organizationId} and p.event_id = i.event_id`),
       tx.query(sql`
-        update event_heads set sequence = ${sequence}, hash = ${hash} where organization_id = ${organizationId}`),
+        update event_heads set sequence = ${sequence}, hash = ${hash}, latest_at = ${new Date(latest)}, late_ms = ${lateMs}
+        where organization_id = ${organizationId}`),
     ]);
     return pending.length;
   });

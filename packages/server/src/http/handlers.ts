@@ -2,6 +2,7 @@
 import type { Input, Result, RouteName, Routes } from '@signalbox/contract';
 import * as agents from '../agents/agents.ts';
 import * as approvals from '../approvals/approvals.ts';
+import { listApprovals } from '../approvals/list.ts';
 import * as environments from '../environments/environments.ts';
 import * as secrets from '../environments/secrets.ts';
 import * as events from '../events/events.ts';
@@ -16,6 +17,7 @@ import * as members from '../people/members.ts';
 import { updateOrganization } from '../people/organizations.ts';
 import * as schedules from '../schedules/schedules.ts';
 import * as ending from '../sessions/ending.ts';
+import { listSessions } from '../sessions/list.ts';
 import * as messages from '../sessions/messages.ts';
 import * as sessions from '../sessions/sessions.ts';
 import { listTurns } from '../sessions/timeline.ts';
@@ -75,7 +77,7 @@ export const handlers: Handlers = {
   deleteSecret: secrets.deleteSecret,
 
   openSession: sessions.openSession,
-  listSessions: sessions.listSessions,
+  listSessions,
   getSession: sessions.getSession,
   updateSession: sessions.updateSession,
   deleteSession: sessions.deleteSession,
@@ -89,7 +91,7 @@ export const handlers: Handlers = {
   listChunks,
   streamSession,
 
-  listApprovals: approvals.listApprovals,
+  listApprovals,
   getApproval: approvals.getApproval,
   resolveApproval: approvals.resolveApproval,
 

@@ -41,9 +41,13 @@ export async function getOverview(
     sessions(['completed', 'failed', 'cancelled'], sql`s.ended_at >= ${new Date(now - ENDED_WITHIN_MS)}`),
     sql`
       select 'pendingApprovals' as name, count(*)::int as count from (
-        select 1 from approvals a
-        where a.organization_id = ${organizationId} and a.status = 'pending' ${inIt(sql`a.environment`)}
-        limit ${maxCount}) x`,
+        select 1 from environments e
+        cross join lateral (
+          select 1 from approvals a
+          where a.organization_id = ${organizationId} and a.environment = e.name and a.status = 'pending'
+          limit ${maxCount}) x
+        where e.organization_id = ${organizationId} ${inIt(sql`e.name`)}
+        limit ${maxCount}) y`,
     sql`
       select case when w.status = 'disabled' then 'disabled' when w.degraded then 'degraded' else 'failing' end as name,
         count(*)::int as count

@@ -8,6 +8,7 @@ import { encodeItems, type Segment } from '../journal/segment.ts';
 import { newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import type { OwnWorker } from '../runtime/own-worker.ts';
+import { insertPairs } from './metadata.ts';
 import type { SessionRow } from './session.ts';
 import { beginTurn } from './turns.ts';
 
@@ -107,6 +108,7 @@ export function openingOf(opening: Opening, now: Date): Opened {
           ${row.budget && JSON.stringify(row.budget)}, ${JSON.stringify(row.metadata)},
           ${segment ? sql`d.id is not null, d.id` : sql`false, null`}, ${now}, ${now}
         from (${subscriptionOf(organizationId, environment)}) d`,
+      ...insertPairs(owner, row.metadata),
       ...(begun?.statements ?? []),
       ...(segment ? [insertSegment(owner, segment)] : []),
     ],

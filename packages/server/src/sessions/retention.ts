@@ -3,9 +3,11 @@
 // A session goes with its children, when the last of them has ended. What belongs to them goes first, a thousand rows a
 // statement, their own rows last: a pass that is cut off is taken up by the next one, and no statement is long. Nothing of it
 // touches a session that is open, so no append waits for it. Two nodes that do it at once do no harm.
+import type { Session } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { deleteInBatches } from '../db/delete-in-batches.ts';
 import type { Platform } from '../platform.ts';
+import { deletePairs } from './metadata.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
 // Families at a time. Their own rows go in one statement, and the rows of children with them.
@@ -118,20 +120,23 @@ export async function dropOldSessions(
     );
     if (signal.aborted) return 0;
     // Approvals go with the row, by their foreign key; a session has few.
-    const [, , dropped = []] = await db.batch<{ sessionId: string }>([
-      sql`
+    return db.transaction(async (tx) => {
+      const rows = await tx.query<{ sessionId: string; metadata: Session['metadata'] }>(sql`
+        select session_id as "sessionId", metadata from sessions
+        where organization_id = ${organizationId} and session_id = any(${ids}::uuid[]) and ended_at is not null
+        order by session_id for update`);
+      for (const statement of deletePairs(organizationId, rows)) tx.write(statement);
+      tx.write(sql`
         delete from received_webhooks
-        where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])`,
-      sql`
+        where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])`);
+      tx.write(sql`
         delete from pending_deliveries d using sessions s
         where d.organization_id = ${organizationId} and s.organization_id = ${organizationId}
           and s.session_id = any(${ids}::uuid[]) and d.webhook_subscription_id = s.delivery_subscription_id
-          and d.delivery_id = s.delivery_id`,
-      sql`
-        delete from sessions s
-        where s.organization_id = ${organizationId} and s.session_id = any(${ids}::uuid[]) and s.ended_at is not null
-        returning s.session_id as "sessionId"`,
-    ]);
-    return dropped.length;
+          and d.delivery_id = s.delivery_id`);
+      return tx.execute(sql`
+        delete from sessions
+        where organization_id = ${organizationId} and session_id = any(${rows.map(({ sessionId }) => sessionId)}::uuid[])`);
+    });
   }
 }

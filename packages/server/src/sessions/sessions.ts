@@ -1,17 +1,16 @@
 // Sessions (api.md section 5): opening, reading, changing, deleting. How they end stands in ending.ts.
-import type { Input, Result, Session } from '@signalbox/contract';
-import sql, { empty, join, type Sql } from 'sql-template-tag';
+import type { Input, Result } from '@signalbox/contract';
+import sql from 'sql-template-tag';
 import { currentVersion } from '../agents/agents.ts';
 import type { Tx } from '../db/db.ts';
-import { word } from '../db/values.ts';
 import { holdEnvironment } from '../environments/environments.ts';
 import { recordEvent } from '../events/record.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
-import { pageOf, pageRequest } from '../lib/page.ts';
 import { requirePrice } from './budget.ts';
 import { cancelNow } from './ending.ts';
+import { deletePairs, insertPairs } from './metadata.ts';
 import { openingOf } from './opening.ts';
 import { lockSession, readSession, type SessionRow, sessionColumns, sessionEvent, viewSession } from './session.ts';
 import { partsOf } from './transcript.ts';
@@ -57,30 +56,6 @@ export async function openSession(ctx: Context, input: Input<'openSession'>): Pr
   });
 }
 
-const ENDED: readonly Session['status'][] = ['completed', 'failed', 'cancelled'];
-
-/** With what the partial indexes by status say, so that a few of a million are found by one of them. */
-function ofStatus(status: Session['status']): Sql {
-  const isEnded = ENDED.includes(status);
-  return sql`and s.status = ${word(status)} and s.ended_at is ${isEnded ? sql`not null` : sql`null`}`;
-}
-
-/** Newest first. */
-export async function listSessions(ctx: Context, input: Input<'listSessions'>): Promise<Result<'listSessions'>> {
-  const request = pageRequest(`sessions:${ctx.organizationId}`, input);
-  const metadata = Object.entries(input.metadata ?? {}).map(([key, value]) => sql`and s.metadata->>${key} = ${value}`);
-  const rows = await ctx.db.query<SessionRow>(sql`
-    select ${sessionColumns} from sessions s where s.organization_id = ${ctx.organizationId}
-      ${request.after === undefined ? empty : sql`and s.session_id < ${request.after}`}
-      ${input.status === undefined ? empty : ofStatus(input.status)}
-      ${input.agentId === undefined ? empty : sql`and s.agent_id = ${uuidOf('agt', input.agentId)}`}
-      ${input.environment === undefined ? empty : sql`and s.environment = ${input.environment}`}
-      ${input.parentSessionId === undefined ? empty : sql`and s.parent_session_id = ${uuidOf('ses', input.parentSessionId)}`}
-      ${metadata.length === 0 ? empty : join(metadata, ' ')}
-    order by s.session_id desc limit ${request.limit + 1}`);
-  return pageOf(request, rows, (row) => row.sessionId, viewSession);
-}
-
 export async function getSession(ctx: Context, input: Input<'getSession'>): Promise<Result<'getSession'>> {
   return { session: viewSession(await readSession(ctx.db, ctx.organizationId, uuidOf('ses', input.sessionId))) };
 }
@@ -95,6 +70,8 @@ export async function updateSession(ctx: Context, input: Input<'updateSession'>)
       tx.query(sql`
         update sessions set metadata = ${JSON.stringify(input.metadata)}, updated_at = ${now}
         where organization_id = ${ctx.organizationId} and session_id = ${row.sessionId}`),
+      ...deletePairs(ctx.organizationId, [row]).map((statement) => tx.query(statement)),
+      ...insertPairs(row, input.metadata).map((statement) => tx.query(statement)),
       tx.query(
         recordEvent(ctx, now, {
           type: 'session.updated',
@@ -139,6 +116,7 @@ export async function deleteSession(ctx: Context, input: Input<'deleteSession'>)
         delete from webhook_deliveries where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])`),
       tx.query(sql`
         delete from received_webhooks where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])`),
+      ...deletePairs(organizationId, family).map((statement) => tx.query(statement)),
       tx.query(sql`
         delete from sessions where organization_id = ${organizationId} and session_id = any(${ids}::uuid[])`),
       ...family.map((one) => tx.query(recordEvent(ctx, now, { type: 'session.deleted', ...sessionEvent(one) }))),

@@ -1,6 +1,6 @@
 // A Session whose Agent uses another, in tests: the parent's model is `scripted/parent`, the child's `scripted/child`.
 import type { Input, Session, Tool } from '@signalbox/contract';
-import { listSessions } from '../../src/sessions/sessions.ts';
+import { listSessions } from '../../src/sessions/list.ts';
 import { agentTool, type World } from './session-world.ts';
 
 type CreateAgent = Input<'createAgent'>;

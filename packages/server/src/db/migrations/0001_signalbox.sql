@@ -214,13 +214,22 @@ create index sessions_by_parent on sessions (organization_id, parent_session_id,
 create index sessions_parent_due on sessions (organization_id, session_id) where parent_due;
 create index sessions_held on sessions (worker_id) where worker_id is not null;
 create index sessions_due on sessions (organization_id, delivery_subscription_id, session_id) where delivery_due;
--- With the status, so that counting by it reads the index alone.
-create index sessions_open on sessions (organization_id, environment, status) where ended_at is null;
+-- For the lists by environment, status and agent (sessions/list.ts), and for counting by status.
+create index sessions_by_environment on sessions (organization_id, environment, status, session_id);
+create index sessions_by_agent on sessions (organization_id, agent_id, environment, status, session_id);
 create index sessions_ended on sessions (organization_id, environment, status, ended_at) where ended_at is not null;
 -- What retention deletes: a session goes with its children.
 create index sessions_retention on sessions (organization_id, environment, ended_at)
   where ended_at is not null and root_session_id is null;
-create index sessions_by_agent on sessions (organization_id, agent_id, session_id);
+
+-- What sessions are found by (sessions/metadata.ts): a hash of a key and its value. A table of its own, as an index of sessions
+-- would be written each time that a session starts or stops. No foreign key: it would look for rows by session.
+create table session_metadata (
+  organization_id uuid not null,
+  pair bigint not null,
+  session_id uuid not null,
+  primary key (organization_id, pair, session_id)
+);
 
 -- The journal. A segment is the run of chunks that one commit added; body is a JSON array in which a string is the delta
 -- of a message.chunk and an object is any other chunk without turn and seq.
@@ -332,7 +341,7 @@ create table approvals (
   primary key (organization_id, operation_id),
   foreign key (organization_id, session_id) references sessions on delete cascade
 );
-create index approvals_pending on approvals (organization_id, operation_id) where status = 'pending';
+create index approvals_by_environment on approvals (organization_id, environment, status, operation_id);
 create index approvals_by_session on approvals (organization_id, session_id);
 
 create table webhook_subscriptions (
@@ -577,6 +586,8 @@ create table events (
 create index events_resource on events (organization_id, (body->'resource'->>'id'), sequence);
 create index events_session on events (organization_id, (body->>'sessionId'), sequence) where body->>'sessionId' is not null;
 create index events_actor on events (organization_id, (body->'actor'->>'id'), sequence);
+create index events_environment on events (organization_id, (body->>'environment'), sequence)
+  where body->>'environment' is not null;
 create index events_type on events (organization_id, (body->>'type'), sequence);
 
 create table event_heads (
@@ -587,7 +598,10 @@ create table event_heads (
   -- The last record that retention has dropped: what is left begins after it, and its hash is what the chain hangs on.
   -- 0 and zeros where nothing was dropped.
   anchor_sequence bigint not null,
-  anchor_hash bytea not null
+  anchor_hash bytea not null,
+  -- When the latest of all records occurred, and how long before it one occurred that came behind it (events/range.ts).
+  latest_at timestamptz,
+  late_ms bigint not null default 0
 );
 
 -- When the log last heard that a key or a person was refused with a code: who hammers must not fill it.

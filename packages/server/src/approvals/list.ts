@@ -1,0 +1,76 @@
+// The list of approvals: put together like that of sessions (sessions/list.ts), so that a page costs what it shows.
+import { approvalStatuses, type Input, type Result } from '@signalbox/contract';
+import sql, { empty, type Sql } from 'sql-template-tag';
+import type { Context } from '../lib/context.ts';
+import { uuidOf } from '../lib/ids.ts';
+import { pageOf, pageRequest } from '../lib/page.ts';
+import { type ApprovalRow, selectApprovals, viewApproval } from './approvals.ts';
+
+/** Over all sessions, oldest first unless told otherwise. */
+export async function listApprovals(ctx: Context, input: Input<'listApprovals'>): Promise<Result<'listApprovals'>> {
+  const { organizationId } = ctx;
+  const { status, environment, sessionId } = input;
+  const order = input.order ?? 'asc';
+  const request = pageRequest(`approvals:${order}:${organizationId}`, input);
+  const page: Page = {
+    organizationId,
+    after:
+      request.after === undefined
+        ? empty
+        : order === 'desc'
+          ? sql`and a.operation_id < ${request.after}`
+          : sql`and a.operation_id > ${request.after}`,
+    order: order === 'desc' ? sql`desc` : empty,
+    limit: request.limit + 1,
+  };
+  const isByPlace = sessionId === undefined && (status !== undefined || environment !== undefined);
+  const rows = await ctx.db.query<ApprovalRow>(
+    isByPlace
+      ? byPlace(page, environment, status ? [status] : approvalStatuses)
+      : sql`
+          ${selectApprovals()} where a.organization_id = ${organizationId} ${page.after}
+            ${status === undefined ? empty : sql`and a.status = ${status}`}
+            ${environment === undefined ? empty : sql`and a.environment = ${environment}`}
+            ${sessionId === undefined ? empty : sql`and a.session_id = ${uuidOf('ses', sessionId)}`}
+          order by a.operation_id ${page.order} limit ${page.limit}`,
+  );
+  return pageOf(request, rows, (row) => row.operationId, viewApproval);
+}
+
+interface Page {
+  organizationId: string;
+  after: Sql;
+  order: Sql;
+  limit: number;
+}
+
+function byPlace(
+  { organizationId, after, order, limit }: Page,
+  environment: string | undefined,
+  statuses: readonly string[],
+): Sql {
+  const places =
+    environment === undefined
+      ? sql`
+          (select a.environment from approvals a where a.organization_id = ${organizationId}
+          order by a.environment limit 1)
+          union all
+          select (
+            select a.environment from approvals a
+            where a.organization_id = ${organizationId} and a.environment > p.environment
+            order by a.environment limit 1)
+          from places p where p.environment is not null`
+      : sql`select ${environment}::text`;
+  return sql`
+    with recursive places(environment) as (${places})
+    ${selectApprovals(sql`(
+      select x.* from places p
+      cross join unnest(${[...statuses]}::text[]) k(status)
+      cross join lateral (
+        select * from approvals a
+        where a.organization_id = ${organizationId} and a.environment = p.environment and a.status = k.status ${after}
+        order by a.operation_id ${order} limit ${limit}) x
+      where p.environment is not null
+      order by x.operation_id ${order} limit ${limit})`)}
+    order by a.operation_id ${order}`;
+}

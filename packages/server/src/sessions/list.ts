@@ -1,0 +1,103 @@
+// Lists of sessions: any page costs what it shows, however many sessions there are.
+//
+// Two indexes hold every combination of agent, environment and status, each in the order of the list. A filter leaves out some
+// of the columns in front, so a page is put together: the newest of each environment and status that fit, then the newest of
+// these. Environments are few, and found by one look by the index for each, those that were deleted too.
+//
+// A filter by metadata goes through session_metadata, and reads the sessions that have its first pair, newest first, until the
+// page is full: other filters with it are compared with each.
+import { type Input, type Result, type Session, sessionStatuses } from '@signalbox/contract';
+import sql, { empty, join, type Sql } from 'sql-template-tag';
+import type { Context } from '../lib/context.ts';
+import { uuidOf } from '../lib/ids.ts';
+import { pageOf, pageRequest } from '../lib/page.ts';
+import { pairOf } from './metadata.ts';
+import { type SessionRow, sessionColumns, viewSession } from './session.ts';
+
+/** Newest first. */
+export async function listSessions(ctx: Context, input: Input<'listSessions'>): Promise<Result<'listSessions'>> {
+  const { organizationId } = ctx;
+  const { status, agentId, environment, parentSessionId } = input;
+  const request = pageRequest(`sessions:${organizationId}`, input);
+  const pairs = Object.entries(input.metadata ?? {});
+  const after = request.after === undefined ? empty : sql`and s.session_id < ${request.after}`;
+  const ofAgent = agentId === undefined ? empty : sql`and s.agent_id = ${uuidOf('agt', agentId)}`;
+  const limit = request.limit + 1;
+  const others = [
+    sql`${ofAgent}`,
+    status === undefined ? empty : sql`and s.status = ${status}`,
+    environment === undefined ? empty : sql`and s.environment = ${environment}`,
+    parentSessionId === undefined ? empty : sql`and s.parent_session_id = ${uuidOf('ses', parentSessionId)}`,
+  ];
+  const isByPlace = status !== undefined || agentId !== undefined || environment !== undefined;
+  const statement =
+    pairs.length > 0
+      ? withMetadata(organizationId, pairs, join([after, ...others], ' '), limit)
+      : isByPlace && parentSessionId === undefined
+        ? byPlace({ organizationId, ofAgent, environment, statuses: status ? [status] : sessionStatuses, after, limit })
+        : sql`
+            select ${sessionColumns} from sessions s
+            where s.organization_id = ${organizationId} ${join([after, ...others], ' ')}
+            order by s.session_id desc limit ${limit}`;
+  const rows = await ctx.db.query<SessionRow>(statement);
+  return pageOf(request, rows, (row) => row.sessionId, viewSession);
+}
+
+interface Places {
+  organizationId: string;
+  ofAgent: Sql;
+  /** Undefined: all that have sessions. */
+  environment: string | undefined;
+  statuses: readonly Session['status'][];
+  after: Sql;
+  limit: number;
+}
+
+function byPlace({ organizationId, ofAgent, environment, statuses, after, limit }: Places): Sql {
+  const places =
+    environment === undefined
+      ? sql`
+          (select s.environment from sessions s where s.organization_id = ${organizationId} ${ofAgent}
+          order by s.environment limit 1)
+          union all
+          select (
+            select s.environment from sessions s
+            where s.organization_id = ${organizationId} ${ofAgent} and s.environment > p.environment
+            order by s.environment limit 1)
+          from places p where p.environment is not null`
+      : sql`select ${environment}::text`;
+  // The limit of 1 keeps the look by the key: a plan for any number of ids would read the whole table instead.
+  return sql`
+    with recursive places(environment) as (${places})
+    select ${sessionColumns} from (
+      select x.session_id from places p
+      cross join unnest(${[...statuses]}::text[]) k(status)
+      cross join lateral (
+        select s.session_id from sessions s
+        where s.organization_id = ${organizationId} ${ofAgent} and s.environment = p.environment and s.status = k.status
+          ${after}
+        order by s.session_id desc limit ${limit}) x
+      where p.environment is not null
+      order by x.session_id desc limit ${limit}) found
+    cross join lateral (
+      select * from sessions s
+      where s.organization_id = ${organizationId} and s.session_id = found.session_id limit 1) s
+    order by s.session_id desc`;
+}
+
+function withMetadata(organizationId: string, pairs: [string, string][], filters: Sql, limit: number): Sql {
+  const [first, ...more] = pairs.map(([key, value]) => pairOf(key, value));
+  const haveMore = more.map(
+    (pair) => sql`
+      and exists (
+        select 1 from session_metadata o
+        where o.organization_id = ${organizationId} and o.pair = ${pair} and o.session_id = m.session_id)`,
+  );
+  // Compared again: two pairs may have one number.
+  const compared = pairs.map(([key, value]) => sql`and s.metadata->>${key} = ${value}`);
+  return sql`
+    select ${sessionColumns} from session_metadata m
+    join sessions s on s.organization_id = m.organization_id and s.session_id = m.session_id
+    where m.organization_id = ${organizationId} and m.pair = ${first} ${join([...haveMore, ...compared, filters], ' ')}
+    order by m.session_id desc limit ${limit}`;
+}
