@@ -100,7 +100,7 @@ export const Event = Type.Object(
         type: 'object',
         description:
           '`{ field: [before, after] }`. Never holds a secret; a value longer than 4,096 characters stands as its size and SHA-256, `{ bytes, sha256 }`.',
-        additionalProperties: { type: 'array', minItems: 2, maxItems: 2 },
+        additionalProperties: { type: 'array', items: {}, minItems: 2, maxItems: 2 },
       }),
     ),
     context: Type.Object(

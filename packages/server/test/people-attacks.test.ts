@@ -1,5 +1,7 @@
 // What attackers do at the door: guessing, forged pages, planted and stolen cookies, links tried twice.
 
+import { get } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { type Route, routes } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -387,6 +389,28 @@ test('no answer is anything that a browser would run, show in a frame, keep, or 
     "frame-ancestors 'none'",
   );
 });
+
+test.each([
+  ['api.example.com', 'http://api.example.com/api/v1/sessions'],
+  ['[::1]:4000', 'http://[::1]:4000/api/v1/sessions'],
+  ["x'$(id)`id`", ''],
+  ['"><script>alert(1)</script>', ''],
+])(
+  'the examples of the reference name the host that it is read at (%s), and nothing that a shell or page runs',
+  async (host, shown) => {
+    const page = await new Promise<string>((resolve, reject) => {
+      get(`${service.url}/docs`, { headers: { host } }, async (response) => resolve(await text(response))).on(
+        'error',
+        reject,
+      );
+    });
+    if (shown === '') expect(page).not.toContain(host);
+    else expect(page).toContain(shown);
+    expect(page).toContain(shown || `:${new URL(service.url).port}/api/v1/sessions`);
+    expect(page).not.toContain('127.0.0.1:4500');
+    expect(page).not.toContain('<script');
+  },
+);
 
 test('what does not lead anywhere: better-auth has no paths but those of passkeys', async () => {
   for (const path of [

@@ -180,6 +180,10 @@ test('one trace goes from the request over the turn, its model and its tool, to 
   expect(Number(models[0]!.attributes['gen_ai.usage.input_tokens'])).toBeGreaterThan(0);
   const [tool] = named(spans, /^execute_tool look$/);
   expect(tool!.parentSpanId).toBe(turn!.spanId);
+  expect(tool!.attributes['gen_ai.tool.call.id']).toMatch(/^call_/);
+  expect(collector.text).toContain(
+    '"gen_ai.response.finish_reasons","value":{"arrayValue":{"values":[{"stringValue":"stop"}]}}',
+  );
   const deliveries = named(spans, /^deliver webhook$/);
   expect(deliveries.length).toBeGreaterThan(0);
   expect(deliveries.every(({ parentSpanId }) => parentSpanId === request!.spanId)).toBe(true);

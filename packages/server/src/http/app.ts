@@ -25,7 +25,7 @@ import { onceClosed } from './closed.ts';
 import { addConsole } from './console.ts';
 import { addConsoleApi } from './console-api.ts';
 import { addOtherSignIns } from './console-sign-in.ts';
-import { docsPage } from './docs-page.ts';
+import { docsPage, exampleOrigin } from './docs-page.ts';
 import { environmentGateOf } from './environment-gate.ts';
 import { handleError, sendProblem } from './errors.ts';
 import { writeFile } from './file.ts';
@@ -153,7 +153,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     addRoute(name, route, `${PREFIX}${route.path}`);
     if (route.alsoAtRoot) addRoute(name, route, route.path);
   }
-  addPages(app, options.version);
+  addPages(app, options.version, platform.publicUrl);
   addObservation(app, platform, options.observation);
   addConsoleApi(app, platform, { ...options, limits, places, doubts, callerOf });
   addOtherSignIns(app, platform, { ...options, limits, places, doubts, callerOf });
@@ -358,27 +358,34 @@ function pathOf(request: IncomingMessage): string {
   return request.url?.split('?', 1)[0] ?? '';
 }
 
+/** Where the request came to, as its sender says; the public url if it says nothing that can be shown in a command line. */
+function originOf({ protocol, host }: FastifyRequest, publicUrl: URL): string {
+  const url = /^[a-z0-9.:[\]-]+$/i.test(host) ? URL.parse(`${protocol}://${host}`) : null;
+  // Behind a proxy the scheme is what only the setting knows.
+  return url === null || url.host === publicUrl.host ? publicUrl.origin : url.origin;
+}
+
 /** What stands beside the resources (api.md section 9). */
-function addPages(app: FastifyInstance, version: string): void {
-  let made: { text: string; page: string } | undefined;
+function addPages(app: FastifyInstance, version: string, publicUrl: () => URL): void {
+  let made: { text: string; page: string[] } | undefined;
   // With the first request: it is more work than the rest of the interface together, and most nodes are never asked.
   const pages = () => {
     if (made) return made;
     const document = openApiDocument(routes, version);
-    made = { text: JSON.stringify(document), page: docsPage(document) };
+    made = { text: JSON.stringify(document), page: docsPage(document).split(exampleOrigin) };
     return made;
   };
   app.get(`${PREFIX}/openapi.json`, async (_, reply) =>
     reply.type('application/json; charset=utf-8').send(pages().text),
   );
-  app.get('/docs', async (_, reply) =>
+  app.get('/docs', async (request, reply) =>
     reply
       .type('text/html; charset=utf-8')
       .header(
         'Content-Security-Policy',
         "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
       )
-      .send(pages().page),
+      .send(pages().page.join(originOf(request, publicUrl()))),
   );
   app.get('/', async (_, reply) => reply.redirect('/console'));
 }

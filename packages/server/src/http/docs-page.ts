@@ -18,6 +18,9 @@ interface Place {
   operation: Operation;
 }
 
+/** Where the examples of the page send their requests. Replaced by the origin that the page is read at. */
+export const exampleOrigin = 'http://127.0.0.1:4500';
+
 /** The whole page. Problems link to it: each error code is an anchor (`/docs#not_found`). */
 export function docsPage(document: OpenApiDocument): string {
   const places = Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -244,7 +247,7 @@ function curl(method: string, path: string, { parameters, requestBody, responses
   });
   const stream = Object.values(responses).some(({ content }) => content && 'text/event-stream' in content);
   const flags = stream ? ' -N' : method === 'GET' || (method === 'POST' && requestBody) ? '' : ` -X ${method}`;
-  const lines = [`curl${flags} http://127.0.0.1:4500${url}`, `-H "Authorization: Bearer $SIGNALBOX_API_KEY"`];
+  const lines = [`curl${flags} ${exampleOrigin}${url}`, `-H "Authorization: Bearer $SIGNALBOX_API_KEY"`];
   if (requestBody) {
     const body = compactJson(requestBody.content['application/json']?.example);
     lines.push(`-H 'Content-Type: application/json'`, `-d '${body.replaceAll("'", "'\\''")}'`);

@@ -38,6 +38,27 @@ describe('the document', () => {
     expect(explained.toSorted()).toEqual([...new Set(Object.values<Route>(routes).map(({ tag }) => tag))].toSorted());
   });
 
+  test('names every body, and describes every operation, for the programs that generate clients', () => {
+    for (const { path, method, operation } of operations) {
+      expect(operation.description, `${method} ${path}`).toMatch(/permission|rights/);
+      for (const { content = {} } of Object.values(operation.responses)) {
+        for (const [type, { schema }] of Object.entries(content))
+          if (type !== 'text/csv') expect(schema.$ref, `${method} ${path}`).toBeDefined();
+      }
+    }
+    expect(document.components.schemas).toHaveProperty('SessionResult');
+    expect(document.components.schemas).toHaveProperty('SessionList');
+  });
+
+  test('says what is in every array', () => {
+    const arrays: unknown[] = [];
+    JSON.stringify(document, (_, value) => {
+      if (value?.type === 'array' && !('items' in value)) arrays.push(value);
+      return value;
+    });
+    expect(arrays).toEqual([]);
+  });
+
   test('refers to nothing that it does not hold', () => {
     const references = [...JSON.stringify(document).matchAll(/"(#\/[^"]+)"/g)].map(([, path = '']) => path);
     expect(references.length).toBeGreaterThan(100);

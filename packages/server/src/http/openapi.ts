@@ -123,7 +123,7 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
       operationId,
       tags: [route.tag],
       summary: route.summary,
-      ...(route.alsoAtRoot && { description: `Also answered at \`${route.path}\`.` }),
+      description: descriptionOf(route),
       'x-permission': route.permission,
       ...(route.alsoAtRoot && { 'x-also-at': route.path }),
       parameters: [
@@ -141,7 +141,7 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
         },
       }),
       'x-error-codes': codesOf(route),
-      responses: { ...successOf(route), ...errorsOf(route) },
+      responses: { ...successOf(operationId, route), ...errorsOf(route) },
     };
   }
 
@@ -160,12 +160,12 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
     });
   }
 
-  function successOf(route: Route): Record<string, Answer> {
+  function successOf(operationId: string, route: Route): Record<string, Answer> {
     const headers = {
       'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' },
       ...(route.method === 'POST' && { 'Idempotent-Replayed': { $ref: '#/components/headers/Idempotent-Replayed' } }),
     };
-    const schema = refer(route.result);
+    const schema = refer(named(operationId, route.result as SchemaObject));
     if (!route.stream) {
       const text = { 200: 'Done.', 201: 'Created.', 202: 'Accepted; it happens when its turn comes.' }[route.status];
       return { [route.status]: { description: text, headers, content: { 'application/json': { schema } } } };
@@ -228,6 +228,27 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
       },
     },
   };
+}
+
+/** What the summary does not say of an operation, for readers who don't see its extensions. */
+function descriptionOf(route: Route): string {
+  return [
+    route.byPerson
+      ? `Only for a person who is signed in, with the rights of \`${route.permission}\`.`
+      : `Needs a key with the permission \`${route.permission}\` or more.`,
+    ...(route.alsoAtRoot ? [`Also answered at \`${route.path}\`.`] : []),
+  ].join(' ');
+}
+
+/** A body with a title, by which generators name its class: `SessionResult`, `SessionList`, else after the operation. */
+function named(operationId: string, result: SchemaObject): SchemaObject {
+  if (result.title !== undefined) return result;
+  const [[field, value] = [], ...others] = Object.entries(result.properties ?? {});
+  const item = result.properties?.data?.items?.title;
+  const isList = item !== undefined && result.properties?.page !== undefined;
+  const single = field !== undefined && others.length === 0 ? value?.title : undefined;
+  const own = `${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}Result`;
+  return { ...result, title: isList ? `${item}List` : single === undefined ? own : `${single}Result` };
 }
 
 /** The answers that are errors, by reference: status and shape are the same everywhere, only the codes differ. */

@@ -6,7 +6,14 @@
 //
 // Spans hold ids, codes, counts and names of models and tools; never what people or models said, addresses, or secrets.
 // Finished ones wait in a bounded queue, and go out in the background: a collector that is slow or dead costs spans, nothing else.
-import { ROOT_CONTEXT, type Context as SpanContext, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import {
+  type AttributeValue,
+  ROOT_CONTEXT,
+  type Context as SpanContext,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, type SpanExporter, TracerProvider } from '@opentelemetry/sdk-trace';
@@ -15,7 +22,7 @@ import type { Log } from '../lib/log.ts';
 import { version } from '../lib/version.ts';
 
 /** By OpenTelemetry's names where it has one; what is undefined is left out. */
-export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
+export type Attributes = Readonly<Record<string, string | number | boolean | string[] | undefined>>;
 
 export interface Span {
   /** What belongs below it is begun with this; undefined is never given, so that who has a span has a parent. */
@@ -98,9 +105,9 @@ export function createTracing(
 
 const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL };
 
-function known(attributes: Attributes): Record<string, string | number | boolean> {
+function known(attributes: Attributes): Record<string, AttributeValue> {
   const entries = Object.entries(attributes).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as Record<string, string | number | boolean>;
+  return Object.fromEntries(entries) as Record<string, AttributeValue>;
 }
 
 /** Where a new span belongs. Zeros are no ids (W3C Trace Context, section 3.2.2). */

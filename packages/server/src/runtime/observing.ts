@@ -17,6 +17,14 @@ const failureCodes: readonly string[] = [
   'model_protocol',
 ] satisfies ModelFailureCode[];
 
+/** In the words of OpenTelemetry's conventions. */
+const finishReasons = {
+  endTurn: 'stop',
+  maxOutputTokens: 'length',
+  refusal: 'content_filter',
+  toolCalls: 'tool_call',
+} satisfies Record<Extract<ModelEvent, { type: 'finish' }>['reason'], string>;
+
 /** Below the request that brought the turn's message. */
 export function turnSpan({ platform: { tracing }, hold: { row }, state }: Driving): Span | undefined {
   return tracing?.span(
@@ -66,7 +74,7 @@ export function observedModel({ platform: { metrics, tracing }, span: turn }: Dr
           more = {
             'gen_ai.usage.input_tokens': event.usage.inputTokens,
             'gen_ai.usage.output_tokens': event.usage.outputTokens,
-            'signalbox.finish_reason': event.reason,
+            'gen_ai.response.finish_reasons': [finishReasons[event.reason]],
           };
         }
         yield event;
@@ -97,7 +105,7 @@ export function observedTools({ platform: { metrics, tracing }, hold, span: turn
       {
         'gen_ai.operation.name': 'execute_tool',
         'gen_ai.tool.name': call.tool.name,
-        'gen_ai.tool.call.id': call.operationId,
+        'gen_ai.tool.call.id': call.operationId.replace(/^op_/, 'call_'),
         'signalbox.tool.type': type,
       },
       turn?.traceParent,
