@@ -113,8 +113,11 @@ export const definitions: Record<string, (bytes: number) => Definition> = {
   }),
   'a large enum for each item': (bytes) => ({
     agent: {
-      model: calls({ a: many(bytes / 2, 6, () => 99_999) }),
-      tools: [client(object({ a: { items: { enum: many(bytes / 2, 6, (n) => n) } } }))],
+      model: calls({ a: many(Math.min(bytes / 2, 30_000), 6, () => -1) }),
+      // More would be refused.
+      tools: [
+        client(object({ a: { items: { enum: many(Math.min(bytes / 2, 100_000), 6, (n) => n - 1).reverse() } } })),
+      ],
     },
     input: 'go',
   }),
