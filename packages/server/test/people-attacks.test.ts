@@ -362,7 +362,11 @@ test('what anybody may begin is begun so often and no oftener, and so are links 
   const alone = await startTestService();
   const begin = () => openBrowser(alone).get('/auth/passkey/generate-authenticate-options');
   const follow = () => openBrowser(alone).post('/links/look', { token: 'sbi_' });
-  const answers = await Promise.all(Array.from({ length: 125 }, (_, n) => (n % 2 === 0 ? begin() : follow())));
+  // No more at once than one address may have under way.
+  const answers = [];
+  for (let n = 0; n < 125; n += 5) {
+    answers.push(...(await Promise.all([begin(), follow(), begin(), follow(), begin()])));
+  }
   expect(answers.filter(({ status }) => status === 429).length).toBe(5);
   await alone.stop();
 });
