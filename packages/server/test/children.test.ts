@@ -2,7 +2,7 @@
 import type { Chunk, Session } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { archiveAgent, updateAgent } from '../src/agents/agents.ts';
-import { resolveApproval } from '../src/approvals/approvals.ts';
+import { checkEditedInput, resolveApproval } from '../src/approvals/approvals.ts';
 import { listApprovals } from '../src/approvals/list.ts';
 import { listEvents } from '../src/events/events.ts';
 import type { AskModel, ModelCall } from '../src/runtime/models/model.ts';
@@ -146,7 +146,8 @@ test('a call of an agent tool can itself be asked for, and its input edited', as
   const [asked] = (await listApprovals(world.ctx, { sessionId })).data;
   const { operationId } = asked!;
   const approve = (input: object) => resolveApproval(world.ctx, { operationId, decision: 'approved', input });
-  await expect(approve({ input: '' })).rejects.toMatchObject({ code: 'invalid_request' });
+  const judged = checkEditedInput(world.ctx, { operationId, decision: 'approved', input: { input: '' } });
+  await expect(judged).rejects.toMatchObject({ code: 'invalid_request' });
   await approve({ input: 'help kindly' });
   expect(await resultsOf(sessionId)).toMatchObject([{ output: 'ok' }]);
   expect(seen[0]!.transcript[0]!.content).toEqual([{ type: 'text', text: 'help kindly' }]);

@@ -92,7 +92,7 @@ export async function resolveApproval(
     if (grants) session.grantedTools = [...session.grantedTools, name];
     const [[call]] = await Promise.all([
       tx.query<Operation>(sql`
-        update operations set status = ${denied ? 'denied' : 'ready'}, error = ${denied ? denialOf(row.reason) : null},
+        update operations o set status = ${denied ? 'denied' : 'ready'}, error = ${denied ? denialOf(row.reason) : null},
           ${isEdited ? sql`input = ${JSON.stringify(input.input)},` : empty} finished_at = ${denied ? now : null}
         where organization_id = ${organizationId} and operation_id = ${operationId} returning ${operationColumns}`),
       ...(grants

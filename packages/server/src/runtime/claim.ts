@@ -92,6 +92,6 @@ export async function readOperationsOf(
       where x.organization_id = any(${[...new Set(organizations)]}::uuid[]) and x.organization_id = h.org
         and x.session_id = h.sid and x.turn = h.in_turn
       offset 0) o
-    order by h.sid, step, index`);
+    order by h.sid, o.step, o.index`);
   return Map.groupBy(operations, ({ sessionId }) => sessionId);
 }

@@ -93,7 +93,7 @@ export async function tellParent(platform: Platform, { organizationId, sessionId
       where organization_id = ${organizationId} and session_id = ${sessionId} and parent_due`);
     if (!parent || parent.endedAt) return;
     const [call] = await tx.query<Operation>(sql`
-      select ${operationColumns} from operations
+      select ${operationColumns} from operations o
       where organization_id = ${organizationId} and operation_id = ${child.parentOperationId}
         and status = 'awaiting_session'`);
     if (!call) return;

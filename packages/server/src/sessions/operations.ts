@@ -64,10 +64,10 @@ export interface Operation {
 
 /** The columns of an Operation. */
 export const operationColumns: Sql = sql`
-  turn, step, index, operation_id as "operationId", kind, status, tool, tool_type as "toolType", input, output, error, usage,
-  from_seq as "fromSeq", failures, retry_at as "retryAt", repeatable, expires_at as "expiresAt",
-  child_session_id as "childSessionId", agent_version as "agentVersion",
-  unavailable_servers as "unavailableServers"`;
+  o.turn, o.step, o.index, o.operation_id as "operationId", o.kind, o.status, o.tool, o.tool_type as "toolType", o.input, o.output,
+  o.error, o.usage, o.from_seq as "fromSeq", o.failures, o.retry_at as "retryAt", o.repeatable, o.expires_at as "expiresAt",
+  o.child_session_id as "childSessionId", o.agent_version as "agentVersion",
+  o.unavailable_servers as "unavailableServers"`;
 
 /** What a model call used; of the input tokens, `cachedTokens` came out of the provider's cache. */
 export type TokenUsage = Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedTokens'>;
@@ -142,7 +142,7 @@ export function readOperations(
   turn: number,
 ): Promise<Operation[]> {
   return db.query<Operation>(sql`
-    select ${operationColumns} from operations
+    select ${operationColumns} from operations o
     where organization_id = ${organizationId} and session_id = ${sessionId} and turn = ${turn}
     order by step, index`);
 }

@@ -50,7 +50,7 @@ async function readToolCall(
   operationId: string,
 ): Promise<Operation> {
   const [operation] = await tx.query<Operation>(sql`
-    select ${operationColumns} from operations
+    select ${operationColumns} from operations o
     where organization_id = ${organizationId} and session_id = ${sessionId} and operation_id = ${operationId}
       and kind = 'tool'`);
   if (!operation) throw notFound('tool call in this session');
