@@ -83,9 +83,12 @@ test('a session is appended to while a subscription is being created, and gets w
   });
   await append(world, open, [status()]);
   await world.advanceUntil(async () => (await countDue()) === 0);
-  expect(receiver.received.map(({ envelope, previousCursor }) => [envelope.cursor, previousCursor])).toEqual([
-    ['turn_1:seq_3', ''],
-  ]);
+  const arrived = receiver.received.map(({ envelope, previousCursor }) => ({
+    cursor: envelope.cursor,
+    seqs: envelope.chunks.map(({ seq }) => seq),
+    previousCursor,
+  }));
+  expect(arrived).toEqual([{ cursor: 'turn_1:seq_3', seqs: [3], previousCursor: '' }]);
   await deleteWebhookSubscription(world.context(), production);
 });
 

@@ -50,6 +50,7 @@ async function events() {
 }
 
 const cursorsOf = (received: readonly Received[]) => received.map(({ envelope }) => envelope.cursor);
+const seqsOf = (received: readonly Received[]) => received.map(({ envelope }) => envelope.chunks.map(({ seq }) => seq));
 
 /** A receiver that knows some secrets and checks the hex signature, as the source's reference verification does. */
 function knowing(...secrets: string[]): Receiver['answer'] {
@@ -150,6 +151,7 @@ describe('creating', () => {
     for (const session of [old, open, untouched]) await append(world, session, [status()]);
     await settled(old, open, untouched);
     expect(cursorsOf(receiver.received).toSorted()).toEqual(['turn_1:seq_2', 'turn_1:seq_2', 'turn_1:seq_4']);
+    expect(seqsOf(receiver.received).toSorted()).toEqual([[2], [2], [4]]);
     // This receiver has acknowledged nothing yet, whatever another one had.
     expect(receiver.received.map(({ previousCursor }) => previousCursor)).toEqual(['', '', '']);
   });
@@ -175,6 +177,7 @@ describe('creating', () => {
     await append(world, session, [status()]);
     await settled(session);
     expect(cursorsOf(receiver.received)).toEqual(['turn_1:seq_2']);
+    expect(seqsOf(receiver.received)).toEqual([[2]]);
   });
 });
 
