@@ -595,6 +595,8 @@ create table webhook_recoveries (
   turn integer,
   seq bigint,
   after_session_id uuid not null,
+  after_ended_at timestamp with time zone,
+  ended_before timestamp with time zone,
   created_at timestamp with time zone not null,
   constraint webhook_recoveries_pkey PRIMARY KEY (organization_id, webhook_subscription_id, recovery_id),
   constraint webhook_recoveries_organization_id_webhook_subscription_id_fkey FOREIGN KEY (organization_id, webhook_subscription_id) REFERENCES webhook_subscriptions(organization_id, webhook_subscription_id)

@@ -193,7 +193,7 @@ export async function append(
       values (${session.organizationId}, ${session.sessionId}, ${turn}, ${to}, ${from}, ${encodeItems(items)},
         ${clock.now()})`,
     sql`
-      update sessions s set turn = ${turn}, next_seq = ${to + 1}, ${deliveryMark()}
+      update sessions s set turn = ${turn}, next_seq = ${to + 1}, updated_at = ${clock.now()}, ${deliveryMark()}
       from (${subscriptionOf(session.organizationId, session.environment)}) d
       where s.organization_id = ${session.organizationId} and s.session_id = ${session.sessionId}`,
   ]);

@@ -472,8 +472,10 @@ create table webhook_recoveries (
   session_id uuid,
   turn integer,
   seq bigint,
-  -- How far it has come.
+  -- How far it has come: over the open ones by id, then over those that ended in time by when they did.
   after_session_id uuid not null,
+  after_ended_at timestamptz,
+  ended_before timestamptz,
   created_at timestamptz not null,
   primary key (organization_id, webhook_subscription_id, recovery_id),
   foreign key (organization_id, webhook_subscription_id)
