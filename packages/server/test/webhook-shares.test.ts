@@ -82,3 +82,20 @@ test('a node that joins gets its share from one that lives, and one that leaves 
     ]);
   }
 });
+
+test('what a node that stops held is the share of others at once, though the node lives on', async () => {
+  const receiver = await world.receiver();
+  await world.subscribe(receiver.url);
+  await world.subscribe(receiver.url, { environment: 'staging' });
+  const first = await world.node();
+  await world.advanceUntil(async () => (await held()).get(first.workerId) === 2);
+  await first.dispatcher.stop();
+  const ids = await world.db.query<{ id: string }>(
+    sql`select webhook_subscription_id as id from webhook_subscriptions`,
+  );
+  // One of whom the subscriptions are no share while the first is counted.
+  let workerId = newUuid();
+  while (ids.some(({ id }) => nodeFor(id, [first.workerId, workerId]) === workerId)) workerId = newUuid();
+  await world.node({ workerId });
+  await world.advanceUntil(async () => (await held()).get(workerId) === 2);
+});

@@ -16,7 +16,7 @@ import type { Hints } from '../wake/hints.ts';
 import { findDue, type Place } from './due.ts';
 import { type Candidate, findCandidates, handOver, hold, release } from './holding.ts';
 import { Sender } from './sender.ts';
-import { deliveryNodes, nodeFor } from './shares.ts';
+import { deliveryNodes, leaveShares, nodeFor } from './shares.ts';
 
 export interface Dispatcher {
   start(): void;
@@ -222,6 +222,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
       while (background.size > 0) await Promise.all(background);
       try {
         for (const sender of senders.values()) await sender.standing.write(true);
+        await leaveShares(db, workerId);
         if (organizations.size > 0) await release(db, workerId, [...organizations]);
       } catch (error) {
         log.warn({ err: error }, 'subscriptions were not handed over; others wait for the lease to end');

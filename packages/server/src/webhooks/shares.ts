@@ -21,6 +21,11 @@ export async function deliveryNodes(db: Db, workerId: string): Promise<string[]>
   return rows.map(({ id }) => id);
 }
 
+/** Its subscriptions become the share of others at once: a node that stops may live on for as long as its turns take. */
+export async function leaveShares(db: Db, workerId: string): Promise<void> {
+  await db.execute(sql`update workers set delivers = false where worker_id = ${workerId}`);
+}
+
 /** Undefined if there is no node. */
 export function nodeFor(webhookSubscriptionId: string, nodes: readonly string[]): string | undefined {
   let best: { node: string; score: string } | undefined;

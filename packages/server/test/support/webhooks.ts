@@ -37,7 +37,7 @@ export interface World {
   /** A receiver that is closed with the world. */
   receiver(answer?: Receiver['answer']): Promise<Receiver>;
   /** A dispatcher of a node of its own; `jitter` 0 makes retries exact. */
-  node(more?: { timeoutMs?: number }): Promise<{ dispatcher: Dispatcher; workerId: string }>;
+  node(more?: { timeoutMs?: number; workerId?: string }): Promise<{ dispatcher: Dispatcher; workerId: string }>;
   session(more?: { organizationId?: string; environment?: string }): Promise<TestSession>;
   /** Counts the statements that are like this from now on. */
   statementsLike(pattern: RegExp): { count(): number };
@@ -121,8 +121,7 @@ export async function createWorld(options: { lookup?: Lookup } = {}): Promise<Wo
       const input = { environment: 'production', url, ...more };
       return (await createWebhookSubscription(world.context(organizationId), input)).signingSecret!;
     },
-    async node(more = {}) {
-      const workerId = newUuid();
+    async node({ workerId = newUuid(), ...more } = {}) {
       await db.query(sql`
         insert into workers (worker_id, lease_expires_at) values (${workerId}, now() + interval '1 day')`);
       const dispatcher = createDispatcher(platform, {
