@@ -1,6 +1,7 @@
 // What the benchmarks of webhooks stand on: Sessions that get chunks, and the dispatcher, which runs in this process.
 import sql from 'sql-template-tag';
 import { createDb, type Db } from '../packages/server/src/db/db.ts';
+import { createShards } from '../packages/server/src/db/shards.ts';
 import { createEgress, type EgressRequest } from '../packages/server/src/egress/egress.ts';
 import { parseEgressAllow } from '../packages/server/src/egress/policy.ts';
 import { deliveryMark } from '../packages/server/src/journal/delivery-mark.ts';
@@ -56,7 +57,8 @@ export async function startDeliveries(): Promise<Deliveries> {
     },
   };
   const vault = createVault(parseMasterKeys(bench.masterKey));
-  const platform = { db, clock: systemClock, log, wake, vault, egress: watched, metrics, tracing: undefined };
+  const shards = createShards(db);
+  const platform = { db, shards, clock: systemClock, log, wake, vault, egress: watched, metrics, tracing: undefined };
   const workerId = newUuid();
   const lease = createNodeLease(platform, { workerId });
   await lease.start();

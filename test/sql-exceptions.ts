@@ -36,6 +36,10 @@ export const exceptions: Exception[] = [
     reason: 'a dispatcher looks for subscriptions to hold',
   },
   {
+    like: /^select organization_id as "organizationId", \w+ as "webhookSubscriptionId" from (sessions|webhook_deliveries|webhook_recoveries) where .* order by organization_id, \w+ limit \$3$/,
+    reason: 'a dispatcher searches for subscriptions with something due',
+  },
+  {
     like: /^select distinct organization_id as "organizationId" from events_pending limit 1000$/,
     reason: 'the background pass looks for records that wait for the sequencer',
   },

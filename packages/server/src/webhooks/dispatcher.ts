@@ -9,12 +9,14 @@
 //   webhook_deliveries      those that are over; next_attempt_at while one is to be sent once more
 //
 // Three things make a sender look at a Session: the wake-up after an append, a retry whose time has come, and a poll that
-// goes through what is due (due.ts), the net under lost wake-ups and what finds everything after a crash. The poll starts
-// from subscriptions that this node holds and that may be sent to, so the backlog of any other is never walked.
+// searches for subscriptions with work (search.ts) and goes through what is due of those that this node holds (due.ts): the net
+// under lost wake-ups. It costs what the work costs, however many subscriptions have none. What waits from before is found when a
+// subscription is claimed.
 import type { Platform } from '../platform.ts';
 import type { Hints } from '../wake/hints.ts';
 import { findDue, type Place } from './due.ts';
 import { type Candidate, findCandidates, handOver, hold, release } from './holding.ts';
+import { createSearch } from './search.ts';
 import { Sender } from './sender.ts';
 import { deliveryNodes, leaveShares, nodeFor } from './shares.ts';
 
@@ -26,7 +28,7 @@ export interface Dispatcher {
 
 export type DispatcherPlatform = Pick<
   Platform,
-  'db' | 'clock' | 'log' | 'vault' | 'wake' | 'egress' | 'metrics' | 'tracing'
+  'db' | 'shards' | 'clock' | 'log' | 'vault' | 'wake' | 'egress' | 'metrics' | 'tracing'
 >;
 
 export interface DispatcherOptions {
@@ -48,7 +50,7 @@ const DEFAULT_GRACE_MS = 5_000;
 const CLAIM_BATCH = 100;
 
 export function createDispatcher(platform: DispatcherPlatform, options: DispatcherOptions): Dispatcher {
-  const { db, clock, log, wake } = platform;
+  const { db, shards, clock, log, wake } = platform;
   const { workerId, random = Math.random, graceMs = DEFAULT_GRACE_MS } = options;
   const stopping = new AbortController();
   const cutting = new AbortController();
@@ -58,6 +60,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
   const scanning = new Set<Sender>();
   const scanAgain = new Set<Sender>();
   const background = new Set<Promise<void>>();
+  const search = createSearch(db);
   let refreshing: Promise<void> | undefined;
   let refreshAgain = false;
   let unsubscribe = (): void => {};
@@ -104,7 +107,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
       const sender = senders.get(webhookSubscriptionId);
       return !(isHeld && sender?.isActive && sender.held.epoch === epoch);
     });
-    for (let at = 0; at < changed.length; at += CLAIM_BATCH) await take(changed.slice(at, at + CLAIM_BATCH));
+    await takeAll(changed);
   }
 
   /**
@@ -119,11 +122,19 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
     }
   }
 
+  async function takeAll(candidates: readonly Candidate[]): Promise<void> {
+    const failures = await shards.each(candidates, organizationOf, async (group) => {
+      for (const ofOne of Map.groupBy(group, organizationOf).values())
+        for (let at = 0; at < ofOne.length; at += CLAIM_BATCH) await take(ofOne.slice(at, at + CLAIM_BATCH));
+    });
+    for (const { error } of failures) log.warn({ err: error }, 'could not claim subscriptions; trying again');
+  }
+
   async function take(candidates: readonly Candidate[]): Promise<void> {
     const taken: Sender[] = [];
     for (const { organizationId } of candidates) organizations.add(organizationId);
     for (const held of await hold(platform, workerId, candidates)) {
-      if (!held || stopping.signal.aborted) continue;
+      if (stopping.signal.aborted) continue;
       const known = senders.get(held.webhookSubscriptionId);
       if (known) known.resume(held);
       const sender =
@@ -161,13 +172,14 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
     for (const { sender } of found) scanning.add(sender);
     try {
       const pages = await findDue(
-        db,
+        platform,
         found.map(({ place }) => place),
         clock.now(),
       );
-      for (const [index, { sender }] of found.entries()) {
+      for (const { sender, place } of found) {
         scanning.delete(sender);
-        sender.found(pages[index]!);
+        const page = pages.get(place);
+        if (page) sender.found(page);
       }
     } finally {
       for (const { sender } of found) scanning.delete(sender);
@@ -175,6 +187,14 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
     // What was read may have been too early for who asked meanwhile.
     const asked = found.flatMap(({ sender }) => (scanAgain.delete(sender) ? sender : []));
     if (asked.length > 0) await scan(asked);
+  }
+
+  /** Looks where work waits. The search is for all organizations: if it fails, each is looked at by itself. */
+  async function scanDue(): Promise<void> {
+    const found = await search().catch((error: unknown) => {
+      log.warn({ err: error }, 'could not search for due deliveries; looking at each subscription');
+    });
+    await scan([...senders].flatMap(([id, sender]) => (!found || found.has(id) || sender.hasDue ? sender : [])));
   }
 
   function hear(hint: Hints['journal'] | undefined): void {
@@ -185,15 +205,16 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
 
   async function poll(): Promise<void> {
     while (!stopping.signal.aborted) {
-      try {
-        await refresh();
-        await scan(senders.values());
-        for (const sender of senders.values()) await sender.standing.write();
-      } catch (error) {
-        log.warn({ err: error }, 'could not look for due deliveries');
-      }
+      // Each is tried whatever becomes of the others: one that is about all organizations fails with any of them.
+      await warned('could not look for subscriptions', refresh);
+      await warned('could not look for due deliveries', scanDue);
+      for (const sender of senders.values()) await sender.standing.write();
       await clock.sleep(POLL_MS, stopping.signal).catch(() => {});
     }
+  }
+
+  function warned(what: string, work: () => Promise<void>): Promise<void> {
+    return work().catch((error: unknown) => log.warn({ err: error }, `${what}; trying again`));
   }
 
   return {
@@ -223,12 +244,21 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
       try {
         for (const sender of senders.values()) await sender.standing.write(true);
         await leaveShares(db, workerId);
-        if (organizations.size > 0) await release(db, workerId, [...organizations]);
+        const failures = await shards.each(
+          [...organizations],
+          (id) => id,
+          (group) => release(db, workerId, group),
+        );
+        if (failures[0]) throw failures[0].error;
       } catch (error) {
         log.warn({ err: error }, 'subscriptions were not handed over; others wait for the lease to end');
       }
     },
   };
+}
+
+function organizationOf({ organizationId }: Candidate): string {
+  return organizationId;
 }
 
 function placeKey(organizationId: string, environment: string): string {

@@ -1,6 +1,7 @@
 // Finding what is due without a wake-up: retries whose time has come, and Sessions with chunks that wait.
 import sql, { type Sql } from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
+import type { Platform } from '../platform.ts';
 
 /** Where to look: a subscription that may be sent to, and the Session behind which its last page ended. */
 export interface Place {
@@ -43,54 +44,56 @@ interface RetryRow {
   resends: (string | null)[];
 }
 
-// Organizations in one statement; on a sharded database this would be what lies on one shard.
-const GROUP_ORGANIZATIONS = 32;
-
-/** A page for each place, without locks: what is found is taken by its own subscription. */
-export async function findDue(db: Db, places: readonly Place[], now: Date): Promise<Page[]> {
+/**
+ * A page for each place, without locks: what is found is taken by its own subscription. Never rejects; no page for places that could
+ * not be looked at.
+ */
+export async function findDue(
+  { db, shards, log }: Pick<Platform, 'db' | 'shards' | 'log'>,
+  places: readonly Place[],
+  now: Date,
+): Promise<Map<Place, Page>> {
   const pages = new Map<Place, Page>();
-  for (const group of groupsOf(places)) {
-    const organizationIds = [...new Set(group.map(({ organizationId }) => organizationId))];
-    const [waiting, retrying, recovering] = await Promise.all([
-      db.query<WaitingRow>(waitingIn(group, organizationIds)),
-      db.query<RetryRow>(retryingIn(group, organizationIds, now)),
-      db.query<{ id: string }>(sql`
-        select distinct r.webhook_subscription_id as id from webhook_recoveries r
-        where r.organization_id = any(${organizationIds}::uuid[])`),
-    ]);
-    const recoveries = new Set(recovering.map(({ id }) => id));
-    const found = group.map((place): Page => {
-      const hasRecovery = recoveries.has(place.webhookSubscriptionId);
-      return { ready: [], retries: [], waiting: [], resends: [], hasRecovery, lastSessionId: undefined };
-    });
-    for (const { n, sessionIds, hasRetry } of waiting) {
-      const page = found[n - 1]!;
-      page.ready = sessionIds.filter((_, index) => !hasRetry[index]);
-      page.waiting = sessionIds.filter((_, index) => hasRetry[index]);
-      if (sessionIds.length === PAGE_SIZE) page.lastSessionId = sessionIds.at(-1);
-    }
-    for (const { n, sessionIds, resends } of retrying) {
-      const page = found[n - 1]!;
-      for (const [index, sessionId] of sessionIds.entries()) {
-        const deliveryId = resends[index];
-        if (deliveryId) page.resends.push({ sessionId, deliveryId });
-        else page.retries.push(sessionId);
-      }
-    }
-    for (const [index, place] of group.entries()) pages.set(place, found[index]!);
-  }
-  return places.map((place) => pages.get(place)!);
+  const failures = await shards.each(
+    places,
+    ({ organizationId }) => organizationId,
+    async (group) => {
+      for (const [index, page] of (await pagesOf(db, group, now)).entries()) pages.set(group[index]!, page);
+    },
+  );
+  for (const { error } of failures) log.warn({ err: error }, 'could not look for due deliveries; trying again');
+  return pages;
 }
 
-function groupsOf(places: readonly Place[]): Place[][] {
-  const groups = new Map<string, Place[]>();
-  for (const place of places) groups.set(place.organizationId, [...(groups.get(place.organizationId) ?? []), place]);
-  const together: Place[][] = [];
-  for (const [index, group] of [...groups.values()].entries()) {
-    if (index % GROUP_ORGANIZATIONS === 0) together.push([]);
-    together.at(-1)!.push(...group);
+async function pagesOf(db: Db, group: readonly Place[], now: Date): Promise<Page[]> {
+  const organizationIds = [...new Set(group.map(({ organizationId }) => organizationId))];
+  const [waiting, retrying, recovering] = await Promise.all([
+    db.query<WaitingRow>(waitingIn(group, organizationIds)),
+    db.query<RetryRow>(retryingIn(group, organizationIds, now)),
+    db.query<{ id: string }>(sql`
+      select distinct r.webhook_subscription_id as id from webhook_recoveries r
+      where r.organization_id = any(${organizationIds}::uuid[])`),
+  ]);
+  const recoveries = new Set(recovering.map(({ id }) => id));
+  const found = group.map((place): Page => {
+    const hasRecovery = recoveries.has(place.webhookSubscriptionId);
+    return { ready: [], retries: [], waiting: [], resends: [], hasRecovery, lastSessionId: undefined };
+  });
+  for (const { n, sessionIds, hasRetry } of waiting) {
+    const page = found[n - 1]!;
+    page.ready = sessionIds.filter((_, index) => !hasRetry[index]);
+    page.waiting = sessionIds.filter((_, index) => hasRetry[index]);
+    if (sessionIds.length === PAGE_SIZE) page.lastSessionId = sessionIds.at(-1);
   }
-  return together;
+  for (const { n, sessionIds, resends } of retrying) {
+    const page = found[n - 1]!;
+    for (const [index, sessionId] of sessionIds.entries()) {
+      const deliveryId = resends[index];
+      if (deliveryId) page.resends.push({ sessionId, deliveryId });
+      else page.retries.push(sessionId);
+    }
+  }
+  return found;
 }
 
 function waitingIn(group: readonly Place[], organizationIds: readonly string[]): Sql {

@@ -76,14 +76,19 @@ export function findCandidates(db: Db, workerId: string): Promise<Candidate[]> {
       and ${workerId}::uuid in (select a.worker_id from alive a)`);
 }
 
-/** Claims or reads again; undefined for each that has changed since it was found, and where its secret cannot be opened. */
+/**
+ * Claims or reads again subscriptions of one organization, in one transaction. None for each that has changed since it was found, or
+ * whose secret cannot be opened.
+ */
 export async function hold(
   { db, vault, log }: Pick<Platform, 'db' | 'vault' | 'log'>,
   workerId: string,
   candidates: readonly Candidate[],
-): Promise<(Held | undefined)[]> {
+): Promise<Held[]> {
+  // Two nodes lock the rows of an organization in the same order.
+  const sorted = candidates.toSorted((a, b) => (a.environment < b.environment ? -1 : 1));
   const groups = await db.batch<Row>(
-    candidates.map(({ organizationId, environment, webhookSubscriptionId, epoch, isHeld }) =>
+    sorted.map(({ organizationId, environment, webhookSubscriptionId, epoch, isHeld }) =>
       isHeld
         ? sql`
             select ${columns()} from webhook_subscriptions w
@@ -97,13 +102,13 @@ export async function hold(
             returning ${columns()}`,
     ),
   );
-  return groups.map(([row]) => {
+  return groups.flat().flatMap((row) => {
     try {
-      return row && heldOf(vault, row);
+      return heldOf(vault, row);
     } catch (error) {
       // Of this subscription alone: the others go on.
-      log.error({ err: error, webhookSubscriptionId: formatId('whs', row!.webhookSubscriptionId) }, 'nothing is sent');
-      return undefined;
+      log.error({ err: error, webhookSubscriptionId: formatId('whs', row.webhookSubscriptionId) }, 'nothing is sent');
+      return [];
     }
   });
 }

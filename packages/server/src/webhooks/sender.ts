@@ -121,6 +121,16 @@ export class Sender implements Host {
     }
   }
 
+  /** Whether something is due that this node knows of, without a search. */
+  get hasDue(): boolean {
+    return this.#mayHaveMore || this.#scanAfter !== beforeAllSessions || this.#dueRetries().length > 0;
+  }
+
+  #dueRetries(): string[] {
+    const now = this.#platform.clock.now();
+    return [...this.#retryAt].flatMap(([sessionId, at]) => (at <= now ? sessionId : []));
+  }
+
   /** Where to look for what is due; undefined where there is no room for it, or nothing may be sent now. */
   place(): Place | undefined {
     const suspect = this.standing.suspect;
@@ -136,6 +146,8 @@ export class Sender implements Host {
     this.#scanAfter = lastSessionId ?? beforeAllSessions;
     this.#mayHaveMore = lastSessionId !== undefined && ready.length > 0;
     for (const sessionId of [...retries, ...ready]) this.#retryAt.delete(sessionId);
+    // Of sessions that are gone, say: all that are due were found.
+    if (retries.length < PAGE_SIZE) for (const sessionId of this.#dueRetries()) this.#retryAt.delete(sessionId);
     if (this.standing.holdsBack()) {
       const [sessionId] = [...ready, ...retries, ...waiting];
       if (sessionId !== undefined) this.take(sessionId);

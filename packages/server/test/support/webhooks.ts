@@ -5,6 +5,7 @@ import { channel } from 'node:diagnostics_channel';
 import type { Input } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { createDb, type Db } from '../../src/db/db.ts';
+import { createShards } from '../../src/db/shards.ts';
 import { createEgress } from '../../src/egress/egress.ts';
 import type { Lookup } from '../../src/egress/lookup.ts';
 import { parseEgressAllow } from '../../src/egress/policy.ts';
@@ -77,7 +78,9 @@ export async function createWorld(options: { lookup?: Lookup } = {}): Promise<Wo
   const metrics = createMetrics();
   const wake = createWake({ db, log, clock, acrossNodes: false });
   const egress = createEgress({ policy: parseEgressAllow('127.0.0.1/32'), ...options });
-  const platform = { db, clock, log, wake, egress, metrics, tracing: undefined, vault: createVault([randomBytes(32)]) };
+  const shards = createShards(db);
+  const vault = createVault([randomBytes(32)]);
+  const platform = { db, shards, clock, log, wake, egress, metrics, tracing: undefined, vault };
   const started: Dispatcher[] = [];
   const endings: (() => void)[] = [];
   const receivers: Receiver[] = [];
