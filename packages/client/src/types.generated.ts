@@ -1100,7 +1100,11 @@ export interface WebhookDeliveryWithAttempts {
 
 /** How the destination does, a second old at most. */
 export interface WebhookHealth {
-  state: 'healthy' | 'failing' | 'degraded';
+  state: 'healthy' | 'failing' | 'degraded' | 'blocked';
+  /** Why nothing can be sent; null: attempts can be made. */
+  blockedBy: 'no_delivery_node' | 'secret_unreadable' | 'url_not_allowed' | null;
+  /** The same in words, and how to remove it. */
+  reason: string | null;
   /** When the first attempt failed since one was accepted. */
   failingSince: string | null;
   /** Attempts that failed in a row. From the fifth on probes alone are counted. */

@@ -45,12 +45,26 @@ const ChunkTypes = Type.Array(ChunkType, {
  * - `healthy`: the last attempt was accepted, or there was none.
  * - `failing`: the last attempt was not. → the others
  * - `degraded`: none was for a day; after 5 days the subscription is disabled.
+ * - `blocked`: nothing can be sent, whatever the destination would answer; `blockedBy` and `reason` say why. It goes before
+ *   the others.
  */
-export const destinationStates = ['healthy', 'failing', 'degraded'] as const;
+export const destinationStates = ['healthy', 'failing', 'degraded', 'blocked'] as const;
+
+/**
+ * Why nothing can be sent.
+ *
+ * - `no_delivery_node`: no node with the role `delivery` is alive.
+ * - `secret_unreadable`: the master keys of the installation cannot open the signing secret.
+ * - `url_not_allowed`: the url, or an address that its host stood for at the last attempt, is not allowed any more.
+ */
+export const webhookBlocks = ['no_delivery_node', 'secret_unreadable', 'url_not_allowed'] as const;
+export type WebhookBlock = (typeof webhookBlocks)[number];
 
 export const WebhookHealth = Type.Object(
   {
     state: OneOf(destinationStates),
+    blockedBy: Nullable(OneOf(webhookBlocks), { description: 'Why nothing can be sent; null: attempts can be made.' }),
+    reason: Nullable(Type.String(), { description: 'The same in words, and how to remove it.' }),
     failingSince: Nullable(Timestamp, { description: 'When the first attempt failed since one was accepted.' }),
     consecutiveFailures: Type.Integer({
       description: 'Attempts that failed in a row. From the fifth on probes alone are counted.',

@@ -85,7 +85,9 @@ describe('creating', () => {
       lastSuccessAt: null,
       lastFailureAt: null,
       health: {
-        state: 'healthy',
+        state: 'blocked',
+        blockedBy: 'no_delivery_node',
+        reason: expect.stringContaining('Start one'),
         failingSince: null,
         consecutiveFailures: 0,
         lastError: null,

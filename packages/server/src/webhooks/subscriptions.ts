@@ -26,17 +26,14 @@ import { ApiError, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
+import { type Blockable, blockOf, hasDeliveryNode } from './blocked.ts';
 import { hasten } from './holding.ts';
 import { sealSecret } from './signing-secret.ts';
 
-interface Row {
-  webhookSubscriptionId: string;
-  environment: string;
-  url: string;
+interface Row extends Blockable {
   chunkTypes: ChunkType[];
   status: WebhookSubscription['status'];
   disabledReason: string | null;
-  secretVersion: number;
   previousSecretExpiresAt: Date | null;
   confirmedSecretVersion: number | null;
   createdAt: Date;
@@ -45,7 +42,6 @@ interface Row {
   lastFailureAt: Date | null;
   failingSince: Date | null;
   failures: number;
-  lastError: string | null;
   lastStatus: number | null;
   probeAt: Date | null;
   failingSessionId: string | null;
@@ -71,7 +67,7 @@ export async function listWebhookSubscriptions(
 ): Promise<Result<'listWebhookSubscriptions'>> {
   const request = pageRequest(`webhook_subscriptions:${ctx.organizationId}`, input);
   const rows = await ctx.db.query<Row>(sql`
-    select ${columns()} from webhook_subscriptions where organization_id = ${ctx.organizationId}
+    select ${columns()} from webhook_subscriptions w where organization_id = ${ctx.organizationId}
       ${request.after === undefined ? empty : sql`and webhook_subscription_id < ${request.after}`}
       ${input.environment === undefined ? empty : sql`and environment = ${input.environment}`}
     order by webhook_subscription_id desc limit ${request.limit + 1}`);
@@ -80,7 +76,7 @@ export async function listWebhookSubscriptions(
     request,
     rows,
     (row) => row.webhookSubscriptionId,
-    (row) => view(row, now),
+    (row) => view(ctx, row, now),
   );
 }
 
@@ -94,31 +90,21 @@ export async function createWebhookSubscription(
   return inTransaction(ctx, async (tx, ctx) => {
     await holdEnvironment(tx, organizationId, input.environment);
     const now = ctx.clock.now();
-    const row: Row = {
-      webhookSubscriptionId: newUuid(),
+    const place = {
+      organizationId,
       environment: input.environment,
-      url: input.url,
-      chunkTypes: input.chunkTypes ?? [...defaultChunkTypes],
-      status: 'enabled',
-      disabledReason: null,
+      webhookSubscriptionId: newUuid(),
       secretVersion: 1,
-      previousSecretExpiresAt: null,
-      confirmedSecretVersion: null,
-      createdAt: now,
-      updatedAt: now,
-      lastSuccessAt: null,
-      lastFailureAt: null,
-      ...unharmed,
     };
     const signingSecret = newSigningSecret();
-    const sealed = sealSecret(ctx.vault, { organizationId, ...row }, signingSecret);
-    const inserted = await tx.execute(sql`
-      insert into webhook_subscriptions (organization_id, environment, webhook_subscription_id, url, chunk_types, status,
+    const sealed = sealSecret(ctx.vault, place, signingSecret);
+    const [row] = await tx.query<Row>(sql`
+      insert into webhook_subscriptions as w (organization_id, environment, webhook_subscription_id, url, chunk_types, status,
         sealed_secret, secret_version, created_at, updated_at)
-      values (${organizationId}, ${row.environment}, ${row.webhookSubscriptionId}, ${row.url}, ${row.chunkTypes},
-        ${row.status}, ${sealed}, ${row.secretVersion}, ${now}, ${now})
-      on conflict do nothing`);
-    if (inserted === 0) {
+      values (${organizationId}, ${place.environment}, ${place.webhookSubscriptionId}, ${input.url},
+        ${input.chunkTypes ?? [...defaultChunkTypes]}, 'enabled', ${sealed}, ${place.secretVersion}, ${now}, ${now})
+      on conflict do nothing returning ${columns()}`);
+    if (!row) {
       throw new ApiError(
         'subscription_exists',
         `environment: "${input.environment}" has a subscription already. Change or delete that one.`,
@@ -128,7 +114,7 @@ export async function createWebhookSubscription(
       recordEvent(ctx, now, draft(row, 'created', { url: [null, row.url], chunkTypes: [null, row.chunkTypes] })),
     );
     announce(tx, ctx);
-    return { webhookSubscription: view(row, now), signingSecret };
+    return { webhookSubscription: view(ctx, row, now), signingSecret };
   });
 }
 
@@ -138,10 +124,10 @@ export async function getWebhookSubscription(
   input: Input<'getWebhookSubscription'>,
 ): Promise<Result<'getWebhookSubscription'>> {
   const [row] = await ctx.db.query<Row>(sql`
-    select ${columns()} from webhook_subscriptions
+    select ${columns()} from webhook_subscriptions w
     where organization_id = ${ctx.organizationId} and environment = ${input.env}`);
   if (!row) throw notFound('webhook subscription');
-  return { webhookSubscription: view(row, ctx.clock.now()) };
+  return { webhookSubscription: view(ctx, row, ctx.clock.now()) };
 }
 
 /** Changes url, chunk types or status; what waits is sent from the next delivery on as it then says. */
@@ -163,7 +149,7 @@ export async function updateWebhookSubscription(
     };
     const isEnabled = after.status === 'enabled' && before.status !== 'enabled';
     const changed = changesBetween(before, after, ['url', 'chunkTypes', ...(isEnabled ? [] : (['status'] as const))]);
-    if (!changed && !isEnabled) return { webhookSubscription: view(before, now) };
+    if (!changed && !isEnabled) return { webhookSubscription: view(ctx, before, now) };
     // Who says so has reason to think that it will do: what failed there before is set aside.
     const isFresh = isEnabled || after.url !== before.url;
     if (isFresh) Object.assign(after, unharmed);
@@ -186,7 +172,7 @@ export async function updateWebhookSubscription(
       await tx.query(recordEvent(ctx, now, draft(after, 'enabled', changesBetween(before, after, ['status']))));
     }
     announce(tx, ctx);
-    return { webhookSubscription: view(after, now) };
+    return { webhookSubscription: view(ctx, after, now) };
   });
 }
 
@@ -266,7 +252,7 @@ function checkUrl(ctx: Context, url: string): void {
 
 async function lockSubscription(tx: Tx, ctx: Context, environment: string): Promise<Row> {
   const [row] = await tx.query<Row>(sql`
-    select ${columns()} from webhook_subscriptions
+    select ${columns()} from webhook_subscriptions w
     where organization_id = ${ctx.organizationId} and environment = ${environment} for update`);
   if (!row) throw notFound('webhook subscription');
   return row;
@@ -281,13 +267,14 @@ function announce(tx: Tx, ctx: Context): void {
 }
 
 function columns(): Sql {
-  return sql`webhook_subscription_id as "webhookSubscriptionId", environment, url, chunk_types as "chunkTypes", status,
-    disabled_reason as "disabledReason", secret_version as "secretVersion",
-    previous_secret_expires_at as "previousSecretExpiresAt", confirmed_secret_version as "confirmedSecretVersion",
-    created_at as "createdAt", updated_at as "updatedAt", last_success_at as "lastSuccessAt",
-    last_failure_at as "lastFailureAt", failing_since as "failingSince", failures, last_error as "lastError",
-    last_status as "lastStatus", probe_at as "probeAt",
-    failing_session_id as "failingSessionId", degraded as "isDegraded"`;
+  return sql`w.webhook_subscription_id as "webhookSubscriptionId", w.environment, w.url, w.chunk_types as "chunkTypes", w.status,
+    w.disabled_reason as "disabledReason", w.sealed_secret as "sealedSecret",
+    w.previous_sealed_secret as "previousSealedSecret", ${hasDeliveryNode()}, w.secret_version as "secretVersion",
+    w.previous_secret_expires_at as "previousSecretExpiresAt", w.confirmed_secret_version as "confirmedSecretVersion",
+    w.created_at as "createdAt", w.updated_at as "updatedAt", w.last_success_at as "lastSuccessAt",
+    w.last_failure_at as "lastFailureAt", w.failing_since as "failingSince", w.failures, w.last_error as "lastError",
+    w.last_status as "lastStatus", w.probe_at as "probeAt",
+    w.failing_session_id as "failingSessionId", w.degraded as "isDegraded"`;
 }
 
 type What = 'created' | 'updated' | 'deleted' | 'secret_rotated' | 'enabled';
@@ -301,9 +288,11 @@ function draft(row: Row, what: What, changes: EventDraft['changes'] = null): Eve
   };
 }
 
-function view(row: Row, now: Date): WebhookSubscription {
-  const { failingSince, failures, lastError, lastStatus, probeAt, failingSessionId, isDegraded, ...rest } = row;
+function view(ctx: Context, row: Row, now: Date): WebhookSubscription {
+  const { failingSince, failures, lastError, lastStatus, probeAt, failingSessionId, isDegraded, ...others } = row;
+  const { sealedSecret: _sealed, previousSealedSecret: _previous, hasDeliveryNode: _has, ...rest } = others;
   const { previousSecretExpiresAt: expiresAt } = rest;
+  const block = blockOf(ctx, row);
   return {
     ...rest,
     webhookSubscriptionId: formatId('whs', row.webhookSubscriptionId),
@@ -313,7 +302,8 @@ function view(row: Row, now: Date): WebhookSubscription {
     lastSuccessAt: row.lastSuccessAt?.toISOString() ?? null,
     lastFailureAt: row.lastFailureAt?.toISOString() ?? null,
     health: {
-      state: isDegraded ? 'degraded' : failingSince ? 'failing' : 'healthy',
+      state: block.blockedBy ? 'blocked' : isDegraded ? 'degraded' : failingSince ? 'failing' : 'healthy',
+      ...block,
       failingSince: failingSince?.toISOString() ?? null,
       consecutiveFailures: failures,
       lastError,

@@ -16,6 +16,7 @@ const DISABLED_AFTER_MS = 5 * 86_400_000;
 /** In a word: its status, or how its destination does where it is enabled. */
 export function Standing({ subscription: { status, health, lastSuccessAt } }: { subscription: WebhookSubscription }) {
   if (status !== 'enabled') return <Badge tone={status === 'paused' ? 'warn' : 'bad'}>{status}</Badge>;
+  if (health.state === 'blocked') return <Badge tone="bad">blocked</Badge>;
   if (health.state === 'degraded') return <Badge tone="bad">degraded</Badge>;
   if (health.state === 'failing') return <Badge tone="warn">failing</Badge>;
   return lastSuccessAt === null ? <Badge>nothing sent yet</Badge> : <Badge tone="good">healthy</Badge>;
@@ -25,7 +26,7 @@ export function Address({ url }: { url: string }) {
   return url === testReceiverUrl ? <>the test receiver</> : <span className="mono">{url}</span>;
 }
 
-/** Why it fails, is degraded, paused or disabled, and how to mend it. Nothing where all is well. */
+/** Why it is blocked, fails, is degraded, paused or disabled, and how to fix it. Nothing where all is well. */
 export function Health({ subscription, actions }: { subscription: WebhookSubscription; actions: ReactNode }) {
   const { status, disabledReason, health } = subscription;
   if (status === 'paused') {
@@ -48,6 +49,14 @@ export function Health({ subscription, actions }: { subscription: WebhookSubscri
           Nothing is sent. What Sessions show is kept. When the receiver is mended, enable the subscription: all of it
           is then sent, in order.
         </p>
+        {actions}
+      </Notice>
+    );
+  }
+  if (health.state === 'blocked') {
+    return (
+      <Notice kind="bad" title="Nothing can be sent.">
+        <p>{health.reason} What sessions show is kept, and sent in order afterwards.</p>
         {actions}
       </Notice>
     );
