@@ -1220,7 +1220,7 @@ export interface Operations {
   /** List the keys, newest first. `GET /api/v1/api_keys`, permission `admin`. */
   listKeys: {
     query: {
-      /** Default: `20`. */
+      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
       /** The `page.nextCursor` of the page before. */
       cursor?: string | undefined;
@@ -1278,7 +1278,7 @@ export interface Operations {
   /** List the Agents, newest first. `GET /api/v1/agents`, permission `read`. */
   listAgents: {
     query: {
-      /** Default: `20`. */
+      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
       /** The `page.nextCursor` of the page before. */
       cursor?: string | undefined;
@@ -1305,7 +1305,7 @@ export interface Operations {
       agentId: string;
     };
     query: {
-      /** Default: `20`. */
+      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
       /** The `page.nextCursor` of the page before. */
       cursor?: string | undefined;
@@ -1338,7 +1338,7 @@ export interface Operations {
   /** List the Environments, newest first. `GET /api/v1/environments`, permission `read`. */
   listEnvironments: {
     query: {
-      /** Default: `20`. */
+      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
       /** The `page.nextCursor` of the page before. */
       cursor?: string | undefined;
@@ -1384,7 +1384,7 @@ export interface Operations {
       env: string;
     };
     query: {
-      /** Default: `20`. */
+      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
       /** The `page.nextCursor` of the page before. */
       cursor?: string | undefined;
@@ -1428,7 +1428,7 @@ export interface Operations {
   /** List the Sessions, newest first. `GET /api/v1/sessions`, permission `read`. */
   listSessions: {
     query: {
-      /** Default: `20`. */
+      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
       /** The `page.nextCursor` of the page before. */
       cursor?: string | undefined;
@@ -1492,7 +1492,7 @@ export interface Operations {
       sessionId: string;
     };
     query: {
-      /** Default: `20`. */
+      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
       /** The `page.nextCursor` of the page before. */
       cursor?: string | undefined;
@@ -1510,7 +1510,7 @@ export interface Operations {
       sessionId: string;
     };
     query: {
-      /** Default: `20`. */
+      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
       /** The `page.nextCursor` of the page before. */
       cursor?: string | undefined;
@@ -1563,7 +1563,7 @@ export interface Operations {
       sessionId: string;
     };
     query: {
-      /** Default: `100`. */
+      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `100`. */
       limit?: number | undefined;
       /** Only what stands after this cursor, `turn_<n>:seq_<n>`; from the beginning without it. */
       cursor?: string | undefined;
@@ -1591,7 +1591,7 @@ export interface Operations {
   /** List approvals over all Sessions. `GET /api/v1/approvals`, permission `read`. */
   listApprovals: {
     query: {
-      /** Default: `20`. */
+      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
       /** The `page.nextCursor` of the page before. */
       cursor?: string | undefined;
@@ -1684,7 +1684,7 @@ export interface Operations {
   /** List the schedules, newest first. `GET /api/v1/schedules`, permission `read`. */
   listSchedules: {
     query: {
-      /** Default: `20`. */
+      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
       /** The `page.nextCursor` of the page before. */
       cursor?: string | undefined;
@@ -1733,7 +1733,7 @@ export interface Operations {
       scheduleId: string;
     };
     query: {
-      /** Default: `20`. */
+      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
       /** The `page.nextCursor` of the page before. */
       cursor?: string | undefined;
@@ -1747,7 +1747,7 @@ export interface Operations {
   /** List the subscriptions across Environments, newest first. `GET /api/v1/webhook_subscriptions`, permission `read`. */
   listWebhookSubscriptions: {
     query: {
-      /** Default: `20`. */
+      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
       /** The `page.nextCursor` of the page before. */
       cursor?: string | undefined;
@@ -1822,7 +1822,7 @@ export interface Operations {
       env: string;
     };
     query: {
-      /** Default: `20`. */
+      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
       /** The `page.nextCursor` of the page before. */
       cursor?: string | undefined;
@@ -1850,7 +1850,7 @@ export interface Operations {
       env: string;
     };
     query: {
-      /** Default: `20`. */
+      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
       /** The `page.nextCursor` of the page before. */
       cursor?: string | undefined;
@@ -1911,7 +1911,7 @@ export interface Operations {
   /** List the people of the organization, newest first. `GET /api/v1/members`, permission `admin`. */
   listMembers: {
     query: {
-      /** Default: `20`. */
+      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
       /** The `page.nextCursor` of the page before. */
       cursor?: string | undefined;
@@ -1951,7 +1951,7 @@ export interface Operations {
   /** List the invitations that are open, newest first. `GET /api/v1/invitations`, permission `admin`. */
   listInvitations: {
     query: {
-      /** Default: `20`. */
+      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
       /** The `page.nextCursor` of the page before. */
       cursor?: string | undefined;
@@ -1986,7 +1986,7 @@ export interface Operations {
   /** Read who changed what; with `wait`, as it happens. `GET /api/v1/events`, permission `read`. */
   listEvents: {
     query: {
-      /** Default: `100`. */
+      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `100`. */
       limit?: number | undefined;
       /** The `page.nextCursor` of the page before. */
       cursor?: string | undefined;

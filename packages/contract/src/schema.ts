@@ -123,7 +123,14 @@ const PageInfo = Type.Object(
 /** The query of a list: `limit` and `cursor`, and what else it takes. */
 export function ListQuery<P extends TProperties>(properties: P, limit: { default: number; maximum: number } = lists) {
   return Strict({
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: limit.maximum, default: limit.default })),
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: limit.maximum,
+        default: limit.default,
+        description: 'The most items of a page. Where they are long it has fewer: about 4 MiB.',
+      }),
+    ),
     cursor: Type.Optional(Type.String({ description: 'The `page.nextCursor` of the page before.', maxLength: 500 })),
     ...properties,
   });

@@ -6,7 +6,7 @@ import { changesBetween, recordEvent } from '../events/record.ts';
 import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
-import { integerKey, pageOf, pageRequest } from '../lib/page.ts';
+import { firstBytes, integerKey, pageOf, pageRequest } from '../lib/page.ts';
 import { checkDefinition, firstBrokenSchema } from './definition.ts';
 
 /** What a version fixes. */
@@ -91,12 +91,13 @@ export async function createAgent(ctx: Context, input: Input<'createAgent'>): Pr
 /** Newest first, in their newest versions. */
 export async function listAgents(ctx: Context, input: Input<'listAgents'>): Promise<Result<'listAgents'>> {
   const request = pageRequest(`agents:${ctx.organizationId}`, input);
-  const rows = await ctx.db.query<Row>(sql`
+  const page = sql`
     ${selectAgents()}
     where a.organization_id = ${ctx.organizationId}
       and a.archived_at is ${input.archived ? sql`not null` : sql`null`}
       ${request.after === undefined ? empty : sql`and a.agent_id < ${request.after}`}
-    order by a.agent_id desc limit ${request.limit + 1}`);
+    order by a.agent_id desc limit ${request.limit + 1}`;
+  const rows = await ctx.db.query<Row>(firstBytes(page, { order: sql`"agentId" desc`, bytes: definitionBytes }));
   return pageOf(request, rows, (row) => row.agentId, view);
 }
 
@@ -112,11 +113,14 @@ export async function listAgentVersions(
 ): Promise<Result<'listAgentVersions'>> {
   const request = pageRequest(`agent_versions:${ctx.organizationId}:${input.agentId}`, input, { isKey: integerKey });
   const agent = await readAgent(ctx.db, ctx.organizationId, uuidOf('agt', input.agentId));
-  const rows = await ctx.db.query<{ version: number; definition: Definition; updatedAt: Date }>(sql`
+  const page = sql`
     select version, definition, created_at as "updatedAt" from agent_versions
     where organization_id = ${ctx.organizationId} and agent_id = ${agent.agentId}
       ${request.after === undefined ? empty : sql`and version < ${Number(request.after)}`}
-    order by version desc limit ${request.limit + 1}`);
+    order by version desc limit ${request.limit + 1}`;
+  const rows = await ctx.db.query<{ version: number; definition: Definition; updatedAt: Date }>(
+    firstBytes(page, { order: sql`version desc`, bytes: definitionBytes }),
+  );
   return pageOf(
     request,
     rows,
@@ -266,6 +270,8 @@ function selectAgents(): Sql {
     join agent_versions v
       on v.organization_id = a.organization_id and v.agent_id = a.agent_id and v.version = a.version`;
 }
+
+const definitionBytes = sql`octet_length(definition::text)`;
 
 function insertVersion(organizationId: string, row: Row): Sql {
   return sql`

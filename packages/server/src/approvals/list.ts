@@ -3,7 +3,7 @@ import { approvalStatuses, type Input, type Result } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Context } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
-import { pageOf, pageRequest } from '../lib/page.ts';
+import { firstBytes, pageOf, pageRequest } from '../lib/page.ts';
 import { type ApprovalRow, selectApprovals, viewApproval } from './approvals.ts';
 
 /** Over all sessions, oldest first unless told otherwise. */
@@ -24,15 +24,17 @@ export async function listApprovals(ctx: Context, input: Input<'listApprovals'>)
     limit: request.limit + 1,
   };
   const isByPlace = sessionId === undefined && (status !== undefined || environment !== undefined);
+  const statement = isByPlace
+    ? byPlace(page, environment, status ? [status] : approvalStatuses)
+    : sql`
+        ${selectApprovals()} where a.organization_id = ${organizationId} ${page.after}
+          ${status === undefined ? empty : sql`and a.status = ${status}`}
+          ${environment === undefined ? empty : sql`and a.environment = ${environment}`}
+          ${sessionId === undefined ? empty : sql`and a.session_id = ${uuidOf('ses', sessionId)}`}
+        order by a.operation_id ${page.order} limit ${page.limit}`;
+  const bytes = sql`octet_length(concat(input, "editedInput", "inputSchema"))`;
   const rows = await ctx.db.query<ApprovalRow>(
-    isByPlace
-      ? byPlace(page, environment, status ? [status] : approvalStatuses)
-      : sql`
-          ${selectApprovals()} where a.organization_id = ${organizationId} ${page.after}
-            ${status === undefined ? empty : sql`and a.status = ${status}`}
-            ${environment === undefined ? empty : sql`and a.environment = ${environment}`}
-            ${sessionId === undefined ? empty : sql`and a.session_id = ${uuidOf('ses', sessionId)}`}
-          order by a.operation_id ${page.order} limit ${page.limit}`,
+    firstBytes(statement, { order: sql`"operationId" ${page.order}`, bytes }),
   );
   return pageOf(request, rows, (row) => row.operationId, viewApproval);
 }

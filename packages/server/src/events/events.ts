@@ -8,7 +8,7 @@ import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import type { PoolContext } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
 import { instantOf } from '../lib/instant.ts';
-import { type IsKey, type PageRequest, pageOf, pageRequest } from '../lib/page.ts';
+import { firstBytes, type IsKey, type PageRequest, pageOf, pageRequest } from '../lib/page.ts';
 import { sequenceBounds } from './range.ts';
 import { type EventRow, selectEvents, selectPage, viewEvent } from './select.ts';
 import { readHead, sequenceEvents } from './sequencer.ts';
@@ -39,13 +39,14 @@ export async function listEvents(ctx: PoolContext, input: Input<'listEvents'>): 
   }
 }
 
+const bodyBytes = sql`octet_length(body::text)`;
+
 async function readNewest(ctx: PoolContext, request: PageRequest, input: ListInput): Promise<Result<'listEvents'>> {
   await sequenceEvents(ctx.db, ctx.organizationId);
   const from = request.after === undefined ? [] : [sql`and e.sequence < ${Number(request.after)}`];
   const bounds = await boundsOf(ctx, input);
-  const rows = await ctx.db.query<EventRow>(
-    selectPage(ctx.organizationId, input, [...from, ...bounds], sql`desc`, request.limit + 1),
-  );
+  const page = selectPage(ctx.organizationId, input, [...from, ...bounds], sql`desc`, request.limit + 1);
+  const rows = await ctx.db.query<EventRow>(firstBytes(page, { order: sql`sequence desc`, bytes: bodyBytes }));
   return pageOf(request, rows, keyOf, viewEvent);
 }
 
@@ -63,9 +64,8 @@ async function readOldest(
   // After the head was read: a record that comes between the two is not passed by.
   const bounds = await boundsOf(ctx, input);
   const from = [sql`and e.sequence > ${after}`, sql`and e.sequence <= ${end}`];
-  const rows = await db.query<EventRow>(
-    selectPage(organizationId, input, [...from, ...bounds], empty, request.limit + 1),
-  );
+  const page = selectPage(organizationId, input, [...from, ...bounds], empty, request.limit + 1);
+  const rows = await db.query<EventRow>(firstBytes(page, { order: sql`sequence`, bytes: bodyBytes }));
   return { page: pageOf(request, rows, keyOf, viewEvent, end > 0 ? String(end) : undefined), end };
 }
 

@@ -1,4 +1,5 @@
 // Lists: pages of a stable order with opaque, versioned cursors.
+import sql, { type Sql } from 'sql-template-tag';
 import { ApiError } from './api-error.ts';
 
 /** What a list function works with: how many rows, and after which. */
@@ -42,6 +43,30 @@ export function pageRequest(
   return { limit, cursor, list, after };
 }
 
+// An agent or a message may be a MiB. More would hold up everybody else on the node while it is read and written as JSON, and a
+// few such answers at once would take all of its memory.
+const MAX_PAGE_BYTES = 4 * 1024 * 1024;
+
+/**
+ * The rows of `page` until they have 4 MiB, and always the first: for lists whose rows may be large. `order` is that of the page
+ * and `bytes` the size of a row, both in its own columns. Each row has the number of rows before the cut as `found`.
+ */
+export function firstBytes(page: Sql, { order, bytes }: { order: Sql; bytes: Sql }): Sql {
+  return sql`
+    select * from (
+      select p.*, count(*) over ()::integer as found,
+        sum(${bytes}) over (order by ${order} rows between unbounded preceding and 1 preceding) as bytes_before
+      from (${page}) p) cut
+    where bytes_before is null or bytes_before < ${MAX_PAGE_BYTES}
+    order by ${order}`;
+}
+
+/** Whether `firstBytes` left out rows of the page. */
+function isCut(rows: readonly unknown[]): boolean {
+  const [first] = rows as readonly { found?: number }[];
+  return (first?.found ?? 0) > rows.length;
+}
+
 /**
  * Makes the page from up to `limit + 1` rows: the one too many only says that there are more. `end`: the key up to which the
  * list was read, where that may lie past the last row shown.
@@ -54,7 +79,7 @@ export function pageOf<Row, T>(
   end?: string,
 ): PageResult<T> {
   const shown = rows.slice(0, request.limit);
-  const hasMore = rows.length > request.limit;
+  const hasMore = rows.length > request.limit || isCut(rows);
   const last = shown.at(-1);
   const key = hasMore || end === undefined ? last && keyOf(last) : end;
   return {

@@ -9,7 +9,7 @@ import { invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { instantOf } from '../lib/instant.ts';
-import { instantKey, pageOf, pageRequest } from '../lib/page.ts';
+import { firstBytes, instantKey, pageOf, pageRequest } from '../lib/page.ts';
 import { requirePrice } from '../sessions/budget.ts';
 import { checkTiming, nextOccurrence, type Timing } from './occurrences.ts';
 
@@ -96,13 +96,16 @@ export async function createSchedule(ctx: Context, input: Input<'createSchedule'
 /** Newest first. */
 export async function listSchedules(ctx: Context, input: Input<'listSchedules'>): Promise<Result<'listSchedules'>> {
   const request = pageRequest(`schedules:${ctx.organizationId}`, input);
-  const rows = await ctx.db.query<ShownRow>(sql`
+  const page = sql`
     ${selectSchedules(ctx.organizationId)} where s.organization_id = ${ctx.organizationId}
       ${request.after === undefined ? empty : sql`and s.schedule_id < ${request.after}`}
       ${input.agentId === undefined ? empty : sql`and s.agent_id = ${uuidOf('agt', input.agentId)}`}
       ${input.environment === undefined ? empty : sql`and s.environment = ${input.environment}`}
       ${input.status === undefined ? empty : sql`and s.status = ${input.status}`}
-    order by s.schedule_id desc limit ${request.limit + 1}`);
+    order by s.schedule_id desc limit ${request.limit + 1}`;
+  const rows = await ctx.db.query<ShownRow>(
+    firstBytes(page, { order: sql`"scheduleId" desc`, bytes: sql`octet_length(concat(input, metadata))` }),
+  );
   return pageOf(request, rows, (row) => row.scheduleId, view);
 }
 

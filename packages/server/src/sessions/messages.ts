@@ -7,7 +7,7 @@ import { writeTransition } from '../journal/append.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
-import { type IsKey, pageOf, pageRequest } from '../lib/page.ts';
+import { firstBytes, type IsKey, pageOf, pageRequest } from '../lib/page.ts';
 import { requirePrice } from './budget.ts';
 import { leaveInInbox } from './inbox.ts';
 import { lockSession, readSession, requireOpen, type SessionRow, sessionEvent, viewSession } from './session.ts';
@@ -91,22 +91,28 @@ export async function listMessages(ctx: Context, input: Input<'listMessages'>): 
   const { sessionId } = await readSession(ctx.db, organizationId, uuidOf('ses', input.sessionId));
   const [turn, position] = (request.after ?? '').split(':').map(Number);
   // One statement, and so one moment: a message that leaves the queue meanwhile would else be in neither part.
+  const bytes = sql`octet_length(content::text)`;
+  const ofTranscript = sql`
+    select m.turn, m.position, m.message_id as "messageId", m.role, m.content, m.created_at as "createdAt", null as steer
+    from messages m
+    where m.organization_id = ${organizationId} and m.session_id = ${sessionId}
+      ${position === undefined ? empty : sql`and (m.turn, m.position) ${isAsc ? sql`>` : sql`<`} (${turn}, ${position})`}
+    order by ${isAsc ? sql`m.turn, m.position` : sql`m.turn desc, m.position desc`} limit ${request.limit + 1}`;
+  const isLastPage = isAsc
+    ? sql`(select coalesce(max(found), 0) <= least(${request.limit}::int, count(*)) from page)`
+    : sql`${position === undefined}::boolean`;
+  const ofQueue = sql`
+    select null::int, i.position, i.inbox_id, 'user', i.body->'content' as content, i.created_at, i.body->>'steer' as steer
+    from session_inbox i
+    where i.organization_id = ${organizationId} and i.session_id = ${sessionId} and i.kind = 'message' and ${isLastPage}`;
+  const [pageOrder, queueOrder] = isAsc
+    ? [sql`turn, position`, sql`steer nulls last, position`]
+    : [sql`turn desc, position desc`, sql`steer desc nulls first, position desc`];
   const rows = await ctx.db.query<Omit<TranscriptEntry, 'turn'> & { turn: number | null }>(sql`
-    with page as (
-      select m.turn, m.position, m.message_id, m.role, m.content, m.created_at from messages m
-      where m.organization_id = ${organizationId} and m.session_id = ${sessionId}
-        ${position === undefined ? empty : sql`and (m.turn, m.position) ${isAsc ? sql`>` : sql`<`} (${turn}, ${position})`}
-      order by ${isAsc ? sql`m.turn, m.position` : sql`m.turn desc, m.position desc`} limit ${request.limit + 1})
-    select turn, position, message_id as "messageId", role, content, created_at as "createdAt", null as steer from page
-    union all
-    select null, i.position, i.inbox_id, 'user', i.body->'content', i.created_at, i.body->>'steer' from session_inbox i
-    where i.organization_id = ${organizationId} and i.session_id = ${sessionId} and i.kind = 'message'
-      and ${isAsc ? sql`${request.limit} >= (select count(*) from page)` : sql`${position === undefined}::boolean`}
-    order by ${
-      isAsc
-        ? sql`turn nulls last, steer nulls last, position`
-        : sql`turn desc nulls first, steer desc nulls first, position desc`
-    }`);
+    with page as (${firstBytes(ofTranscript, { order: pageOrder, bytes })}),
+      queue as (${firstBytes(ofQueue, { order: queueOrder, bytes })})
+    select * from page union all select * from queue
+    order by ${isAsc ? sql`turn nulls last, ${queueOrder}` : sql`turn desc nulls first, ${queueOrder}`}`);
   const entries = rows.filter((row): row is TranscriptEntry => row.turn !== null);
   // They have no place yet, so they have no cursor either: they stand at the newer end of the page that ends there.
   const queued = rows.filter((row) => row.turn === null);
