@@ -171,6 +171,8 @@ const unasked: EventType[] = [
   'session.waiting',
   'session.failed',
   'tool_call.outcome_unknown',
+  'tool_server.unavailable',
+  'tool_server.available',
   'approval.requested',
   'schedule.opened',
   'schedule.missed',
