@@ -36,6 +36,10 @@ export const exceptions: Exception[] = [
     reason: 'a dispatcher looks for subscriptions to hold',
   },
   {
+    like: /^\(select 1 from webhook_subscriptions w where w\.status = 'enabled' and w\.worker_id is null limit 1\)/,
+    reason: 'a dispatcher looks whether there are subscriptions to claim',
+  },
+  {
     like: /^select organization_id as "organizationId", \w+ as "webhookSubscriptionId" from (sessions|webhook_deliveries|webhook_recoveries) where .* order by organization_id, \w+ limit \$3$/,
     reason: 'a dispatcher searches for subscriptions with something due',
   },

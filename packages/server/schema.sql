@@ -633,6 +633,7 @@ create table webhook_subscriptions (
   constraint webhook_subscriptions_organization_id_environment_fkey FOREIGN KEY (organization_id, environment) REFERENCES environments(organization_id, name),
   constraint webhook_subscriptions_status_check CHECK ((status = ANY (ARRAY['enabled'::text, 'paused'::text, 'disabled'::text])))
 );
+CREATE INDEX webhook_subscriptions_held ON public.webhook_subscriptions USING btree (worker_id) WHERE (status = 'enabled'::text);
 
 create table workers (
   worker_id uuid not null,

@@ -6,7 +6,7 @@ import { createShards } from '../src/db/shards.ts';
 import { newUuid } from '../src/lib/ids.ts';
 import { createDispatcher, type Dispatcher } from '../src/webhooks/dispatcher.ts';
 import { createSearch, SEARCH_PAGE_SIZE } from '../src/webhooks/search.ts';
-import { listenTo } from './support/plans.ts';
+import { costOf, listenTo } from './support/plans.ts';
 import { append, createWorld, status, type World } from './support/webhooks.ts';
 
 let world: World;
@@ -48,7 +48,7 @@ async function organization(url: string): Promise<string> {
   return id;
 }
 
-test('a poll of 200 idle subscriptions takes the statements of a poll of 10', async () => {
+test('a poll of 200 idle subscriptions takes the statements of a poll of 10, and reads as few rows', async () => {
   const heard = listenTo(world.db);
   let count = 0;
   async function pollOf(subscriptions: number): Promise<Sql[]> {
@@ -66,6 +66,11 @@ test('a poll of 200 idle subscriptions takes the statements of a poll of 10', as
   const many = await pollOf(200);
   expect(few.length).toBeGreaterThan(1);
   expect(many.map(({ text }) => text)).toEqual(few.map(({ text }) => text));
+  const rowsOf = async (statements: readonly Sql[]) =>
+    Promise.all(statements.map(async (one) => (await costOf(world.db, one, { asIfLarge: true })).rows));
+  expect(await rowsOf(many)).toEqual(await rowsOf(few));
+  // The node's own, in workers.
+  expect((await rowsOf(many)).reduce((sum, rows) => sum + rows, 0)).toBe(1);
 });
 
 test('a search finds what is behind a subscription for which many sessions wait, by pages of a bounded number of entries', async () => {

@@ -4,12 +4,16 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { EgressResponse } from '../src/egress/egress.ts';
 import { newUuid } from '../src/lib/ids.ts';
 import { nextStep } from '../src/webhooks/batch.ts';
-import { findCandidates, type Held, hold } from '../src/webhooks/holding.ts';
+import { areAnyFree, findCandidates, type Held, hold } from '../src/webhooks/holding.ts';
 import { type Done, type FixInput, fixMany, readMany, settleMany, type View } from '../src/webhooks/progress.ts';
 import { type Hand, type Host, SessionLoop } from '../src/webhooks/session-loop.ts';
 import { Slots } from '../src/webhooks/slots.ts';
 import { Standing } from '../src/webhooks/standing.ts';
-import { deleteWebhookSubscription, updateWebhookSubscription } from '../src/webhooks/subscriptions.ts';
+import {
+  deleteWebhookSubscription,
+  rotateWebhookSecret,
+  updateWebhookSubscription,
+} from '../src/webhooks/subscriptions.ts';
 import { append, createWorld, status, type TestSession, toolResult, type World } from './support/webhooks.ts';
 
 let world: World;
@@ -76,6 +80,30 @@ test('a subscription has one holder; another may claim it when the lease is over
   await expire(first.workerId);
   expect(await findCandidates(world.db, first.workerId)).toEqual([]);
   expect(await findCandidates(world.db, second)).toMatchObject([{ isHeld: false, epoch: first.held.epoch }]);
+});
+
+test('a subscription is free until it is claimed, after each change of it, and once its node is gone', async () => {
+  const [before, after] = ['00000000-0000-4000-8000-000000000000', 'ffffffff-ffff-4fff-bfff-ffffffffffff'];
+  expect(await areAnyFree(world.db, [before, after])).toBe(true);
+  const first = await claim();
+  const isFree = () => areAnyFree(world.db, [before, first.workerId, after]);
+  const again = async () => {
+    expect(await isFree()).toBe(true);
+    await hold(world.platform, first.workerId, await findCandidates(world.db, first.workerId));
+    expect(await isFree()).toBe(false);
+  };
+  expect(await isFree()).toBe(false);
+  expect(await areAnyFree(world.db, [before, after])).toBe(true);
+  expect(await areAnyFree(world.db, [before])).toBe(true);
+  expect(await areAnyFree(world.db, [after])).toBe(true);
+  await updateWebhookSubscription(world.context(), { env: 'production', url: 'https://example.com/other' });
+  await again();
+  await rotateWebhookSecret(world.context(), { env: 'production' });
+  await again();
+  await updateWebhookSubscription(world.context(), { env: 'production', status: 'paused' });
+  expect(await isFree()).toBe(false);
+  await updateWebhookSubscription(world.context(), { env: 'production', status: 'enabled' });
+  await again();
 });
 
 test('of two nodes that found it free, one gets it', async () => {

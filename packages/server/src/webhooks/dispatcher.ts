@@ -15,7 +15,7 @@
 import type { Platform } from '../platform.ts';
 import type { Hints } from '../wake/hints.ts';
 import { findDue, type Place } from './due.ts';
-import { type Candidate, findCandidates, handOver, hold, release } from './holding.ts';
+import { areAnyFree, type Candidate, findCandidates, handOver, hold, release } from './holding.ts';
 import { createSearch } from './search.ts';
 import { Sender } from './sender.ts';
 import { deliveryNodes, leaveShares, nodeFor } from './shares.ts';
@@ -63,6 +63,8 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
   const search = createSearch(db);
   let refreshing: Promise<void> | undefined;
   let refreshAgain = false;
+  /** The nodes by which subscriptions were shared last; undefined if that failed. */
+  let refreshedFor: readonly string[] | undefined;
   let unsubscribe = (): void => {};
 
   /** Keeps track of work that nobody awaits, so that `stop` can; its failures are only worth a line, as the poll comes again. */
@@ -90,7 +92,16 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
     return refreshing;
   }
 
+  /** As `refresh`, if there may be a reason to: without one, it reads nothing of the subscriptions that are held. */
+  async function refreshIfNeeded(): Promise<void> {
+    const nodes = await deliveryNodes(db, workerId);
+    const isSame = nodes.join() === refreshedFor?.join();
+    const isLeaving = [...senders.values()].some(({ isActive }) => !isActive);
+    if (!isSame || isLeaving || (await areAnyFree(db, nodes))) await refresh();
+  }
+
   async function refreshOnce(): Promise<void> {
+    refreshedFor = undefined;
     const [nodes, candidates] = stopping.signal.aborted
       ? [[], []]
       : [await deliveryNodes(db, workerId), await findCandidates(db, workerId)];
@@ -107,7 +118,8 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
       const sender = senders.get(webhookSubscriptionId);
       return !(isHeld && sender?.isActive && sender.held.epoch === epoch);
     });
-    await takeAll(changed);
+    // After a claim that failed, this node may hold what it does not know of.
+    if (await takeAll(changed)) refreshedFor = nodes;
   }
 
   /**
@@ -122,12 +134,14 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
     }
   }
 
-  async function takeAll(candidates: readonly Candidate[]): Promise<void> {
+  /** Whether none failed. */
+  async function takeAll(candidates: readonly Candidate[]): Promise<boolean> {
     const failures = await shards.each(candidates, organizationOf, async (group) => {
       for (const ofOne of Map.groupBy(group, organizationOf).values())
         for (let at = 0; at < ofOne.length; at += CLAIM_BATCH) await take(ofOne.slice(at, at + CLAIM_BATCH));
     });
     for (const { error } of failures) log.warn({ err: error }, 'could not claim subscriptions; trying again');
+    return failures.length === 0;
   }
 
   async function take(candidates: readonly Candidate[]): Promise<void> {
@@ -206,7 +220,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
   async function poll(): Promise<void> {
     while (!stopping.signal.aborted) {
       // Each is tried whatever becomes of the others: one that is about all organizations fails with any of them.
-      await warned('could not look for subscriptions', refresh);
+      await warned('could not look for subscriptions', refreshIfNeeded);
       await warned('could not look for due deliveries', scanDue);
       for (const sender of senders.values()) await sender.standing.write();
       await clock.sleep(POLL_MS, stopping.signal).catch(() => {});

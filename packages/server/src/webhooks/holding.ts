@@ -2,7 +2,7 @@
 // node's lease in `workers`. What a node knows of a subscription is good for one epoch: a change, or a claim by another,
 // makes the next one.
 import type { ChunkType } from '@signalbox/contract';
-import sql, { type Sql } from 'sql-template-tag';
+import sql, { join, type Sql } from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import { recordEvent, systemActor } from '../events/record.ts';
 import { formatId } from '../lib/ids.ts';
@@ -74,6 +74,27 @@ export function findCandidates(db: Db, workerId: string): Promise<Candidate[]> {
     where w.status = 'enabled'
       and (w.worker_id is null or w.worker_id = ${workerId} or w.worker_id not in (select a.worker_id from alive a))
       and ${workerId}::uuid in (select a.worker_id from alive a)`);
+}
+
+/**
+ * Whether any enabled subscription is nobody's, or held by none of these nodes, which are sorted. Every change of a subscription
+ * takes it from its node, so one that changed is found too. The ids of other nodes are ranges between these: an index finds
+ * them without a look at what these nodes hold.
+ */
+export async function areAnyFree(db: Db, nodes: readonly string[]): Promise<boolean> {
+  const holders = [
+    sql`w.worker_id is null`,
+    ...nodes.map((node, n) => (n === 0 ? sql`w.worker_id < ${node}` : between(nodes[n - 1]!, node))),
+    ...nodes.slice(-1).map((last) => sql`w.worker_id > ${last}`),
+  ];
+  const looks = holders.map(
+    (holder) => sql`(select 1 from webhook_subscriptions w where w.status = 'enabled' and ${holder} limit 1)`,
+  );
+  return (await db.query(join(looks, ' union all '))).length > 0;
+}
+
+function between(a: string, b: string): Sql {
+  return sql`w.worker_id > ${a} and w.worker_id < ${b}`;
 }
 
 /**

@@ -379,6 +379,8 @@ create table webhook_subscriptions (
   unique (organization_id, webhook_subscription_id),
   foreign key (organization_id, environment) references environments (organization_id, name)
 );
+-- For those that nobody holds, or a node that is gone.
+create index webhook_subscriptions_held on webhook_subscriptions (worker_id) where status = 'enabled';
 
 -- The delivery under way of each session that has one (sessions.delivery_id): what it holds is fixed before its first attempt and
 -- never changes. When it is over its row moves to webhook_deliveries.
