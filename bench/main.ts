@@ -8,6 +8,7 @@ import { append } from './append.ts';
 import { fanOut } from './fan-out.ts';
 import { firstToken } from './first-token.ts';
 import { growth } from './growth.ts';
+import { lists } from './lists.ts';
 import { parked } from './parked.ts';
 import { sessions } from './sessions.ts';
 import { slowReceiver } from './slow-receiver.ts';
@@ -30,6 +31,7 @@ const benchmarks = [
   twoNodes,
   parked,
   growth,
+  lists,
   start,
 ];
 const { positionals: wanted, values } = parseArgs({

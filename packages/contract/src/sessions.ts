@@ -158,7 +158,7 @@ export const ListSessions = ListQuery({
     Type.Unsafe<Record<string, string>>({
       type: 'object',
       description:
-        '`metadata[key]=value`: Sessions whose metadata has this value, compared as text. Of several pairs, name first the one that the fewest Sessions have: those are read.',
+        '`metadata[key]=value`: Sessions whose metadata has this value, compared as text. Of several pairs, name first the one that the fewest Sessions have: those are read, newest first, until the page is full. A page takes longest if many Sessions have the pair and none of them matches another filter: some 80 ms for 30,000.',
       maxProperties: 10,
       additionalProperties: { type: 'string', maxLength: 512 },
     }),
