@@ -221,6 +221,18 @@ test('a delivery that was given up says what the receiver lacks; its Session is 
   await page.context().close();
 });
 
+test('one for which nothing can be sent says why, and how to fix it', async () => {
+  const name = await subscribed('https://example.com/hook');
+  await console.service.db.query(sql`
+    update webhook_subscriptions set sealed_secret = '\\x00' where environment = ${name}`);
+  const page = await console.open(console.owner, '/webhooks');
+  await page.getByRole('row', { name }).getByText('blocked').waitFor();
+  await page.getByRole('link', { name }).click();
+  await page.getByText('Nothing can be sent.').waitFor();
+  await page.getByText('or rotate the secret with a grace period of 0 seconds').waitFor();
+  await page.context().close();
+});
+
 test('one that is degraded says since when it fails, when it is tried, and when it will be disabled; after that, how it comes back', async () => {
   const name = await subscribed('https://example.com/hook');
   const { db } = console.service;
