@@ -12,6 +12,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createDb } from '../src/db/db.ts';
 import type { AskModel } from '../src/runtime/models/model.ts';
 import type { RunTool } from '../src/runtime/tools/tool.ts';
+import { sendMessage } from '../src/sessions/messages.ts';
 import { getSession } from '../src/sessions/sessions.ts';
 import { type HaltingNode, haltingAt } from './support/halting.ts';
 import { startTestService } from './support/service.ts';
@@ -91,6 +92,16 @@ describe('with workers', () => {
       code: 'step_crashed',
       message: 'The service ended 3 times while it ran this step of the turn, so it does not run it once more.',
     });
+  });
+
+  test('a turn that a message begins right behind a step that was counted runs', async () => {
+    const sessionId = await world.open(await world.agent([]), { input: 'one' });
+    await diesInModel();
+    await sendMessage(world.ctx, { sessionId, content: 'two' });
+    await world.work({ ask: answering([{ text: 'done' }]) });
+    const chunks = await world.until(sessionId, (chunk) => is('idle')(chunk) && chunk.turn === 2);
+    expect(outline(chunks).filter((word) => word === '"done"')).toHaveLength(2);
+    expect(await crashesOf()).toEqual([0]);
   });
 
   test('what was under way when it failed is told as of any turn that is stopped', async () => {

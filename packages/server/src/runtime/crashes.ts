@@ -16,8 +16,8 @@ const MAX_CRASHES = 3;
 const SUSPICIOUS_CRASHES = MAX_CRASHES - 1;
 
 /** Why the turn is not run once more; undefined if it is. */
-export function failureOf({ crashes }: Pick<SessionRow, 'crashes'>): TurnStopped | undefined {
-  if (crashes < MAX_CRASHES) return undefined;
+export function failureOf({ crashes }: Pick<SessionRow, 'crashes'>, maxCrashes = MAX_CRASHES): TurnStopped | undefined {
+  if (crashes < maxCrashes) return undefined;
   const message = `The service ended ${crashes} times while it ran this step of the turn, so it does not run it once more.`;
   return new TurnStopped('error', { code: 'step_crashed', message });
 }

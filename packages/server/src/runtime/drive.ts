@@ -54,6 +54,8 @@ export interface DriveOptions {
   tools: Pick<Tools, 'list' | 'run'>;
   /** The reason to leave the Session at the end of a step, if there is one. */
   leaving(): Error | undefined;
+  /** How often the process may end while it runs one step. Default: as crashes.ts says. */
+  maxCrashes?: number | undefined;
 }
 
 export interface Drive {
@@ -382,7 +384,7 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
     async run() {
       try {
         await takeUp(claimed.transcript, claimed.operations);
-        const failure = failureOf(row);
+        const failure = failureOf(row, options.maxCrashes);
         if (failure) stopping.abort(failure);
         if (!(await resume())) return;
         for (let next = await driveTurn(); next; next = await driveTurn()) {

@@ -89,10 +89,12 @@ export function createHold(row: SessionRow, platform: Platform, appender: Append
   async function write(change: Change, conditions: Sql[]): Promise<void> {
     const text = await appender.take(head);
     const now = clock.now();
+    // The patch that begins a turn ends the count by itself.
+    const endsCount = movesOn && !change.next;
     try {
       await commitTransition(platform, head, {
         runs: [{ turn: head.turn, items: [...text, ...(change.items ?? [])] }, ...(change.next ? [change.next] : [])],
-        patch: [...(change.patch ?? []), ...(movesOn ? [sql`crashes = 0`] : [])],
+        patch: [...(change.patch ?? []), ...(endsCount ? [sql`crashes = 0`] : [])],
         statements: change.statements ?? [],
         conditions,
         now,

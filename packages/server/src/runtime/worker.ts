@@ -40,6 +40,8 @@ export interface WorkerOptions {
   leaseSeconds?: number;
   /** How long a turn may take to come to the end of its step when the worker stops. */
   graceMs?: number;
+  /** How often the process may end while it runs one step. Default: as crashes.ts says. */
+  maxCrashes?: number | undefined;
   /** Sessions held at once. */
   maxHeld?: number;
   /** Of the transcripts that they came with, as JSON. One that is larger by itself is held all the same. */
@@ -103,9 +105,9 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
   // ── Driving ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   function drive(claimed: Claimed, bytes: number): void {
-    const { ask, tools } = options;
+    const { ask, tools, maxCrashes } = options;
     const leaving = () => (stopping.signal.aborted ? new HandedOver('The worker stops') : undefined);
-    const one = createDrive(claimed, { platform, appender, definitionOf, ask, tools, leaving });
+    const one = createDrive(claimed, { platform, appender, definitionOf, ask, tools, leaving, maxCrashes });
     const { sessionId } = one.head;
     held.get(sessionId)?.abort(new Fenced());
     held.set(sessionId, one);

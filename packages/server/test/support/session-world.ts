@@ -38,6 +38,7 @@ interface WorkOptions {
   /** Default: the Agent's own tools. */
   list: ListTools;
   graceMs: number;
+  maxCrashes: number;
 }
 
 export async function createWorld(options: { clock?: Clock; prices?: Prices } = {}): Promise<World> {
@@ -61,6 +62,7 @@ export async function createWorld(options: { clock?: Clock; prices?: Prices } = 
       run = async () => ({ output: null }),
       list = listOwn,
       graceMs = 0,
+      maxCrashes,
     }) {
       const workerId = newUuid();
       const db: Db = {
@@ -71,7 +73,7 @@ export async function createWorld(options: { clock?: Clock; prices?: Prices } = 
           return rows;
         },
       };
-      const worker = createWorker({ ...on, db }, { workerId, ask, tools: { list, run }, graceMs });
+      const worker = createWorker({ ...on, db }, { workerId, ask, tools: { list, run }, graceMs, maxCrashes });
       workers.push(worker);
       await worker.start();
       return { ...worker, workerId };

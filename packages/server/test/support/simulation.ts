@@ -154,7 +154,13 @@ class Simulation {
     const live = createLive({ ...base, db: faults.db });
     live.start();
     const platform = { ...base, db: faults.db, live };
-    const worker = await this.#world.work({ platform, ask: this.#modelOf(random.fork()), run: this.#toolsOf(random) });
+    const worker = await this.#world.work({
+      platform,
+      ask: this.#modelOf(random.fork()),
+      run: this.#toolsOf(random),
+      // More nodes are killed here than any step may end.
+      maxCrashes: Number.POSITIVE_INFINITY,
+    });
     const dispatcher = createDispatcher(platform, { workerId: worker.workerId, version: '0', graceMs: 0 });
     dispatcher.start();
     return {
