@@ -54,8 +54,7 @@ export interface DriveOptions {
   tools: Pick<Tools, 'list' | 'run'>;
   /** The reason to leave the Session at the end of a step, if there is one. */
   leaving(): Error | undefined;
-  /** How often the process may end while it runs one step. Default: as crashes.ts says. */
-  maxCrashes?: number | undefined;
+  maxCrashes: number | undefined;
 }
 
 export interface Drive {
@@ -74,8 +73,7 @@ export interface Drive {
   readonly head: TextHead;
 }
 
-/** Whether the machine goes on with this turn. */
-type Goes = 'on' | 'no further';
+type Goes = 'on' | 'no further'; // whether the machine continues with this turn
 
 export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
   const { platform, appender } = options;
