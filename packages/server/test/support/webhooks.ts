@@ -136,12 +136,7 @@ export async function createWorld(options: { lookup?: Lookup } = {}): Promise<Wo
       });
       started.push(dispatcher);
       dispatcher.start();
-      // As a node does: while its row lives, subscriptions are its share.
-      const stop = async () => {
-        await dispatcher.stop();
-        await db.query(sql`delete from workers where worker_id = ${workerId}`);
-      };
-      return { dispatcher: { ...dispatcher, stop }, workerId };
+      return { dispatcher, workerId };
     },
     async session({ organizationId = world.organizationId, environment = 'production' } = {}) {
       const session: TestSession = { organizationId, environment, sessionId: newUuid(), turn: 0, seq: 0 };
