@@ -1,5 +1,6 @@
 // `npm test`: everything that must hold, in the order in which a failure is cheapest to find. Ends at the first that fails.
-// `npm test -- NAME …` runs some of it: `static` for what runs no test, or projects of vitest.config.ts.
+// `npm test -- NAME …` runs some of it: `static` for what runs no test, or projects of vitest.config.ts. A name with a slash is a
+// path: of the projects only the test files below it run.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +13,9 @@ const statements = join(scratch, 'statements.jsonl');
 const vitest = 'node_modules/vitest/vitest.mjs';
 
 const projects = ['unit', 'database', 'processes', 'console'];
-const wanted = process.argv.slice(2);
+const paths = process.argv.slice(2).filter((name) => name.includes('/'));
+const wanted = process.argv.slice(2).filter((name) => !paths.includes(name));
+if (paths.length > 0 && wanted.length === 0) wanted.push(...projects);
 const unknown = wanted.filter((name) => name !== 'static' && !projects.includes(name));
 if (unknown.length > 0) {
   console.error(`There is no ${unknown.join(', ')}. There are static, ${projects.join(', ')}; without a name, all.`);
@@ -32,7 +35,15 @@ const steps = [
   ...(isWhole || wanted.includes('static') ? checks : []),
   ...(isWhole ? [['tests', vitest, 'run']] : []),
   ...(wantedProjects.length > 0
-    ? [[`tests: ${wantedProjects.join(', ')}`, vitest, 'run', ...wantedProjects.flatMap((name) => ['--project', name])]]
+    ? [
+        [
+          `tests: ${wantedProjects.join(', ')}`,
+          vitest,
+          'run',
+          ...wantedProjects.flatMap((name) => ['--project', name]),
+          ...paths,
+        ],
+      ]
     : []),
   ...(isWhole ? [['SQL rules, over every statement that the tests ran', 'test/sql-lint.ts', statements]] : []),
 ];

@@ -5,10 +5,12 @@
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createDb } from '../src/db/db.ts';
 import { migrate, readMigrations } from '../src/db/migrate.ts';
 import { dumpSchema } from '../src/db/schema-dump.ts';
+import { newUuid } from '../src/lib/ids.ts';
 import { fixtureMasterKey, populate } from './fixtures/populate.ts';
 import { openBrowser } from './support/browser.ts';
 import { loadFixture, readFixture, writeFixture } from './support/fixture.ts';
@@ -64,6 +66,10 @@ describe.each(files)('%s', (file) => {
   test('answers as it did, opens what was sealed, and goes on with what waited', async () => {
     const config = { masterKeys: [fixtureMasterKey] };
     const reader = await startTestService({ database, config: { ...config, roles: new Set(['api']) } });
+    // Without a node that delivers, its subscriptions would be blocked.
+    const other = newUuid();
+    await reader.db.execute(sql`
+      insert into workers (worker_id, lease_expires_at, delivers) values (${other}, now() + interval '1 hour', true)`);
     const headers = { authorization: `Bearer ${fixture.adminKey}` };
     expect(Object.keys(fixture.answers).length).toBeGreaterThan(30);
     for (const [path, before] of Object.entries(fixture.answers)) {
@@ -71,6 +77,7 @@ describe.each(files)('%s', (file) => {
       // A newer release may say more.
       expect(await response.json(), path).toMatchObject(before as object);
     }
+    await reader.db.execute(sql`delete from workers where worker_id = ${other}`);
     await reader.stop();
 
     const service = await startTestService({ database, config });
