@@ -94,4 +94,9 @@ export const exceptions: Exception[] = [
 ];
 
 /** Templates that no test can reach. */
-export const neverRun: Exception[] = [];
+export const neverRun: Exception[] = [
+  {
+    like: /^select 1 from pg_dist_partition where logicalrelid = to_regclass\(/,
+    reason: 'a migration runs it by a client of its own, whose statements are not written down',
+  },
+];

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { loadModule } from 'libpg-query';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type Exception, problemsOf, schemaOf } from './sql-rules.ts';
-import { cameFrom, templatesIn } from './sql-templates.ts';
+import { cameFrom, holds, templatesIn } from './sql-templates.ts';
 
 const tenantTables = new Set(['sessions', 'segments', 'agents']);
 const tables = new Set([...tenantTables, 'workers']);
@@ -198,4 +198,7 @@ test('templates are found whole, whatever their interpolations hold, and matched
   expect(cameFrom('select b, $1 from t\n where c = $2', statement!)).toBe(true);
   expect(cameFrom('select b, $1 from t\n where c = $2', part!)).toBe(true);
   expect(cameFrom('select z from u', statement!)).toBe(false);
+  expect(holds('select x from (select b, $1 from t\n where c = $2) y', statement!)).toBe(true);
+  expect(holds('select b, $1 from t\n where c = $2', statement!)).toBe(false);
+  expect(holds('select x from (select z from u) y', statement!)).toBe(false);
 });

@@ -88,3 +88,21 @@ export function cameFrom(statement: string, { pieces, isStatement }: SqlTemplate
   }
   return true;
 }
+
+/** Whether the statement holds the template as a subquery: in its own parentheses, in others, or as one side of a `union`. */
+export function holds(statement: string, { pieces, isStatement }: SqlTemplate): boolean {
+  if (!isStatement) return false;
+  const [first = '', ...rest] = pieces.with(0, pieces[0]!.trim());
+  for (let begin = statement.indexOf(first, 1); begin > 0; begin = statement.indexOf(first, begin + 1)) {
+    const before = statement.slice(0, begin).trimEnd();
+    if (!first.startsWith('(') && !/(\(|\bunion all)$/.test(before)) continue;
+    let at = begin + first.length;
+    const isWhole = rest.every((piece) => {
+      const found = statement.indexOf(piece.trimEnd(), at);
+      at = found + piece.trimEnd().length;
+      return found >= 0;
+    });
+    if (isWhole) return true;
+  }
+  return false;
+}

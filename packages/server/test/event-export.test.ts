@@ -1,5 +1,5 @@
 // The event log as one file: complete, bounded, and a chain in which every tampering is found (api.md section 8).
-import { type Event, type Signalbox, verifyEvents } from '@signalbox/client';
+import { type Event, type EventFilters, type Signalbox, verifyEvents } from '@signalbox/client';
 import canonicalize from 'canonicalize';
 import fc from 'fast-check';
 import sql, { type Sql } from 'sql-template-tag';
@@ -58,15 +58,16 @@ describe('an export', () => {
   test('takes the filters of the list', async () => {
     const events = await listed();
     const opened = events.find(({ type }) => type === 'session.created')!;
-    const filters = [
-      { type: 'agent.updated' as const },
+    const filters: EventFilters[] = [
+      { type: 'agent.updated' },
       { actorId: opened.actor.id! },
       { resourceId: opened.resource.id },
       { sessionId: opened.sessionId! },
       { environment: 'staging' },
       { since: events[9]!.occurredAt, until: events[20]!.occurredAt },
       { afterSequence: events.at(-3)!.sequence },
-      { type: 'agent.updated' as const, afterSequence: 10 },
+      { type: 'agent.updated', afterSequence: 10 },
+      { type: ['agent.updated', 'session.created'] },
     ];
     for (const filter of filters) {
       const found = await gathered(client.events.export(filter));

@@ -48,7 +48,7 @@ beforeAll(async () => {
       environment,
       input: 'go',
       agentVersion: 1,
-      metadata: { place: environment },
+      metadata: { place: environment, kind: 'list' },
     });
     sessionIds.push(sessionId);
     await untilStatus(sessionId, 'waiting');
@@ -165,6 +165,8 @@ describe('sessions', () => {
     expect(await found({ environment: 'dev' })).toEqual([sessionIds[2]]);
     expect(await found({ metadata: { place: 'staging' } })).toEqual([sessionIds[1]]);
     expect(await found({ environment: 'dev', metadata: { place: 'staging' } })).toEqual([]);
+    expect(await found({ metadata: { kind: 'list', place: 'staging' } })).toEqual([sessionIds[1]]);
+    expect(await found({ metadata: { kind: 'other', place: 'staging' } })).toEqual([]);
   });
 
   test('keep the version of the agent that they were opened with; one that is not there is a 404', async () => {

@@ -10,6 +10,7 @@ import { readConfig } from '../src/config.ts';
 import { uuidOf } from '../src/lib/ids.ts';
 import { createKeyOnHost, OperatorError } from '../src/operator.ts';
 import { createOrganization } from '../src/organizations/organizations.ts';
+import { createSetupToken } from '../src/people/invitations.ts';
 import { forgetOtherNodes } from '../src/runtime/lease.ts';
 import { createManualClock } from './support/manual-clock.ts';
 import { createTestDatabase } from './support/postgres.ts';
@@ -65,6 +66,14 @@ test('every line of the log names its node, and the line of a request the id tha
   const requests = linesOfOne!.filter(({ msg, route }) => msg === 'request' && route === '/api/v1/me');
   expect(requests.map(({ callerRequestId }) => callerRequestId)).toEqual(['3f2c-a1.b:c', undefined, undefined]);
   await database.drop();
+});
+
+test('a setup link that the host asks for is the only one left', async () => {
+  const { db, setupLink } = await startTestService();
+  expect(setupLink).toBeDefined();
+  const [organization] = await db.query<{ id: string }>(sql`select organization_id as id from organizations`);
+  watchSecret((await createSetupToken(db, organization!.id, new Date(), { voidsOlder: true }))!);
+  expect(await db.query(sql`select 1 from invitations where is_setup`)).toHaveLength(1);
 });
 
 test('a service that stops refuses nothing that it answered, and answers no more', async () => {
