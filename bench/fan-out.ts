@@ -73,7 +73,7 @@ export async function createTalker(bench: Bench): Promise<string> {
   return agent.agentId;
 }
 
-/** So many streams of one Session; `heard` is told of each chunk of text, when the last of them has it. */
+/** So many streams of one Session; `heard` is called with each chunk of text, when the last of them has it. */
 export async function readStreams(
   pool: Pool,
   key: string,

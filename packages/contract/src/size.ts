@@ -3,7 +3,7 @@ import type { SchemaObject } from './components.ts';
 import type { FieldError } from './errors.ts';
 import { shapeOf } from './narrow.ts';
 
-/** A few mistyped names are told beside what else is wrong; more are all that is told. */
+/** A few mistyped names are reported with the other errors; if there are more, only they are reported. */
 const FEW_UNKNOWN = 4;
 
 /**

@@ -182,7 +182,7 @@ describe('with workers', () => {
       await dies({ ask: callsPoison, run }, begun.promise);
     }
 
-    // Whoever has the poison dies of it; in whatever order they come, nobody beside it is run meanwhile.
+    // The worker that has the poison dies of it; in whatever order they come, nobody beside it is run meanwhile.
     const poisoned = Promise.withResolvers<void>();
     let [running, most] = [0, 0];
     const run: RunTool = async ({ tool }, signal) => {

@@ -12,7 +12,7 @@
  *
  * What an address rule covers may be reached by any url. A host rule opens the private ranges to that name, but not
  * link-local addresses and other special ones: clouds keep their credentials there and at some private addresses
- * (`CLOUD_METADATA`), and whoever answers for one name below `*.example.com` must not be able to point it at them. `http` is for what a rule covers,
+ * (`CLOUD_METADATA`), and the owner of one name below `*.example.com` must not be able to point it at them. `http` is for what a rule covers,
  * and for nothing else.
  */
 import { isIP } from 'node:net';
@@ -81,7 +81,7 @@ const IPV4_IN_IPV6: readonly [ipaddr.IPv6, number][] = [
 ];
 
 /**
- * Where clouds hand out the credentials and the configuration of a machine to whoever asks on it. Some of these look public or lie in
+ * Where clouds hand out the credentials and the configuration of a machine to any program on it. Some of these look public or lie in
  * ranges that people use for their own networks. A rule opens one only if it is for this very address.
  */
 const CLOUD_METADATA: ReadonlySet<string> = new Set([

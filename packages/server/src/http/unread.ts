@@ -1,6 +1,6 @@
 // What waits for a reader, in this node's memory. A reader that is slow is waited for, and what is written for it meanwhile is
 // bounded; the connection of one that takes nothing is closed. So neither memory nor a place among the requests under way is
-// had for good by somebody who asks and does not read the answer.
+// held indefinitely by a caller that does not read the response.
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../lib/clock.ts';

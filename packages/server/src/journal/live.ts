@@ -57,7 +57,7 @@ interface Reader {
 const POLL_MS = 1_000;
 const READ_SEGMENTS = 200;
 // A reader that catches up holds a page of this much while it waits for room to write, and so much waits for one that is slow;
-// past it the reader is told to read the journal when it is ready.
+// past it the reader reads the journal when it is ready.
 const MAX_HELD_BYTES = 64 * 1024;
 // Of each hand-over beside its text.
 const HANDOVER_BYTES = 256;

@@ -1,6 +1,6 @@
-/** Values that many hold at the same time: each is kept once, for as long as somebody holds it. */
+/** Values that many hold at the same time: each is kept once, for as long as anything uses it. */
 export interface Shared<T> {
-  /** `make` is called unless somebody holds the value already. */
+  /** `make` is called unless the value is in use already. */
   hold(key: string, make: () => T): T;
   /** Once for each `hold`. */
   release(key: string): void;

@@ -16,7 +16,7 @@ export interface Person {
 export interface Context extends Omit<Platform, 'db'> {
   /**
    * Where the call reads and writes: its transaction if there is one, else the pool. There is no way to the pool beside it, because
-   * a call that waits for a second connection while it holds one waits for ever once there are as many such calls as connections.
+   * a call that waits for a second connection while it holds one waits indefinitely once there are as many such calls as connections.
    */
   readonly db: Db | Tx;
   readonly organizationId: string;

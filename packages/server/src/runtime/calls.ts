@@ -128,6 +128,6 @@ export function noSuchTool(name: string, unavailable: readonly string[]): string
   return [`There is no tool named "${name}".`, ...(name.includes('__') ? unavailable : [])].join(' ');
 }
 
-/** What the model is told of each call of an answer that its token limit has cut. */
+/** The error that the model gets for each call of a response that its token limit has cut. */
 export const CUT_OFF = 'The answer was cut by its token limit, so this call did not run.';
 export const OUTCOME_UNKNOWN = 'The service stopped while this call ran. It may or may not have had its effect.';

@@ -12,7 +12,7 @@ import type { UnavailableServer } from './tools/tool.ts';
 /** As much of a server's answer as says what is wrong. */
 const REASON_MAX_CHARACTERS = 500;
 
-/** What the model is told. */
+/** The text that the model gets. */
 export function unavailableWords({ name, reason }: UnavailableServer): string {
   return `The tools of "${name}" are not available at present: ${reason}`;
 }

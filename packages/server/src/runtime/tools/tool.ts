@@ -36,7 +36,7 @@ export interface ToolRun extends ToolOwner {
   sessionId?: string;
 }
 
-/** What the model is told. */
+/** The text that the model gets. */
 export type ToolOutcome = { output: unknown; error?: undefined } | ToolFailure;
 
 export interface ToolFailure {
