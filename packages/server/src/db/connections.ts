@@ -35,8 +35,8 @@ const OPEN_SECONDS = 8;
 // Ends within the 5 s in which a node says that it is not ready.
 const CHECK_SECONDS = 3;
 const CLOSE_SECONDS = 3;
-// Long for a statement, short for a person who waits.
-const SUSPECT_SECONDS = 5;
+// Long for a statement, short for a person who waits. With a probe's time it stays below the 10 s within which a call fails.
+const SUSPECT_SECONDS = 4;
 const PROBE_SECONDS = 4;
 // The server's word that it has cancelled a statement takes its time on a busy machine.
 const MARGIN_SECONDS = 5;
