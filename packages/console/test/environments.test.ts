@@ -9,15 +9,15 @@ beforeAll(async () => {
   console = await startConsole();
 });
 
-test('an Environment is made and deleted; while it is used it stays, and the page says why', async () => {
+test('an Environment is created and deleted; while it is used it stays, and the page says why', async () => {
   const { client } = console.service;
   const page = await console.open(console.owner, '/environments');
   await page.getByRole('button', { name: 'New Environment' }).click();
   await page.getByLabel('Name').fill('Not A Name');
-  await page.getByRole('button', { name: 'Make it' }).click();
+  await page.getByRole('button', { name: 'Create' }).click();
   await page.getByLabel('Name').and(page.locator('[aria-invalid=true]')).waitFor();
   await page.getByLabel('Name').fill('testing');
-  await page.getByRole('button', { name: 'Make it' }).click();
+  await page.getByRole('button', { name: 'Create' }).click();
   const row = page.getByRole('row').filter({ has: page.getByText('testing', { exact: true }) });
   await row.waitFor();
 
@@ -41,6 +41,39 @@ test('an Environment is made and deleted; while it is used it stays, and the pag
   await client.webhookSubscriptions.delete('testing');
   await remove();
   await row.waitFor({ state: 'detached' });
+  await page.context().close();
+});
+
+test('an admin sets how long ended sessions are kept, on creation and later, and returns it to the operator', async () => {
+  const { client } = console.service;
+  const page = await console.open(console.owner, '/environments');
+  const kept = async () =>
+    (await client.environments.list()).data.find(({ name }) => name === 'short')?.keepSessionsDays;
+  await page.getByRole('button', { name: 'New Environment' }).click();
+  await page.getByLabel('Name').fill('short');
+  await page.getByLabel('Days to keep ended sessions').fill('a week');
+  await page.getByRole('button', { name: 'Create' }).click();
+  await page.getByLabel('Days to keep ended sessions').and(page.locator('[aria-invalid=true]')).waitFor();
+  await page.getByLabel('Days to keep ended sessions').fill('7');
+  await page.getByRole('button', { name: 'Create' }).click();
+  const row = page.getByRole('row').filter({ has: page.getByText('short', { exact: true }) });
+  await row.getByText('7 days').waitFor();
+  expect(await kept()).toBe(7);
+
+  const change = async (before: string, days: string) => {
+    await page.getByRole('button', { name: 'Actions for short' }).click();
+    await page.getByRole('menuitem', { name: 'Change retention' }).click();
+    expect(await page.getByLabel('Days to keep ended sessions').inputValue()).toBe(before);
+    await expectAccessible(page);
+    await page.getByLabel('Days to keep ended sessions').fill(days);
+    await page.getByRole('button', { name: 'Save' }).click();
+  };
+  await change('7', '1');
+  await row.getByText('1 day', { exact: true }).waitFor();
+  expect(await kept()).toBe(1);
+  await change('1', '');
+  await row.getByText('As the operator set').waitFor();
+  expect(await kept()).toBe(null);
   await page.context().close();
 });
 
@@ -84,11 +117,14 @@ test('a secret is set for its hosts, is shown nowhere afterwards, is set anew an
   await page.context().close();
 });
 
-test('who is no admin sees no secrets, and a viewer changes nothing', async () => {
+test('a member sees no secrets and cannot change retention, and a viewer changes nothing', async () => {
   const member = await console.person('member');
   const page = await console.open(member, '/environments?environment=staging');
   await page.getByRole('button', { name: 'New Environment' }).waitFor();
   expect(await page.getByRole('link', { name: 'Secrets' }).count()).toBe(0);
+  await page.getByRole('button', { name: 'Actions for staging' }).click();
+  await page.getByRole('menuitem', { name: 'Delete' }).waitFor();
+  expect(await page.getByRole('menuitem', { name: 'Change retention' }).count()).toBe(0);
   expect(await page.getByRole('heading', { name: /^Secrets/ }).count()).toBe(0);
   await expect(member.client.environments.secrets.list('staging')).rejects.toMatchObject({ status: 403 });
   await page.context().close();

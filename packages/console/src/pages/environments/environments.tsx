@@ -8,6 +8,7 @@ import { TextArea, TextField } from '../../ui/field.tsx';
 import { type Column, List } from '../../ui/list.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { fieldError } from '../../ui/notice.tsx';
+import { numberIn } from '../../ui/number.ts';
 import { Page } from '../../ui/page.tsx';
 import { Time } from '../../ui/time.tsx';
 
@@ -15,11 +16,14 @@ export function EnvironmentsPage() {
   const { may, organizationId } = useOrganization();
   const { environment } = useSearch({ from: '/$organizationId/environments' });
   const environments = useList(['environments'], (client, page) => client.environments.list(page));
-  const [doing, setDoing] = useState<{ what: 'create' } | { what: 'delete'; name: string }>();
+  const [doing, setDoing] = useState<
+    { what: 'create' } | { what: 'keep'; environment: Environment } | { what: 'delete'; name: string }
+  >();
   const close = () => setDoing(undefined);
   const columns: Column<Environment>[] = [
     { label: 'Name', cell: ({ name }) => <strong>{name}</strong> },
-    { label: 'Made', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { label: 'Ended sessions are kept', cell: ({ keepSessionsDays }) => keptText(keepSessionsDays) },
+    { label: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
     {
       label: 'Go to',
       cell: ({ name }) => (
@@ -35,11 +39,20 @@ export function EnvironmentsPage() {
     {
       label: '',
       end: true,
-      cell: ({ name }) =>
+      cell: (environment) =>
         may('write') && (
           <Menu
-            label={`Actions for ${name}`}
-            items={[{ label: 'Delete', danger: true, onSelect: () => setDoing({ what: 'delete', name }) }]}
+            label={`Actions for ${environment.name}`}
+            items={[
+              ...(may('admin')
+                ? [{ label: 'Change retention', onSelect: () => setDoing({ what: 'keep', environment }) }]
+                : []),
+              {
+                label: 'Delete',
+                danger: true,
+                onSelect: () => setDoing({ what: 'delete', name: environment.name }),
+              },
+            ]}
           />
         ),
     },
@@ -59,19 +72,74 @@ export function EnvironmentsPage() {
       />
       {environment && may('admin') && <Secrets environment={environment} key={environment} />}
       {doing?.what === 'create' && <Create onClose={close} />}
+      {doing?.what === 'keep' && <Retention environment={doing.environment} onClose={close} />}
       {doing?.what === 'delete' && <Delete name={doing.name} onClose={close} />}
     </Page>
   );
 }
 
-function Create({ onClose }: { onClose: () => void }) {
-  const [name, setName] = useState('');
-  const create = useChange((client, _: undefined) => client.environments.create({ name }), ['environments']);
+function keptText(days: number | null): string {
+  if (days === null) return 'As the operator set';
+  return days === 1 ? '1 day' : `${days} days`;
+}
+
+function KeepSessionsField({
+  value,
+  onChange,
+  error,
+}: {
+  value: string;
+  onChange: (value: string) => void;
+  error: string | undefined;
+}) {
+  return (
+    <TextField
+      label="Days to keep ended sessions"
+      hint="Then they are deleted with their transcript and deliveries. Empty: as long as the operator set, which is also the most."
+      inputMode="numeric"
+      value={value}
+      error={error}
+      onChange={(event) => onChange(event.currentTarget.value)}
+    />
+  );
+}
+
+function Retention({ environment, onClose }: { environment: Environment; onClose: () => void }) {
+  const { name, keepSessionsDays } = environment;
+  const [days, setDays] = useState(String(keepSessionsDays ?? ''));
+  const change = useChange(
+    (client, _: undefined) => client.environments.update(name, { keepSessionsDays: numberIn(days) ?? null }),
+    ['environments'],
+  );
   return (
     <FormDialog
-      title="A new Environment"
-      action="Make it"
-      beside={['name']}
+      title={`Retention in ${name}`}
+      action="Save"
+      beside={['keepSessionsDays']}
+      onClose={onClose}
+      submit={() => change.mutateAsync(undefined)}
+    >
+      <KeepSessionsField value={days} onChange={setDays} error={fieldError(change.error, 'keepSessionsDays')} />
+      <p className="quiet small">
+        This also applies to sessions that have already ended: those older than the new limit are deleted soon. That
+        cannot be undone.
+      </p>
+    </FormDialog>
+  );
+}
+
+function Create({ onClose }: { onClose: () => void }) {
+  const [name, setName] = useState('');
+  const [days, setDays] = useState('');
+  const create = useChange(
+    (client, _: undefined) => client.environments.create({ name, keepSessionsDays: numberIn(days) ?? null }),
+    ['environments'],
+  );
+  return (
+    <FormDialog
+      title="New Environment"
+      action="Create"
+      beside={['name', 'keepSessionsDays']}
       onClose={onClose}
       submit={() => create.mutateAsync(undefined)}
     >
@@ -83,6 +151,7 @@ function Create({ onClose }: { onClose: () => void }) {
         error={fieldError(create.error, 'name')}
         onChange={(event) => setName(event.currentTarget.value)}
       />
+      <KeepSessionsField value={days} onChange={setDays} error={fieldError(create.error, 'keepSessionsDays')} />
     </FormDialog>
   );
 }

@@ -1,5 +1,6 @@
 import type { Budget } from '@signalbox/client';
 import { TextField } from '../../ui/field.tsx';
+import { numberIn } from '../../ui/number.ts';
 
 const limits = [
   { field: 'maxTokens', label: 'At most: tokens', hint: 'Input and output together.' },
@@ -18,9 +19,11 @@ export function budgetTexts(budget: Budget | null): BudgetTexts {
   };
 }
 
-/** null: no limit at all. What is no number is for the service to refuse, at its field. */
+/** null: no limit at all. */
 export function parseBudget(texts: BudgetTexts): Budget | null {
-  const given = Object.entries(texts).flatMap(([field, text]) => (text.trim() ? [[field, Number(text)]] : []));
+  const given = Object.entries(texts)
+    .map(([field, text]) => [field, numberIn(text)])
+    .filter(([, limit]) => limit !== undefined);
   return given.length > 0 ? Object.fromEntries(given) : null;
 }
 
