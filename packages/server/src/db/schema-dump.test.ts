@@ -3,7 +3,9 @@ import sql, { raw } from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts';
 import { createDb, type Db } from './db.ts';
+import { readMigrations } from './migrate.ts';
 import { dumpSchema } from './schema-dump.ts';
+import { readSchemaNotes } from './schema-notes.ts';
 
 let databases: TestDatabase[];
 let dbs: Db[];
@@ -47,22 +49,22 @@ test('shows tables, columns, constraints, indexes and storage options', async ()
       org uuid not null,
       id uuid not null,
       n integer default 3,
-      at timestamp with time zone default now() not null,
+      at timestamptz default now() not null,
       twice integer generated always as ((n * 2)) stored,
       body text,
-      constraint child_pkey PRIMARY KEY (org, id),
-      constraint child_org_id_fkey FOREIGN KEY (org, id) REFERENCES parent(org, id) ON DELETE CASCADE,
-      constraint child_n_check CHECK ((n > 0))
+      constraint child_pkey primary key (org, id),
+      constraint child_org_id_fkey foreign key (org, id) references parent(org, id) on delete cascade,
+      constraint child_n_check check ((n > 0))
     ) with (autovacuum_vacuum_scale_factor=0.01, fillfactor=70);
     alter table child alter body set storage external;
-    CREATE UNIQUE INDEX a_n ON public.child USING btree (org, n);
-    CREATE INDEX by_at ON public.child USING btree (at DESC) WHERE (n IS NOT NULL);
+    create unique index a_n on child (org, n);
+    create index by_at on child (at DESC) WHERE (n IS NOT NULL);
 
     create table parent (
       org uuid not null,
       id uuid not null,
-      constraint parent_pkey PRIMARY KEY (org, id),
-      constraint b_unique UNIQUE (org)
+      constraint parent_pkey primary key (org, id),
+      constraint b_unique unique (org)
     );
     "
   `);
@@ -101,11 +103,53 @@ test('throws at what it cannot show, rather than leave it out', async () => {
   await expect(dumpSchema(db)).rejects.toThrow('relation v');
 });
 
+test('tables and indexes are in the order of the migrations, with their comments, also of columns that were added later', async () => {
+  const migrations = [
+    '-- What this is.\n\n-- Comes first.\ncreate table zebra (\n  -- Its name.\n  -- In full.\n  id int primary key\n);',
+    '-- Works with code of schema version 1 and later.\n\n-- By hand.\ncreate table ant (\n  id int\n);\n-- Finds it.\ncreate index z on ant (id);\ncreate index a on ant (id);',
+    '-- Since then.\nalter table zebra add column legs int;\ncreate unique index y on zebra (legs);',
+  ];
+  const db = await databaseWith(...migrations.flatMap((text) => text.split(/(?<=;)/)), 'create table unknown (id int)');
+  expect(await dumpSchema(db, readSchemaNotes(migrations))).toMatchInlineSnapshot(`
+    "-- The schema that the migrations make, for reading. Written by \`npm run schema\`; do not edit: a test compares it.
+    --
+    -- What this is.
+
+    -- Comes first.
+    create table zebra (
+      -- Its name.
+      -- In full.
+      id integer not null,
+      -- Since then.
+      legs integer,
+      constraint zebra_pkey primary key (id)
+    );
+    create unique index y on zebra (legs);
+
+    -- By hand.
+    create table ant (
+      id integer
+    );
+    -- Finds it.
+    create index z on ant (id);
+    create index a on ant (id);
+
+    create table unknown (
+      id integer
+    );
+    "
+  `);
+});
+
 test('schema.sql is what the migrations make: after a change to them, run `npm run schema`', async () => {
   const committed = await readFile(new URL('../../schema.sql', import.meta.url), 'utf8');
+  const migrations = (await readMigrations()).map(({ text }) => text);
   const migrated = await createTestDatabase();
   const db = createDb({ url: migrated.url });
-  expect(await dumpSchema(db)).toBe(committed);
+  expect(await dumpSchema(db, readSchemaNotes(migrations))).toBe(committed);
   await db.close();
   await migrated.drop();
+  // A comment that is not directly above what it is about would be lost.
+  const comments = migrations.flatMap((text) => text.match(/^ *--.*$/gm) ?? []);
+  expect(comments.filter((comment) => !committed.includes(comment.trim()))).toEqual([]);
 });

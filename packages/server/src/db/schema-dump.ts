@@ -1,12 +1,13 @@
 // The schema of a migrated database as text: what `schema.sql` holds, for people to read and for a test to compare.
 //
 // Read from the catalog rather than by pg_dump, which npm's PostgreSQL packages do not contain, and which names its own
-// version. Every object is written in the order of its name (columns in their own order), so that equal schemas give
-// equal texts, whatever the order of the migrations' statements. Only the schemas `public` and `auth` and their tables are covered:
-// tables, columns, constraints, indexes, storage options; the design has no views, triggers, sequences or functions, and
-// the dump throws when it meets one, rather than leave it out.
+// version. Tables and indexes are in the order of the migrations, with the comments of these (schema-notes.ts); what the
+// migrations did not create comes last, by name. Only the schema `public` and its tables are covered: tables, columns, constraints,
+// indexes, storage options. The design has no views, triggers, sequences or functions, and the dump throws if it meets one, rather
+// than leave it out.
 import sql from 'sql-template-tag';
 import type { Queryable } from './db.ts';
+import type { SchemaNotes } from './schema-notes.ts';
 
 interface TableRow {
   name: string;
@@ -20,11 +21,13 @@ interface TableRow {
     storage: string;
   }[];
   constraints: { name: string; definition: string }[] | null;
-  indexes: string[] | null;
+  indexes: { name: string; definition: string }[] | null;
 }
 
+const withoutNotes: SchemaNotes = { opening: [], order: [], comments: new Map() };
+
 /** Deterministic; ends in a newline. */
-export async function dumpSchema(db: Queryable): Promise<string> {
+export async function dumpSchema(db: Queryable, notes: SchemaNotes = withoutNotes): Promise<string> {
   await refuseWhatIsNotCovered(db);
   const tables = await db.query<TableRow>(sql`
     select case when n.nspname = 'public' then '' else n.nspname || '.' end || c.relname as name,
@@ -43,7 +46,8 @@ export async function dumpSchema(db: Queryable): Promise<string> {
       (select jsonb_agg(jsonb_build_object('name', quote_ident(k.conname), 'definition', pg_get_constraintdef(k.oid))
           order by array_position(array['p', 'u', 'f', 'c', 'x'], k.contype::text), k.conname collate "C")
         from pg_constraint k where k.conrelid = c.oid and k.contype in ('p', 'u', 'f', 'c', 'x')) as constraints,
-      (select array_agg(pg_get_indexdef(i.indexrelid) order by x.relname collate "C")
+      (select jsonb_agg(jsonb_build_object('name', x.relname, 'definition', pg_get_indexdef(i.indexrelid))
+          order by x.relname collate "C")
         from pg_index i join pg_class x on x.oid = i.indexrelid
         where i.indrelid = c.oid and not exists (
           select from pg_constraint k where k.conindid = i.indexrelid and k.contype in ('p', 'u', 'x'))) as indexes
@@ -51,33 +55,66 @@ export async function dumpSchema(db: Queryable): Promise<string> {
     where n.nspname = 'public' and c.relkind = 'r'
     order by n.nspname desc, c.relname collate "C"`);
   const header =
-    '-- The schema that the migrations make, for reading. Written by `npm run schema`; do not edit: a test compares it.\n';
-  return [header, ...tables.map(tableText)].join('\n');
+    '-- The schema that the migrations make, for reading. Written by `npm run schema`; do not edit: a test compares it.';
+  const opening = [header, ...(notes.opening.length > 0 ? ['--', ...notes.opening] : [])].map((line) => `${line}\n`);
+  return [opening.join(''), ...inOrder(tables, notes).map((table) => tableText(table, notes))].join('\n');
 }
 
-function tableText({ name, options, columns, constraints, indexes }: TableRow): string {
+function inOrder<T extends { name: string }>(things: T[], { order }: SchemaNotes): T[] {
+  const placeOf = new Map(order.map((name, place) => [name, place]));
+  const place = ({ name }: T) => placeOf.get(name) ?? order.length;
+  return things.toSorted((a, b) => place(a) - place(b));
+}
+
+function tableText({ name, options, columns, constraints, indexes }: TableRow, notes: SchemaNotes): string {
   const storageNames: Record<string, string> = { p: 'plain', e: 'external', m: 'main', x: 'extended' };
+  const commentOn = (what: string, indent = '') =>
+    (notes.comments.get(what) ?? []).map((line) => `${indent}${line}\n`).join('');
   const lines = [
-    ...columns.map(({ name: column, type, required, expression, generated }) =>
-      [
-        column,
-        type,
-        generated ? `generated always as (${expression}) ${generated === 's' ? 'stored' : 'virtual'}` : '',
-        expression !== null && !generated ? `default ${expression}` : '',
-        required ? 'not null' : '',
-      ]
-        .filter(Boolean)
-        .join(' '),
+    ...columns.map(
+      (column) => `${commentOn(`${name}.${column.name.replaceAll('"', '')}`, '  ')}  ${columnText(column)}`,
     ),
-    ...(constraints ?? []).map(({ name: constraint, definition }) => `constraint ${constraint} ${definition}`),
+    ...(constraints ?? []).map((one) => `  constraint ${one.name} ${constraintText(one.definition)}`),
   ];
   const storageOptions = options ? ` with (${options.toSorted().join(', ')})` : '';
-  const table = `create table ${name} (\n${lines.map((line) => `  ${line}`).join(',\n')}\n)${storageOptions};\n`;
+  const table = `${commentOn(name)}create table ${name} (\n${lines.join(',\n')}\n)${storageOptions};\n`;
   // PostgreSQL 15 takes it from no `create table`.
   const storage = columns
     .filter((column) => column.storage)
     .map((column) => `alter table ${name} alter ${column.name} set storage ${storageNames[column.storage]};\n`);
-  return table + storage.join('') + (indexes ?? []).map((definition) => `${definition};\n`).join('');
+  const indexTexts = inOrder(indexes ?? [], notes).map(
+    (index) => `${commentOn(index.name)}${indexText(index.definition)};\n`,
+  );
+  return table + storage.join('') + indexTexts.join('');
+}
+
+function columnText({ name, type, required, expression, generated }: TableRow['columns'][number]): string {
+  return [
+    name,
+    type.replace(/^timestamp with time zone/, 'timestamptz'),
+    generated ? `generated always as (${expression}) ${generated === 's' ? 'stored' : 'virtual'}` : '',
+    expression !== null && !generated ? `default ${expression}` : '',
+    required ? 'not null' : '',
+  ]
+    .filter(Boolean)
+    .join(' ');
+}
+
+// As the migrations write it, as far as that is sure to mean the same.
+function constraintText(definition: string): string {
+  return definition
+    .replace(/^(PRIMARY KEY|UNIQUE|FOREIGN KEY|CHECK)/, (words) => words.toLowerCase())
+    .replace(/(?<=^foreign key \([^)]*\)) REFERENCES /, ' references ')
+    .replace(/(?<=^foreign key .*\)) ON DELETE (CASCADE|SET NULL)$/, (words) => words.toLowerCase());
+}
+
+function indexText(definition: string): string {
+  return definition
+    .replace(
+      /^CREATE (UNIQUE )?INDEX (\S+) ON (?:public\.)?/,
+      (_, unique, name) => `create ${unique ? 'unique ' : ''}index ${name} on `,
+    )
+    .replace(/^(create [\w ]+ on \S+) USING btree /, '$1 ');
 }
 
 async function refuseWhatIsNotCovered(db: Queryable): Promise<void> {
