@@ -94,6 +94,38 @@ describe('with workers', () => {
     });
   });
 
+  test('a node that lost its session and lives on has not crashed: a step may be taken from living nodes any number of times', async () => {
+    let begun = Promise.withResolvers<void>();
+    let isOver = false;
+    const run: RunTool = async (_, signal) => {
+      if (isOver) return { output: 1 };
+      begun.resolve();
+      return never(signal);
+    };
+    const holder = async () =>
+      (await world.platform.db.query<{ workerId: string }>(sql`select worker_id as "workerId" from sessions`))[0]!
+        .workerId;
+    for (let workers = 0; workers < 2; workers++) await world.work({ ask: callsPoison, run });
+    const sessionId = await world.open(await world.agent([idempotent]));
+    for (let takeovers = 0; takeovers < 4; takeovers++) {
+      await begun.promise;
+      begun = Promise.withResolvers<void>();
+      isOver = takeovers === 3;
+      const before = await holder();
+      // The node stands still for longer than its lease, as others see it.
+      await expect
+        .poll(async () => {
+          await world.platform.db.execute(sql`
+            update workers set lease_expires_at = now() - interval '1 minute' where worker_id = ${before}`);
+          return holder();
+        })
+        .not.toBe(before);
+      await expect.poll(crashesOf).toEqual([0]);
+    }
+    const chunks = await world.until(sessionId, (chunk) => is('idle')(chunk) || is('failed')(chunk));
+    expect(outline(chunks).slice(-2)).toEqual(['turn.completed endTurn', 'idle']);
+  });
+
   test('a turn that a message begins right behind a step that was counted runs', async () => {
     const sessionId = await world.open(await world.agent([]), { input: 'one' });
     await diesInModel();

@@ -99,6 +99,8 @@ export async function startLoad({ nodes, random, databaseUrl }: LoadOptions): Pr
     return 200;
   });
   const shown = createCounter();
+  const laneFailed = Promise.withResolvers<never>();
+  laneFailed.promise.catch(() => {});
   const [first] = nodes.clients;
   const { agentId } = await first!.agents.create(agentOn(tools));
   await first!.webhookSubscriptions.create({
@@ -216,7 +218,8 @@ export async function startLoad({ nodes, random, databaseUrl }: LoadOptions): Pr
   }
 
   return {
-    shown: (chunks) => shown.reaches(shown.count + chunks),
+    // Without it, a test whose Sessions all broke off would wait for more of them until its time is over.
+    shown: (chunks) => Promise.race([shown.reaches(shown.count + chunks), laneFailed.promise]),
     async during(trouble) {
       let isOver = false;
       async function lane(chances: Random): Promise<(() => Promise<string[]>)[]> {
@@ -225,6 +228,7 @@ export async function startLoad({ nodes, random, databaseUrl }: LoadOptions): Pr
         return all;
       }
       const lanes = Promise.all(Array.from({ length: AT_ONCE }, () => lane(random.fork())));
+      lanes.catch(laneFailed.reject);
       const troubled = trouble().finally(() => {
         isOver = true;
       });

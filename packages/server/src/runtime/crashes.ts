@@ -6,7 +6,8 @@
 // met two such ends is a suspect, and a worker runs one suspect at a time: the third end shows which one it was.
 //
 // A Session that a worker gives back (a restart, a deployment) is not claimed from a dead worker; and what a step comes to ends
-// the count.
+// the count. A process that only stood still for longer than its lease is alive: when it finds that it lost the Session, it
+// takes its own count back.
 import sql, { type Sql } from 'sql-template-tag';
 import type { SessionRow } from '../sessions/session.ts';
 import { TurnStopped } from './stopping.ts';
@@ -14,6 +15,8 @@ import type { TurnEvent } from './turn.ts';
 
 const MAX_CRASHES = 3;
 const SUSPICIOUS_CRASHES = MAX_CRASHES - 1;
+
+type SessionAt = Pick<SessionRow, 'organizationId' | 'sessionId' | 'epoch'>;
 
 /** Why the turn is not run once more; undefined if it is. */
 export function failureOf({ crashes }: Pick<SessionRow, 'crashes'>, maxCrashes = MAX_CRASHES): TurnStopped | undefined {
@@ -35,6 +38,14 @@ export function movesOn({ type }: TurnEvent): boolean {
 export function countCrash(dead: readonly string[]): Sql {
   return sql`crashes = s.crashes
     + case when s.worker_id = any(${[...dead]}::uuid[]) and s.queue is null and s.status = 'running' then 1 else 0 end`;
+}
+
+/** For a worker that lost this Session and lives: the claim that took it counted a crash that was none. */
+export function uncountCrash({ organizationId, sessionId, epoch }: SessionAt): Sql {
+  return sql`
+    update sessions set crashes = crashes - 1
+    where organization_id = ${organizationId} and session_id = ${sessionId}
+      and epoch > ${epoch} and crashes > 0 and ended_at is null`;
 }
 
 /** What of a Session tells whether it will be a suspect. */

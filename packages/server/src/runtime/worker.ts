@@ -7,7 +7,7 @@
 // A turn that begins on this node comes to it without a claim (own-worker.ts).
 //
 // A wake-up makes a claim come at once; without any, the poll finds what is runnable.
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { createDefinitions } from '../agents/agents.ts';
 import { Fenced } from '../journal/append.ts';
 import { createAppender } from '../journal/appender.ts';
@@ -18,6 +18,7 @@ import { tellParent, unheardChildren } from '../sessions/children.ts';
 import type { SessionRow } from '../sessions/session.ts';
 import type { Candidate } from './candidates.ts';
 import { createClaiming } from './claiming.ts';
+import { uncountCrash } from './crashes.ts';
 import { type Claimed, createDrive, type Drive } from './drive.ts';
 import { Ended } from './ending.ts';
 import { createNodeLease } from './lease.ts';
@@ -131,24 +132,30 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
    */
   async function letGo({ head, deadline }: Drive, error: unknown): Promise<void> {
     if (error instanceof Fenced) {
-      if (!(error instanceof Ended)) metrics.leaseLosses.inc();
       // Nothing of it may be written any more: its successor may be on this very node.
       await appender.take(head);
-      return;
+      if (error instanceof Ended) return;
+      metrics.leaseLosses.inc();
+      return untilDone(uncountCrash(head));
     }
     const handedOver = error instanceof HandedOver;
     if (!handedOver)
       log.error({ err: error, sessionId: formatId('ses', head.sessionId) }, 'turn broke off; it goes on soon');
     await appender.take(head);
     const pause = handedOver ? 0 : UNFORESEEN_PAUSE_SECONDS;
+    await untilDone(sql`
+      update sessions set worker_id = null, epoch = epoch + 1,
+        runnable_at = ${new Date(clock.now().getTime() + pause * 1000)},
+        turn_deadline = case when status = 'running' then coalesce(turn_deadline, ${deadline() ?? null}::timestamptz) end
+      where organization_id = ${head.organizationId} and session_id = ${head.sessionId}
+        and worker_id = ${workerId} and epoch = ${head.epoch}`);
+  }
+
+  /** Retries the statement until the database takes it. */
+  async function untilDone(statement: Sql): Promise<void> {
     while (true) {
       try {
-        await db.execute(sql`
-          update sessions set worker_id = null, epoch = epoch + 1,
-            runnable_at = ${new Date(clock.now().getTime() + pause * 1000)},
-            turn_deadline = case when status = 'running' then coalesce(turn_deadline, ${deadline() ?? null}::timestamptz) end
-          where organization_id = ${head.organizationId} and session_id = ${head.sessionId}
-            and worker_id = ${workerId} and epoch = ${head.epoch}`);
+        await db.execute(statement);
         return;
       } catch {
         // Stopping does not wait for a database that is away: the lease runs out, and another worker takes the Session.
