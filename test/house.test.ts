@@ -311,6 +311,11 @@ test('only the command ends the process or writes to its streams', () => {
   expect(wrong).toEqual([]);
 });
 
+test('a notice in the console is a Notice: its box puts each child on a line of its own, so a sentence needs a paragraph in it', () => {
+  const consoleSources = sources.filter(({ file }) => file.startsWith('packages/console/'));
+  expect(uses(consoleSources, /className="notice\b/, { 'packages/console/src/ui/notice.tsx': 'is it' })).toEqual([]);
+});
+
 // Past this, look for the second noun in the file.
 const MAX_LINES = 400;
 

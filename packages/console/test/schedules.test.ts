@@ -132,7 +132,7 @@ test('what became of each occurrence is said: its Session, that it was missed, o
   await page.getByText('Report: now').waitFor();
 
   await page.goto(`${console.origin}/console/${console.organizationId}/schedules/${failing}`);
-  await page.getByText('Its Agent is archived').waitFor();
+  await page.getByText('Its agent is archived').waitFor();
   await rows.filter({ hasText: 'failed' }).getByText('agent_archived').waitFor();
 });
 

@@ -7,6 +7,7 @@ import { Status } from '../../ui/badge.tsx';
 import { Id } from '../../ui/copy.tsx';
 import { Select } from '../../ui/field.tsx';
 import { type Column, List } from '../../ui/list.tsx';
+import { Notice } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';
 import { LongText, PlainText } from '../../ui/text.tsx';
 import { ExactTime, Time } from '../../ui/time.tsx';
@@ -50,9 +51,9 @@ function Shown({ schedule }: { schedule: Schedule }) {
       }
     >
       {agent?.archivedAt && (
-        <p className="notice warn">
-          Its Agent is archived: occurrences fail until the schedule has another Agent, or is paused or deleted.
-        </p>
+        <Notice kind="warn">
+          <p>Its agent is archived: occurrences fail until you change the agent, or pause or delete the schedule.</p>
+        </Notice>
       )}
       <section className="card">
         <Facts schedule={schedule} agentName={agent?.name} />

@@ -5,6 +5,7 @@ import { memo, type ReactNode } from 'react';
 import { useOrganization } from '../../organization.tsx';
 import { Badge, Status, type Tone } from '../../ui/badge.tsx';
 import { Json } from '../../ui/copy.tsx';
+import { Notice } from '../../ui/notice.tsx';
 import { LongText, PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
 import { toolWords } from '../../words.ts';
@@ -75,10 +76,11 @@ export const Call = memo(function Call({
       )}
       {isAwaited && <ToolResultForm sessionId={sessionId} toolCallId={call.key} tool={tool} />}
       {result?.outcomeUnknown && (
-        <p className="notice warn">
-          It was cut off while it ran: it may or may not have had its effect. Look at what it acts on before it is done
-          again.
-        </p>
+        <Notice kind="warn">
+          <p>
+            This call was cut off while it ran: its effect may or may not have happened. Check before you run it again.
+          </p>
+        </Notice>
       )}
       {result?.error !== undefined && (
         <Fold label="Error" value={result.error}>

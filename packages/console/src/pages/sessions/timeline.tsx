@@ -5,7 +5,7 @@ import { type ListQuery, useOrganization } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Loading } from '../../ui/list.tsx';
-import { ErrorNotice } from '../../ui/notice.tsx';
+import { ErrorNotice, Notice } from '../../ui/notice.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { duration, Time, useNow } from '../../ui/time.tsx';
 import { toolWords } from '../../words.ts';
@@ -59,9 +59,11 @@ function Turn({ turn }: { turn: SessionTurn }) {
       </p>
       {stopReason && stopReason !== 'endTurn' && <p>{stopWords[stopReason]}</p>}
       {turn.unavailableToolServers.map(({ name, reason }) => (
-        <p className="notice warn" key={name}>
-          The tools of <PlainText text={name} /> were not available: <PlainText text={reason} />
-        </p>
+        <Notice kind="warn" key={name}>
+          <p>
+            The tools of <PlainText text={name} /> were not available: <PlainText text={reason} />
+          </p>
+        </Notice>
       ))}
       <table className="operations">
         <caption className="visually-hidden">What turn {turn.turn} did, in order</caption>
