@@ -3,6 +3,8 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import sql from 'sql-template-tag';
 import { afterEach, expect, test } from 'vitest';
 import type { Config } from '../src/config.ts';
@@ -73,6 +75,25 @@ async function letStall(): Promise<void> {
 
 const KIB = 1024;
 
+/** Counts the statements that read a journal from now on. */
+function countReads(): { count: number; stop(): void } {
+  const reads = { count: 0, stop: () => unsubscribe('signalbox.statement', hear) };
+  const hear = (text: unknown) => {
+    if (String(text).includes('from segments')) reads.count += 1;
+  };
+  subscribe('signalbox.statement', hear);
+  return reads;
+}
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+function memoryInUse(): number {
+  collectGarbage();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
 test('60 streams of a Session that nobody reads hold 64 KiB each, and are closed a minute later', async () => {
   await start();
   const sessionId = await sessionOf([
@@ -89,6 +110,22 @@ test('60 streams of a Session that nobody reads hold 64 KiB each, and are closed
   const closed = Promise.all(responses.map((response) => once(response, 'close')));
   await letStall();
   await closed;
+});
+
+test('300 streams that nobody reads cost 64 KiB each beside what they share, and read each long chunk once', async () => {
+  await start();
+  const chunks = Array.from({ length: 30 }, (_, n) => String(n % 10).repeat(450_000));
+  const sessionId = await sessionOf(chunks);
+  subscribe('http.server.request.start', note);
+  const reads = countReads();
+  const before = memoryInUse();
+  for (let n = 0; n < 300; n += 1) ask(`/sessions/${sessionId}/stream`);
+  await expect.poll(() => responses.length).toBe(300);
+  await allWait();
+  reads.stop();
+  expect(Math.max(...responses.map(({ writableLength }) => writableLength))).toBeLessThanOrEqual(64 * KIB);
+  expect(memoryInUse() - before).toBeLessThan(300 * 64 * KIB + 64 * KIB * KIB);
+  expect(reads.count).toBeLessThanOrEqual(chunks.length);
 });
 
 test('answers that nobody reads give back their place among the requests under way', async () => {

@@ -32,12 +32,16 @@ const REQUEST_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT';
 /** Slow requests are looked for this often, so they may take so much longer. */
 const CHECK_EVERY_MS = 1000;
 
+/** How much a connection holds before Node says to wait. Its own default is four times as much, all of what a stream may cost. */
+const HELD_BYTES = 16 * 1024;
+
 /** For Fastify, which sets the time-out itself and hands the rest to `http.createServer`. */
 export function serverOptions({ maxHeaderBytes, requestTimeoutSeconds }: ServerSettings) {
   return {
     requestTimeout: requestTimeoutSeconds * 1000,
     http: {
       maxHeaderSize: maxHeaderBytes,
+      highWaterMark: HELD_BYTES,
       headersTimeout: requestTimeoutSeconds * 1000,
       connectionsCheckingInterval: CHECK_EVERY_MS,
     },

@@ -29,9 +29,9 @@ test('a blank line ends an event and nothing else: comments make no empty messag
   const more = Promise.withResolvers<void>();
   const done = writeEvents(response as unknown as ServerResponse, {}, new AbortController().signal, {
     async *read() {
-      yield { cursor: 'turn_1:seq_1', json: '{"n":1}' };
+      yield { cursor: 'turn_1:seq_1', json: '{"n":1}', isFirst: true, isLast: true };
       await more.promise;
-      yield { cursor: 'turn_1:seq_2', json: '{"n":2}' };
+      yield { cursor: 'turn_1:seq_2', json: '{"n":2}', isFirst: true, isLast: true };
     },
   });
   await vi.advanceTimersByTimeAsync(25_000);
@@ -43,4 +43,22 @@ test('a blank line ends an event and nothing else: comments make no empty messag
       ': here\n: here\n' +
       'id: turn_1:seq_2\nevent: session.chunks\ndata: {"n":2}\n\n',
   );
+});
+
+test('no heartbeat comes between the parts of an event, however long the next one takes', async () => {
+  vi.useFakeTimers();
+  const response = openResponse();
+  const more = Promise.withResolvers<void>();
+  const part = { cursor: 'turn_1:seq_1', isFirst: false, isLast: false };
+  const done = writeEvents(response as unknown as ServerResponse, {}, new AbortController().signal, {
+    async *read() {
+      yield { ...part, json: Buffer.from('{"n":'), isFirst: true };
+      await more.promise;
+      yield { ...part, json: Buffer.from('1}'), isLast: true };
+    },
+  });
+  await vi.advanceTimersByTimeAsync(25_000);
+  more.resolve();
+  await done;
+  expect(response.written.join('')).toBe(': connected\nid: turn_1:seq_1\nevent: session.chunks\ndata: {"n":1}\n\n');
 });

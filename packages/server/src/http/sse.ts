@@ -3,7 +3,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { JournalStream } from '../journal/live.ts';
 import { closedSignal } from './closed.ts';
-import { writeText } from './unread.ts';
+import { write } from './unread.ts';
 
 // Proxies close what is silent for longer than half a minute or so, and readers know by it that the service is there.
 const HEARTBEAT_MS = 10_000;
@@ -32,11 +32,25 @@ export async function writeEvents(
   // it for an empty message.
   response.write(': connected\n');
   const end = AbortSignal.any([closedSignal(response), over]);
-  // Only when nothing waits to be taken: the reader has something to read then, and it may be half an event.
-  const heartbeat = setInterval(() => response.writableLength > 0 || response.write(': here\n'), HEARTBEAT_MS);
+  let isWithinEvent = false;
+  // Only when nothing waits to be taken: the reader has something to read then. And never within an event, whose next part may have
+  // to be read from the journal.
+  const heartbeat = setInterval(
+    () => response.writableLength > 0 || isWithinEvent || response.write(': here\n'),
+    HEARTBEAT_MS,
+  );
   try {
-    for await (const { cursor, json } of stream.read(end)) {
-      await writeText(response, `id: ${cursor}\nevent: session.chunks\ndata: ${json}\n\n`, end);
+    for await (const { cursor, json, isFirst, isLast } of stream.read(end)) {
+      isWithinEvent = !isLast;
+      const start = isFirst ? `id: ${cursor}\nevent: session.chunks\ndata: ` : '';
+      if (typeof json === 'string') {
+        await write(response, `${start}${json}\n\n`, end);
+      } else {
+        // By itself: joined with what stands around it, it would be held twice.
+        if (start !== '') response.write(start);
+        await write(response, json, end);
+        if (isLast) response.write('\n\n');
+      }
     }
   } catch (error) {
     if (!end.aborted) throw error;

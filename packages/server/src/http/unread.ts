@@ -65,7 +65,7 @@ export function watchUnread(clock: Clock): UnreadAnswers {
   };
 }
 
-// Node takes 16 KiB before it says to wait. With a piece of this many characters of 3 bytes it holds less than 64 KiB.
+// A connection takes 16 KiB before it says to wait (server.ts). With a piece of this many characters of 3 bytes it holds less than 64 KiB.
 const PIECE_CHARACTERS = 15 * 1024;
 
 /** Writes a text of any length, holding 64 KiB of it at a time. Rejects when `closed` is aborted. */
@@ -74,9 +74,14 @@ export async function writeText(response: ServerResponse, text: string, closed: 
     let to = from + PIECE_CHARACTERS;
     // Two halves of one character are not written apart.
     if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1))) to -= 1;
-    if (!response.write(text.slice(from, to))) await once(response, 'drain', { signal: closed });
+    await write(response, text.slice(from, to), closed);
     from = to;
   }
+}
+
+/** Resolves when there is room for more. Rejects when `closed` is aborted first. */
+export async function write(response: ServerResponse, part: string | Buffer, closed: AbortSignal): Promise<void> {
+  if (!response.write(part)) await once(response, 'drain', { signal: closed });
 }
 
 function isHighSurrogate(code: number): boolean {

@@ -1,30 +1,39 @@
-// The live stream of a Session: what is committed from a cursor on, for as long as more can follow.
+// The live stream of a session: what is committed from a cursor on, for as long as more can follow.
 //
-// A reader subscribes first, then reads from its cursor, then drains what came meanwhile and skips what it has seen. What is
-// committed on this node is handed to it directly; each hand-over names the position before it, and a reader that sees a gap
-// reads the journal again. So does one that was too slow (what waits for it is bounded), and one that the poll finds behind:
-// the net under lost wake-ups. What was committed on another node is read once for all readers of its Session, together with what
-// was committed to other Sessions meanwhile, and then handed to them as a commit of this node is.
+// A reader is a position, and holds nothing else: what follows it is looked up in what all readers of the node share (recent.ts), a
+// part of at most 47 KiB at a time, when it has room for that part. What is not there, because it was committed long ago or the reader
+// was slow, is read from the journal again, once for all who are there. So a reader that takes nothing costs what its connection
+// holds, however long the chunks are.
+//
+// What is committed on this node is put there by the commit, by the position before it; who hears of it, and finds nothing behind its
+// own position, reads the journal. The poll is the net under lost wake-ups. What was committed on another node is read once for all
+// readers of its session, together with what was committed to other sessions meanwhile, and put there as a commit of this node is.
+//
+// Readers that are not at the end of their journal take turns (lib/turns.ts): so many of them at once read the journal or are handed a
+// part in one turn of the event loop, so a crowd that comes at once neither fills the pool of connections nor holds the loop.
 import type { ChunkType, Input } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { onceAborted } from '../lib/aborted.ts';
 import type { Context } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
+import { createTurns } from '../lib/turns.ts';
 import type { Platform } from '../platform.ts';
-import { comparePositions, formatCursor, type Position } from './cursor.ts';
+import { beginning, comparePositions, formatCursor, type Position } from './cursor.ts';
 import { type Head, positionAfter, readAfterEach, readHead, readSome, typesOf } from './read.ts';
+import { createRecent, type Text } from './recent.ts';
 import { chunksOf, envelopeOf, type Segment } from './segment.ts';
-import { createShared } from './shared.ts';
 
-/** An envelope as text, with the cursor that it carries. */
-export interface StreamEvent {
+/** A part of an envelope as JSON, with the cursor that the envelope carries. A string is a whole one. */
+export interface StreamPart {
   cursor: string;
-  json: string;
+  json: string | Buffer;
+  isFirst: boolean;
+  isLast: boolean;
 }
 
 export interface JournalStream {
   /** Ends after the terminal status, or when the signal is aborted. */
-  read(signal: AbortSignal): AsyncGenerator<StreamEvent>;
+  read(signal: AbortSignal): AsyncGenerator<StreamPart>;
 }
 
 export interface Live {
@@ -37,30 +46,40 @@ export interface Live {
   stop(): Promise<void>;
 }
 
-/** A commit on its way to readers; its text is made once for all of those who want every type. */
-interface Handover {
-  previous: Position;
-  segment: Segment;
-  event?: StreamEvent | undefined;
+/** A session that has readers on this node. */
+interface Feed {
+  readonly head: Head;
+  readonly readers: Set<Reader>;
+  /** Where its journal ends, as far as this node knows. */
+  end: Position;
+  /** The journal was read to its end since the feed is there, so nothing that came before it is missing. */
+  isKnown: boolean;
+  /** Nothing will follow the end. */
+  isOver: boolean;
 }
 
 interface Reader {
-  head: Head;
   at: Position;
-  queue: Handover[];
-  queuedBytes: number;
-  /** The queue does not tell all: read the journal. */
-  behind: boolean;
-  notify: () => void;
+  /** In the bytes of a long text, of which the part before it was handed out. */
+  offset: number;
+  readonly types: ReadonlySet<ChunkType> | undefined;
+  /** Of the texts that are made for these types. */
+  readonly name: string;
+  /** How many more bytes it may be handed before it waits for its turn. */
+  allowance: number;
+  wake(): void;
 }
 
 const POLL_MS = 1_000;
 const READ_SEGMENTS = 200;
-// A reader that catches up holds a page of this much while it waits for room to write, and so much waits for one that is slow;
-// past it the reader reads the journal when it is ready.
-const MAX_HELD_BYTES = 64 * 1024;
-// Of each hand-over beside its text.
-const HANDOVER_BYTES = 256;
+// Of the journal at once: this and one segment more.
+const READ_BYTES = 64 * 1024;
+// Fewer than the pool has connections, so that streams leave some to all others.
+const MAX_TURNS_AT_ONCE = 8;
+// A connection takes 16 KiB before it says to wait (http/server.ts). With one part more it holds less than 64 KiB.
+const PART_BYTES = 47 * 1024;
+// With characters of three bytes it is not longer than a part.
+const SHORT_CHARACTERS = 15 * 1024;
 
 /** The answer of the stream route: undefined where nothing can follow the cursor. Throws 404 and `invalid_cursor`. */
 export async function streamSession(ctx: Context, input: Input<'streamSession'>): Promise<JournalStream | undefined> {
@@ -77,8 +96,11 @@ export function createLive({
   clock,
   log,
 }: Pick<Platform, 'db' | 'shards' | 'wake' | 'clock' | 'log'>): Live {
-  const readersOf = new Map<string, Set<Reader>>();
-  const longEvents = createShared<StreamEvent | undefined>();
+  const feeds = new Map<string, Feed>();
+  const recent = createRecent();
+  const turns = createTurns(MAX_TURNS_AT_ONCE);
+  /** Reads of the journal that are under way, by session and position. */
+  const pages = new Map<string, Promise<boolean>>();
   const stopping = new AbortController();
   /** Sessions that other nodes committed to, and whose readers have not been told. */
   const hinted = new Set<string>();
@@ -87,34 +109,137 @@ export function createLive({
   let unsubscribe = () => {};
 
   function committed(sessionId: string, previous: Position, segments: readonly Segment[]): void {
-    const readers = readersOf.get(sessionId);
-    if (!readers) return;
-    let before = previous;
-    for (const segment of segments) {
-      const handover: Handover = { previous: before, segment };
-      for (const reader of readers) {
-        if (reader.behind) continue;
-        reader.queue.push(handover);
-        reader.queuedBytes += HANDOVER_BYTES + segment.body.length;
-        if (reader.queue.length > 1 && reader.queuedBytes > MAX_HELD_BYTES) markBehind(reader);
-      }
-      before = { turn: segment.turn, seq: segment.seqTo };
-    }
-    for (const reader of readers) reader.notify();
+    const feed = feeds.get(sessionId);
+    if (feed) keep(feed, previous, segments);
   }
 
-  function markBehind(reader: Reader): void {
-    reader.behind = true;
-    reader.queue = [];
-    reader.queuedBytes = 0;
-    reader.notify();
+  /** Returns where they end. */
+  function keep(feed: Feed, after: Position, segments: readonly Segment[]): Position {
+    let at = after;
+    for (const segment of segments) {
+      const { isTerminal } = recent.put(feed.head.sessionId, at, segment);
+      at = { turn: segment.turn, seq: segment.seqTo };
+      if (isTerminal) feed.isOver = true;
+    }
+    moveEnd(feed, at);
+    return at;
+  }
+
+  function moveEnd(feed: Feed, end: Position): void {
+    if (comparePositions(end, feed.end) <= 0) return;
+    feed.end = end;
+    for (const reader of feed.readers) reader.wake();
+  }
+
+  // ── A reader ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async function* read(
+    head: Head,
+    after: Position,
+    types: ReadonlySet<ChunkType> | undefined,
+    signal: AbortSignal,
+  ): AsyncGenerator<StreamPart> {
+    let woken = Promise.withResolvers<void>();
+    const name = types ? [...types].sort().join() : '';
+    const reader: Reader = { at: after, offset: 0, types, name, allowance: READ_BYTES, wake: () => woken.resolve() };
+    const feed = feedOf(head);
+    feed.readers.add(reader);
+    const forget = onceAborted(signal, reader.wake);
+    try {
+      while (!signal.aborted) {
+        woken = Promise.withResolvers();
+        // All that is held while the reader is waited for.
+        const part = nextPart(feed, reader);
+        if (part) {
+          yield part;
+        } else if (isAtEnd(feed, reader)) {
+          if (feed.isOver) return;
+          reader.allowance = READ_BYTES;
+          await woken.promise;
+        } else {
+          const isThere = await waitForTurn(feed, reader, signal);
+          // It was deleted.
+          if (!isThere && reader.offset > 0) return;
+        }
+      }
+    } finally {
+      forget();
+      feed.readers.delete(reader);
+      if (feed.readers.size === 0) feeds.delete(head.sessionId);
+    }
+  }
+
+  function feedOf(head: Head): Feed {
+    const known = feeds.get(head.sessionId);
+    const feed = known ?? { head, readers: new Set(), end: head.position, isKnown: head.ended, isOver: head.ended };
+    feeds.set(head.sessionId, feed);
+    moveEnd(feed, head.position);
+    feed.isOver ||= head.ended;
+    return feed;
+  }
+
+  function isAtEnd(feed: Feed, { at, offset }: Reader): boolean {
+    return offset === 0 && (feed.isKnown || feed.isOver) && comparePositions(at, feed.end) >= 0;
+  }
+
+  /** Moves the reader past what it returns. Undefined where what follows is not in memory, or the reader has to wait for its turn. */
+  function nextPart(feed: Feed, reader: Reader): StreamPart | undefined {
+    while (reader.allowance > 0) {
+      const following = recent.get(feed.head.sessionId, reader.at);
+      if (!following) return undefined;
+      const { segment } = following;
+      const text = recent.text(following, reader.name, () => textOf(feed.head, segment, reader.at, reader.types));
+      const part = text && partOf(text, reader.offset);
+      reader.allowance -= part ? part.json.length : segment.body.length;
+      if (!part || part.isLast) {
+        reader.at = { turn: segment.turn, seq: segment.seqTo };
+        reader.offset = 0;
+      } else {
+        reader.offset += part.json.length;
+      }
+      if (part) return part;
+    }
+    return undefined;
+  }
+
+  /** In the reader's turn, what follows it is read if nobody has it. False if nothing follows. */
+  async function waitForTurn(feed: Feed, reader: Reader, signal: AbortSignal): Promise<boolean> {
+    const leave = await turns.enter(feed.head.organizationId, signal);
+    if (!leave) return false;
+    try {
+      const isThere = recent.get(feed.head.sessionId, reader.at) !== undefined || (await readPage(feed, reader.at));
+      reader.allowance = READ_BYTES;
+      return isThere;
+    } finally {
+      // The part that it takes now belongs to the turn.
+      setImmediate(leave);
+    }
+  }
+
+  /** Once for all who are at the same position. False if nothing follows it. */
+  function readPage(feed: Feed, after: Position): Promise<boolean> {
+    const key = `${feed.head.sessionId} ${formatCursor(after)}`;
+    const page = pages.get(key) ?? load(feed, after).finally(() => pages.delete(key));
+    pages.set(key, page);
+    return page;
+  }
+
+  async function load(feed: Feed, after: Position): Promise<boolean> {
+    const { organizationId, sessionId } = feed.head;
+    const { end } = feed;
+    const { segments, isEnd } = await readSome(db, organizationId, sessionId, after, READ_SEGMENTS, READ_BYTES);
+    keep(feed, after, segments);
+    if (isEnd) feed.isKnown = true;
+    // A position that nothing follows is the end, whatever it is called.
+    if (segments.length === 0 && feed.end === end) feed.end = after;
+    return segments.length > 0;
   }
 
   // ── What other nodes commit ────────────────────────────────────────────────────────────────────────────────────────
 
   /** Reads what was committed elsewhere, once for all readers of the session and together with what else was. */
   function fetchSoon(sessionId: string): void {
-    if (!readersOf.has(sessionId)) return;
+    if (!feeds.has(sessionId)) return;
     hinted.add(sessionId);
     fetching ??= fetchAll().finally(() => {
       fetching = undefined;
@@ -124,9 +249,8 @@ export function createLive({
   async function fetchAll(): Promise<void> {
     while (hinted.size > 0 && !stopping.signal.aborted) {
       const places = [...hinted].flatMap((sessionId) => {
-        const following = [...(readersOf.get(sessionId) ?? [])].filter(({ behind }) => !behind);
-        const [first] = following;
-        return first ? { ...first.head, after: following.map(tailOf).reduce(earlier) } : [];
+        const feed = feeds.get(sessionId);
+        return feed ? { ...feed.head, after: feed.end } : [];
       });
       hinted.clear();
       const failures = await shards.each(places, ({ organizationId }) => organizationId, fetch);
@@ -145,119 +269,24 @@ export function createLive({
 
   /** Nothing more can come of it. */
   function endDeleted(sessionId: string): void {
-    for (const reader of readersOf.get(sessionId) ?? []) {
-      reader.head = { ...reader.head, ended: true, position: reader.at };
-      reader.notify();
-    }
-  }
-
-  async function* read(
-    head: Head,
-    after: Position,
-    types: ReadonlySet<ChunkType> | undefined,
-    signal: AbortSignal,
-  ): AsyncGenerator<StreamEvent> {
-    let woken = Promise.withResolvers<void>();
-    const reader: Reader = { head, at: after, queue: [], queuedBytes: 0, behind: true, notify: () => woken.resolve() };
-    const readers = readersOf.get(head.sessionId) ?? new Set();
-    readersOf.set(head.sessionId, readers.add(reader));
-    const forget = onceAborted(signal, reader.notify);
-    try {
-      while (!signal.aborted) {
-        woken = Promise.withResolvers();
-        if (reader.behind) {
-          reader.behind = false;
-          yield* catchUp(reader);
-        }
-        const handovers = reader.queue;
-        reader.queue = [];
-        reader.queuedBytes = 0;
-        for (const handover of handovers) {
-          if (reader.behind) break;
-          if (comparePositions(handover.previous, reader.at) > 0) {
-            reader.behind = true;
-          } else {
-            const event = pass(reader, handover.segment, (segment, from) => {
-              const isWhole = comparePositions({ turn: segment.turn, seq: segment.seqFrom - 1 }, from) >= 0;
-              if (types || !isWhole) return eventOf(segment, from);
-              handover.event ??= eventOf(segment, from);
-              return handover.event;
-            });
-            if (event) yield event;
-          }
-        }
-        if (ended(reader)) return;
-        if (!reader.behind && reader.queue.length === 0) await woken.promise;
-      }
-    } finally {
-      forget();
-      readers.delete(reader);
-      if (readers.size === 0) readersOf.delete(head.sessionId);
-    }
-
-    async function* catchUp(of: Reader): AsyncGenerator<StreamEvent> {
-      while (!signal.aborted) {
-        const { organizationId, sessionId } = head;
-        const { segments, isEnd } = await readSome(db, organizationId, sessionId, of.at, READ_SEGMENTS, MAX_HELD_BYTES);
-        // Taken out one by one: what was shown is not held while its reader is waited for.
-        while (segments.length > 0) {
-          const isLong = segments[0]!.body.length > MAX_HELD_BYTES;
-          if (isLong) {
-            yield* passLong(of, segments.shift()!);
-          } else {
-            const event = pass(of, segments.shift()!, eventOf);
-            if (event) yield event;
-          }
-        }
-        if (isEnd) return;
-      }
-    }
-
-    /** Its text is held once for all readers of the Session that wait for room to write it. */
-    function* passLong(of: Reader, segment: Segment): Generator<StreamEvent> {
-      const { turn, seqTo } = segment;
-      const key = JSON.stringify([head.sessionId, of.at, turn, seqTo, types ? [...types] : null]);
-      const event = longEvents.hold(key, () => eventOf(segment, of.at));
-      try {
-        pass(of, segment, () => event);
-        if (event) yield event;
-      } finally {
-        longEvents.release(key);
-      }
-    }
-
-    /** Moves the reader past a segment. Returns what it is shown of it. */
-    function pass(
-      of: Reader,
-      segment: Segment,
-      makeEvent: (segment: Segment, from: Position) => StreamEvent | undefined,
-    ): StreamEvent | undefined {
-      const end = { turn: segment.turn, seq: segment.seqTo };
-      if (comparePositions(end, of.at) <= 0) return undefined;
-      const event = makeEvent(segment, of.at);
-      of.at = end;
-      if (isTerminal(segment)) of.head = { ...of.head, ended: true, position: end };
-      return event;
-    }
-
-    function eventOf(segment: Segment, from: Position): StreamEvent | undefined {
-      const chunks = chunksOf(segment, from, types);
-      if (chunks.length === 0) return undefined;
-      const end = { turn: segment.turn, seq: segment.seqTo };
-      return { cursor: formatCursor(end), json: JSON.stringify(envelopeOf(head, end, segment.createdAt, chunks)) };
-    }
+    const feed = feeds.get(sessionId);
+    if (!feed) return;
+    feed.isOver = true;
+    feed.end = beginning;
+    for (const reader of feed.readers) reader.wake();
   }
 
   async function poll(): Promise<void> {
     while (!stopping.signal.aborted) {
       await clock.sleep(POLL_MS, stopping.signal).catch(() => {});
+      recent.age();
       await look();
     }
   }
 
   /** Finds the readers that are behind without having heard of it. */
   async function look(): Promise<void> {
-    const heads = [...readersOf.values()].flatMap(([reader]) => (reader ? [reader.head] : []));
+    const heads = [...feeds.values()].map(({ head }) => head);
     if (heads.length === 0 || stopping.signal.aborted) return;
     const failures = await shards.each(heads, ({ organizationId }) => organizationId, lookAt);
     for (const { error } of failures) log.warn({ err: error }, 'could not look for lost wake-ups of streams');
@@ -274,10 +303,8 @@ export function createLive({
           and x.session_id = h.sid
         limit 1) s`);
     for (const { sessionId, turn, nextSeq } of rows) {
-      for (const reader of readersOf.get(sessionId) ?? []) {
-        const waiting = reader.queue.length > 0 || reader.behind;
-        if (!waiting && comparePositions(reader.at, { turn, seq: nextSeq - 1 }) < 0) markBehind(reader);
-      }
+      const feed = feeds.get(sessionId);
+      if (feed) moveEnd(feed, { turn, seq: nextSeq - 1 });
     }
     const found = new Set(rows.map(({ sessionId }) => sessionId));
     for (const { sessionId } of heads) if (!found.has(sessionId)) endDeleted(sessionId);
@@ -286,7 +313,7 @@ export function createLive({
   return {
     committed,
     follow: (head, after, types) => ({ read: (signal) => read(head, after, types, signal) }),
-    readers: () => [...readersOf.values()].reduce((sum, { size }) => sum + size, 0),
+    readers: () => [...feeds.values()].reduce((sum, { readers }) => sum + readers.size, 0),
     start() {
       unsubscribe = wake.subscribe('journal', (hint, here) => {
         if (here) return;
@@ -304,23 +331,24 @@ export function createLive({
   };
 }
 
-/** Where what the reader has or is about to be handed ends. */
-function tailOf({ queue, at }: Reader): Position {
-  const last = queue.at(-1)?.segment;
-  return last ? { turn: last.turn, seq: last.seqTo } : at;
+/** Undefined where none of it is of the types. */
+function textOf(
+  head: Head,
+  segment: Segment,
+  from: Position,
+  types: ReadonlySet<ChunkType> | undefined,
+): Text | undefined {
+  const chunks = chunksOf(segment, from, types);
+  if (chunks.length === 0) return undefined;
+  const end = { turn: segment.turn, seq: segment.seqTo };
+  const json = JSON.stringify(envelopeOf(head, end, segment.createdAt, chunks));
+  return { cursor: formatCursor(end), json: json.length <= SHORT_CHARACTERS ? json : Buffer.from(json) };
 }
 
-function earlier(a: Position, b: Position): Position {
-  return comparePositions(a, b) <= 0 ? a : b;
-}
-
-function ended(reader: Reader): boolean {
-  return reader.head.ended && comparePositions(reader.at, reader.head.position) >= 0;
-}
-
-/** The terminal status is a Session's last chunk (api.md section 6). */
-function isTerminal(segment: Segment): boolean {
-  if (!segment.body.includes('"session.status"')) return false;
-  const last = (JSON.parse(segment.body) as unknown[]).at(-1) as { type?: string; status?: string };
-  return last.type === 'session.status' && ['completed', 'failed', 'cancelled'].includes(last.status ?? '');
+/** A copy: a view would keep the whole of a long text for as long as its reader is waited for. */
+function partOf({ cursor, json }: Text, offset: number): StreamPart {
+  if (typeof json === 'string') return { cursor, json, isFirst: true, isLast: true };
+  const end = offset + PART_BYTES;
+  const part = Buffer.from(json.subarray(offset, end));
+  return { cursor, json: part, isFirst: offset === 0, isLast: end >= json.length };
 }

@@ -36,6 +36,7 @@ import { createRandom, type Random } from './random.ts';
 import { createReceiver, type Receiver } from './receiver.ts';
 import { createWorld, httpTool, usage, type World } from './session-world.ts';
 import { LEFTOVERS } from './stored.ts';
+import { wholeOf } from './stream-parts.ts';
 
 export interface SimulationOptions {
   seed: number;
@@ -336,7 +337,7 @@ class Simulation {
         (async () => {
           const stream = await streamSession(ctx, { sessionId, ...(at && { cursor: cursorOf(at) }) });
           if (!stream) ended = true;
-          for await (const { json } of stream?.read(signal) ?? []) {
+          for await (const { json } of stream ? wholeOf(stream.read(signal)) : []) {
             for (const chunk of (JSON.parse(json) as { chunks: Chunk[] }).chunks) {
               at = { turn: chunk.turn, seq: chunk.seq };
               chunks.push(chunk);

@@ -1,0 +1,119 @@
+// What of journals was committed or read lately, once for all who read it: each segment by the position that it follows, and the
+// texts that were made of it. It may be forgotten at any time, and is read again then; so whoever waits holds a position, and no text.
+//
+// Two halves: what is used is in the young one. When that is full, or at each `age`, it becomes the old one, and what nobody used
+// since is dropped with the old one that there was.
+import { formatCursor, type Position } from './cursor.ts';
+import type { Segment } from './segment.ts';
+
+/** An envelope as JSON, with the cursor that it carries. A long one is UTF-8, to be written in parts. */
+export interface Text {
+  readonly cursor: string;
+  readonly json: string | Buffer;
+}
+
+export interface Following {
+  readonly segment: Segment;
+  /** Nothing follows it. */
+  readonly isTerminal: boolean;
+}
+
+export interface Recent {
+  /** The segment that follows a position, if it is known. */
+  get(sessionId: string, after: Position): Following | undefined;
+  put(sessionId: string, after: Position, segment: Segment): Following;
+  /** `make` is called unless it was for the same name. It returns undefined where nothing is to be shown. */
+  text(following: Following, name: string, make: () => Text | undefined): Text | undefined;
+  age(): void;
+  /** What is held, at most twice the limit of a half and what was put last. */
+  bytes(): number;
+}
+
+interface Entry extends Following {
+  readonly texts: Map<string, Text | undefined>;
+  bytes: number;
+}
+
+interface Half {
+  entries: Map<string, Entry>;
+  bytes: number;
+}
+
+const MAX_HALF_BYTES = 32 * 1024 * 1024;
+// Of a segment beside its body, and of a text beside its JSON.
+const ENTRY_BYTES = 512;
+
+export function createRecent(maxHalfBytes = MAX_HALF_BYTES): Recent {
+  let young: Half = { entries: new Map(), bytes: 0 };
+  let old: Half = { entries: new Map(), bytes: 0 };
+
+  function age(): void {
+    old = young;
+    young = { entries: new Map(), bytes: 0 };
+  }
+
+  function add(key: string, entry: Entry): void {
+    makeRoom(entry.bytes);
+    young.entries.set(key, entry);
+    young.bytes += entry.bytes;
+  }
+
+  function makeRoom(bytes: number): void {
+    if (young.bytes > 0 && young.bytes + bytes > maxHalfBytes) age();
+  }
+
+  function find(key: string): Entry | undefined {
+    const entry = young.entries.get(key);
+    if (entry) return entry;
+    const older = old.entries.get(key);
+    if (!older) return undefined;
+    old.entries.delete(key);
+    old.bytes -= older.bytes;
+    add(key, older);
+    return older;
+  }
+
+  return {
+    get: (sessionId, after) => find(keyOf(sessionId, after)),
+
+    put(sessionId, after, segment) {
+      const key = keyOf(sessionId, after);
+      const known = find(key);
+      if (known) return known;
+      const bytes = ENTRY_BYTES + sizeOf(segment.body);
+      const entry: Entry = { segment, isTerminal: isTerminal(segment), texts: new Map(), bytes };
+      add(key, entry);
+      return entry;
+    },
+
+    text(following, name, make) {
+      const entry = following as Entry;
+      if (entry.texts.has(name)) return entry.texts.get(name);
+      const text = make();
+      const bytes = ENTRY_BYTES + sizeOf(text?.json ?? '');
+      entry.texts.set(name, text);
+      entry.bytes += bytes;
+      young.bytes += bytes;
+      makeRoom(0);
+      return text;
+    },
+
+    age,
+    bytes: () => young.bytes + old.bytes,
+  };
+}
+
+function keyOf(sessionId: string, after: Position): string {
+  return `${sessionId} ${formatCursor(after)}`;
+}
+
+function sizeOf(text: string | Buffer): number {
+  return typeof text === 'string' ? 2 * text.length : text.length;
+}
+
+/** The terminal status is a session's last chunk (api.md section 6). */
+function isTerminal({ body }: Segment): boolean {
+  if (!body.includes('"session.status"')) return false;
+  const last = (JSON.parse(body) as unknown[]).at(-1) as { type?: string; status?: string };
+  return last.type === 'session.status' && ['completed', 'failed', 'cancelled'].includes(last.status ?? '');
+}
