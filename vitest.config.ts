@@ -6,7 +6,7 @@ const database = ['packages/server/test/**/*.test.ts', 'packages/server/src/{db,
 const processes = [
   'packages/cli/test/**/*.test.ts',
   'packages/client/test/**/*.test.ts',
-  'packages/server/src/db/embedded*.test.ts',
+  'packages/embedded-postgres/test/**/*.test.ts',
   'examples/**/*.test.ts',
 ];
 const onDatabase = { globalSetup: ['packages/server/test/support/global-setup.ts'] };

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Pool } from 'undici';
-import { findRunningPostgres } from '../packages/server/src/db/embedded.ts';
+import { findEmbeddedPostgres } from '../packages/server/src/db/embedded.ts';
 import { createKeyOnHost, readConfig } from '../packages/server/src/main.ts';
 import type { Row } from './table.ts';
 
@@ -79,7 +79,7 @@ export async function startBench(options: { roles?: string; settings?: Record<st
   const pool = new Pool(url, { connections: CALLS_AT_ONCE });
   return {
     url,
-    databaseUrl: (await findRunningPostgres(dataDir))!,
+    databaseUrl: (await findEmbeddedPostgres(dataDir))!,
     adminKey: apiKey.secret,
     keyId: apiKey.keyId,
     organizationId,

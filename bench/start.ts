@@ -40,7 +40,7 @@ export const start: Benchmark = {
         return ms;
       },
       async () => {
-        const { ms, started } = await timed(() => startEmbeddedPostgres({ dataDir, log }));
+        const { ms, started } = await timed(() => startEmbeddedPostgres(dataDir, log));
         await started.stop();
         return ms;
       },

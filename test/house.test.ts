@@ -27,8 +27,10 @@ const everything = globSync(['{packages,examples,bench,scripts,test}/**/*.{ts,ts
   });
 const isTest = ({ file }: Source) => /\.test\.ts$|\/test\/|^test\//.test(file);
 /** What runs in production. */
-const sources = everything.filter((source) => /^packages\/\w+\/src\//.test(source.file) && !isTest(source));
+const sources = everything.filter((source) => /^packages\/[\w-]+\/src\//.test(source.file) && !isTest(source));
 const server = sources.filter(({ file }) => file.startsWith('packages/server/src/'));
+/** What runs in the service's process and is written here for it. */
+const service = [...sources.filter(({ file }) => file.startsWith('packages/embedded-postgres/src/')), ...server];
 /** All but what runs in a browser, whose time is the person's own. */
 const programs = sources.filter(({ file }) => !file.startsWith('packages/console/'));
 
@@ -60,18 +62,19 @@ test('the sources were found', () => {
   expect(everything.map(({ file }) => file)).toContain('test/house.test.ts');
 });
 
-test('packages import only downward: cli > console and server > client > contract', () => {
+test('packages import only downward: cli > console and server > client > contract, and server > embedded-postgres', () => {
   const allowed: Record<string, string[]> = {
     cli: ['console', 'server', 'client'],
     console: ['client', 'contract'],
-    server: ['contract'],
+    server: ['contract', 'embedded-postgres'],
     client: [],
     contract: [],
+    'embedded-postgres': [],
   };
   const wrong = sources.flatMap((source) => {
     const [, own = ''] = source.file.split('/');
     return importsOf(source)
-      .map((specifier) => /^@signalbox\/(\w+)/.exec(specifier)?.[1] ?? /^packages\/(\w+)\//.exec(specifier)?.[1])
+      .map((specifier) => /^@signalbox\/([\w-]+)/.exec(specifier)?.[1] ?? /^packages\/([\w-]+)\//.exec(specifier)?.[1])
       .filter((name) => name !== undefined && name !== own && !allowed[own]?.includes(name))
       .map((name) => `${source.file} → ${name}`);
   });
@@ -169,10 +172,10 @@ test('every request to an address that somebody named goes through egress/', () 
   ];
   const allowed: Record<string, string> = {
     'packages/server/src/http/observed.ts': 'the names of methods',
-    'packages/server/src/db/embedded.ts': 'looks for a free port',
+    'packages/embedded-postgres/src/endpoint.ts': 'looks for a free port',
     'packages/server/src/environments/secrets.ts': 'tells an address from a name',
   };
-  const found = server
+  const found = service
     .filter(({ file }) => !file.startsWith('packages/server/src/egress/'))
     .filter((source) =>
       source.lines.some((line) => {
@@ -182,7 +185,7 @@ test('every request to an address that somebody named goes through egress/', () 
     )
     .map(({ file }) => file);
   expect(found.filter((file) => !(file in allowed))).toEqual([]);
-  expect(uses(server, /(?<![\w.])(?<!function )fetch\(/)).toEqual([]);
+  expect(uses(service, /(?<![\w.])(?<!function )fetch\(/)).toEqual([]);
 });
 
 test('only config.ts reads the environment', () => {
@@ -215,8 +218,8 @@ test('waiting is for the clock; a bare timer only bounds what happens on this ma
     'packages/server/src/egress/connector.ts': 'the deadline of a connection',
     'packages/server/src/egress/connections.ts': 'the lifetime of a connection',
     'packages/server/src/egress/egress.ts': 'the deadline of an exchange',
-    'packages/server/src/db/embedded.ts': 'looks again at a server that starts or stops',
-    'packages/server/src/db/embedded-server.ts': 'looks again at a server that starts or stops',
+    'packages/embedded-postgres/src/locked-server.ts': 'looks again at a server that starts or stops',
+    'packages/embedded-postgres/src/server.ts': 'looks again at a server that starts or stops',
     'packages/server/src/runtime/schemas/threads.ts': 'ends a thread that takes too long, or has nothing to do',
   };
   expect(uses(programs, /setTimeout|setInterval|AbortSignal\.timeout/, allowed)).toEqual([]);
@@ -227,11 +230,11 @@ test('who waits for an end is told also when it came before', () => {
   const closed = {
     'packages/server/src/http/closed.ts': 'the one listener of responses',
     'packages/server/src/egress/sockets.ts': 'of a socket that was made a moment ago',
-    'packages/server/src/db/embedded-cluster.ts': 'of a process that was started a moment ago',
+    'packages/embedded-postgres/src/cluster.ts': 'of a process that was started a moment ago',
   };
-  expect(uses(server, /\.(on|once)\('close'|once\(\w+(\.\w+)*, 'close'/, closed)).toEqual([]);
+  expect(uses(service, /\.(on|once)\('close'|once\(\w+(\.\w+)*, 'close'/, closed)).toEqual([]);
   const aborted = { 'packages/server/src/lib/aborted.ts': 'the one listener of signals' };
-  expect(uses(server, /addEventListener\('abort'/, aborted)).toEqual([]);
+  expect(uses(service, /addEventListener\('abort'/, aborted)).toEqual([]);
 });
 
 test('what runs in a transaction has no other way to the database: a second connection would be waited for while one is held', () => {

@@ -4,13 +4,13 @@ import * as fs from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ask } from '../../server/test/support/ask.ts';
 import {
-  type EmbeddedProcess,
   isPostgresAlive,
+  type PostgresProcess,
   serverPidOf,
-  spawnEmbedded,
-} from '../../server/test/support/embedded-process.ts';
+  spawnPostgres,
+} from '../../embedded-postgres/test/support/postgres-process.ts';
+import { ask } from '../../server/test/support/ask.ts';
 import { freePort } from '../../server/test/support/free-port.ts';
 import { type PostgresProxy, startPostgresProxy } from '../../server/test/support/postgres-proxy.ts';
 import { createRandom } from '../../server/test/support/random.ts';
@@ -23,16 +23,16 @@ const TIMEOUT_MS = 240_000 + faults.times * 30_000;
 
 const random = createRandom(faults.seed);
 let base: string;
-const started: { dataDir: string; service: EmbeddedProcess }[] = [];
-let primary: { dataDir: string; service: EmbeddedProcess; url: string };
+const started: { dataDir: string; service: PostgresProcess }[] = [];
+let primary: { dataDir: string; service: PostgresProcess; url: string };
 /** Where the database is now. */
 let databaseUrl: string;
 let proxy: PostgresProxy;
 let nodes: Nodes;
 let load: Load;
 
-function startPostgres(dataDir: string, port: number): EmbeddedProcess {
-  const service = spawnEmbedded(dataDir, { port });
+function startPostgres(dataDir: string, port: number): PostgresProcess {
+  const service = spawnPostgres(dataDir, { port });
   started.push({ dataDir, service });
   return service;
 }

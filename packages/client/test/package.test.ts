@@ -5,8 +5,9 @@ import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync }
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { build } from '../scripts/build.ts';
+import { buildPackage } from '../../../scripts/build-package.ts';
 import { generate, generatedFile } from '../scripts/generate.ts';
 import { version } from '../src/version.ts';
 import { json, serve } from './fake-service.ts';
@@ -63,7 +64,7 @@ const npm = (args: string[], cwd: string) =>
   process.env.npm_execpath ? run(process.execPath, [process.env.npm_execpath, ...args], cwd) : run('npm', args, cwd);
 
 beforeAll(() => {
-  build(dist);
+  buildPackage(fileURLToPath(new URL('..', import.meta.url)), dist);
   const packed = JSON.parse(npm(['pack', '--json', '--pack-destination', temporary], dist)) as unknown;
   const [{ filename }] = Object.values(packed as object) as [{ filename: string }];
   writeFileSync(join(temporary, 'package.json'), '{}');

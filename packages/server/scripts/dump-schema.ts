@@ -1,17 +1,14 @@
 // Writes packages/server/schema.sql: the migrations run on a fresh embedded PostgreSQL, and its catalog as text, with their comments.
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { startTemporaryPostgres } from '@signalbox/embedded-postgres';
 import { createDb } from '../src/db/db.ts';
-import { startEmbeddedPostgres } from '../src/db/embedded.ts';
 import { migrate, readMigrations } from '../src/db/migrate.ts';
 import { dumpSchema } from '../src/db/schema-dump.ts';
 import { readSchemaNotes } from '../src/db/schema-notes.ts';
 
 const silent = { info() {}, error() {} };
-const dataDir = await mkdtemp(join(tmpdir(), 'signalbox-schema-'));
-const server = await startEmbeddedPostgres({ dataDir, log: silent, settings: { fsync: 'off' } });
+const server = await startTemporaryPostgres({ database: 'signalbox' });
 const db = createDb({ url: server.url });
 try {
   await migrate(db, silent);
@@ -20,5 +17,4 @@ try {
 } finally {
   await db.close();
   await server.stop();
-  await rm(dataDir, { recursive: true });
 }

@@ -193,7 +193,7 @@ async function openDatabase(
 ): Promise<{ db: Db; direct: Db; directUrl: string }> {
   let url = databaseUrl;
   if (url === undefined) {
-    const embedded = await startEmbeddedPostgres({ dataDir, log });
+    const embedded = await startEmbeddedPostgres(dataDir, log);
     stops.push(() => embedded.stop());
     url = embedded.url;
   }

@@ -1,11 +1,9 @@
 // What the operator does on the host, with no API key: to the same installation as the service, while that runs or while it
 // does not.
-import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { type ApiKeyWithSecret, type Input, routes } from '@signalbox/contract';
 import type { Config } from './config.ts';
 import { createDb, type Db } from './db/db.ts';
-import { findRunningPostgres, startEmbeddedPostgres } from './db/embedded.ts';
+import { findEmbeddedPostgres, hasEmbeddedPostgres, startEmbeddedPostgres } from './db/embedded.ts';
 import { isMigrated } from './db/migrate.ts';
 import { systemActor } from './events/record.ts';
 import { validatorOf } from './http/validate.ts';
@@ -104,10 +102,10 @@ export async function withInstallation<T>(
   use: (db: Db) => Promise<T>,
 ): Promise<T> {
   if (databaseUrl !== undefined) return withDb(listenUrl ?? databaseUrl, use);
-  const running = await findRunningPostgres(dataDir);
+  const running = await findEmbeddedPostgres(dataDir);
   if (running !== undefined) return withDb(running, use);
   await requireDataDirectory(dataDir);
-  const server = await startEmbeddedPostgres({ dataDir, log: { info() {}, error() {} } });
+  const server = await startEmbeddedPostgres(dataDir);
   try {
     return await withDb(server.url, use);
   } finally {
@@ -125,16 +123,12 @@ async function withDb<T>(url: string, use: (db: Db) => Promise<T>): Promise<T> {
   }
 }
 
-/** Making a new installation where somebody only mistook the directory would give a key that opens nothing. */
+/** In a directory that was given by mistake, a new installation would be created, and a key that opens nothing. */
 async function requireDataDirectory(dataDir: string): Promise<void> {
-  try {
-    await stat(join(dataDir, 'postgres', 'cluster'));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EACCES') return; // Starting it says more.
-    throw new OperatorError(
-      `There is no Signalbox in ${dataDir}. Start the service there once, or name its directory with --data-dir.`,
-    );
-  }
+  if (await hasEmbeddedPostgres(dataDir)) return;
+  throw new OperatorError(
+    `There is no Signalbox in ${dataDir}. Start the service there once, or name its directory with --data-dir.`,
+  );
 }
 
 /** The command changes no schema: that is the service's part. */

@@ -1,6 +1,7 @@
 // Why the service did not start, in a line for the person who started it. What is not foreseen here goes on as it is.
+import { dirname } from 'node:path';
+import { BinariesMissing, DirectoryInUse, PostgresError, UserUnsuitable } from '@signalbox/embedded-postgres';
 import { DatabaseUnavailable } from './db/db.ts';
-import { EmbeddedPostgresError } from './db/embedded-errors.ts';
 import { SchemaRefused } from './db/migrate.ts';
 import { DatabaseUnsuitable } from './db/requirements.ts';
 import { placeOf } from './db/url.ts';
@@ -61,6 +62,7 @@ export function explainStart(
   { databaseUrl, variable = 'DATABASE_URL' }: { databaseUrl: string | undefined; variable?: string },
 ): unknown {
   if (error instanceof StartError) return error;
+  if (error instanceof PostgresError) return new StartError(embeddedMessage(error), { cause: error });
   if (plainEnough.some((kind) => error instanceof kind)) {
     return new StartError((error as Error).message, { cause: error });
   }
@@ -77,15 +79,18 @@ export function explainStart(
 
 const awayFor = (reason: string) => `does not answer (${reason}). Is it running, and is $URL right?`;
 
+/** The package knows neither the data directory nor the way around it. */
+function embeddedMessage(error: PostgresError): string {
+  if (error instanceof DirectoryInUse) {
+    const dataDir = dirname(error.directory);
+    return `${dataDir} is in use by another running Signalbox. Stop that one, or give this one a data directory of its own.`;
+  }
+  const isOfMachine = error instanceof BinariesMissing || error instanceof UserUnsuitable;
+  return isOfMachine ? `${error.message} Or set DATABASE_URL to a PostgreSQL server of your own.` : error.message;
+}
+
 // Their messages say what to do.
-const plainEnough = [
-  EmbeddedPostgresError,
-  DatabaseUnsuitable,
-  SchemaRefused,
-  MasterKeyFileError,
-  MasterKeyUnknown,
-  AdminKeyFileError,
-];
+const plainEnough = [DatabaseUnsuitable, SchemaRefused, MasterKeyFileError, MasterKeyUnknown, AdminKeyFileError];
 
 /** By codes of PostgreSQL, of Node.js and of its TLS, or by a message of pg's that has none. `$URL` is the variable that was set. */
 const reasons: readonly { pattern: RegExp; reason: string }[] = [

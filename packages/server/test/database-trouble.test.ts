@@ -3,15 +3,20 @@ import * as fs from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import {
+  isPostgresAlive,
+  type PostgresProcess,
+  serverPidOf,
+  spawnPostgres,
+} from '../../embedded-postgres/test/support/postgres-process.ts';
 import { ask } from './support/ask.ts';
-import { type EmbeddedProcess, isPostgresAlive, serverPidOf, spawnEmbedded } from './support/embedded-process.ts';
 import { freePort } from './support/free-port.ts';
 import { startTestService, type TestService } from './support/service.ts';
 import { copyAsStandby } from './support/standby.ts';
 
 let base: string;
-let primary: { dataDir: string; process: EmbeddedProcess; url: string };
-let standby: { dataDir: string; process: EmbeddedProcess; url: string };
+let primary: { dataDir: string; process: PostgresProcess; url: string };
+let standby: { dataDir: string; process: PostgresProcess; url: string };
 let service: TestService;
 
 /** By TCP, as the standby follows it. */
@@ -45,12 +50,12 @@ async function crash({ dataDir, process: started }: typeof primary): Promise<voi
 beforeAll(async () => {
   base = await fs.mkdtemp(join(tmpdir(), 'sb-'));
   const [port, otherPort] = [await freePort(), await freePort()];
-  const started = spawnEmbedded(join(base, 'primary'), { port });
+  const started = spawnPostgres(join(base, 'primary'), { port });
   primary = { dataDir: join(base, 'primary'), process: started, url: atPort((await started.next()).url!, port) };
   await copyAsStandby(primary, join(base, 'standby'));
   standby = {
     dataDir: join(base, 'standby'),
-    process: spawnEmbedded(join(base, 'standby'), { port: otherPort }),
+    process: spawnPostgres(join(base, 'standby'), { port: otherPort }),
     url: atPort(primary.url, otherPort),
   };
   const isFollowed = async () => (await ask(primary.url, 'select 1 from pg_stat_replication')).length > 0;

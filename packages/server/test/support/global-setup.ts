@@ -6,8 +6,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { startTemporaryPostgres } from '@signalbox/embedded-postgres';
 import type { TestProject } from 'vitest/node';
-import { startEmbeddedPostgres } from '../../src/db/embedded.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { ask } from './ask.ts';
 
@@ -51,7 +51,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 async function start(): Promise<Running> {
   const server = process.env.DATABASE_URL_FOR_TESTS
     ? { url: process.env.DATABASE_URL_FOR_TESTS, stop: async () => {} }
-    : await startOwnServer();
+    : await startTemporaryPostgres({ settings: { max_connections: 300 } });
   const template = `signalbox_template_${randomBytes(6).toString('hex')}`;
   try {
     await ask(server.url, `create database ${template}`);
@@ -84,21 +84,4 @@ function judge(statementsFile: string): void {
   if (!existsSync(statementsFile)) return;
   const { status } = spawnSync(process.execPath, [LINT, statementsFile, '--some'], { stdio: 'inherit' });
   if (status !== 0) process.exitCode = 1;
-}
-
-async function startOwnServer(): Promise<{ url: string; stop(): Promise<void> }> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'signalbox-test-'));
-  const server = await startEmbeddedPostgres({
-    dataDir,
-    log: silent,
-    // It lives as long as the run and no test cuts its power, so nothing has to reach the disk.
-    settings: { fsync: 'off', full_page_writes: 'off', max_connections: 300 },
-  });
-  return {
-    url: server.url,
-    async stop() {
-      await server.stop();
-      await rm(dataDir, { recursive: true, force: true });
-    },
-  };
 }

@@ -3,7 +3,7 @@
 import * as fs from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Client } from 'pg';
-import { clusterOf } from './embedded-process.ts';
+import { clusterOf } from '../../../embedded-postgres/test/support/postgres-process.ts';
 
 /** Rather the server's own doings than its data: not wanted in a copy, and gone by the time they are read. */
 const LEFT_OUT = ['postmaster.pid', 'postmaster.opts', 'standby.signal', 'pg_internal.init', 'pgsql_tmp'];

@@ -1,15 +1,16 @@
-// Where the PostgreSQL binaries are, and as whom they run.
+// Where the PostgreSQL binaries are, and which user runs them.
 //
-// PostgreSQL refuses to run as root, and as root is how people try things in a container or on a fresh host. It then
-// runs as `nobody`, who may not be able to reach what lies below /root: the binaries are copied to where he can.
+// PostgreSQL refuses to run as root, and root is what people are in a container or on a fresh host. The server then runs as
+// `nobody`, which can't reach what is below /root: the binaries are copied to a directory that it can reach.
 import { execFile } from 'node:child_process';
 import * as fs from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { BinariesMissing, EmbeddedPostgresFailed } from './embedded-errors.ts';
+import { BinariesMissing, PostgresFailed, UserUnsuitable } from './errors.ts';
+import type { PostgresLog } from './log.ts';
 
-/** Whom PostgreSQL runs as, if not as ourselves. */
+/** The user that PostgreSQL runs as, if it is not that of this process. */
 export interface Account {
   uid: number;
   gid: number;
@@ -23,17 +24,13 @@ export interface Binaries {
   version: string;
 }
 
-interface BinariesLog {
-  info(fields: object, message: string): void;
-}
+// For copies on behalf of root. In a temporary directory, others could put something in their place.
+const SYSTEM_DIRECTORY = '/var/lib/embedded-postgres';
 
-// For copies on behalf of root; not a temporary directory, where others could put something in their place.
-const SYSTEM_DIRECTORY = '/var/lib/signalbox';
-
-// The number that Linux systems give nobody, for those without a name for it.
+// Linux's number of nobody, for systems whose /etc/passwd doesn't have the name.
 const NOBODY: Account = { uid: 65534, gid: 65534 };
 
-/** Undefined unless we are root. Then the owner of the data that exists, or nobody. */
+/** Undefined unless this process is root's: then the owner of the cluster if there is one, else nobody. */
 export async function accountFor(cluster: string): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const owner = await fs.stat(cluster).catch(() => undefined);
@@ -44,7 +41,7 @@ export async function accountFor(cluster: string): Promise<Account | undefined> 
   return uid && gid ? { uid: Number(uid) >>> 0, gid: Number(gid) >>> 0 } : NOBODY;
 }
 
-/** Whether the account may pass every directory down to `path` and read and pass it itself. */
+/** Whether the account may enter every directory down to `path`, and read and enter that. */
 export async function isReachable(path: string, account: Account | undefined): Promise<boolean> {
   if (!account) return true;
   const allows = async (at: string, bits: number): Promise<boolean> => {
@@ -59,11 +56,11 @@ export async function isReachable(path: string, account: Account | undefined): P
   }
 }
 
-/** The binaries, complete and where the account can run them. `copies` is where a copy is put that we need ourselves. */
+/** The binaries, complete and where the account can run them. `copies` is where a copy goes if this process isn't root's. */
 export async function findBinaries(
   account: Account | undefined,
   copies: string,
-  log: BinariesLog,
+  log: PostgresLog,
   packageRoot = findPackage(),
 ): Promise<Binaries> {
   const manifest = await fs.readFile(join(packageRoot, 'package.json'), 'utf8');
@@ -82,7 +79,7 @@ export async function findBinaries(
   const binary = (name: string) => join(native, 'bin', name + suffix);
   const { stdout } = await promisify(execFile)(binary('postgres'), ['--version'], { env: {} });
   const version = /(\d+\.\d+)/.exec(stdout)?.[1];
-  if (!version) throw new EmbeddedPostgresFailed(`${binary('postgres')} --version said: ${stdout}`);
+  if (!version) throw new PostgresFailed(`${binary('postgres')} --version said: ${stdout}`);
   return { postgres: binary('postgres'), initdb: binary('initdb'), pgCtl: binary('pg_ctl'), version };
 }
 
@@ -102,8 +99,8 @@ interface Link {
 }
 
 /**
- * npm packages cannot hold symbolic links. The package's install script makes them from a list; where install scripts
- * are switched off, we do. False when they are missing and may not be made there.
+ * npm packages can't hold symbolic links. The package's install script creates them from a list; if install scripts are
+ * switched off, this does. False if links are missing and may not be created there.
  */
 async function restoreLinks(native: string): Promise<boolean> {
   const list = await fs.readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
@@ -122,7 +119,7 @@ async function restoreLinks(native: string): Promise<boolean> {
   return true;
 }
 
-async function copyTo(target: string, native: string, log: BinariesLog): Promise<string> {
+async function copyTo(target: string, native: string, log: PostgresLog): Promise<string> {
   const exists = await fs.stat(target).catch(() => undefined);
   if (exists) return target;
   const draft = `${target}.${process.pid}`;
@@ -132,14 +129,14 @@ async function copyTo(target: string, native: string, log: BinariesLog): Promise
     await fs.cp(native, draftNative, { recursive: true, verbatimSymlinks: true });
     await restoreLinks(draftNative);
     await openToAll(draftNative);
-    // `pg-symlinks.json` names its files below `native`, which has done its service once the links are made.
+    // The list of links names files below `native`; with the links there, the folder can be renamed.
     await fs.rename(draftNative, target);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code !== 'ENOTEMPTY' && code !== 'EEXIST') {
-      throw new EmbeddedPostgresFailed(
-        `PostgreSQL cannot run as root, the user nobody cannot reach ${native}, and a copy at ${target} failed (${message}). ` +
-          'Start Signalbox as an ordinary user, move it out of the private directory, or set DATABASE_URL.',
+      throw new UserUnsuitable(
+        `PostgreSQL can't run as root, the user nobody can't reach ${native}, and a copy at ${target} failed (${message}). ` +
+          'Start as an ordinary user, or install outside of private directories.',
         { cause: error },
       );
     }
@@ -150,7 +147,7 @@ async function copyTo(target: string, native: string, log: BinariesLog): Promise
   return target;
 }
 
-/** A strict umask at install time must not keep the account out of the copy. */
+/** A strict umask during the installation must not keep the account out of the copy. */
 async function openToAll(directory: string): Promise<void> {
   await fs.chmod(directory, 0o755);
   for (const entry of await fs.readdir(directory, { withFileTypes: true })) {

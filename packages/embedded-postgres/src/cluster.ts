@@ -1,44 +1,49 @@
-// The cluster: PostgreSQL's own directory, made once.
+// The cluster: PostgreSQL's own directory, created once.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Account, type Binaries, isReachable } from './embedded-binaries.ts';
+import { type Account, type Binaries, isReachable } from './binaries.ts';
 import {
-  DataDirectoryBroken,
-  DataDirectoryForbidden,
-  DataDirectoryVersion,
+  DirectoryBroken,
+  DirectoryForbidden,
+  DirectoryNotEmpty,
   DiskFull,
-  EmbeddedPostgresFailed,
-} from './embedded-errors.ts';
+  PostgresFailed,
+  UserUnsuitable,
+  WrongVersion,
+} from './errors.ts';
 
-/** What the parts of the embedded server share. */
+/** What the parts of this package share about a directory. */
 export interface Place {
   /** Holds the cluster, the socket and the log. */
   home: string;
   /** `home` as the account reaches it: see `reachFrom`. */
   homeForServer: string;
   cluster: string;
+  /** The database's one user, a superuser. */
+  user: string;
   account: Account | undefined;
   binaries: Binaries;
-  /** An open descriptor of `home`, which the server's processes get as their descriptor 3. */
-  homeDescriptor: number;
+  /** `home`, open: the server's processes get it as their descriptor 3. */
+  homeHandle: fs.FileHandle;
 }
 
-export const USER = 'signalbox';
+// What this package and its processes put into `home`: anything else there is someone else's.
+const OWN_NAMES = /^(socket|postgres\.log(\.1)?|initdb-.*|postgresql-.*)$/;
 
-const passwordFile = (cluster: string) => join(cluster, 'signalbox.password');
+const passwordName = (user: string) => `${user}.password`;
 
 /**
- * A process may use a directory that it was handed open, whatever the permissions above it. So below a private
- * directory of root the data stays where it belongs, and PostgreSQL, running as nobody, reaches it as its descriptor 3.
+ * A process may use a directory that it inherits open, whatever the permissions above it. So the data may stay below a
+ * private directory of root, and PostgreSQL, which runs as nobody, reaches it as its descriptor 3.
  */
 export async function reachFrom(home: string, account: Account | undefined): Promise<string> {
   if (await isReachable(home, account)) return home;
   if (process.platform === 'linux') return '/proc/self/fd/3';
-  throw new EmbeddedPostgresFailed(
-    `PostgreSQL cannot run as root, and the user nobody cannot reach ${home}. Start Signalbox as an ordinary user, ` +
-      'choose a data directory outside of private directories, or set DATABASE_URL.',
+  throw new UserUnsuitable(
+    `PostgreSQL can't run as root, and the user nobody can't reach ${home}. Start as an ordinary user, ` +
+      'or use a directory outside of private directories.',
   );
 }
 
@@ -46,21 +51,27 @@ export async function reachFrom(home: string, account: Account | undefined): Pro
 export function explain(error: unknown, path: string): unknown {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'ENOSPC' || code === 'EDQUOT') return new DiskFull(path);
-  if (code === 'EACCES' || code === 'EPERM') return new DataDirectoryForbidden(path, error);
+  if (code === 'EACCES' || code === 'EPERM') return new DirectoryForbidden(path, error);
   return error;
 }
 
-/** How a child is started: alone in its own session, as the account, with nothing of our environment. */
+/** Refuses a directory of something else, whose permissions would be changed. */
+export async function requireOwn(home: string): Promise<void> {
+  const names = await fs.readdir(home);
+  if (!names.includes('cluster') && !names.every((name) => OWN_NAMES.test(name))) throw new DirectoryNotEmpty(home);
+}
+
+/** How a child process is started: as the account, with nothing of this process's environment. */
 export function childOptions({ account }: Place) {
   return {
     cwd: '/',
     env: { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' },
-    // spawn takes the account as a signed number.
+    // `spawn` takes signed numbers.
     ...(account ? { uid: account.uid | 0, gid: account.gid | 0 } : {}),
   };
 }
 
-/** The password of the cluster, which is made first if there is none. */
+/** The password of the cluster's user. The cluster is created first if there is none. */
 export async function openCluster(place: Place, durable: boolean): Promise<string> {
   const { cluster, binaries } = place;
   try {
@@ -70,20 +81,19 @@ export async function openCluster(place: Place, durable: boolean): Promise<strin
       await createCluster(place, durable);
     });
     const found = await readIfThere(join(cluster, 'PG_VERSION'));
-    if (!found) throw new DataDirectoryBroken(cluster, 'it has no PG_VERSION');
+    if (!found) throw new DirectoryBroken(cluster, 'it has no PG_VERSION');
     const [major] = binaries.version.split('.');
-    if (found.trim() !== major) throw new DataDirectoryVersion(cluster, found.trim(), `${major}`);
-    return await readPassword(cluster);
+    if (found.trim() !== major) throw new WrongVersion(cluster, found.trim(), `${major}`);
+    return await readPassword(place);
   } catch (error) {
     throw explain(error, cluster);
   }
 }
 
-/** The password of the cluster's one user. */
-export async function readPassword(cluster: string): Promise<string> {
+export async function readPassword({ cluster, user }: Pick<Place, 'cluster' | 'user'>): Promise<string> {
   try {
-    const password = await readIfThere(passwordFile(cluster));
-    if (!password) throw new DataDirectoryBroken(cluster, 'it has no signalbox.password');
+    const password = await readIfThere(join(cluster, passwordName(user)));
+    if (!password) throw new DirectoryBroken(cluster, `it has no ${passwordName(user)}`);
     return password;
   } catch (error) {
     throw explain(error, cluster);
@@ -98,11 +108,11 @@ async function readIfThere(path: string): Promise<string> {
 }
 
 /**
- * Made under another name and renamed, so that a cluster is whole or not there. Of two services that make one at
- * once, the second finds the name taken, throws its own away and uses the first's.
+ * Created under another name and renamed, so that a cluster is whole or not there. If two processes create one at the
+ * same time, the second finds the name taken, removes its own and uses the first's.
  */
 async function createCluster(place: Place, durable: boolean): Promise<void> {
-  const { home, homeForServer, cluster, account } = place;
+  const { home, homeForServer, cluster, user, account } = place;
   const draft = `initdb-${process.pid}-${randomBytes(4).toString('hex')}`;
   const password = randomBytes(24).toString('base64url');
   const secret = join(home, `${draft}.password`);
@@ -112,18 +122,18 @@ async function createCluster(place: Place, durable: boolean): Promise<void> {
     const sync = durable ? (process.platform === 'linux' ? ['--sync-method=syncfs'] : []) : ['--no-sync'];
     await runInitdb(place, [
       `--pgdata=${homeForServer}/${draft}`,
-      `--username=${USER}`,
+      `--username=${user}`,
       `--pwfile=${homeForServer}/${draft}.password`,
       '--auth=scram-sha-256',
       '--encoding=UTF8',
       '--locale=C',
-      // Sorted by code point and the same on every machine and for ever, unlike the locales of the C library.
+      // Sorts by code point, the same on every machine and in every release, unlike the locales of the C library.
       '--locale-provider=builtin',
       '--builtin-locale=C.UTF-8',
       '--no-instructions',
       ...sync,
     ]);
-    await fs.rename(secret, passwordFile(join(home, draft)));
+    await fs.rename(secret, join(home, draft, passwordName(user)));
     if (durable) await syncDirectory(join(home, draft));
     await fs.rename(join(home, draft), cluster).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
@@ -138,7 +148,7 @@ async function createCluster(place: Place, durable: boolean): Promise<void> {
 async function runInitdb(place: Place, args: string[]): Promise<void> {
   const child = spawn(place.binaries.initdb, args, {
     ...childOptions(place),
-    stdio: ['ignore', 'ignore', 'pipe', place.homeDescriptor],
+    stdio: ['ignore', 'ignore', 'pipe', place.homeHandle.fd],
   });
   let said = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
@@ -148,23 +158,23 @@ async function runInitdb(place: Place, args: string[]): Promise<void> {
   if (code !== 0) throw failure(said, place.home);
 }
 
-/** What a server or initdb said before it gave up, as an error. */
+/** The error for what a server or initdb said before it ended. */
 export function failure(said: string, path: string): Error {
   if (/No space left on device|Disk quota exceeded|Check free disk space/.test(said)) return new DiskFull(path);
-  const advice = /could not look up effective user ID/.test(said)
-    ? ' This user id has no entry in /etc/passwd: run as a user that has one, or set DATABASE_URL.'
-    : '';
-  return new EmbeddedPostgresFailed(
-    `PostgreSQL did not start in ${path}.${advice} It said:\n${said.trim() || '(nothing)'}`,
-  );
+  if (/could not look up effective user ID/.test(said)) {
+    return new UserUnsuitable(
+      `PostgreSQL did not start in ${path}. This user id has no entry in /etc/passwd: start as a user that has one.`,
+    );
+  }
+  return new PostgresFailed(`PostgreSQL did not start in ${path}. It said:\n${said.trim() || '(nothing)'}`);
 }
 
-/** Drafts of services that were killed in the middle of making them. */
+/** Drafts of processes that were killed while they created a cluster. */
 async function removeDrafts(home: string): Promise<void> {
   for (const name of await fs.readdir(home)) {
     const pid = /^initdb-(\d+)/.exec(name)?.[1];
     if (!pid || isAlive(Number(pid))) continue;
-    // An initdb that outlived its service may still be writing there. The next start will find it gone.
+    // An initdb that outlived its parent may still be writing there. The next start removes what is left.
     await fs.rm(join(home, name), { recursive: true, force: true }).catch(() => {});
   }
 }
@@ -175,7 +185,7 @@ async function syncDirectory(path: string): Promise<void> {
   await directory.sync().finally(() => directory.close());
 }
 
-/** Whether there is a process of that number, of any user. */
+/** Whether there is a process with that id, of any user. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -1,19 +1,11 @@
-// One PostgreSQL server process on the cluster: found, started, stopped. Whether it is ours to use is the lock's matter.
+// One PostgreSQL server process on the cluster: found, started, stopped. The lock decides who may use it (postgres.ts).
 import { spawn, spawnSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import * as fs from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { childOptions, failure, isAlive, type Place } from './embedded-cluster.ts';
-
-/** Where a server listens. */
-export interface Endpoint {
-  /** The directory of the unix socket, as clients reach it; undefined on Windows. */
-  socketDirectory: string | undefined;
-  /** The TCP port on the loopback; without TCP it only names the socket. */
-  port: number;
-  tcp: boolean;
-}
+import { childOptions, failure, isAlive, type Place } from './cluster.ts';
+import type { Endpoint } from './endpoint.ts';
 
 export interface RunningServer {
   pid: number;
@@ -23,10 +15,10 @@ export interface RunningServer {
 
 export type Settings = Record<string, string | number>;
 
-// Chosen for a small host that runs other things as well.
+// For a small host that runs other programs as well.
 const SETTINGS: Settings = {
   shared_buffers: '128MB',
-  // Two nodes' pools and a few psql; a connection costs some 5 MB when used.
+  // Enough for several pools and a few psql; a connection in use costs about 5 MB.
   max_connections: 100,
   max_wal_size: '1GB',
   checkpoint_timeout: '15min',
@@ -34,15 +26,15 @@ const SETTINGS: Settings = {
   fsync: 'on',
   full_page_writes: 'on',
   synchronous_commit: 'on',
-  // Until a table has statistics its statements are planned for a handful of rows: on a new database the deliveries of 200
-  // Sessions ran at a tenth of their speed for the first minute, which is the default.
+  // Until a table has statistics, its statements are planned for a few rows: on a new database, statements ran at a tenth of
+  // their speed for the first minute, which is the default.
   autovacuum_naptime: '5s',
-  // The statements are short; compiling them costs more than it saves.
+  // Compiling short statements costs more than it saves.
   jit: 'off',
   random_page_cost: 1.1,
   timezone: 'UTC',
   log_timezone: 'UTC',
-  // Only what concerns the server. Errors of statements go to the service; here they would show values, and so secrets.
+  // Only what concerns the server. Errors of statements go to the client; in the log they would show values, and so secrets.
   log_min_messages: 'log',
   log_min_error_statement: 'panic',
   log_error_verbosity: 'terse',
@@ -51,10 +43,10 @@ const SETTINGS: Settings = {
   logging_collector: 'off',
 };
 
-// Often enough that starting is not felt to wait for it.
+// Short compared with the time that a start takes.
 const POLL_MS = 10;
 
-// After this the fast shutdown is followed by an immediate one, which the write-ahead log makes safe.
+// After this, the fast shutdown is followed by an immediate one, which the write-ahead log makes safe.
 const FAST_SHUTDOWN_LIMIT_MS = 60_000;
 
 const MAX_LOG_BYTES = 10_000_000;
@@ -87,7 +79,7 @@ export async function startedWith(place: Place, args: readonly string[]): Promis
   return written.trim() === [place.binaries.postgres, ...args.map((arg) => `"${arg}"`)].join(' ');
 }
 
-/** The server that `postmaster.pid` tells of, if that process is there and is one. */
+/** The server that `postmaster.pid` names, if that process exists and is a PostgreSQL. */
 export async function findServer(
   place: Pick<Place, 'home' | 'homeForServer' | 'cluster'>,
 ): Promise<RunningServer | undefined> {
@@ -109,7 +101,7 @@ export async function findServer(
   };
 }
 
-/** After a crash the number may have gone to another process, and after a reboot it likely has. */
+/** After a crash, another process may have the id; after a reboot, one probably has. */
 async function isPostgres(pid: number, cluster: string): Promise<boolean> {
   if (process.platform === 'linux') {
     const directory = await fs.readlink(`/proc/${pid}/cwd`).catch(() => undefined);
@@ -121,8 +113,8 @@ async function isPostgres(pid: number, cluster: string): Promise<boolean> {
 }
 
 /**
- * Starts a server and waits until it takes connections. Null when another server has the cluster.
- * Throws DiskFull, or EmbeddedPostgresFailed with what the server said.
+ * Starts a server and waits until it accepts connections. Null if another server has the cluster.
+ * Throws DiskFull, UserUnsuitable, or PostgresFailed with what the server said.
  */
 export async function startServer(place: Place, endpoint: Endpoint, settings: Settings): Promise<RunningServer | null> {
   const args = serverArguments(place, endpoint, settings);
@@ -150,9 +142,9 @@ export async function startServer(place: Place, endpoint: Endpoint, settings: Se
       )
     : spawn(place.binaries.postgres, args, {
         ...childOptions(place),
-        // A session of its own: Ctrl-C in the terminal is for the service, which still needs the database to stop.
+        // A session of its own: Ctrl-C in the terminal is for this program, which still needs the database in order to stop.
         detached: true,
-        stdio: ['ignore', log, log, place.homeDescriptor],
+        stdio: ['ignore', log, log, place.homeHandle.fd],
       });
   let ended = false;
   let failedToSpawn: Error | undefined;
@@ -179,9 +171,9 @@ export async function startServer(place: Place, endpoint: Endpoint, settings: Se
 }
 
 /**
- * The lock files that a crash left make PostgreSQL refuse when their number belongs to another process of the same user
- * now. PostgreSQL takes its own parent's number for stale; so they get ours. The rest of `postmaster.pid` stays, because
- * with it PostgreSQL makes sure that no orphaned backend of the old server still uses the memory.
+ * After a crash, PostgreSQL refuses to start if the process id in its old lock files belongs to another process of the same
+ * user now. It takes the id of its own parent for stale, so the files get that. The rest of `postmaster.pid` stays: PostgreSQL
+ * uses it to make sure that no orphaned backend of the old server still uses the shared memory.
  */
 async function disownStaleLocks({ cluster }: Place, { socketDirectory, port }: Endpoint): Promise<void> {
   const paths = [join(cluster, 'postmaster.pid')];
@@ -201,7 +193,7 @@ async function rotateLog(path: string): Promise<number> {
   return 0;
 }
 
-/** A fast shutdown: open transactions are rolled back, what was committed is written. Waits for the end. */
+/** A fast shutdown: open transactions are rolled back, committed ones are on disk. Waits for the end of the process. */
 export async function stopServer(place: Place, pid: number): Promise<void> {
   if (windows) {
     spawnSync(place.binaries.pgCtl, ['stop', '-m', 'fast', '-w', '-D', place.cluster], { env: {} });

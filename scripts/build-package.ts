@@ -1,5 +1,5 @@
 /**
- * Builds the folder that is published: JavaScript, declarations and a package.json of its own.
+ * Builds the folder of a package that is published: JavaScript, declarations and a package.json of its own.
  *
  *     npm run build -w @signalbox/client && npm publish packages/client/dist
  */
@@ -9,11 +9,11 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const source = fileURLToPath(new URL('..', import.meta.url));
+const root = fileURLToPath(new URL('..', import.meta.url));
 const typescript = dirname(createRequire(import.meta.url).resolve('typescript/package.json'));
 
-/** Builds into `folder`, which is emptied first. Throws with the compiler's messages where it fails. */
-export function build(folder: string): void {
+/** `source` is the package's folder; `folder` is emptied first. Throws with the compiler's messages if it fails. */
+export function buildPackage(source: string, folder: string): void {
   rmSync(folder, { recursive: true, force: true });
   const args = [join(typescript, 'bin/tsc'), '-p', join(source, 'tsconfig.build.json'), '--outDir', folder];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
@@ -25,14 +25,20 @@ export function build(folder: string): void {
     writeFileSync(file, text.replace(/((?:from |import\()'\.{1,2}\/[^']+)\.ts'/g, "$1.js'"));
   }
 
-  const { name, version, description, license, type, engines } = JSON.parse(
+  // Without what only the workspace needs: scripts, and dependencies that are compiled in or for tests.
+  const { scripts, devDependencies, ...kept } = JSON.parse(
     readFileSync(join(source, 'package.json'), 'utf8'),
   ) as Record<string, unknown>;
-  const exports = { '.': { types: './index.d.ts', default: './index.js' } };
-  const manifest = { name, version, description, license, type, engines, sideEffects: false, exports };
+  const manifest = {
+    ...kept,
+    sideEffects: false,
+    exports: { '.': { types: './index.d.ts', default: './index.js' } },
+    types: './index.d.ts',
+    files: ['**/*.js', '**/*.d.ts'],
+  };
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
   copyFileSync(join(source, 'README.md'), join(folder, 'README.md'));
-  copyFileSync(join(source, '../../LICENSE'), join(folder, 'LICENSE'));
+  copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) build(join(source, 'dist'));
+if (process.argv[1] === fileURLToPath(import.meta.url)) buildPackage(process.cwd(), join(process.cwd(), 'dist'));

@@ -1,14 +1,14 @@
-// A service with nothing but an embedded PostgreSQL, for tests that kill it: `node embedded-service.ts DATA_DIR [PORT]`.
+// A program with nothing but a PostgreSQL, for tests that kill it: `node program.ts DIRECTORY [PORT]`.
 // Prints one JSON line, `{ "url" }` or `{ "error", "message" }`. On SIGINT it uses the database, says so and stops.
 import { Client } from 'pg';
-import { startEmbeddedPostgres } from '../../src/db/embedded.ts';
+import { startPostgres } from '../../src/index.ts';
 
-const [dataDir = '', port] = process.argv.slice(2);
+const [directory = '', port] = process.argv.slice(2);
 const say = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`);
-const silent = { info() {}, error() {} };
 
 try {
-  const server = await startEmbeddedPostgres({ dataDir, log: silent, ...(port ? { port: Number(port) } : {}) });
+  const names = { user: 'tester', database: 'app' };
+  const server = await startPostgres({ directory, ...names, ...(port ? { port: Number(port) } : {}) });
   process.once('SIGINT', async () => {
     const client = new Client({ connectionString: server.url });
     await client.connect();
