@@ -201,6 +201,7 @@ test('only config.ts reads the environment', () => {
 test('only the clocks read the time', () => {
   const allowed = {
     'packages/server/src/lib/clock.ts': 'the clock of the service',
+    'packages/server/src/http/turns.ts': 'how long the event loop was held; no state depends on it',
     'packages/client/src/time.ts': 'the clock of the client',
     'packages/console/src/ui/time.tsx': 'the clock of the console',
     'packages/console/src/pages/approvals/confirm.tsx': 'tells a double tap from two; no state depends on it',

@@ -17,6 +17,7 @@ import { createAuthenticator } from '../keys/authenticate.ts';
 import { ApiError } from '../lib/api-error.ts';
 import type { Context, PoolContext } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
+import { networkOf } from '../lib/network.ts';
 import type { Identity } from '../people/identity.ts';
 import type { Platform } from '../platform.ts';
 import { type Caller, createAuthorizer } from './auth.ts';
@@ -48,6 +49,7 @@ import {
   serverOptions,
 } from './server.ts';
 import { writeEvents } from './sse.ts';
+import { createTurns } from './turns.ts';
 import { watchUnread } from './unread.ts';
 import { validatorOf } from './validate.ts';
 
@@ -101,6 +103,8 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   const openFiles = createOpenAnswers(platform.clock);
   const doubts = createDoubts();
   const unread = watchUnread(platform.clock);
+  const turns = createTurns();
+  const turnOf = ({ ctx, ip }: FastifyRequest) => turns.next(ctx?.organizationId ?? networkOf(ip));
   let draining = false;
   let closing = false;
 
@@ -124,7 +128,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   });
 
   prepareServer(app.server, options.limits);
-  readJsonStrictly(app);
+  readJsonStrictly(app, turnOf);
   app.decorateRequest('ctx', undefined);
   app
     .decorateRequest('place', undefined)
@@ -215,6 +219,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
         /** What a long poll waited for is for nobody who was removed, signed out or limited meanwhile. */
         const ifStill = async (value: unknown) => {
           if (waits && platform.clock.now().getTime() - begun > LATE_MS) await still();
+          await turnOf(request);
           return JSON.stringify(value);
         };
         if (route.stream === 'sse') {

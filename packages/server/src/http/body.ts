@@ -7,20 +7,29 @@ import { jsonErrorIndex, placeOf } from './json-error.ts';
 
 export const BODY_LIMIT_BYTES = 1024 * 1024;
 
-/** An empty body is no body. */
-export function readJsonStrictly(app: FastifyInstance): void {
+/** An empty body is no body. `turn` is waited for before one is read. */
+export function readJsonStrictly(
+  app: FastifyInstance,
+  turn: (request: FastifyRequest) => Promise<void> | undefined,
+): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
+    await turn(request);
     let text: string;
     try {
-      text = decoder.decode(body as Buffer);
+      text = decoder.decode(body);
     } catch {
-      return done(notJson('is not UTF-8'), undefined);
+      throw notJson('is not UTF-8');
     }
-    if (text.trim() === '') return done(null, undefined);
-    parse(request, text, (error, value) => done(error && notJson(whatIsWrong(text)), value));
+    if (text.trim() === '') return undefined;
+    let [wrong, value]: [Error | null, unknown] = [null, undefined];
+    parse(request, text, (error, parsed) => {
+      [wrong, value] = [error, parsed];
+    });
+    if (wrong) throw notJson(whatIsWrong(text));
+    return value;
   });
 }
 

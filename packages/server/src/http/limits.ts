@@ -9,6 +9,7 @@
 //   streams of a caller      429: what stays open (streams, long polls) counts here instead of as under way
 //   open Sessions            429 for an organization that has as many as it may (asked of the database)
 //
+// What may be done at all takes turns on the event loop (turns.ts), so that what is costly holds up its own sender first.
 // What the parser itself refuses (headers, slow requests) stands in server.ts.
 import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';

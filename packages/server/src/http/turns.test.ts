@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+import { createTurns } from './turns.ts';
+
+/** Longer than what goes in one turn of the event loop. */
+function hold(): void {
+  const end = performance.now() + 10;
+  while (performance.now() < end);
+}
+
+test('what takes long goes alone: the event loop goes round between', async () => {
+  const turns = createTurns();
+  let rounds = 0;
+  const count = () => {
+    rounds += 1;
+    if (rounds < 1_000) setImmediate(count);
+  };
+  setImmediate(count);
+  const seen = await Promise.all(
+    Array.from({ length: 5 }, async () => {
+      await turns.next('one');
+      hold();
+      return rounds;
+    }),
+  );
+  expect(new Set(seen).size).toBe(5);
+});
+
+test('whoever has sent many waits for their own, not others for them', async () => {
+  const turns = createTurns();
+  const order: string[] = [];
+  const send = async (who: string) => {
+    await turns.next(who);
+    hold();
+    order.push(who);
+  };
+  await Promise.all([...Array.from({ length: 20 }, () => send('many')), send('one'), send('another')]);
+  expect(order.indexOf('another')).toBeLessThan(5);
+  expect(order).toHaveLength(22);
+});
+
+test('those of one go in the order in which they came', async () => {
+  const turns = createTurns();
+  const order: number[] = [];
+  const send = async (index: number) => {
+    await turns.next('one');
+    if (index % 3 === 0) hold();
+    order.push(index);
+  };
+  await Promise.all(Array.from({ length: 20 }, (_, index) => send(index)));
+  expect(order).toEqual(order.toSorted((a, b) => a - b));
+});
