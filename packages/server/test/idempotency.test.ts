@@ -54,6 +54,15 @@ test('the same key with another body or path is a conflict', async () => {
   );
 });
 
+test('a long body is the same if its bytes are', async () => {
+  const long = { ...keyBody('long'), metadata: {} };
+  const padded = (body: object) => ({ raw: JSON.stringify(body) + ' '.repeat(64 * 1024) });
+  const { text } = await post('/api_keys', 'long', undefined, padded(long));
+  expect((await post('/api_keys', 'long', undefined, padded(long))).text).toBe(text);
+  const other = await post('/api_keys', 'long', undefined, padded({ metadata: {}, ...keyBody('long') }));
+  expect(asProblem(other).code).toBe('idempotency_conflict');
+});
+
 test('a refusal that acted on the resource is kept; one of the input is not', async () => {
   const unknownAgent = { agentId: 'agt_00000000000000000000000000', environment: 'production' };
   const first = await post('/sessions', 'kept', unknownAgent);

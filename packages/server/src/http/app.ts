@@ -132,6 +132,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   app.decorateRequest('ctx', undefined);
   app
     .decorateRequest('place', undefined)
+    .decorateRequest('rawBody', undefined)
     .decorateRequest('span', undefined)
     .decorateRequest('isStream', false)
     .decorateRequest('isOver', false);
@@ -246,6 +247,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
             method: route.method,
             path: pathOf(request.raw),
             body: request.body ?? null,
+            rawBody: request.rawBody,
             credential: request.headers.authorization ?? options.identity.cookieIn(request.headers.cookie)!,
           },
           (inner) => act(inner, input),

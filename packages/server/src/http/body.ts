@@ -5,6 +5,13 @@ import type { Clock } from '../lib/clock.ts';
 import { onceClosed } from './closed.ts';
 import { jsonErrorIndex, placeOf } from './json-error.ts';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The body as it came, if there is one. */
+    rawBody: Uint8Array | undefined;
+  }
+}
+
 export const BODY_LIMIT_BYTES = 1024 * 1024;
 
 /** An empty body is no body. `turn` is waited for before one is read. */
@@ -17,6 +24,7 @@ export function readJsonStrictly(
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
     await turn(request);
+    request.rawBody = body;
     let text: string;
     try {
       text = decoder.decode(body);

@@ -100,7 +100,7 @@ Every request carries \`Authorization: Bearer <API key>\`. Bodies are JSON, UTF-
 
 Lists answer \`{ data, page: { hasMore, nextCursor } }\`: while \`hasMore\` is true, pass \`nextCursor\` as \`cursor\`. It is always the place to go on from, so a poller keeps it.
 
-A POST may carry an \`Idempotency-Key\`, kept for 24 hours: sent again with the same body it answers what it answered first, with \`Idempotent-Replayed: true\`, and does nothing twice. The body of such an answer is the first one's, a refusal's \`requestId\` too; \`X-Request-Id\` is its own.`;
+A POST may carry an \`Idempotency-Key\`, kept for 24 hours: sent again with the same body it answers what it answered first, with \`Idempotent-Replayed: true\`, and does nothing twice. Bodies are the same if they are the same JSON, whatever the order of their fields; above 64 KiB they must have the same bytes. The body of such an answer is the first one's, a refusal's \`requestId\` too; \`X-Request-Id\` is its own.`;
 
 /**
  * Describes `routes`. The result is plain JSON, the same for the same routes and version.
