@@ -74,6 +74,12 @@ function wordEnd(text: string, start: number): number | undefined {
 
 /** `line 3, column 7`, both from 1. */
 export function placeOf(text: string, index: number): string {
-  const before = text.slice(0, index).split('\n');
-  return `line ${before.length}, column ${[...before.at(-1)!].length + 1}`;
+  let [line, lineStart] = [1, 0];
+  for (let end = text.indexOf('\n'); end !== -1 && end < index; end = text.indexOf('\n', lineStart)) {
+    line += 1;
+    lineStart = end + 1;
+  }
+  let column = 1;
+  for (let at = lineStart; at < index; column += 1) at += text.codePointAt(at)! > 0xff_ff ? 2 : 1;
+  return `line ${line}, column ${column}`;
 }
