@@ -1,7 +1,7 @@
 // The tool calls of a turn as the machine sees them: how one begins its life, what the model is told of how it ended.
 import type { MessagePart } from '@signalbox/contract';
-import canonicalize from 'canonicalize';
 import { newUuid } from '../lib/ids.ts';
+import { isSameJson } from '../lib/same-json.ts';
 import { storableJson, storableText } from '../lib/text.ts';
 import { type Operation, toolCallIdOf } from '../sessions/operations.ts';
 import { inputErrors, mayMatch } from './schemas/schemas.ts';
@@ -117,10 +117,6 @@ export function resultParts(
       ...(call.status === 'unknown' && { outcomeUnknown: true }),
     };
   });
-}
-
-function isSameJson(one: unknown, other: unknown): boolean {
-  return canonicalize(one) === canonicalize(other);
 }
 
 /** Also why, where the tool may be one of a server that is away. */

@@ -1,11 +1,11 @@
 // The result of a client tool, given by the integrator who ran it (api.md section 5).
 import type { Input, Result } from '@signalbox/contract';
-import canonicalize from 'canonicalize';
 import sql from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
 import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
+import { isSameJson } from '../lib/same-json.ts';
 import { awaitedCame } from './awaited.ts';
 import { isFinished, type Operation, operationColumns, resultChunk, updateOperation } from './operations.ts';
 import { lockSession, requireOpen, viewSession } from './session.ts';
@@ -62,6 +62,6 @@ function isSameResult(operation: Operation, result: { output?: unknown; error?: 
   return (
     operation.status === 'succeeded' &&
     result.error === undefined &&
-    canonicalize(operation.output ?? null) === canonicalize(result.output ?? null)
+    isSameJson(operation.output ?? null, result.output ?? null)
   );
 }
