@@ -1,5 +1,5 @@
-// The inbox of approvals: what waits for a person over all Sessions, and how a program decides on behalf of its own user, here
-// with another input than the Agent asked for.
+// The approvals inbox: lists what is pending across all sessions and decides on behalf of one of your users, here with a
+// smaller amount than the agent asked for.
 //
 //   SIGNALBOX_API_KEY=sbk_… npm exec -c 'node examples/approve.ts'
 import { type Approval, Signalbox } from '@signalbox/client';
@@ -21,7 +21,7 @@ const agent = await client.agents.create({
     model: 'support',
     settings: {
       script: [
-        { text: 'I will ask.', toolCalls: [{ name: 'refund', input: { order: '{{input}}', euros: 90 } }] },
+        { text: 'I will ask for approval.', toolCalls: [{ name: 'refund', input: { order: '{{input}}', euros: 90 } }] },
         { text: 'Done: {{lastToolResult}}' },
       ],
     },
@@ -30,13 +30,13 @@ const agent = await client.agents.create({
     {
       type: 'client',
       name: 'refund',
-      description: 'Pays back what an order cost, or a part of it.',
+      description: 'Refunds an order in full or in part.',
       inputSchema: {
         type: 'object',
         properties: { order: { type: 'string' }, euros: { type: 'number', exclusiveMinimum: 0 } },
         required: ['order', 'euros'],
       },
-      // Whatever costs less than 50 euros runs unasked.
+      // Refunds below 50 euros run without approval.
       approval: { when: { properties: { euros: { minimum: 50 } } } },
     },
   ],
@@ -54,7 +54,7 @@ for await (const { chunks } of client.sessions.stream(sessionId)) {
     if (chunk.type === 'message.chunk') process.stdout.write(chunk.delta);
     if (chunk.type === 'session.status' && chunk.waitingFor?.type === 'approval') await workThroughInbox();
     if (chunk.type === 'tool.call' && chunk.tool === 'refund') {
-      // With the input that a person agreed to.
+      // This is the approved input.
       const { order, euros } = chunk.input as Refund;
       const output = `${euros} euros for order ${order}`;
       await client.sessions.sendToolResult(sessionId, { toolCallId: chunk.toolCallId, output });
@@ -63,11 +63,11 @@ for await (const { chunks } of client.sessions.stream(sessionId)) {
 }
 process.stdout.write('\n');
 
-/** Everything that waits, the oldest first. Where two do this at once, the first decision on each approval wins. */
+/** Decides everything that is pending, oldest first. If two programs do this at once, the first decision on each approval wins. */
 async function workThroughInbox(): Promise<void> {
   process.stdout.write('\n');
   for await (const approval of client.approvals.list({ status: 'pending' })) {
-    // What other Agents ask for is for others to decide.
+    // Leave the approvals of other agents to others.
     if (approval.agentId === agent.agentId) await decide(approval);
   }
 }
@@ -75,11 +75,11 @@ async function workThroughInbox(): Promise<void> {
 async function decide({ operationId, name, input }: Approval): Promise<void> {
   const { order, euros } = input as Refund;
   process.stdout.write(`${name}: ${euros} euros for order ${order}?\n`);
-  // The whole input, in the place of the Agent's; the service checks it against the tool's schema.
+  // An edited input replaces the agent's as a whole. The service checks it against the tool's schema.
   const { editedInput, resolvedBy } = await client.approvals.approve(operationId, {
     input: { order, euros: euros / 2 },
-    reason: 'Half of it',
+    reason: 'Half the price is enough.',
     onBehalfOf: 'maria@example.com',
   });
-  process.stdout.write(`${resolvedBy?.onBehalfOf} agrees to ${JSON.stringify(editedInput)}\n`);
+  process.stdout.write(`${resolvedBy?.onBehalfOf} approved ${JSON.stringify(editedInput)}\n`);
 }

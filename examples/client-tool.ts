@@ -1,4 +1,4 @@
-// A tool that your own program runs: the Agent asks for it, the Session waits, you post the result.
+// A tool that your own program runs: the agent calls it, the session waits, your program posts the result.
 //
 //   SIGNALBOX_API_KEY=sbk_… npm exec -c 'node examples/client-tool.ts'
 import { Signalbox } from '@signalbox/client';
@@ -17,7 +17,7 @@ const agent = await client.agents.create({
     model: 'storekeeper',
     settings: {
       script: [
-        { text: 'I will look.', toolCalls: [{ name: 'count_stock', input: { article: '{{input}}' } }] },
+        { text: 'Let me check.', toolCalls: [{ name: 'count_stock', input: { article: '{{input}}' } }] },
         { text: 'In stock: {{lastToolResult}}' },
       ],
     },
@@ -26,7 +26,7 @@ const agent = await client.agents.create({
     {
       type: 'client',
       name: 'count_stock',
-      description: 'Says how many of an article are in stock.',
+      description: 'Returns how many of an article are in stock.',
       inputSchema: { type: 'object', properties: { article: { type: 'string' } }, required: ['article'] },
     },
   ],
@@ -43,12 +43,12 @@ for await (const { chunks } of client.sessions.stream(sessionId)) {
   for (const chunk of chunks) {
     if (chunk.type === 'message.chunk') process.stdout.write(chunk.delta);
     if (chunk.type === 'tool.call' && chunk.tool === 'count_stock') {
-      // Seen again after a restart of this program, the same result may be sent again: it changes nothing.
+      // If this program restarts it may see the call again. Sending the same result twice is harmless.
       const { toolCallId, input } = chunk;
       const count = stock[(input as { article: string }).article];
       await client.sessions.sendToolResult(
         sessionId,
-        count === undefined ? { toolCallId, error: 'There is no such article.' } : { toolCallId, output: count },
+        count === undefined ? { toolCallId, error: 'No such article.' } : { toolCallId, output: count },
       );
       process.stdout.write('\n');
     }

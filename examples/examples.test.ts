@@ -1,4 +1,4 @@
-// The programs of this folder do what they say, run as people run them.
+// Runs each program of this folder as a user would, and checks what it prints.
 import { afterEach, beforeAll, expect, test } from 'vitest';
 import { answer, startOpenAiServer } from '../packages/server/test/support/openai-server.ts';
 import { startTestService, type TestService } from '../packages/server/test/support/service.ts';
@@ -13,19 +13,19 @@ afterEach(() => running?.process.kill());
 
 const access = () => ({ SIGNALBOX_URL: service.url, SIGNALBOX_API_KEY: service.adminKey });
 
-test('quickstart streams what the Agent says and ends with the Session', async () => {
+test('quickstart prints the text as it streams and ends with the session', async () => {
   running = runProgram('quickstart.ts', [], access());
   expect(await running.ended).toBe(0);
   expect(running.printed).toBe('\n[running]\nYou said: Hello, Signalbox\n[completed]\n');
 });
 
-test('client-tool answers the call that the Session waits for', async () => {
+test('client-tool posts the result that the session waits for', async () => {
   running = runProgram('client-tool.ts', [], access());
   expect(await running.ended).toBe(0);
-  expect(running.printed).toBe('I will look.\nIn stock: 12\n');
+  expect(running.printed).toBe('Let me check.\nIn stock: 12\n');
 });
 
-test('model asks a server of its own, with a key that goes there alone', async () => {
+test('model calls the given server with the key that was stored for it', async () => {
   const server = await startOpenAiServer(
     answer({ text: ['It scatters ', 'blue light.'], usage: { prompt: 12, completion: 5 } }),
   );
@@ -36,33 +36,33 @@ test('model asks a server of its own, with a key that goes there alone', async (
   await server.close();
 });
 
-test('approve works through the inbox, and agrees to less than the Agent asked for', async () => {
+test('approve works through the inbox and approves less than the agent asked for', async () => {
   running = runProgram('approve.ts', [], access());
   expect(await running.ended).toBe(0);
   expect(running.printed).toBe(
     [
-      'I will ask.',
+      'I will ask for approval.',
       'refund: 90 euros for order 1017?',
-      'maria@example.com agrees to {"order":"1017","euros":45}',
+      'maria@example.com approved {"order":"1017","euros":45}',
       'Done: 45 euros for order 1017',
       '',
     ].join('\n'),
   );
 });
 
-test('worker runs the turns of its Agent itself, with a refund that a person agrees to', async () => {
+test('worker runs the turns of its agent, with a refund that needs approval', async () => {
   running = runProgram('worker.ts', [], access());
   expect(await running.ended).toBe(0);
-  expect(running.printed).toBe('I will ask. Done: order 1017 was refunded.\n');
+  expect(running.printed).toBe('I will ask for approval. Done: order 1017 was refunded.\n');
 });
 
-test('worker-ai-sdk runs an agent of the AI SDK, its tools through Signalbox', async () => {
+test('worker-ai-sdk runs an AI SDK agent whose tool calls go through Signalbox', async () => {
   running = runProgram('worker-ai-sdk.ts', [], access());
   expect(await running.ended).toBe(0);
-  expect(running.printed).toBe('Let me look. [look_outside] It is raining in Bergen.\n2 steps, 76 tokens\n');
+  expect(running.printed).toBe('Let me check. [look_outside] It is raining in Bergen.\n2 steps, 76 tokens\n');
 });
 
-test('sub-agent lets another Agent do a part, in a child Session that is followed meanwhile', async () => {
+test('sub-agent prints the text of the child session while the parent waits for it', async () => {
   running = runProgram('sub-agent.ts', [], access());
   expect(await running.ended).toBe(0);
   expect(running.printed).toBe(
@@ -70,29 +70,29 @@ test('sub-agent lets another Agent do a part, in a child Session that is followe
       'I will have it translated.',
       '  { "language": "fr", "text": "Bonjour" }',
       'The card says: {"language":"fr","text":"Bonjour"}',
-      'A child was opened: completed, 1 step',
+      'child session: completed, 1 step',
       '',
     ].join('\n'),
   );
 });
 
-test('schedule opens a Session at its time, and is deleted again', async () => {
+test('schedule opens a session on time and deletes its schedules', async () => {
   running = runProgram('schedule.ts', [], access());
   expect(await running.ended).toBe(0);
   expect(running.printed).toMatch(
-    /^every working day, next at \S+Z\nopened at its time: true\n\n\[running\]\nNothing new in the last hour\.\n\[completed\]\n$/,
+    /^every weekday, next at \S+Z\nopened on time: true\n\n\[running\]\nNothing new in the last hour\.\n\[completed\]\n$/,
   );
   expect((await service.client.schedules.list()).data).toEqual([]);
 });
 
-test('receiver prints what the service sends it, and refuses what it did not sign', async () => {
+test('receiver prints what the service sends and refuses an unsigned request', async () => {
   const { client } = service;
   await client.environments.create({ name: 'receiving' });
   const url = 'http://127.0.0.1:1/';
   const { signingSecret } = await client.webhookSubscriptions.create({ environment: 'receiving', url });
   running = runProgram('receiver.ts', [], { SIGNALBOX_SIGNING_SECRET: signingSecret!, PORT: '0' });
-  await running.until('receiving at ');
-  const [, address = ''] = /receiving at (\S+)\n/.exec(running.printed) ?? [];
+  await running.until('listening on ');
+  const [, address = ''] = /listening on (\S+)\n/.exec(running.printed) ?? [];
 
   const forged = await fetch(address, { method: 'POST', body: '{}' });
   expect(forged.status).toBe(401);

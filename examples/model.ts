@@ -1,9 +1,9 @@
-// An Agent on a model of your own choice: any server that speaks OpenAI's chat completions (Ollama, vLLM, a gateway).
+// An agent on a model of your choice: any server with OpenAI's chat completions API (Ollama, vLLM, a gateway).
 //
 //   SIGNALBOX_API_KEY=sbk_… MODEL_BASE_URL=http://127.0.0.1:11434/v1 MODEL_NAME=qwen3 npm exec -c 'node examples/model.ts'
 //
-// With MODEL_API_KEY the model's key is kept as a secret of the Environment, for which the API key must be an admin's. A server on
-// a private address must be opened by the operator: SIGNALBOX_EGRESS_ALLOW=127.0.0.1.
+// If you set MODEL_API_KEY, it is stored as a secret of the environment, which takes an API key with the permission `admin`.
+// If the model's server has a private address, start Signalbox with SIGNALBOX_EGRESS_ALLOW=127.0.0.1 (or that address).
 import { Signalbox } from '@signalbox/client';
 
 const { SIGNALBOX_API_KEY = '', SIGNALBOX_URL, MODEL_BASE_URL, MODEL_NAME, MODEL_API_KEY } = process.env;
@@ -11,7 +11,7 @@ const client = new Signalbox({ apiKey: SIGNALBOX_API_KEY, baseUrl: SIGNALBOX_URL
 const baseUrl = MODEL_BASE_URL ?? 'http://127.0.0.1:11434/v1';
 
 if (MODEL_API_KEY) {
-  // It goes to this host alone, whatever an Agent says.
+  // The secret is sent to this host only, whatever an agent's definition says.
   const allowedHosts = [new URL(baseUrl).host];
   await client.environments.secrets.set('production', 'MODEL_API_KEY', { value: MODEL_API_KEY, allowedHosts });
 }
@@ -34,16 +34,16 @@ const { sessionId } = await client.sessions.open({
   closeOnIdle: true,
   budget: { maxTokens: 10_000 },
 });
-let answer = '';
+let text = '';
 for await (const { chunks } of client.sessions.stream(sessionId)) {
   for (const chunk of chunks) {
-    if (chunk.type === 'message.chunk') answer += chunk.delta;
-    // The model broke off and is asked again: what it had said is void.
-    if (chunk.type === 'message.reset') answer = '';
+    if (chunk.type === 'message.chunk') text += chunk.delta;
+    // The model call failed and is retried: discard the text so far.
+    if (chunk.type === 'message.reset') text = '';
   }
 }
 
 const { status, error, usage } = await client.sessions.get(sessionId);
-if (status === 'failed') throw new Error(`The model did not answer: ${error?.message}`);
-console.log(answer);
+if (status === 'failed') throw new Error(`The model call failed: ${error?.message}`);
+console.log(text);
 console.log(`${usage.inputTokens} tokens in, ${usage.outputTokens} out`);

@@ -1,4 +1,4 @@
-// The shortest program: an Agent, a Session, and what it says as it says it.
+// Creates an agent, opens a session and prints the text as it streams.
 //
 //   SIGNALBOX_API_KEY=sbk_… npm exec -c 'node examples/quickstart.ts'
 import { Signalbox } from '@signalbox/client';
@@ -8,7 +8,7 @@ const client = new Signalbox({
   baseUrl: process.env.SIGNALBOX_URL ?? 'http://127.0.0.1:4500',
 });
 
-// `scripted` is a model that needs no network; for the others see docs/models.md.
+// `scripted` is a built-in test model that needs no network. See docs/models.md for the others.
 const agent = await client.agents.create({
   name: 'Greeter',
   model: { provider: 'scripted', model: 'greeter', settings: { script: [{ text: 'You said: {{input}}' }] } },

@@ -1,4 +1,4 @@
-// Runs a program of this folder as people run it, for the tests beside it.
+// Test helper: runs a program of this folder as a process of its own.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -7,7 +7,7 @@ export interface Running {
   readonly process: ChildProcess;
   /** Everything printed so far, both streams. */
   readonly printed: string;
-  /** Resolves as soon as this has been printed; rejects where the program ends without it. */
+  /** Resolves as soon as this text has been printed. Rejects if the program ends without printing it. */
   until(text: string): Promise<void>;
   /** The exit code, or the name of the signal that ended it. */
   readonly ended: Promise<number | string | null>;
@@ -32,8 +32,9 @@ export function runProgram(name: string, args: string[], env: Record<string, str
     },
     async until(text) {
       while (!printed.includes(text)) {
-        const over = await Promise.race([once(program, 'printed').then(() => false), ended.then(() => true)]);
-        if (over && !printed.includes(text)) throw new Error(`It ended without "${text}":\n${printed}`);
+        const hasEnded = await Promise.race([once(program, 'printed').then(() => false), ended.then(() => true)]);
+        if (hasEnded && !printed.includes(text))
+          throw new Error(`The program ended without printing "${text}":\n${printed}`);
       }
     },
     ended,

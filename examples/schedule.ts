@@ -1,4 +1,4 @@
-// Sessions that open by themselves: every working day at nine in Berlin, and once, two seconds from now.
+// Two schedules: one opens a session every weekday at nine in Berlin, the other once, two seconds from now.
 //
 //   SIGNALBOX_API_KEY=sbk_… npm exec -c 'node examples/schedule.ts'
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,29 +13,29 @@ const { agentId } = await client.agents.create({
   name: 'Reporter',
   model: { provider: 'scripted', model: 'reporter', settings: { script: [{ text: 'Nothing new in {{input}}.' }] } },
 });
-const of = { agentId, environment: 'production' };
+const common = { agentId, environment: 'production' };
 
 const daily = await client.schedules.create({
-  ...of,
+  ...common,
   input: 'the last day',
   cron: '0 9 * * 1-5',
   timezone: 'Europe/Berlin',
 });
-console.log(`every working day, next at ${daily.nextAt}`);
+console.log(`every weekday, next at ${daily.nextAt}`);
 
 const once = await client.schedules.create({
-  ...of,
+  ...common,
   input: 'the last hour',
   at: new Date(Date.now() + 2_000).toISOString(),
 });
 
-// A run says what became of an occurrence, as soon as it has. (A webhook would tell without asking.)
+// A run appears as soon as the occurrence has had a result. (With a webhook there would be no need to poll.)
 let run: ScheduleRun | undefined;
 while (!run) {
   await delay(250);
   [run] = (await client.schedules.runs(once.scheduleId)).data;
 }
-console.log(`${run.status} at its time: ${run.scheduledAt === once.at}`);
+console.log(`${run.status} on time: ${run.scheduledAt === once.at}`);
 if (!run.sessionId) throw new Error(run.error?.message);
 
 for await (const { chunks } of client.sessions.stream(run.sessionId)) {
@@ -45,5 +45,5 @@ for await (const { chunks } of client.sessions.stream(run.sessionId)) {
   }
 }
 
-// Paused, it would stay for later; the Sessions that it opened stay in any case.
+// To keep a schedule for later, pause it instead. Deleting it does not delete the sessions it opened.
 for (const { scheduleId } of [daily, once]) await client.schedules.delete(scheduleId);

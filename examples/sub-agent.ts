@@ -1,4 +1,4 @@
-// An Agent that uses another: each has its own instructions and tools, the second runs in a child Session of the first's.
+// An agent that calls another agent. Each has its own instructions and tools; the second runs in a child session.
 //
 //   SIGNALBOX_API_KEY=sbk_… npm exec -c 'node examples/sub-agent.ts'
 import { Signalbox } from '@signalbox/client';
@@ -8,10 +8,10 @@ const client = new Signalbox({
   baseUrl: process.env.SIGNALBOX_URL ?? 'http://127.0.0.1:4500',
 });
 
-// With an outputSchema its answer is JSON, checked before the other Agent gets it.
+// With an outputSchema, the agent's final text is JSON that is checked before the calling agent gets it.
 const translator = await client.agents.create({
   name: 'Translator',
-  instructions: 'Translate what you are given into French.',
+  instructions: 'Translate the input into French.',
   model: {
     provider: 'scripted',
     model: 'translator',
@@ -26,7 +26,7 @@ const translator = await client.agents.create({
 
 const writer = await client.agents.create({
   name: 'Writer',
-  instructions: 'Write a card. Let the translator translate what is not English.',
+  instructions: 'Write a greeting card. Use the translator for any language other than English.',
   model: {
     provider: 'scripted',
     model: 'writer',
@@ -47,11 +47,11 @@ const { sessionId } = await client.sessions.open({
   environment: 'production',
   input: 'Hello',
   closeOnIdle: true,
-  // For the Session and its children together.
+  // Shared by the session and its children.
   budget: { maxSteps: 10 },
 });
 
-/** Prints what a Session says, and what its children say while it waits for them. */
+/** Prints the text of a session, and that of its children while it waits for them. */
 async function follow(id: string, indent = ''): Promise<void> {
   let line = '';
   for await (const { chunks } of client.sessions.stream(id)) {
@@ -60,7 +60,7 @@ async function follow(id: string, indent = ''): Promise<void> {
       if (chunk.type === 'session.status') {
         if (line) console.log(indent + line);
         line = '';
-        // A child is a Session like any other: to be followed, to be asked for approvals, to be interrupted.
+        // A child is a session like any other: you can stream it, resolve its approvals and interrupt it.
         for (const child of chunk.waitingFor?.sessionIds ?? []) await follow(child, `${indent}  `);
       }
     }
@@ -69,5 +69,5 @@ async function follow(id: string, indent = ''): Promise<void> {
 
 await follow(sessionId);
 for await (const child of client.sessions.list({ parentSessionId: sessionId })) {
-  console.log(`A child was opened: ${child.status}, ${child.usage.steps} step`);
+  console.log(`child session: ${child.status}, ${child.usage.steps} step`);
 }

@@ -1,4 +1,5 @@
-// An agent written with the AI SDK, run by this program: Signalbox keeps, streams and logs what it does, and asks people.
+// An agent built with the AI SDK and run by this program. Signalbox stores and streams its sessions, runs its tools and asks
+// for approvals.
 //
 //   SIGNALBOX_API_KEY=sbk_… npm exec -c 'node examples/worker-ai-sdk.ts'
 import { Signalbox, type Turn } from '@signalbox/client';
@@ -14,18 +15,18 @@ const queue = 'weather';
 const agent = await client.agents.create({
   name: 'Weather',
   model: { provider: 'worker', queue },
-  instructions: 'You tell people the weather.',
+  instructions: 'You report the weather.',
   tools: [
     {
       type: 'client',
       name: 'look_outside',
-      description: 'Says what the weather is in a city.',
+      description: 'Returns the current weather in a city.',
       inputSchema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
     },
   ],
 });
 
-/** The tools of the turn as the AI SDK's: each call goes through Signalbox. */
+/** The turn's tools as AI SDK tools. Each call goes through Signalbox. */
 function toolsOf(turn: Turn): ToolSet {
   return Object.fromEntries(
     turn.tools.map(({ name, description, inputSchema }) => [
@@ -39,7 +40,7 @@ function toolsOf(turn: Turn): ToolSet {
   );
 }
 
-/** What has been said and done, as the AI SDK wants it. */
+/** The transcript in the AI SDK's format. */
 function messagesOf({ messages }: Turn): ModelMessage[] {
   const toolOf = new Map<string, string>();
   return messages.flatMap(({ role, content }): ModelMessage[] => {
@@ -56,37 +57,37 @@ function messagesOf({ messages }: Turn): ModelMessage[] {
     }
     const results = content.flatMap((part) => {
       if (part.type !== 'tool_result') return [];
-      const { toolCallId, error, output = null } = part;
-      const told =
+      const { toolCallId, error, output: value = null } = part;
+      const output =
         error === undefined
-          ? { type: 'json' as const, value: JSON.parse(JSON.stringify(output)) }
+          ? { type: 'json' as const, value: JSON.parse(JSON.stringify(value)) }
           : { type: 'error-text' as const, value: error };
-      return [{ type: 'tool-result' as const, toolCallId, toolName: toolOf.get(toolCallId) ?? '', output: told }];
+      return [{ type: 'tool-result' as const, toolCallId, toolName: toolOf.get(toolCallId) ?? '', output }];
     });
     return [{ role, content: results }];
   });
 }
 
-// Stands for any model of the AI SDK, such as `openai('gpt-5')`, and needs no network.
+// A mock that needs no network. Put any AI SDK model here, such as `openai('gpt-5')`.
 const usage = {
   inputTokens: { total: 30, noCache: 30, cacheRead: 0, cacheWrite: 0 },
   outputTokens: { total: 8, text: 8, reasoning: 0 },
 };
 const model = new MockLanguageModelV4({
   doStream: async ({ prompt }) => {
-    const isAnswered = prompt.at(-1)?.role === 'tool';
+    const hasToolResult = prompt.at(-1)?.role === 'tool';
     const call = { toolCallId: 'c1', toolName: 'look_outside', input: '{"city":"Bergen"}' };
-    const text = isAnswered ? ['It is ', 'raining ', 'in Bergen.'] : ['Let me look. '];
+    const text = hasToolResult ? ['It is ', 'raining ', 'in Bergen.'] : ['Let me check. '];
     return {
       stream: convertArrayToReadableStream([
         { type: 'stream-start' as const, warnings: [] },
         { type: 'text-start' as const, id: 't1' },
         ...text.map((delta) => ({ type: 'text-delta' as const, id: 't1', delta })),
         { type: 'text-end' as const, id: 't1' },
-        ...(isAnswered ? [] : [{ type: 'tool-call' as const, ...call }]),
+        ...(hasToolResult ? [] : [{ type: 'tool-call' as const, ...call }]),
         {
           type: 'finish' as const,
-          finishReason: { unified: isAnswered ? ('stop' as const) : ('tool-calls' as const), raw: undefined },
+          finishReason: { unified: hasToolResult ? ('stop' as const) : ('tool-calls' as const), raw: undefined },
           usage,
         },
       ]),
@@ -94,7 +95,7 @@ const model = new MockLanguageModelV4({
   },
 });
 
-/** How the AI SDK names the ends that a turn of Signalbox can have; any other is `endTurn`. */
+/** The AI SDK's finish reasons as stop reasons of a turn. Any other becomes `endTurn`. */
 const stopReasons: Partial<Record<FinishReason, 'maxOutputTokens' | 'refusal'>> = {
   length: 'maxOutputTokens',
   'content-filter': 'refusal',

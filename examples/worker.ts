@@ -1,4 +1,4 @@
-// Your own loop: an Agent whose turns this program runs, with tools that Signalbox asks people about.
+// Your own loop: an agent whose turns this program runs, with a tool that needs approval.
 //
 //   SIGNALBOX_API_KEY=sbk_… npm exec -c 'node examples/worker.ts'
 import { type Message, Signalbox } from '@signalbox/client';
@@ -16,7 +16,7 @@ const agent = await client.agents.create({
     {
       type: 'client',
       name: 'refund',
-      description: 'Gives money back.',
+      description: 'Refunds an order.',
       inputSchema: { type: 'object', properties: { order: { type: 'string' } }, required: ['order'] },
       effectful: true,
       approval: 'always',
@@ -29,12 +29,13 @@ interface Step {
   calls: { tool: string; input: unknown }[];
 }
 
-// Stands for your model: from all that was said to the next step.
+// A stand-in for your model: takes the transcript so far, returns the next step.
 function think(messages: readonly Message[]): Step {
   const part = messages.at(-1)?.content.at(-1);
-  if (part?.type === 'text') return { text: 'I will ask. ', calls: [{ tool: 'refund', input: { order: part.text } }] };
+  if (part?.type === 'text')
+    return { text: 'I will ask for approval. ', calls: [{ tool: 'refund', input: { order: part.text } }] };
   if (part?.type === 'tool_result' && part.error === undefined) return { text: `Done: ${part.output}.`, calls: [] };
-  return { text: 'It was not to be.', calls: [] };
+  return { text: 'The refund was not made.', calls: [] };
 }
 
 const stopping = new AbortController();
@@ -42,15 +43,15 @@ process.once('SIGTERM', () => stopping.abort());
 const running = client.workers.run({
   queue,
   signal: stopping.signal,
-  // What runs a `client` tool, once a person has agreed. It is shown, logged and kept as every tool's call.
+  // Runs the `client` tool once the call is approved. The call is in the journal and the transcript like any other.
   tools: { refund: ({ order }: { order: string }) => `order ${order} was refunded` },
   onTurn: async (turn) => {
     while (true) {
-      // After a crash, or a wait that was long, it is called anew: what has happened is in `turn.messages`.
+      // After a crash or a long wait, onTurn is called again. `turn.messages` has everything that happened before.
       const { text, calls } = think(turn.messages);
       await turn.append(text);
       if (calls.length === 0) return;
-      // Denials and failures too are results that `turn.messages` holds afterwards.
+      // A denied or failed call rejects, and is a result in `turn.messages` as well.
       await Promise.allSettled(calls.map(({ tool, input }) => turn.callTool(tool, input)));
     }
   },
@@ -65,7 +66,7 @@ const { sessionId } = await client.sessions.open({
 for await (const { chunks } of client.sessions.stream(sessionId)) {
   for (const chunk of chunks) {
     if (chunk.type === 'message.chunk') process.stdout.write(chunk.delta);
-    if (chunk.type === 'approval.requested') await client.approvals.approve(chunk.operationId); // a person, elsewhere
+    if (chunk.type === 'approval.requested') await client.approvals.approve(chunk.operationId); // in reality, someone in another app
   }
 }
 process.stdout.write('\n');

@@ -1,4 +1,4 @@
-// The demo shows what it says, whatever the person decides, and leaves nothing behind.
+// Each scenario of the demo prints what it promises, whatever the decision, and leaves nothing behind.
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,15 +22,15 @@ const run = (args: string[], env: Record<string, string> = {}): Running => {
   return demo;
 };
 
-describe('on a service of its own', () => {
-  test('approved: the tool runs once, the Session completes, webhooks and records are shown', async () => {
+describe('on its own service', () => {
+  test('approved: the tool runs once, the session completes, and webhooks and event records are printed', async () => {
     const demo = run(['--yes']);
     expect([await demo.ended, demo.printed]).toEqual([0, expect.stringContaining('Done.')]);
     for (const text of [
-      /approval +asked for refund_order/,
+      /approval +requested for refund_order/,
       /approval +approved/,
       /tool +refund_order\(orderId: "1042", amount: 42\.5,/,
-      /result +42\.50 EUR .* receipt rf_1042_1/,
+      /result +Refunded 42\.50 EUR, receipt rf_1042_1/,
       /status +completed/,
       /refunds +1 made by the shop: 42\.50 EUR/,
       /whd_\w+ +attempt 1 +turn_1:seq_1 +session\.status/,
@@ -42,21 +42,21 @@ describe('on a service of its own', () => {
     expect(await readdir(temporary)).toEqual([]);
   });
 
-  test('approved at the terminal with another amount: what the schema forbids is refused, what it allows is used', async () => {
+  test('approved at the terminal with another amount: one that the schema forbids is refused, one that it allows is used', async () => {
     const demo = run([]);
-    await demo.until('Shall it run?');
+    await demo.until('Approve?');
     demo.process.stdin?.end('e\n-5\ne\n30\n');
     expect([await demo.ended, demo.printed]).toEqual([0, expect.stringContaining('Done.')]);
-    expect(demo.printed).toMatch(/asked for refund_order\(orderId: "1042", amount: 42\.5,/);
+    expect(demo.printed).toMatch(/requested for refund_order\(orderId: "1042", amount: 42\.5,/);
     expect(demo.printed).toMatch(/refused +.*\/amount must be > 0/);
     expect(demo.printed).toMatch(/tool +refund_order\(orderId: "1042", amount: 30,/);
     expect(demo.printed).toMatch(/refunds +1 made by the shop: 30\.00 EUR/);
     expect(await readdir(temporary)).toEqual([]);
   });
 
-  test('denied at the terminal: no refund is made, the model hears why, and the Session completes', async () => {
+  test('denied at the terminal: no refund is made, the model is told why, and the session completes', async () => {
     const demo = run([]);
-    await demo.until('Shall it run?');
+    await demo.until('Approve?');
     demo.process.stdin?.end('perhaps\nn\n');
     expect([await demo.ended, demo.printed]).toEqual([0, expect.stringContaining('Done.')]);
     expect(demo.printed).toMatch(/approval +denied/);
@@ -66,9 +66,9 @@ describe('on a service of its own', () => {
     expect(await readdir(temporary)).toEqual([]);
   });
 
-  test('stopped while it asks: nothing of it stays', async () => {
+  test('stopped at the prompt: nothing is left behind', async () => {
     const demo = run([]);
-    await demo.until('Shall it run?');
+    await demo.until('Approve?');
     demo.process.kill('SIGINT');
     expect(await demo.ended).toBe(130);
     expect(demo.printed).toContain('Stopped.');
@@ -76,14 +76,14 @@ describe('on a service of its own', () => {
   });
 });
 
-describe('on a service that runs already, from which its things are taken away again', () => {
+describe('on a running service, where everything it created is deleted again', () => {
   let service: TestService;
   beforeAll(async () => {
     service = await startTestService();
   });
   afterEach(async () => {
     const { client } = service;
-    expect(demo?.printed).not.toContain('could not be taken away');
+    expect(demo?.printed).not.toContain('could not be deleted');
     expect((await client.agents.list()).data).toEqual([]);
     expect((await client.sessions.list()).data).toEqual([]);
     expect((await client.webhookSubscriptions.list()).data).toEqual([]);
@@ -97,7 +97,7 @@ describe('on a service that runs already, from which its things are taken away a
     return demo.printed;
   };
 
-  test('the approval scenario on a model over the wire', async () => {
+  test('the approval scenario runs on a real provider', async () => {
     const model = await startOpenAiServer();
     const input = { orderId: '1042', amount: 42.5, currency: 'EUR', reason: 'damaged' };
     model.next(
@@ -115,55 +115,55 @@ describe('on a service that runs already, from which its things are taken away a
     await model.close();
   });
 
-  test('tools: three calls of one step are with the shop at once, and the model has their results in its own order', async () => {
+  test('tools: three calls of one step run in parallel, and the model gets the results in the order of its calls', async () => {
     const printed = await play(['--scenario', 'tools', '--yes']);
-    // The shop answers none of them before all three have come; called one after another they would be one at a time.
-    expect(printed).toMatch(/lookups +3 under way at once/);
+    // The shop answers none of them before all three have arrived. Run one after another, they would be counted one at a time.
+    expect(printed).toMatch(/lookups +3 in parallel/);
     expect(printed).toMatch(/transcript +.*: 1042, 1043, 1044\n/);
     expect(printed).not.toMatch(/approval\b/);
   });
 
-  test("client-tool: the program runs the call, and the Session goes on with the program's result", async () => {
+  test("client-tool: the program runs the call, and the session continues with the program's result", async () => {
     const printed = await play(['--scenario', 'client-tool', '--yes']);
-    // Between the two it waits, unless the program is faster.
+    // The session waits in between, unless the program is faster.
     expect(printed).toMatch(/tool +count_stock\(article: "apples"\)\n(.*waiting.*\n)? +result +12\n/);
-    expect(printed).toContain('There are 12 of them.');
+    expect(printed).toContain('We have 12 in stock.');
   });
 
-  test("sub-agent: the person decides on the child's operation, and the parent goes on with what the child says", async () => {
+  test("sub-agent: the approval is requested in the child, and the parent continues with the child's text", async () => {
     const printed = await play(['--scenario', 'sub-agent', '--amount', '20']);
-    expect(printed).toMatch(/tool +refund_desk\(.*\n +status +waiting for the other Agent\n/);
-    expect(printed).toMatch(/│ +approval +asked for refund_order\(orderId: "1042", amount: 42\.5,/);
+    expect(printed).toMatch(/tool +refund_desk\(.*\n +status +waiting for the other agent\n/);
+    expect(printed).toMatch(/│ +approval +requested for refund_order\(orderId: "1042", amount: 42\.5,/);
     expect(printed).toMatch(/│ +tool +refund_order\(orderId: "1042", amount: 20,/);
     expect(printed).toMatch(/│ +status +completed\n\n +result +.*20\.00 EUR/);
     expect(printed).toMatch(/children +1: ses_\w+ completed/);
     expect(printed).toMatch(/refunds +1 made by the shop: 20\.00 EUR/);
   });
 
-  test("worker: the program's own loop asks through the service, and hears what came of it", async () => {
+  test("worker: the program's own loop requests approval through the service and gets the result", async () => {
     const approved = await play(['--scenario', 'worker', '--amount', '20']);
-    expect(approved).toMatch(/approval +asked for refund_order\(orderId: "1042", amount: 42\.5\)/);
-    expect(approved).toMatch(/It is done\. 20\.00 EUR/);
+    expect(approved).toMatch(/approval +requested for refund_order\(orderId: "1042", amount: 42\.5\)/);
+    expect(approved).toMatch(/All done\. Refunded 20\.00 EUR/);
     expect(approved).toMatch(/refunds +1 made by the shop: 20\.00 EUR/);
 
     const denied = await play(['--scenario', 'worker', '--no']);
-    expect(denied).toMatch(/I may not do it\./);
+    expect(denied).toMatch(/I was not allowed to refund it\./);
     expect(denied).toMatch(/refunds +0 made/);
   });
 });
 
-describe('called wrongly, it says how and starts nothing', () => {
-  test('without the key of the service that it is to use', async () => {
+describe('an invalid command line is explained, and nothing is started', () => {
+  test('--url without a key', async () => {
     const demo = run(['--url', 'http://127.0.0.1:1']);
     expect(await demo.ended).toBe(2);
-    expect(demo.printed).toBe('\ndemo: --url needs an admin key of that service in SIGNALBOX_API_KEY\n');
+    expect(demo.printed).toBe('\ndemo: --url: set SIGNALBOX_API_KEY to an admin key of that service\n');
   });
 
   test.each([['--scenario'], ['--scenario', '--yes'], ['--scenario', 'nonsense']])('%s %s', async (...args) => {
     const demo = run(args);
     expect(await demo.ended).toBe(2);
     expect(demo.printed).toMatch(
-      /takes one of\n\n +approval .*\n +tools .*\n +client-tool .*\n +sub-agent .*\n +worker /,
+      /must be one of\n\n +approval .*\n +tools .*\n +client-tool .*\n +sub-agent .*\n +worker /,
     );
   });
 });

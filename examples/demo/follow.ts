@@ -1,11 +1,11 @@
-// Follows a Session as it happens: shows what it shows, asks the person where it asks, and goes on until it ends.
+// Follows a session until it ends: prints its chunks and asks the person to decide its approvals.
 import type { Chunk, Signalbox, ToolCallChunk, WaitingFor } from '@signalbox/client';
 import { decide, type Person } from './person.ts';
 import { compact, inside, line, row, Stream, styled } from './terminal.ts';
 
-/** What a program does for the Session that it follows, beside asking the person. */
+/** What a scenario does for the session it follows, besides asking the person. */
 export interface Following {
-  /** A call of a tool has begun. */
+  /** A tool call has begun. */
   onToolCall?(call: ToolCallChunk, sessionId: string): Promise<void>;
 }
 
@@ -25,15 +25,15 @@ export async function follow(
       text.end();
       show(chunk);
       if (chunk.type === 'tool.call' && !chunk.notRun) await following.onToolCall?.(chunk, sessionId);
-      if (chunk.type === 'session.status' && chunk.waitingFor) await bring(chunk.waitingFor);
+      if (chunk.type === 'session.status' && chunk.waitingFor) await provide(chunk.waitingFor);
     }
   }
 
-  /** Brings what the Session waits for, where it is the person's to bring. */
-  async function bring({ operationIds, sessionIds }: WaitingFor): Promise<void> {
+  /** Decides the approvals that the session waits for, and follows its child sessions. */
+  async function provide({ operationIds, sessionIds }: WaitingFor): Promise<void> {
     for (const operationId of operationIds) {
       const approval = await client.approvals.get(operationId);
-      // One that is still missing is named again when another has come.
+      // Approvals that are still pending are listed again after each decision.
       if (approval.status === 'pending') await decide(client, approval, person);
     }
     for (const child of sessionIds) {
@@ -50,7 +50,7 @@ export async function follow(
 function show(chunk: Chunk): void {
   switch (chunk.type) {
     case 'approval.requested':
-      row('approval', `${styled('yellow', 'asked for')} ${chunk.name}(${compact(chunk.input)})`);
+      row('approval', `${styled('yellow', 'requested for')} ${chunk.name}(${compact(chunk.input)})`);
       break;
     case 'approval.resolved':
       row('approval', styled(chunk.decision === 'approved' ? 'green' : 'red', chunk.decision));
@@ -62,10 +62,10 @@ function show(chunk: Chunk): void {
       row(chunk.notRun ? 'not run' : 'result', chunk.error === undefined ? compact(chunk.output) : chunk.error);
       break;
     case 'message.reset':
-      row('agent', styled('dim', 'the model broke off and is asked again'));
+      row('agent', styled('dim', 'the model call failed and is retried'));
       break;
     case 'turn.completed':
-      row('turn', `over: ${chunk.stopReason}, ${chunk.usage.inputTokens} tokens in, ${chunk.usage.outputTokens} out`);
+      row('turn', `ended: ${chunk.stopReason}, ${chunk.usage.inputTokens} tokens in, ${chunk.usage.outputTokens} out`);
       break;
     case 'session.status':
       row('status', styled(chunk.status === 'failed' ? 'red' : 'cyan', chunk.status) + awaited(chunk.waitingFor));
@@ -77,9 +77,9 @@ function awaited(waitingFor: WaitingFor | null): string {
   if (!waitingFor) return '';
   const { operationIds, toolCallIds, sessionIds } = waitingFor;
   const what = [
-    ...(operationIds.length > 0 ? ['a person'] : []),
+    ...(operationIds.length > 0 ? ['approval'] : []),
     ...(toolCallIds.length > 0 ? ["this program's result"] : []),
-    ...(sessionIds.length > 0 ? ['the other Agent'] : []),
+    ...(sessionIds.length > 0 ? ['the other agent'] : []),
   ];
   return ` for ${what.join(' and ')}`;
 }

@@ -1,21 +1,21 @@
 // The demo: `npm run demo`, and `npm run demo -- --help` for what it takes.
 //
-// It needs nothing but this repository. Everything it asks of the service goes through the TypeScript client: what to copy is
-// in scenarios/, a file each, and how a Session is followed and a person asked in follow.ts and person.ts.
+// It needs only this repository, and calls the service through the TypeScript client. The code to copy is in scenarios/, one
+// file for each, in follow.ts (follows a session) and in person.ts (resolves approvals).
 import { help, type Options, readOptions, UsageError } from './options.ts';
 import { report } from './report.ts';
 import { scenarios } from './scenarios.ts';
 import { startDemoService } from './service.ts';
 import { openShop } from './shop.ts';
-import { setStage, takeAway, type Undo } from './stage.ts';
+import { cleanUp, setStage, type Undo } from './stage.ts';
 import { heading, line, row, styled } from './terminal.ts';
 
-// Ctrl-C reaches every process of the terminal, and npm passes it on to its child once more.
+// The terminal sends Ctrl-C to every process, and npm then forwards it to its child a second time.
 const SAME_INTERRUPT_MS = 500;
 
 class Interrupted extends Error {}
 
-/** Runs the demo and takes away what it made, however it ends. */
+/** Runs the demo and cleans up after it, however it ends. */
 async function run(options: Options, interrupt: AbortController): Promise<void> {
   const { signal } = interrupt;
   const scenario = scenarios[options.scenario];
@@ -25,18 +25,18 @@ async function run(options: Options, interrupt: AbortController): Promise<void> 
     const shop = await openShop();
     undo.push(() => shop.close());
     const service = options.service ?? (await startOwn(shop.url, options, undo));
-    row('service', options.service ? service.url : `${service.url}, with a PostgreSQL of its own`);
+    row('service', options.service ? service.url : `${service.url}, with its own PostgreSQL`);
     signal.throwIfAborted();
-    const person = { answer: options.answer, signal, onInterrupt: () => interrupt.abort(new Interrupted()) };
+    const person = { preset: options.preset, signal, onInterrupt: () => interrupt.abort(new Interrupted()) };
     const stage = await setStage(service, shop, options, person, undo);
     const { status, error } = await scenario.play(stage);
     await report(stage);
     if (status !== 'completed')
-      throw new Error(`The Session ended as ${status}: ${error?.message ?? 'no reason given'}`);
+      throw new Error(`The session ended as ${status}: ${error?.message ?? 'no reason given'}`);
   } finally {
-    await takeAway(undo);
+    await cleanUp(undo);
   }
-  line(`\n${styled('green', 'Done.')} What the demo made is taken away again.\n`);
+  line(`\n${styled('green', 'Done.')} Everything the demo created has been deleted.\n`);
 }
 
 async function startOwn(shopUrl: string, { model }: Options, undo: Undo) {
@@ -66,7 +66,7 @@ try {
   else await run(options, untilInterrupted());
 } catch (error) {
   if (error instanceof Interrupted) {
-    line('\nStopped. What the demo made is taken away again.');
+    line('\nStopped. Everything the demo created has been deleted.');
     process.exitCode = 130;
   } else {
     process.stderr.write(`\ndemo: ${(error as Error).message}\n`);

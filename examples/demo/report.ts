@@ -1,10 +1,10 @@
-// What else there is of it when it is over: the webhooks that arrived, and the records of the event log.
+// Prints what the session left behind: the webhooks received and the records of the event log.
 import type { Event, Signalbox } from '@signalbox/client';
 import type { Received } from './shop.ts';
 import type { Stage } from './stage.ts';
 import { heading, table } from './terminal.ts';
 
-/** A delivery waits 100 ms for more text at most; this is for a machine that is busy with other things. */
+/** Deliveries arrive within about 100 ms. The rest is slack for a busy machine. */
 const WEBHOOKS_MAX_MS = 15_000;
 
 export async function report({ client, environment, shop, signal }: Stage): Promise<void> {
@@ -18,13 +18,13 @@ export async function report({ client, environment, shop, signal }: Stage): Prom
   table((await recordsOf(client, environment)).map(eventCells));
 }
 
-/** Of deliveries in a row that bring nothing but text, the first one. */
+/** One row for each delivery, and only the first of several in a row that carry nothing but text. */
 function webhookRows(received: readonly Received[]): string[][] {
   const rows: string[][] = [];
   let more = 0;
   for (const [index, one] of received.entries()) {
     const isMore = isText(one) && index > 0 && isText(received[index - 1]!);
-    if (more > 0 && !isMore) rows.push([`… ${more} more of text`]);
+    if (more > 0 && !isMore) rows.push([`… ${more} more with text`]);
     more = isMore ? more + 1 : 0;
     if (!isMore) rows.push(webhookCells(one));
   }
@@ -43,7 +43,7 @@ function webhookCells({ envelope, delivery }: Received): string[] {
   return [delivery.deliveryId, `attempt ${delivery.attempt}`, envelope.cursor, types.join(', ')];
 }
 
-/** What the demo did, oldest first: the Environment's records, and those of who did it. */
+/** The records of the demo's environment and of its API key, oldest first. */
 async function recordsOf(client: Signalbox, environment: string): Promise<Event[]> {
   const { apiKey } = await client.me();
   const records = new Map<number, Event>();

@@ -1,4 +1,4 @@
-// What the demo can show, each a file of its own.
+// The scenarios of the demo, each in its own file.
 import type { Session } from '@signalbox/client';
 import { approval } from './scenarios/approval.ts';
 import { clientTool } from './scenarios/client-tool.ts';
@@ -8,19 +8,19 @@ import { worker } from './scenarios/worker.ts';
 import type { Stage } from './stage.ts';
 
 export interface Scenario {
-  /** In a few words. */
+  /** A short description. */
   shows: string;
-  /** Resolves with the Session that it showed, as it ended. */
+  /** Resolves with the session in its final state. */
   play(stage: Stage): Promise<Session>;
 }
 
 export type ScenarioName = 'approval' | 'tools' | 'client-tool' | 'sub-agent' | 'worker';
 
-/** The first is what `npm run demo` shows. */
+/** `npm run demo` runs the first one. */
 export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
-  approval: { shows: 'a person decides before money moves, and may change how much', play: approval },
-  tools: { shows: 'three lookups asked for at once run together', play: tools },
+  approval: { shows: 'a refund that needs approval, with an amount that the approver may change', play: approval },
+  tools: { shows: 'three tool calls that run in parallel', play: tools },
   'client-tool': { shows: 'a tool that your own program runs', play: clientTool },
-  'sub-agent': { shows: 'an Agent that has another do the work, which asks for itself', play: subAgent },
-  worker: { shows: "an Agent whose loop is your own program's", play: worker },
+  'sub-agent': { shows: 'an agent that calls another agent, which asks for its own approval', play: subAgent },
+  worker: { shows: 'an agent whose turns your own program runs', play: worker },
 };

@@ -1,4 +1,4 @@
-// A service for the demo alone: its own PostgreSQL in a temporary directory, gone when the demo is.
+// A service for the demo, with its own PostgreSQL in a temporary directory that is deleted at the end.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,19 +6,19 @@ import { createKeyOnHost, readConfig, startService } from '@signalbox/server';
 
 export interface DemoService {
   readonly url: string;
-  /** The secret of an admin key, as `signalbox keys create` makes one. */
+  /** The secret of an admin key, as `signalbox keys create` prints it. */
   readonly apiKey: string;
   stop(): Promise<void>;
 }
 
-/** `reachable`: hosts on this machine or a private network that tools, webhooks and models may go to. */
+/** `reachable`: private hosts that tools, webhooks and models may connect to. */
 export async function startDemoService(reachable: readonly string[]): Promise<DemoService> {
   const dataDir = await mkdtemp(join(tmpdir(), 'signalbox-demo-'));
   const remove = () => rm(dataDir, { recursive: true, force: true });
   try {
     const config = readConfig(
       { 'data-dir': dataDir, port: '0' },
-      // Nothing of the person's own environment: a DATABASE_URL there is another installation's.
+      // Ignore the user's environment variables: DATABASE_URL may point at a real installation.
       { SIGNALBOX_EGRESS_ALLOW: reachable.join(','), SIGNALBOX_LOG_LEVEL: 'fatal' },
     );
     const service = await startService(config);

@@ -1,5 +1,4 @@
-// The integrator's side of the demo, on one port of this machine: a shop that the Agents' tools call, and the place where
-// webhooks arrive.
+// The integrator's side of the demo, on one local port: a shop that the agents' tools call, and a webhook receiver.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -14,30 +13,30 @@ export interface Received {
 
 export interface Shop {
   readonly url: string;
-  /** What it paid back, to be read. */
+  /** The refunds it made, as text. */
   readonly accounts: string;
-  /** How many lookups it had under way at once, at most. */
+  /** The highest number of lookups that were in progress at once. */
   readonly lookupsAtOnce: number;
-  /** Webhooks that arrived and whose signature was right, in order. */
+  /** The webhooks received, in order, with a valid signature. */
   readonly received: readonly Received[];
-  /** Takes webhooks from now on. */
+  /** Starts accepting webhooks. */
   receive(signingSecret: string): void;
-  /** Resolves when webhooks have told that each of the Sessions is over; rejects where they have not in time. */
+  /** Resolves when webhooks have reported the end of each session. Rejects if they have not within `timeoutMs`. */
   ended(sessionIds: readonly string[], signal: AbortSignal, timeoutMs: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What the shop knows of its orders. */
+/** The shop's orders. */
 const orders: Record<string, { state: string; parcel: string | null }> = {
   1042: { state: 'delivered', parcel: 'P-77' },
-  1043: { state: 'on its way', parcel: 'P-81' },
-  1044: { state: 'being packed', parcel: null },
+  1043: { state: 'shipped', parcel: 'P-81' },
+  1044: { state: 'packing', parcel: null },
 };
 
-/** It looks orders up together: none is answered before this many are asked for, or nobody else came in a while. */
+/** Lookups are answered together, once this many have arrived or LOOKUP_MAX_MS after the first. This shows that they run in parallel. */
 const LOOKED_UP_TOGETHER = 3;
 const LOOKUP_MAX_MS = 5_000;
-/** Between one answer and the next. */
+/** The pause between one response and the next. */
 const LOOKUP_PAUSE_MS = 150;
 
 export async function openShop(): Promise<Shop> {
@@ -53,7 +52,7 @@ export async function openShop(): Promise<Shop> {
     refunds.push(amount);
     const receipt = `rf_${orderId}_${refunds.length}`;
     response.writeHead(200, { 'content-type': 'text/plain' });
-    response.end(`${amount.toFixed(2)} EUR are on their way back, receipt ${receipt}.`);
+    response.end(`Refunded ${amount.toFixed(2)} EUR, receipt ${receipt}.`);
   }
 
   async function lookUp(orderId: string, response: ServerResponse): Promise<void> {
@@ -100,7 +99,7 @@ export async function openShop(): Promise<Shop> {
       const late = setTimeout(timeoutMs, 'late', { signal, ref: false }).catch(() => signal.throwIfAborted());
       while (!sessionIds.every((sessionId) => ended.has(sessionId))) {
         if ((await Promise.race([endCame.promise, late])) === 'late')
-          throw new Error(`No webhook told of the end of a Session within ${timeoutMs / 1000} s.`);
+          throw new Error(`No webhook reported the end of the session within ${timeoutMs / 1000} s.`);
       }
     },
     async close() {
@@ -111,7 +110,7 @@ export async function openShop(): Promise<Shop> {
   };
 }
 
-/** Lookups that wait for one another; the last one that came is answered first. */
+/** Lookups that wait for one another. The last to arrive is answered first. */
 function openLookups() {
   const waiting: (() => void)[] = [];
   let atOnce = 0;

@@ -1,4 +1,4 @@
-// What the demo makes in the service before a scenario is played, and takes away again after it.
+// Creates what a scenario needs in the service (key, environment, webhooks), and deletes it afterwards.
 import { randomBytes } from 'node:crypto';
 import {
   type Agent,
@@ -17,23 +17,23 @@ import type { Person } from './person.ts';
 import type { Shop } from './shop.ts';
 import { heading, line, row } from './terminal.ts';
 
-/** What a scenario is played on. */
+/** What a scenario has to work with. */
 export interface Stage {
-  /** With the demo's own key, which may write and not administrate. */
+  /** Uses the demo's own key, which has the permission `write`. */
   readonly client: Signalbox;
-  /** The demo's own as well. */
+  /** The demo's own environment. */
   readonly environment: string;
   readonly shop: Shop;
-  /** Aborted when the demo is to stop. */
+  /** Aborts when the demo is stopped. */
   readonly signal: AbortSignal;
-  /** The scripted model, a step of the script a call, or the real one that the command line names. */
+  /** The scripted model, which takes one step of the script per call, or the model given on the command line. */
   model(name: string, script: ScriptStep[]): Model;
   createAgent(agent: CreateAgent): Promise<Agent>;
-  /** Opens a Session, shows it until it ends, and resolves with it then. */
+  /** Opens a session and follows it until it ends. Resolves with its final state. */
   converse(agent: Agent, input: string, following?: Following): Promise<Session>;
 }
 
-/** How to take away each thing that was made, the last first. */
+/** Deletes what was created, in reverse order. */
 export type Undo = (() => Promise<unknown>)[];
 
 const MODEL_KEY_SECRET = 'MODEL_API_KEY';
@@ -50,7 +50,7 @@ export async function setStage(
   const expiresAt = new Date(Date.now() + KEY_LIFETIME_MS).toISOString();
   const { keyId, secret } = await admin.keys.create({ name: 'Demo', permission: 'write', expiresAt });
   undo.push(() => admin.keys.delete(keyId));
-  row('key', `${keyId}, may write, for an hour`);
+  row('key', `${keyId}, permission write, expires in an hour`);
   const client = new Signalbox({ baseUrl: url, apiKey: secret!, userAgent: 'signalbox-demo' });
 
   const environment = `demo-${randomBytes(4).toString('hex')}`;
@@ -62,7 +62,7 @@ export async function setStage(
     const allowedHosts = [new URL(model.baseUrl).host];
     await admin.environments.secrets.set(environment, MODEL_KEY_SECRET, { value: model.apiKey, allowedHosts });
     undo.push(() => admin.environments.secrets.delete(environment, MODEL_KEY_SECRET));
-    row('secret', `${MODEL_KEY_SECRET}, which goes to ${allowedHosts[0]} alone`);
+    row('secret', `${MODEL_KEY_SECRET}, sent only to ${allowedHosts[0]}`);
   }
 
   const { signingSecret } = await client.webhookSubscriptions
@@ -109,13 +109,13 @@ export async function setStage(
 }
 
 function about(tool: Tool): string {
-  if (tool.type === 'client') return 'which this program runs';
-  if (tool.type === 'agent') return 'which is another Agent';
-  if (tool.type === 'http' && tool.request.method !== 'GET') return 'which asks a person first';
-  return 'which runs unasked';
+  if (tool.type === 'client') return 'run by this program';
+  if (tool.type === 'agent') return 'another agent';
+  if (tool.type === 'http' && tool.request.method !== 'GET') return 'needs approval';
+  return 'read-only';
 }
 
-/** Each goes with its children. */
+/** Deleting a session deletes its children too. */
 async function deleteSessions(client: Signalbox, environment: string): Promise<void> {
   for await (const { sessionId, parentSessionId, endedAt } of client.sessions.list({ environment })) {
     if (parentSessionId !== null) continue;
@@ -127,20 +127,20 @@ async function deleteSessions(client: Signalbox, environment: string): Promise<v
 function explainAddress(error: unknown): never {
   if (error instanceof UnprocessableError && error.code === 'url_not_allowed') {
     throw new Error(
-      `The service may not reach an address that the demo needs: ${error.detail}\n` +
-        "Start it with SIGNALBOX_EGRESS_ALLOW=127.0.0.1 (and the model's host, where that is a private one).",
+      `The service is not allowed to connect to an address that the demo needs: ${error.detail}\n` +
+        "Start it with SIGNALBOX_EGRESS_ALLOW=127.0.0.1 (and the model's host, if that has a private address).",
       { cause: error },
     );
   }
   throw error;
 }
 
-/** Goes on where one step fails, and says so: the others are still to be done. */
-export async function takeAway(undo: Undo): Promise<void> {
+/** Runs every step, also after one has failed, and reports what could not be deleted. */
+export async function cleanUp(undo: Undo): Promise<void> {
   for (let last = undo.pop(); last; last = undo.pop()) {
     await last().catch((error: unknown) => {
       const gone = error instanceof SignalboxError && error.status === 404;
-      if (!gone) line(`  could not be taken away: ${(error as Error).message}`);
+      if (!gone) line(`  could not be deleted: ${(error as Error).message}`);
     });
   }
 }

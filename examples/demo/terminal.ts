@@ -1,4 +1,4 @@
-// How the demo prints: calm lines of a label and a text, and a model's words as they come.
+// Prints rows of a label and a text, and streams a model's text.
 import { createInterface } from 'node:readline';
 import { styleText } from 'node:util';
 
@@ -7,15 +7,15 @@ const TEXT_WIDTH = 76;
 
 type Style = 'bold' | 'dim' | 'green' | 'yellow' | 'red' | 'cyan';
 
-/** `text` in a style, where the terminal shows styles (a TTY, and NO_COLOR not set). */
+/** Styles `text` if the output is a TTY and NO_COLOR is not set. */
 export function styled(style: Style, text: string): string {
   return styleText(style, text, { stream: process.stdout });
 }
 
-/** What stands before every line, where a Session is shown inside another. */
+/** Printed before every line. Not empty while a child session is shown inside its parent. */
 let margin = '';
 
-/** What is printed until the act is over stands inside what is printed around it. */
+/** Indents everything that `act` prints. */
 export async function inside<T>(act: () => Promise<T>): Promise<T> {
   const outside = margin;
   margin += `  ${styled('dim', '│')}`;
@@ -34,12 +34,12 @@ export function heading(text: string): void {
   line();
 }
 
-/** A label in its column, and a text. */
+/** A label and a text, in two columns. */
 export function row(label: string, text: string): void {
   line(`  ${styled('dim', label.padEnd(LABEL_WIDTH))}${text}`);
 }
 
-/** Cells in columns as wide as they need to be. */
+/** A table whose columns are as wide as their widest cell. */
 export function table(rows: readonly (readonly string[])[]): void {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((cells) => cells[column]?.length ?? 0)));
   for (const cells of rows) {
@@ -47,7 +47,7 @@ export function table(rows: readonly (readonly string[])[]): void {
   }
 }
 
-/** JSON as people write it on one line, text as it is. */
+/** Text unchanged, any other value as compact JSON on one line. */
 export function compact(value: unknown): string {
   if (typeof value === 'string') return value;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return JSON.stringify(value);
@@ -56,7 +56,7 @@ export function compact(value: unknown): string {
     .join(', ');
 }
 
-/** Text that comes piece by piece, wrapped at spaces, beside a label. */
+/** Text that arrives in pieces, next to a label and wrapped at spaces. */
 export class Stream {
   readonly #label: string;
   #column = -1;
@@ -80,7 +80,7 @@ export class Stream {
         this.#space = '';
       }
       if (isSpace) {
-        // Held back until a word follows: none may, before the line's end.
+        // Print spaces only once a word follows them, so that no line ends with any.
         if (piece !== '\n') this.#space += piece;
         continue;
       }
@@ -90,7 +90,7 @@ export class Stream {
     }
   }
 
-  /** The text is over; what is printed next begins on a line of its own. */
+  /** Ends the text, so that what is printed next is on a line of its own. */
   end(): void {
     if (this.#column >= 0) {
       process.stdout.write('\n');
@@ -101,12 +101,12 @@ export class Stream {
   }
 }
 
-/** Puts a question until `accept` makes something of the answer; undefined where the input ends before. */
+/** Asks until `accept` returns a value. Resolves with undefined if the input ends first. */
 export type Ask = <T>(question: string, accept: (answer: string) => T | undefined) => Promise<T | undefined>;
 
 /**
- * Talks with the person at the terminal. Rejects with the signal's reason.
- * `onInterrupt`: Ctrl-C, which a terminal that is read line by line does not make a signal of.
+ * Asks the person at the terminal. Rejects with the signal's reason.
+ * `onInterrupt`: called on Ctrl-C, which raises no SIGINT while readline reads from the terminal.
  */
 export async function withPerson<T>(
   { signal, onInterrupt }: { signal: AbortSignal; onInterrupt: () => void },
@@ -124,7 +124,7 @@ export async function withPerson<T>(
         else process.stdout.write(prompt);
         const { value = '', done } = await answers.next();
         signal.throwIfAborted();
-        // What is typed at a terminal stands there already.
+        // A terminal echoes what is typed. A pipe does not.
         if (!lines.terminal) process.stdout.write(`${value}\n`);
         if (done) return undefined;
         const accepted = accept(value.trim());

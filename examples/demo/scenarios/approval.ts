@@ -1,4 +1,4 @@
-// An Agent that can give money back. Its tool has an effect (it is a POST), so every call of it waits for a person, who
+// An agent that makes refunds. Its tool has a side effect (it is a POST), so every call needs approval: the approver
 // approves it, denies it, or approves it with another amount.
 import type { Agent, Session } from '@signalbox/client';
 import type { Stage } from '../stage.ts';
@@ -17,14 +17,14 @@ export function createRefundDesk(stage: Stage): Promise<Agent> {
     instructions: [
       'You are the refund desk of a small shop.',
       'Say in one or two sentences what you are about to do, then call refund_order once.',
-      'When you have its result, tell the customer in one or two sentences what came of it.',
+      'When you have its result, tell the customer the result in one or two sentences.',
       'If the call was not allowed, say so and do not try again.',
     ].join('\n'),
     model: stage.model('refund-desk', [
       {
         text:
-          'I am sorry that your order arrived damaged. I will give you the full price back, ' +
-          'and ask a colleague to confirm it first.',
+          'I am sorry that your order arrived damaged. I will refund the full price, ' +
+          'and ask a colleague to approve it first.',
         tokenDelayMs: 50,
         toolCalls: [
           {
@@ -33,13 +33,13 @@ export function createRefundDesk(stage: Stage): Promise<Agent> {
           },
         ],
       },
-      { text: 'Here is what came of it: {{lastToolResult}}', tokenDelayMs: 50 },
+      { text: 'All done. {{lastToolResult}}', tokenDelayMs: 50 },
     ]),
     tools: [
       {
         type: 'http',
         name: 'refund_order',
-        description: 'Gives a customer money back for an order.',
+        description: 'Refunds an order in full or in part.',
         inputSchema: {
           type: 'object',
           properties: {

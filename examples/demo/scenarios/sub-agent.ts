@@ -1,5 +1,5 @@
-// An Agent whose tool is another Agent. A call of it opens a Session of its own, a child, and waits for it. What the child
-// does is asked about in the child: the person decides on its refund, and the parent goes on with what the child says.
+// An agent whose tool is another agent. A call opens a child session and waits for it. The approval is requested in the
+// child session; the parent continues with the child's final text.
 import type { Session } from '@signalbox/client';
 import type { Stage } from '../stage.ts';
 import { row } from '../terminal.ts';
@@ -10,7 +10,7 @@ export async function subAgent(stage: Stage): Promise<Session> {
   const frontDesk = await stage.createAgent({
     name: 'Front desk',
     instructions:
-      'You are the front desk of a small shop. Refunds are the business of refund_desk: tell it all it needs to know.',
+      'You are the front desk of a small shop. Use refund_desk for refunds, and tell it everything it needs to know.',
     model: stage.model('front-desk', [
       {
         text: 'I am putting you through to our refund desk.',
@@ -28,7 +28,7 @@ export async function subAgent(stage: Stage): Promise<Session> {
       {
         type: 'agent',
         name: 'refund_desk',
-        description: 'Refunds an order. It needs the order, the amount and the reason.',
+        description: 'Refunds an order. Give it the order, the amount and the reason.',
         agentId: refundDesk.agentId,
       },
     ],

@@ -1,5 +1,5 @@
-// The model asks for three lookups in one step. They only read (each is a GET), so nobody is asked, and they run together.
-// Their results come in any order; the model gets them in the order in which it asked.
+// The model requests three lookups in one step. They only read (each is a GET), so they need no approval, and they run in
+// parallel. Whichever finishes first, the model gets the results in the order of its calls.
 import type { Session } from '@signalbox/client';
 import type { Stage } from '../stage.ts';
 import { row } from '../terminal.ts';
@@ -9,15 +9,15 @@ export async function tools(stage: Stage): Promise<Session> {
   const agent = await stage.createAgent({
     name: 'Order desk',
     instructions:
-      'Look up every order that the customer names, all of them at once, and say in a sentence each how it stands.',
+      'Look up every order that the customer names, all of them at once, and report the state of each in one sentence.',
     model: stage.model('order-desk', [
       {
-        text: 'One moment, I look all three of them up.',
+        text: 'One moment, I will look up all three.',
         tokenDelayMs: 50,
         toolCalls: ['1042', '1043', '1044'].map((orderId) => ({ name: 'look_up_order', input: { orderId } })),
       },
       {
-        text: 'Order 1042 was delivered, 1043 is on its way, and 1044 is being packed.',
+        text: 'Order 1042 was delivered, 1043 has shipped, and 1044 is being packed.',
         tokenDelayMs: 50,
       },
     ]),
@@ -25,7 +25,7 @@ export async function tools(stage: Stage): Promise<Session> {
       {
         type: 'http',
         name: 'look_up_order',
-        description: 'Says how an order stands.',
+        description: 'Returns the state of an order.',
         inputSchema: { type: 'object', properties: { orderId: { type: 'string' } }, required: ['orderId'] },
         request: { method: 'GET', url: `${shop.url}/orders/{{input.orderId}}` },
       },
@@ -34,13 +34,13 @@ export async function tools(stage: Stage): Promise<Session> {
 
   const session = await stage.converse(agent, 'Where are my orders 1042, 1043 and 1044?');
 
-  row('lookups', `${shop.lookupsAtOnce} under way at once, as the shop counted`);
+  row('lookups', `${shop.lookupsAtOnce} in parallel, as counted by the shop`);
   for await (const { role, content } of client.sessions.messages(session.sessionId)) {
     if (role !== 'tool') continue;
     const results = content.flatMap((part) =>
       part.type === 'tool_result' ? [part.error ?? orderOf(part.output)] : [],
     );
-    row('transcript', `has their results in the order asked: ${results.join(', ')}`);
+    row('transcript', `results in the order of the calls: ${results.join(', ')}`);
   }
   return session;
 }

@@ -1,5 +1,5 @@
-// An Agent without a model: its loop is this program's own code, which could as well be an agent that you have already.
-// It claims the Agent's turns, and gets the journal, the stream, approvals and tools of the service for them.
+// An agent without a model: its loop is this program's own code, which could just as well be an agent you already have.
+// The program claims the agent's turns. Signalbox provides the journal, the stream, the approvals and the tools.
 import { randomBytes } from 'node:crypto';
 import type { Message, Session, Turn } from '@signalbox/client';
 import type { Stage } from '../stage.ts';
@@ -15,7 +15,7 @@ export async function worker(stage: Stage): Promise<Session> {
       {
         type: 'http',
         name: 'refund_order',
-        description: 'Gives a customer money back for an order.',
+        description: 'Refunds an order in full or in part.',
         inputSchema: {
           type: 'object',
           properties: { orderId: { type: 'string' }, amount: { type: 'number', exclusiveMinimum: 0 } },
@@ -42,26 +42,28 @@ export async function worker(stage: Stage): Promise<Session> {
   }
 }
 
-/** The loop. It decides from the transcript alone, as a model does: begun again after a crash, it goes on from there. */
+/** The loop. Like a model, it decides from the transcript alone, so after a crash it continues where it was. */
 async function onTurn(turn: Turn): Promise<void> {
   while (true) {
     const { text, refund } = think(turn.messages);
     await turn.append(text);
     if (!refund) return;
-    // Over when a person has decided, however long that takes. A denial is a result too, which the transcript then holds.
+    // Settles once the approval is decided, however long that takes. A denial is a result in the transcript as well.
     await Promise.allSettled([turn.callTool('refund_order', refund)]);
   }
 }
 
-/** Stands for your own agent: from what was said and done to what comes next. */
+/** A stand-in for your own agent: takes the transcript so far, returns what to do next. */
 function think(messages: readonly Message[]): { text: string; refund?: { orderId: string; amount: number } } {
   const [part] = messages.at(-1)?.content ?? [];
   if (part?.type === 'tool_result')
-    return { text: part.error === undefined ? `It is done. ${part.output}` : `I may not do it. ${part.error}` };
+    return {
+      text: part.error === undefined ? `All done. ${part.output}` : `I was not allowed to refund it. ${part.error}`,
+    };
   const [, orderId, amount] = /order (\d+) \((\d+\.\d\d) EUR\)/.exec(part?.type === 'text' ? part.text : '') ?? [];
-  if (!orderId) return { text: 'Which order is it, and how much was it?' };
+  if (!orderId) return { text: 'Which order is it, and how much did it cost?' };
   return {
-    text: `I will have ${amount} EUR for order ${orderId} refunded, and ask a colleague first.`,
+    text: `I will refund ${amount} EUR for order ${orderId}, and ask a colleague to approve it first.`,
     refund: { orderId, amount: Number(amount) },
   };
 }
