@@ -42,6 +42,24 @@ test('a record says who did what, and what tells it from others', () => {
   expect(eventText(record({ type: 'user.joined', changes: { name: [null, 'Olga'], role: [null, 'owner'] } }))).toBe(
     'Olga joined: owner',
   );
+  const hotel = { type: 'tool_server' as const, id: 'agt_1/hotel' };
+  const reason = 'HTTP 503: back soon';
+  expect(
+    eventText(
+      record({ type: 'tool_server.unavailable', actor: system, resource: hotel, changes: { reason: [null, reason] } }),
+    ),
+  ).toBe('The tools of an MCP server are not available: hotel, HTTP 503: back soon');
+  expect(
+    eventText(
+      record({ type: 'tool_server.available', actor: system, resource: hotel, changes: { reason: [reason, null] } }),
+    ),
+  ).toBe('The tools of an MCP server are available again: hotel');
+  const kept = (days: (number | null)[]) =>
+    eventText(
+      record({ type: 'environment.updated', environment: 'staging', changes: { keepSessionsDays: days as never } }),
+    );
+  expect(kept([null, 1])).toBe('Olga changed an Environment: staging, ended sessions are kept for 1 day');
+  expect(kept([1, null])).toBe('Olga changed an Environment: staging, retention as the operator set');
 });
 
 test('a kind that a newer service writes is named as it is', () => {

@@ -1,5 +1,6 @@
 // A record of the event log in plain words: who did what. What it changed stands in the record itself.
 import type { Event, EventType } from '@signalbox/client';
+import { counted } from './words.ts';
 
 interface Kind {
   /** As a filter names it. */
@@ -39,9 +40,9 @@ export const eventKinds: Record<EventType, Kind> = {
   },
   'tool_server.unavailable': {
     label: 'Tool server unavailable',
-    said: 'A tool server could not be asked for its tools',
+    said: 'The tools of an MCP server are not available',
   },
-  'tool_server.available': { label: 'Tool server available', said: 'A tool server is available again' },
+  'tool_server.available': { label: 'Tool server available', said: 'The tools of an MCP server are available again' },
   'approval.requested': { label: 'Approval requested', said: 'An approval is asked for' },
   'approval.resolved': { label: 'Approval resolved', did: 'decided an approval', said: 'An approval is over' },
   'schedule.created': { label: 'Schedule made', did: 'made a schedule' },
@@ -119,8 +120,13 @@ function particularOf({ type, changes, resource, environment }: Event): string {
     case 'environment_secret.set':
     case 'environment_secret.deleted':
       return [after('name') || resource.id, environment].filter(Boolean).join(', ');
-    case 'environment.created':
+    case 'tool_server.unavailable':
+    case 'tool_server.available':
+      // `agt_…/name`
+      return [resource.id?.split('/').at(-1), after('reason')].filter(Boolean).join(', ');
     case 'environment.updated':
+      return [environment ?? resource.id, keptText(changes)].filter(Boolean).join(', ');
+    case 'environment.created':
     case 'environment.deleted':
       return environment ?? resource.id;
     case 'session.waiting':
@@ -130,6 +136,15 @@ function particularOf({ type, changes, resource, environment }: Event): string {
       if (type.startsWith('webhook_')) return environment ?? '';
       return after('name') || after('email') || after('role') || wordOf(changes?.name?.[0]);
   }
+}
+
+function keptText(changes: Event['changes']): string {
+  const change = changes?.keepSessionsDays;
+  if (!change) return '';
+  const [, days] = change;
+  return typeof days === 'number'
+    ? `ended sessions are kept for ${counted(days, 'day')}`
+    : 'retention as the operator set';
 }
 
 function wordOf(value: unknown): string {

@@ -57,7 +57,7 @@ test('a long transcript opens at its end; what is before comes to whoever scroll
   await page.locator('.conversation:focus').waitFor();
   expect(await talk.getByText(/^You said message/).count()).toBe(59);
   // Why an old turn ended is said, too.
-  await talk.getByText('would not answer').waitFor();
+  await talk.getByText('refused to answer').waitFor();
   expect(await page.getByRole('log', { name: 'New messages' }).getByRole('paragraph').count()).toBe(0);
   await expectAccessible(page);
 }, 240_000);

@@ -7,12 +7,12 @@ export type StopReason = NonNullable<SessionTurn['stopReason']>;
 /** Why a turn ended, where that is not simply that the model had answered. */
 export const stopWords: Record<StopReason, string> = {
   endTurn: 'The model answered.',
-  maxOutputTokens: 'The turn ended: the model’s answer was cut by the token limit.',
-  maxSteps: 'The turn ended: it took as many steps as the Agent may take.',
-  budgetReached: 'The turn ended: the budget of the Session is spent.',
-  refusal: 'The turn ended: the model, or its provider, would not answer.',
+  maxOutputTokens: 'The turn ended: the model’s answer was cut off at the token limit.',
+  maxSteps: 'The turn ended: it reached the agent’s limit of steps.',
+  budgetReached: 'The turn ended: the session’s budget is spent.',
+  refusal: 'The turn ended: the model or its provider refused to answer.',
   interrupted: 'The turn was interrupted.',
-  timedOut: 'The turn was stopped: it took too long.',
+  timedOut: 'The turn was stopped: it reached its time limit.',
   error: 'The turn failed.',
 };
 
