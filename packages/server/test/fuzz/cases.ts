@@ -1,6 +1,7 @@
 // Requests of a route: what its schema allows, and then, more often than not, something done to it that it does not.
 import type { Route, SchemaObject } from '@signalbox/contract';
 import fc, { type Arbitrary } from 'fast-check';
+import { anyText } from '../support/any-text.ts';
 import { hostile, hostileNames, hostileTexts, referenceTo, valid } from './values.ts';
 
 /** With references (values.ts) in the place of what only the world knows. */
@@ -78,7 +79,10 @@ function pairs(name: string, value: unknown): [string, unknown][] {
   return Object.entries(value).map(([key, inner]) => [`${name}[${key}]`, inner]);
 }
 
-const text = fc.oneof(fc.constantFrom(...hostileTexts), fc.string({ unit: 'binary', maxLength: 20 }));
+const text = fc.oneof(
+  fc.constantFrom(...hostileTexts),
+  anyText({ maxLength: 20 }).map((any) => any.toWellFormed()),
+);
 const name = fc.oneof(fc.constantFrom(...hostileNames), fc.constantFrom('name', 'limit', 'cursor', 'type', 'metadata'));
 /** A secret where it does not belong: it must not be written down. */
 const misplaced = fc.nat({ max: 9 }).map((index) => `@secret:own:${index}`);

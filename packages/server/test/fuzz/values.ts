@@ -4,6 +4,7 @@
 // is sent (world.ts): that is how a seed gives the same requests again.
 import type { SchemaObject } from '@signalbox/contract';
 import fc, { type Arbitrary } from 'fast-check';
+import { anyText } from '../support/any-text.ts';
 
 /** `own`: of the caller's organization; `foreign`: of another; `unknown`: of nobody. */
 const referenceKinds = ['own', 'foreign', 'unknown'] as const;
@@ -130,7 +131,7 @@ const hostileValues: readonly unknown[] = [
 export const hostile: Arbitrary<unknown> = fc.oneof(
   fc.constantFrom(...hostileTexts),
   fc.constantFrom(...hostileValues),
-  fc.string({ unit: 'binary', maxLength: 40 }),
+  anyText({ maxLength: 40 }),
   // Any code units: half a surrogate pair as often as not.
   fc.array(fc.integer({ min: 0, max: 0xff_ff }), { maxLength: 20 }).map((units) => String.fromCharCode(...units)),
   fc.double(),

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { anyText } from '../../../test/support/any-text.ts';
 import { createRedaction, createStreamRedaction } from './redact.ts';
 
 describe('a secret is found', () => {
@@ -32,7 +33,7 @@ test('the marks are not looked into', () => {
 });
 
 test('whatever a secret is, nothing of it is left', () => {
-  const secret = fc.string({ unit: 'binary', minLength: 1, maxLength: 20 }).filter((text) => text.trim() !== '');
+  const secret = anyText({ minLength: 1, maxLength: 20 }).filter((text) => text.trim() !== '');
   fc.assert(
     fc.property(secret, fc.string(), (value, around) => {
       const shown = createRedaction({ T: value })(`${around}\n${value}\n${JSON.stringify(value)}`);

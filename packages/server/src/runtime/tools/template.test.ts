@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
+import { anyText } from '../../../test/support/any-text.ts';
 import { checkTemplate, type RequestTemplate, renderRequest, secretNames, TemplateError } from './template.ts';
 
 const get = (url: string): RequestTemplate => ({ method: 'GET', url });
@@ -71,7 +72,7 @@ describe('checkTemplate refuses, and names the place', () => {
   });
 
   test('at most 20 problems, however many there are', () => {
-    expect(checkTemplate(post(Array(300_000).fill('{{a')))).toHaveLength(20);
+    expect(checkTemplate(post(Array(3_000).fill('{{a')))).toHaveLength(20);
   });
 
   test('nothing in a template that uses everything there is', () => {
@@ -341,7 +342,7 @@ describe('a request has at most 1 MiB, counted while it is filled in', () => {
 describe('whatever the values are, the structure of a request stays', () => {
   /** Texts made of what could break out somewhere, and any others. */
   const text = fc.oneof(
-    fc.string({ unit: 'binary' }),
+    anyText(),
     fc
       .array(
         fc.constantFrom(
