@@ -230,6 +230,12 @@ export const settings = {
     about: 'how many streams and long polls a key may have open on a node; 0 is no limit',
     parse: (text) => parseCount(text, { minimum: 0, maximum: 1_000_000 }),
   }),
+  maxUnreadMegabytes: required({
+    variable: 'SIGNALBOX_MAX_UNREAD_MEGABYTES',
+    default: '256',
+    about: 'how much of its responses a node holds for clients that read slowly',
+    parse: (text) => parseCount(text, { minimum: 16, maximum: 1_000_000 }),
+  }),
   maxOpenSessions: required({
     variable: 'SIGNALBOX_MAX_OPEN_SESSIONS',
     default: '0',

@@ -8,10 +8,13 @@ import { runInNewContext } from 'node:vm';
 import sql from 'sql-template-tag';
 import { afterEach, expect, test } from 'vitest';
 import type { Config } from '../src/config.ts';
+import { systemActor } from '../src/events/record.ts';
+import { insertKey } from '../src/keys/keys.ts';
 import { uuidOf } from '../src/lib/ids.ts';
+import { createOrganization } from '../src/organizations/organizations.ts';
 import { createManualClock, type ManualClock } from './support/manual-clock.ts';
 import { send } from './support/raw.ts';
-import { startTestService, type TestService } from './support/service.ts';
+import { startTestService, type TestService, watchSecret } from './support/service.ts';
 
 let service: TestService;
 let clock: ManualClock;
@@ -30,11 +33,29 @@ async function start(config: Partial<Config> = {}): Promise<void> {
   service = await startTestService({ clock, config });
 }
 
+interface Tenant {
+  organizationId: string;
+  key: string;
+}
+
+/** Of the organization that the service begins with. */
+const first = (): Tenant => ({ organizationId: uuidOf('org', service.organizationId), key: service.adminKey });
+
+async function another(): Promise<Tenant> {
+  return service.db.transaction(async (tx) => {
+    const { organizationId } = await createOrganization(tx, 'Other', new Date());
+    const source = { organizationId, actor: systemActor, requestId: null, ipAddress: null, userAgent: null };
+    const { secret } = await insertKey(tx, source, new Date(), { name: 'k', permission: 'admin' });
+    watchSecret(secret!);
+    return { organizationId, key: secret! };
+  });
+}
+
 /** A Session whose journal has these texts, each committed on its own. */
-async function sessionOf(texts: readonly string[]): Promise<string> {
-  const { agentId } = await service.client.agents.create({ name: 'A', model: 'scripted/x' });
-  const { sessionId } = await service.client.sessions.open({ agentId, environment: 'production' });
-  const organizationId = uuidOf('org', service.organizationId);
+async function sessionOf(texts: readonly string[], { organizationId, key } = first()): Promise<string> {
+  const client = service.clientWith(key);
+  const { agentId } = await client.agents.create({ name: 'A', model: 'scripted/x' });
+  const { sessionId } = await client.sessions.open({ agentId, environment: 'production' });
   const id = uuidOf('ses', sessionId);
   await service.db.execute(sql`
     insert into segments (organization_id, session_id, turn, seq_from, seq_to, body, created_at)
@@ -47,17 +68,17 @@ async function sessionOf(texts: readonly string[]): Promise<string> {
 }
 
 /** Asks and never reads. */
-function ask(path: string): Socket {
+function ask(path: string, key = service.adminKey): Socket {
   const socket = connect(Number(new URL(service.url).port), '127.0.0.1').on('error', () => {});
   sockets.push(socket);
   socket.pause();
-  socket.write(`GET /api/v1${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.adminKey}\r\n\r\n`);
+  socket.write(`GET /api/v1${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`);
   return socket;
 }
 
 /** Resolves when each of them waits for its reader, and nothing more is written. */
 async function allWait(): Promise<void> {
-  const wait = () => responses.every(({ writableLength }) => writableLength > 0);
+  const wait = () => responses.every(({ writableLength, destroyed }) => destroyed || writableLength > 0);
   const written = () => responses.map(({ socket }) => socket?.bytesWritten).join();
   for (let before = ''; !wait() || before !== written(); ) {
     before = written();
@@ -112,20 +133,40 @@ test('60 streams of a Session that nobody reads hold 64 KiB each, and are closed
   await closed;
 });
 
-test('300 streams that nobody reads cost 64 KiB each beside what they share, and read each long chunk once', async () => {
+test('200 streams that nobody reads cost 64 KiB each beside what they share, and read each long chunk once', async () => {
   await start();
   const chunks = Array.from({ length: 30 }, (_, n) => String(n % 10).repeat(450_000));
   const sessionId = await sessionOf(chunks);
   subscribe('http.server.request.start', note);
   const reads = countReads();
   const before = memoryInUse();
-  for (let n = 0; n < 300; n += 1) ask(`/sessions/${sessionId}/stream`);
-  await expect.poll(() => responses.length).toBe(300);
+  for (let n = 0; n < 200; n += 1) ask(`/sessions/${sessionId}/stream`);
+  await expect.poll(() => responses.length).toBe(200);
   await allWait();
   reads.stop();
   expect(Math.max(...responses.map(({ writableLength }) => writableLength))).toBeLessThanOrEqual(64 * KIB);
-  expect(memoryInUse() - before).toBeLessThan(300 * 64 * KIB + 64 * KIB * KIB);
+  expect(memoryInUse() - before).toBeLessThan(200 * 64 * KIB + 64 * KIB * KIB);
   expect(reads.count).toBeLessThanOrEqual(chunks.length);
+});
+
+test('what waits for readers has a bound: beyond it the slowest of the organization with most is closed, and no other', async () => {
+  await start({ maxUnreadMegabytes: 2 });
+  const few = await another();
+  const chunks = Array.from({ length: 30 }, () => 'a'.repeat(450_000));
+  const [own, others] = [await sessionOf(chunks), await sessionOf(chunks, few)];
+  subscribe('http.server.request.start', note);
+  for (let n = 0; n < 10; n += 1) ask(`/sessions/${others}/stream`, few.key);
+  await expect.poll(() => responses.length).toBe(10);
+  await allWait();
+  for (let n = 0; n < 80; n += 1) ask(`/sessions/${own}/stream`);
+  await expect.poll(() => responses.length).toBe(90);
+  await allWait();
+  const open = responses.filter(({ destroyed }) => !destroyed);
+  const held = open.reduce((sum, { writableLength }) => sum + writableLength, 0);
+  // What a connection takes before it says to wait comes on top.
+  expect(held).toBeLessThanOrEqual((2 * KIB + open.length * 16) * KIB);
+  expect(open.length).toBeGreaterThan(30);
+  expect(responses.slice(0, 10).every(({ destroyed }) => !destroyed)).toBe(true);
 });
 
 test('answers that nobody reads give back their place among the requests under way', async () => {

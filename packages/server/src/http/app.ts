@@ -48,9 +48,10 @@ import {
   type ServerSettings,
   serverOptions,
 } from './server.ts';
-import { writeEvents } from './sse.ts';
+import { withLastEventId, writeEvents } from './sse.ts';
 import { createTurns } from './turns.ts';
 import { watchUnread } from './unread.ts';
+import { createUnreadBound, type Write } from './unread-bound.ts';
 import { validatorOf } from './validate.ts';
 
 const PREFIX = '/api/v1';
@@ -58,7 +59,6 @@ const PREFIX = '/api/v1';
 const CLOSE_GRACE_MS = 5_000;
 // Whoever was asked about a moment ago is not asked about again. Less than a long poll waits at least.
 const LATE_MS = 250;
-
 export interface AppOptions {
   version: string;
   /** Checks every answer against the contract and fails the request where it differs: for tests. */
@@ -103,6 +103,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   const openFiles = createOpenAnswers(platform.clock);
   const doubts = createDoubts();
   const unread = watchUnread(platform.clock);
+  const unreadBound = createUnreadBound(options.limits.maxUnreadMegabytes, platform.log);
   const turns = createTurns();
   const turnOf = ({ ctx, ip }: FastifyRequest) => turns.next(ctx?.organizationId ?? networkOf(ip));
   let draining = false;
@@ -145,7 +146,10 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
       throw new ApiError('not_found', `There is no ${request.method} ${pathOf(request.raw)}. See /docs.`);
   });
   // Whoever keeps connections goes elsewhere with the next request, and none of them has to be waited for.
-  app.addHook('onSend', async (_, reply) => void (draining && reply.header('Connection', 'close')));
+  app.addHook('onSend', async (request, reply, payload) => {
+    if (draining) reply.header('Connection', 'close');
+    unreadBound.count(reply.raw, request.ctx?.organizationId ?? '', payload);
+  });
   app.addHook('preValidation', async (request) => request.place?.arrived());
   app.addHook('onResponse', async (request, reply) => {
     discardRest(platform.clock, request);
@@ -224,7 +228,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
           return JSON.stringify(value);
         };
         if (route.stream === 'sse') {
-          const found = (await actAlone(ctx, withLastEventId(input, request))) as JournalStream | undefined;
+          const found = (await actAlone(ctx, withLastEventId(input, request.headers))) as JournalStream | undefined;
           if (!found) return reply.code(204).send();
           return stream(request, reply, still, openAnswers, (...to) => writeEvents(...to, found));
         }
@@ -277,13 +281,13 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     }
   }
 
-  /** Hands the response to `write`, and ends it when the service stops, or the key may not read it any more. */
+  /** Hands the response to `send`, and ends it when the service stops, or the key may not read it any more. */
   async function stream(
     request: FastifyRequest,
     reply: FastifyReply,
     still: () => Promise<unknown>,
     open: OpenAnswers,
-    write: (response: ServerResponse, headers: OutgoingHttpHeaders, over: AbortSignal) => Promise<void>,
+    send: (response: ServerResponse, headers: OutgoingHttpHeaders, over: AbortSignal, write: Write) => Promise<void>,
   ): Promise<void> {
     if (closing) throw shuttingDown();
     reply.hijack();
@@ -291,10 +295,11 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     const over = new AbortController();
     const forget = open.add(() => over.abort());
     const cut = () => reply.raw.destroy();
-    const { callerId } = request.ctx!;
+    const { callerId, organizationId } = request.ctx!;
     const stopRechecking = recheck(platform.clock, still, cut, (hear) => doubts.listen(callerId!, hear));
     try {
-      await write(reply.raw, reply.getHeaders() as OutgoingHttpHeaders, over.signal);
+      const write = unreadBound.writerOf(reply.raw, organizationId);
+      await send(reply.raw, reply.getHeaders() as OutgoingHttpHeaders, over.signal, write);
     } catch (error) {
       // The reader resumes at its cursor; the cause is for the operator.
       platform.log.warn({ err: error, requestId: request.id }, 'stream broken off');
@@ -353,12 +358,6 @@ function send(reply: FastifyReply, status: number, body: string): FastifyReply {
     .code(status)
     .type(status >= 400 ? 'application/problem+json; charset=utf-8' : 'application/json; charset=utf-8')
     .send(body);
-}
-
-/** Browsers and our client send the last cursor in this header when they come back; it is newer than the one in the URL. */
-function withLastEventId(input: Record<string, unknown>, request: FastifyRequest): Record<string, unknown> {
-  const header = request.headers['last-event-id'];
-  return header === undefined || header === '' ? input : { ...input, cursor: header };
 }
 
 function pathOf(request: IncomingMessage): string {

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
 import { writeFile } from './file.ts';
+import { createUnreadBound } from './unread-bound.ts';
 
 test('a reader that does not read is waited for: no more of the file is made meanwhile, however long it is', async () => {
   const written: string[] = [];
@@ -22,11 +23,17 @@ test('a reader that does not read is waited for: no more of the file is made mea
   async function* read() {
     for (; made < 1_000_000; made += 1) yield `${made}\n`;
   }
-  const whole = writeFile(response as unknown as ServerResponse, {}, new AbortController().signal, {
-    contentType: 'text/plain',
-    fileName: 'x',
-    read: () => read(),
-  });
+  const whole = writeFile(
+    response as unknown as ServerResponse,
+    {},
+    new AbortController().signal,
+    createUnreadBound(1, { warn() {} }).writerOf(response as unknown as ServerResponse, 'org'),
+    {
+      contentType: 'text/plain',
+      fileName: 'x',
+      read: () => read(),
+    },
+  );
   for (const [expected, more] of [
     [2, 3],
     [5, 4],

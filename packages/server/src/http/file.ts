@@ -2,13 +2,14 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FileStream } from '../events/export.ts';
 import { closedSignal } from './closed.ts';
-import { writeText } from './unread.ts';
+import { type Write, writeText } from './unread-bound.ts';
 
 /** Rejects where it could not be made, or was over before; the connection is then cut, so that nobody takes what came for the whole. */
 export async function writeFile(
   response: ServerResponse,
   headers: OutgoingHttpHeaders,
   over: AbortSignal,
+  write: Write,
   file: FileStream,
 ): Promise<void> {
   const end = AbortSignal.any([closedSignal(response), over]);
@@ -21,7 +22,7 @@ export async function writeFile(
   if (response.req.method === 'HEAD') return void response.end();
   try {
     for await (const piece of file.read(end)) {
-      await writeText(response, piece, end);
+      await writeText(write, piece, end);
     }
     end.throwIfAborted();
     response.end();

@@ -25,12 +25,14 @@ import type { Caller } from './auth.ts';
 import { onceClosed } from './closed.ts';
 import { createWindows, WINDOW_SECONDS } from './windows.ts';
 
-/** 0 is no limit, except for `maxRequestsInFlight`, which is one always (places.ts). */
+/** 0 is no limit, except for `maxRequestsInFlight` and `maxUnreadMegabytes` (places.ts, unread-bound.ts). */
 export interface LimitSettings {
   readonly rateLimits: RateLimits;
   readonly authFailuresPerMinute: number;
   readonly maxRequestsInFlight: number;
   readonly maxStreamsPerKey: number;
+  /** Of answers and streams that wait for their readers, all together. */
+  readonly maxUnreadMegabytes: number;
   readonly maxOpenSessions: number;
 }
 

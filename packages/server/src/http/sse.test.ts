@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, expect, test, vi } from 'vitest';
 import { writeEvents } from './sse.ts';
+import { createUnreadBound } from './unread-bound.ts';
 
 afterEach(() => vi.useRealTimers());
 
@@ -27,13 +28,19 @@ test('a blank line ends an event and nothing else: comments make no empty messag
   vi.useFakeTimers();
   const response = openResponse();
   const more = Promise.withResolvers<void>();
-  const done = writeEvents(response as unknown as ServerResponse, {}, new AbortController().signal, {
-    async *read() {
-      yield { cursor: 'turn_1:seq_1', json: '{"n":1}', isFirst: true, isLast: true };
-      await more.promise;
-      yield { cursor: 'turn_1:seq_2', json: '{"n":2}', isFirst: true, isLast: true };
+  const done = writeEvents(
+    response as unknown as ServerResponse,
+    {},
+    new AbortController().signal,
+    createUnreadBound(1, { warn() {} }).writerOf(response as unknown as ServerResponse, 'org'),
+    {
+      async *read() {
+        yield { cursor: 'turn_1:seq_1', json: '{"n":1}', isFirst: true, isLast: true };
+        await more.promise;
+        yield { cursor: 'turn_1:seq_2', json: '{"n":2}', isFirst: true, isLast: true };
+      },
     },
-  });
+  );
   await vi.advanceTimersByTimeAsync(25_000);
   more.resolve();
   await done;
@@ -50,13 +57,19 @@ test('no heartbeat comes between the parts of an event, however long the next on
   const response = openResponse();
   const more = Promise.withResolvers<void>();
   const part = { cursor: 'turn_1:seq_1', isFirst: false, isLast: false };
-  const done = writeEvents(response as unknown as ServerResponse, {}, new AbortController().signal, {
-    async *read() {
-      yield { ...part, json: Buffer.from('{"n":'), isFirst: true };
-      await more.promise;
-      yield { ...part, json: Buffer.from('1}'), isLast: true };
+  const done = writeEvents(
+    response as unknown as ServerResponse,
+    {},
+    new AbortController().signal,
+    createUnreadBound(1, { warn() {} }).writerOf(response as unknown as ServerResponse, 'org'),
+    {
+      async *read() {
+        yield { ...part, json: Buffer.from('{"n":'), isFirst: true };
+        await more.promise;
+        yield { ...part, json: Buffer.from('1}'), isLast: true };
+      },
     },
-  });
+  );
   await vi.advanceTimersByTimeAsync(25_000);
   more.resolve();
   await done;

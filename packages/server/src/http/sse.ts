@@ -1,9 +1,9 @@
 // Server-Sent Events: `id` the cursor, `event: session.chunks`, `data` the envelope (api.md section 6).
 
-import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { JournalStream } from '../journal/live.ts';
 import { closedSignal } from './closed.ts';
-import { write } from './unread.ts';
+import type { Write } from './unread-bound.ts';
 
 // Proxies close what is silent for longer than half a minute or so, and readers know by it that the service is there.
 const HEARTBEAT_MS = 10_000;
@@ -13,6 +13,7 @@ export async function writeEvents(
   response: ServerResponse,
   headers: OutgoingHttpHeaders,
   over: AbortSignal,
+  write: Write,
   stream: JournalStream,
 ): Promise<void> {
   // Given at once rather than set one by one, they are not kept for as long as the stream is open.
@@ -44,11 +45,11 @@ export async function writeEvents(
       isWithinEvent = !isLast;
       const start = isFirst ? `id: ${cursor}\nevent: session.chunks\ndata: ` : '';
       if (typeof json === 'string') {
-        await write(response, `${start}${json}\n\n`, end);
+        await write(`${start}${json}\n\n`, end);
       } else {
         // By itself: joined with what stands around it, it would be held twice.
         if (start !== '') response.write(start);
-        await write(response, json, end);
+        await write(json, end);
         if (isLast) response.write('\n\n');
       }
     }
@@ -58,4 +59,10 @@ export async function writeEvents(
     clearInterval(heartbeat);
     response.end();
   }
+}
+
+/** Browsers and our client send the last cursor in this header when they come back; it is newer than the one in the URL. */
+export function withLastEventId(input: Record<string, unknown>, headers: IncomingHttpHeaders): Record<string, unknown> {
+  const header = headers['last-event-id'];
+  return header === undefined || header === '' ? input : { ...input, cursor: header };
 }

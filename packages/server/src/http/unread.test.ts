@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createManualClock, type ManualClock } from '../../test/support/manual-clock.ts';
-import { type UnreadAnswers, watchUnread, writeText } from './unread.ts';
+import { type UnreadAnswers, watchUnread } from './unread.ts';
 
 let clock: ManualClock;
 let unread: UnreadAnswers;
@@ -78,20 +78,4 @@ test('nobody is closed who has taken everything, and an answer of 1 MiB has two 
   expect([idle.socket.destroyed, long.socket.destroyed]).toEqual([false, false]);
   await pass(20);
   expect([idle.socket.destroyed, long.socket.destroyed]).toEqual([false, true]);
-});
-
-test('a text is written in pieces that a slow reader can be waited for, and no character is cut in two', async () => {
-  const pieces: string[] = [];
-  const response = Object.assign(new EventEmitter(), {
-    write(piece: string) {
-      pieces.push(piece);
-      setImmediate(() => response.emit('drain'));
-      return false;
-    },
-  });
-  const text = `a${'😀'.repeat(20_000)}`;
-  await writeText(response as unknown as ServerResponse, text, new AbortController().signal);
-  expect(pieces.length).toBeGreaterThan(2);
-  expect(Math.max(...pieces.map((piece) => Buffer.byteLength(piece)))).toBeLessThan(48 * 1024);
-  expect(pieces.map((piece) => Buffer.from(piece).toString()).join('')).toBe(text);
 });

@@ -1,7 +1,6 @@
 // What waits for a reader, in this node's memory. A reader that is slow is waited for, and what is written for it meanwhile is
-// bounded; the connection of one that takes nothing is closed. So neither memory nor a place among the requests under way is
+// bounded (unread-bound.ts); the connection of one that takes nothing is closed. So neither memory nor a place among the requests under way is
 // held indefinitely by a caller that does not read the response.
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../lib/clock.ts';
 import { onceClosed } from './closed.ts';
@@ -63,27 +62,4 @@ export function watchUnread(clock: Clock): UnreadAnswers {
       await running;
     },
   };
-}
-
-// A connection takes 16 KiB before it says to wait (server.ts). With a piece of this many characters of 3 bytes it holds less than 64 KiB.
-const PIECE_CHARACTERS = 15 * 1024;
-
-/** Writes a text of any length, holding 64 KiB of it at a time. Rejects when `closed` is aborted. */
-export async function writeText(response: ServerResponse, text: string, closed: AbortSignal): Promise<void> {
-  for (let from = 0; from < text.length; ) {
-    let to = from + PIECE_CHARACTERS;
-    // Two halves of one character are not written apart.
-    if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1))) to -= 1;
-    await write(response, text.slice(from, to), closed);
-    from = to;
-  }
-}
-
-/** Resolves when there is room for more. Rejects when `closed` is aborted first. */
-export async function write(response: ServerResponse, part: string | Buffer, closed: AbortSignal): Promise<void> {
-  if (!response.write(part)) await once(response, 'drain', { signal: closed });
-}
-
-function isHighSurrogate(code: number): boolean {
-  return code >= 0xd800 && code <= 0xdbff;
 }

@@ -9,14 +9,14 @@
 // own position, reads the journal. The poll is the net under lost wake-ups. What was committed on another node is read once for all
 // readers of its session, together with what was committed to other sessions meanwhile, and put there as a commit of this node is.
 //
-// Readers that are not at the end of their journal take turns (lib/turns.ts): so many of them at once read the journal or are handed a
-// part in one turn of the event loop, so a crowd that comes at once neither fills the pool of connections nor holds the loop.
+// Readers that are not at the end of their journal go through a gate (lib/fair-gate.ts): so many of them at once read the journal or are
+// handed a part in one turn of the event loop, so a crowd that comes at once neither fills the pool of connections nor holds the loop.
 import type { ChunkType, Input } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { onceAborted } from '../lib/aborted.ts';
 import type { Context } from '../lib/context.ts';
+import { createFairGate } from '../lib/fair-gate.ts';
 import { uuidOf } from '../lib/ids.ts';
-import { createTurns } from '../lib/turns.ts';
 import type { Platform } from '../platform.ts';
 import { beginning, comparePositions, formatCursor, type Position } from './cursor.ts';
 import { type Head, positionAfter, readAfterEach, readHead, readSome, typesOf } from './read.ts';
@@ -65,7 +65,7 @@ interface Reader {
   readonly types: ReadonlySet<ChunkType> | undefined;
   /** Of the texts that are made for these types. */
   readonly name: string;
-  /** How many more bytes it may be handed before it waits for its turn. */
+  /** How many more bytes it may be handed before it waits for a place at the gate. */
   allowance: number;
   wake(): void;
 }
@@ -75,7 +75,7 @@ const READ_SEGMENTS = 200;
 // Of the journal at once: this and one segment more.
 const READ_BYTES = 64 * 1024;
 // Fewer than the pool has connections, so that streams leave some to all others.
-const MAX_TURNS_AT_ONCE = 8;
+const MAX_AT_ONCE = 8;
 // A connection takes 16 KiB before it says to wait (http/server.ts). With one part more it holds less than 64 KiB.
 const PART_BYTES = 47 * 1024;
 // With characters of three bytes it is not longer than a part.
@@ -98,7 +98,7 @@ export function createLive({
 }: Pick<Platform, 'db' | 'shards' | 'wake' | 'clock' | 'log'>): Live {
   const feeds = new Map<string, Feed>();
   const recent = createRecent();
-  const turns = createTurns(MAX_TURNS_AT_ONCE);
+  const gate = createFairGate(MAX_AT_ONCE);
   /** Reads of the journal that are under way, by session and position. */
   const pages = new Map<string, Promise<boolean>>();
   const stopping = new AbortController();
@@ -157,7 +157,7 @@ export function createLive({
           reader.allowance = READ_BYTES;
           await woken.promise;
         } else {
-          const isThere = await waitForTurn(feed, reader, signal);
+          const isThere = await waitForPlace(feed, reader, signal);
           // It was deleted.
           if (!isThere && reader.offset > 0) return;
         }
@@ -182,7 +182,7 @@ export function createLive({
     return offset === 0 && (feed.isKnown || feed.isOver) && comparePositions(at, feed.end) >= 0;
   }
 
-  /** Moves the reader past what it returns. Undefined where what follows is not in memory, or the reader has to wait for its turn. */
+  /** Moves the reader past what it returns. Undefined where what follows is not in memory, or the reader has to wait for a place. */
   function nextPart(feed: Feed, reader: Reader): StreamPart | undefined {
     while (reader.allowance > 0) {
       const following = recent.get(feed.head.sessionId, reader.at);
@@ -202,16 +202,16 @@ export function createLive({
     return undefined;
   }
 
-  /** In the reader's turn, what follows it is read if nobody has it. False if nothing follows. */
-  async function waitForTurn(feed: Feed, reader: Reader, signal: AbortSignal): Promise<boolean> {
-    const leave = await turns.enter(feed.head.organizationId, signal);
+  /** With a place at the gate, reads what follows the reader if it is not in memory. False if nothing follows. */
+  async function waitForPlace(feed: Feed, reader: Reader, signal: AbortSignal): Promise<boolean> {
+    const leave = await gate.enter(feed.head.organizationId, signal);
     if (!leave) return false;
     try {
       const isThere = recent.get(feed.head.sessionId, reader.at) !== undefined || (await readPage(feed, reader.at));
       reader.allowance = READ_BYTES;
       return isThere;
     } finally {
-      // The part that it takes now belongs to the turn.
+      // It keeps the place for the part that it takes now.
       setImmediate(leave);
     }
   }

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
-import { createTurns } from './turns.ts';
+import { createFairGate } from './fair-gate.ts';
 
 /** Enters as many times as it is told, and notes who was let in. */
 function crowd(maxAtOnce: number) {
-  const turns = createTurns(maxAtOnce);
+  const gate = createFairGate(maxAtOnce);
   const inside: string[] = [];
   const leaves: (() => void)[] = [];
   return {
     inside,
     async enter(organizationId: string, signal?: AbortSignal) {
-      const leave = await turns.enter(organizationId, signal);
+      const leave = await gate.enter(organizationId, signal);
       if (!leave) return;
       inside.push(organizationId);
       leaves.push(leave);

@@ -1,13 +1,13 @@
-// Work of which only so much is done at once. Organizations that wait take turns, so however much one of them asks for, the next
-// place is another's.
+// Lets in only so much work at once. Organizations that wait are let in one after the other, so however much one of them asks for, the
+// next place is another's.
 import { onceAborted } from './aborted.ts';
 
-export interface Turns {
+export interface FairGate {
   /** Resolves with how to leave, which is called once; with undefined if the signal was aborted first. */
   enter(organizationId: string, signal?: AbortSignal): Promise<(() => void) | undefined>;
 }
 
-export function createTurns(maxAtOnce: number): Turns {
+export function createFairGate(maxAtOnce: number): FairGate {
   /** The organization whose turn is next is first. */
   const waiting = new Map<string, Set<() => void>>();
   let atOnce = 0;
