@@ -1,25 +1,25 @@
-// `signalbox approvals …`: what waits for a person, decided in a terminal.
+// `signalbox approvals …`: lists and decides approvals in a terminal.
 import type { Approval } from '@signalbox/client';
 import { firstOf, print, serviceAt, serviceHelp, serviceOptions } from './service.ts';
 import { columns, parseCommand, shown, UsageError } from './usage.ts';
 
-const help = `What Agents ask before they act, in a terminal.
+const help = `Lists and decides the tool calls that wait for approval.
 
-  signalbox approvals list                  what is pending, oldest first, with the input
-  signalbox approvals approve OPERATION     the call runs
-  signalbox approvals deny OPERATION        it does not, and the Agent is told why
+  signalbox approvals list                  list pending approvals with their input, oldest first
+  signalbox approvals approve OPERATION     approve: the call runs
+  signalbox approvals deny OPERATION        deny: the call does not run, and the agent gets the reason
 
 ${columns([
-  ['--reason TEXT', 'why; the Agent is told the reason of a denial'],
-  ['--input JSON', 'approve: another input in place of the one that was asked for'],
-  ['--session', 'approve: later calls of the tool in this Session run unasked'],
-  ['--status STATUS', 'list: approved, denied, expired or cancelled ones, newest first'],
-  ['--environment NAME', 'list: of this Environment'],
-  ['--session-id SESSION', 'list: of this Session'],
-  ['--limit N', 'list: at most so many (20)'],
+  ['--reason TEXT', 'the reason for the decision; the agent sees the reason of a denial'],
+  ['--input JSON', 'approve: run the call with this input instead'],
+  ['--session', "approve: don't ask again for this tool in this session"],
+  ['--status STATUS', 'list: approvals that are approved, denied, expired or cancelled, newest first'],
+  ['--environment NAME', 'list: only this environment'],
+  ['--session-id SESSION', 'list: only this session'],
+  ['--limit N', 'list: at most N (20)'],
   ...serviceHelp,
 ])}
-Listing needs a key with read, deciding one with write. The first decision holds: another one ends with 1.
+Listing needs a key with read, deciding a key with write. The first decision counts; a later one fails with exit status 1.
 `;
 
 const statuses = ['pending', 'approved', 'denied', 'expired', 'cancelled'] as const;
@@ -43,12 +43,12 @@ async function list(command: string, args: string[]): Promise<void> {
   if (values.help) return void process.stdout.write(help);
   const { environment, 'session-id': sessionId } = values;
   const status = statuses.find((one) => one === (values.status ?? 'pending'));
-  if (!status) throw new UsageError(`${command}: --status is one of ${statuses.join(', ')}`, 'approvals --help');
+  if (!status) throw new UsageError(`${command}: --status must be one of ${statuses.join(', ')}`, 'approvals --help');
   const client = serviceAt(values.url, command);
   const found = await firstOf(command, values.limit, (page) =>
     client.approvals.list({
       status,
-      // What waits longest is first, and what was decided last.
+      // Pending: oldest first. Decided: newest first.
       ...(status !== 'pending' && { order: 'desc' as const }),
       ...(environment !== undefined && { environment }),
       ...(sessionId !== undefined && { sessionId }),
@@ -90,7 +90,7 @@ function readJson(command: string, text: string): unknown {
   }
 }
 
-/** Two lines and the input: whoever decides must have seen all of it. */
+/** Two lines and the input, never shortened: the approver must have seen all of it. */
 function wordsOf(approval: Approval): string {
   const { operationId, name, environment, sessionId, status, requestedAt, expiresAt, input, editedInput } = approval;
   const until = status === 'pending' && expiresAt ? `, expires ${expiresAt}` : '';
@@ -98,12 +98,12 @@ function wordsOf(approval: Approval): string {
   const why = approval.reason === null ? '' : `: ${shown(approval.reason)}`;
   const grants =
     status === 'pending' && approval.allowsSession
-      ? `  a yes lets later calls of it in this Session run unasked\n`
+      ? `  with --session, later calls of this tool in this session run without approval\n`
       : '';
-  const edited = editedInput == null ? '' : `  instead ${shown(JSON.stringify(editedInput))}\n`;
+  const edited = editedInput == null ? '' : `  edited input ${shown(JSON.stringify(editedInput))}\n`;
   return (
     `${operationId}  ${shown(name)}  ${status}${by}${why}\n` +
-    `  in ${sessionId}, ${environment}, asked ${requestedAt}${until}\n` +
+    `  in ${sessionId}, ${environment}, requested ${requestedAt}${until}\n` +
     `  input ${shown(JSON.stringify(input))}\n${edited}${grants}`
   );
 }

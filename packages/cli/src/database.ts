@@ -1,10 +1,10 @@
-// `signalbox database …`: what the operator does to the database of an installation, on the host and while no node runs.
+// `signalbox database …`: changes to the database of an installation, made by the operator on the host while no node is running.
 import { distributeOnHost, readConfig } from '@signalbox/server';
 import { parseOptions, UsageError } from './usage.ts';
 
-const help = `Changes the database of an installation, while no node of it runs.
+const help = `Changes the database of an installation. Stop all of its nodes first.
 
-  signalbox database distribute   has Citus shard the database of DATABASE_URL by organization; see docs/sharding.md
+  signalbox database distribute   shard the database of DATABASE_URL by organization with Citus; see docs/sharding.md
 `;
 
 export async function database([verb = '--help', ...rest]: string[]): Promise<void> {
@@ -18,7 +18,7 @@ export async function database([verb = '--help', ...rest]: string[]): Promise<vo
   process.stdout.write(tables.map((table) => `${table}\n`).join(''));
   process.stderr.write(
     tables.length > 0
-      ? `Distributed ${tables.length} tables by organization. Start the service as before.\n`
-      : 'Every table is distributed already.\n',
+      ? `Distributed ${tables.length} tables by organization. You can start the service again.\n`
+      : 'All tables are already distributed.\n',
   );
 }

@@ -1,24 +1,24 @@
-// `signalbox keys create`: makes a key on the host, where being its operator is permission enough.
+// `signalbox keys create`: creates a key on the host. Access to the host is the only permission needed.
 import { createKeyOnHost, readConfig } from '@signalbox/server';
 import { columns, parseOptions } from './usage.ts';
 
 const help = `signalbox keys create [options]
 
-Makes an API key and prints its secret, this once, on the standard output:
+Creates an API key and prints its secret to standard output. The secret is shown only once:
 
   KEY=$(npx signalbox keys create --name first --permission admin)
 
-It works on the data directory or DATABASE_URL of the service, while that runs or while it does not. Whoever has an admin key
-lists, changes, rotates and deletes keys by the interface (/api/v1/api_keys, see /docs); so do admins in the console.
+Uses the data directory or DATABASE_URL of the service, whether or not the service is running. To list, change, rotate and delete
+keys, use the console, or the API with an admin key (/api/v1/api_keys, see /docs).
 
 ${columns([
   ['--name NAME', 'what the key is for'],
-  ['--permission read|write|admin', 'what it may do; each includes the ones before it'],
-  ['--expires-at TIME', 'from this instant on it is refused, such as 2027-01-31T00:00:00Z; without it, never'],
-  ['--environment NAME', 'the only Environment that it reaches; may be given several times'],
-  ['--allowed-ip ADDRESS', 'an address or CIDR from which alone it may be used; may be given several times'],
-  ['--organization ID', 'whose key it is, where there are several organizations'],
-  ['--json', 'prints the whole key as JSON'],
+  ['--permission read|write|admin', 'what it can do; each includes the ones before it'],
+  ['--expires-at TIME', 'when it expires, such as 2027-01-31T00:00:00Z; without it, never'],
+  ['--environment NAME', 'restrict it to this environment; can be repeated'],
+  ['--allowed-ip ADDRESS', 'restrict it to this address or CIDR; can be repeated'],
+  ['--organization ID', 'the organization, if there are several'],
+  ['--json', 'print the whole key as JSON'],
   ['--data-dir DIRECTORY', 'the data directory of the service (./data)'],
 ])}`;
 
@@ -47,7 +47,7 @@ export async function createKey(args: string[]): Promise<void> {
   });
   process.stdout.write(`${values.json ? JSON.stringify(apiKey) : apiKey.secret}\n`);
   process.stderr.write(
-    `Made the ${apiKey.permission} key "${apiKey.name}" (${apiKey.keyId}) of ${organizationId}. ` +
-      'Its secret is shown this once.\n',
+    `Created the ${apiKey.permission} key "${apiKey.name}" (${apiKey.keyId}) in ${organizationId}. ` +
+      'Its secret is shown only once.\n',
   );
 }

@@ -1,30 +1,34 @@
 #!/usr/bin/env node
-// The `signalbox` command. What a program would read goes to the standard output (a key's secret, the log), what a person
-// reads to the standard error stream. It ends with 0, with 1 where something did not work, with 2 where it was called wrongly.
+// The `signalbox` command. Output for programs (a key's secret, the log) goes to standard output, messages for people to standard
+// error. Exit status: 0 success, 1 failure, 2 wrong usage.
 import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { SignalboxError } from '@signalbox/client';
 import { FileError, UsageError } from './usage.ts';
 
-const help = `Signalbox, a platform for running AI Agents that anyone can host.
+const help = `Signalbox, a self-hosted platform for running AI agents.
 
-  signalbox start [options]         runs the service
-  signalbox keys create [options]   makes an API key, on the host of the service
-  signalbox users …                 who may sign in to the console, managed on the host of the service
-  signalbox sessions …              lists, watches, messages and stops Sessions
-  signalbox approvals …             lists what waits for a person, approves and denies it
-  signalbox schedules …             lists, pauses and enables schedules
-  signalbox database …              shards the database by organization, on the host of the service
-  signalbox events verify [options] checks the event log of a service, or an export of it
+On the host of the service:
+  signalbox start [options]          run the service
+  signalbox keys create [options]    create an API key
+  signalbox users …                  manage who can sign in to the console
+  signalbox database …               shard the database by organization
+
+From anywhere, with an API key in SIGNALBOX_API_KEY:
+  signalbox sessions …               list, watch, message and stop sessions
+  signalbox approvals …              list, approve and deny tool calls
+  signalbox schedules …              list, pause and enable schedules
+  signalbox events verify [options]  verify the event log of a service or an exported file
+
   signalbox --version
-  signalbox COMMAND --help          what a command takes
+  signalbox COMMAND --help           show the options of a command
 `;
 
-// The next command finds what this one compiled: it is there in half the time, and needs 15 MB less. Where the directory can't be
-// written, each compiles for itself.
+// Later commands reuse what this one compiled: they start in half the time and need 15 MB less. If the directory can't be written,
+// each command compiles for itself.
 enableCompileCache(fileURLToPath(new URL('../.cache/', import.meta.url)));
 
-// Each command loads its own part: the whole service takes a moment, and a client of one needs nothing of it.
+// Each command loads only its own part: loading the whole service is slow, and the client commands need none of it.
 async function run([command = '--help', ...rest]: string[]): Promise<void> {
   switch (command) {
     case 'start':
@@ -34,11 +38,9 @@ async function run([command = '--help', ...rest]: string[]): Promise<void> {
       const { createKey } = await import('./keys.ts');
       if (verb === 'create') return createKey(args);
       if (verb === '--help') return createKey(['--help']);
-      const elsewhere = ['list', 'rotate', 'delete'].includes(verb ?? '')
-        ? ' here, but in the console and by the interface'
-        : '';
+      const elsewhere = ['list', 'rotate', 'delete'].includes(verb ?? '') ? ' command; use the console or the API' : '';
       throw new UsageError(
-        verb === undefined ? 'keys: say what to do' : `keys: there is no "${verb}"${elsewhere}`,
+        verb === undefined ? 'keys: a subcommand is missing' : `keys: there is no "${verb}"${elsewhere}`,
         'keys create --help',
       );
     }
@@ -58,7 +60,7 @@ async function run([command = '--help', ...rest]: string[]): Promise<void> {
       if (verb === 'verify') return verify(args);
       if (verb === '--help') return verify(['--help']);
       throw new UsageError(
-        verb === undefined ? 'events: say what to do' : `events: there is no "${verb}"`,
+        verb === undefined ? 'events: a subcommand is missing' : `events: there is no "${verb}"`,
         'events verify --help',
       );
     }
@@ -74,10 +76,10 @@ async function run([command = '--help', ...rest]: string[]): Promise<void> {
   }
 }
 
-/** What people can mend, of which a line says enough. */
+/** Errors that the user can fix: the message is enough, without a stack. */
 async function isForeseen(error: unknown): Promise<boolean> {
   if ([UsageError, FileError, SignalboxError].some((kind) => error instanceof kind)) return true;
-  // Loaded already, where the error is one of these.
+  // If the error is one of these, the module is already loaded.
   const { ConfigError, OperatorError, StartError } = await import('@signalbox/server');
   return [ConfigError, OperatorError, StartError].some((kind) => error instanceof kind);
 }
@@ -85,7 +87,7 @@ async function isForeseen(error: unknown): Promise<boolean> {
 try {
   await run(process.argv.slice(2));
 } catch (error) {
-  // Anything else is a fault of ours, and its stack is what a report of it needs.
+  // Anything else is a bug of ours, and a report of it needs the stack.
   const text = (await isForeseen(error)) ? (error as Error).message : ((error as Error).stack ?? error);
   process.stderr.write(`signalbox: ${text}\n`);
   process.exitCode = ['UsageError', 'ConfigError'].includes((error as Error).name) ? 2 : 1;

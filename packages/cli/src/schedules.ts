@@ -1,17 +1,17 @@
-// `signalbox schedules …`: what opens Sessions by itself, and what became of it.
+// `signalbox schedules …`: lists schedules and their runs, pauses and enables them.
 import type { Schedule } from '@signalbox/client';
 import { agentNames, firstOf, print, serviceAt, serviceHelp, serviceOptions } from './service.ts';
 import { columns, parseCommand, shown, table, UsageError } from './usage.ts';
 
-const help = `Schedules, in a terminal. They are made in the console and by the interface.
+const help = `Lists, pauses and enables schedules. Create them in the console or via the API.
 
-  signalbox schedules list                  newest first, with when the next Session opens
-  signalbox schedules runs SCHEDULE         what became of each occurrence, newest first
-  signalbox schedules pause SCHEDULE        it opens nothing
-  signalbox schedules enable SCHEDULE       it goes on with the next time to come
+  signalbox schedules list                  list schedules with the time of their next run, newest first
+  signalbox schedules runs SCHEDULE         list the runs of a schedule, newest first
+  signalbox schedules pause SCHEDULE        pause: no further sessions are opened
+  signalbox schedules enable SCHEDULE       enable: continue with the next run in the future
 
-${columns([['--limit N', 'list, runs: at most so many (20)'], ...serviceHelp])}
-Listing needs a key with read, the others one with write.
+${columns([['--limit N', 'list, runs: at most N (20)'], ...serviceHelp])}
+Listing needs a key with read, all others a key with write.
 `;
 
 export async function schedules([verb = '--help', ...args]: string[]): Promise<void> {
@@ -52,5 +52,5 @@ export async function schedules([verb = '--help', ...args]: string[]): Promise<v
 function rowOf(schedule: Schedule, nameOf: (agentId: string) => string): string[] {
   const { scheduleId, status, environment, agentId, cron, timezone, at, nextAt } = schedule;
   const when = at ?? `${shown(cron ?? '')} ${shown(timezone ?? 'UTC')}`;
-  return [scheduleId, status, environment, nameOf(agentId), when, nextAt === null ? 'no next' : `next ${nextAt}`];
+  return [scheduleId, status, environment, nameOf(agentId), when, nextAt === null ? 'no next run' : `next ${nextAt}`];
 }

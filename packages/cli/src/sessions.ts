@@ -1,27 +1,27 @@
-// `signalbox sessions …`: what goes on, watched and steered from a terminal.
+// `signalbox sessions …`: lists, watches and controls sessions from a terminal.
 import type { Chunk, Session, Signalbox } from '@signalbox/client';
 import { agentNames, firstOf, print, serviceAt, serviceHelp, serviceOptions } from './service.ts';
 import { columns, parseCommand, shown, shownLines, table, UsageError } from './usage.ts';
 
-const help = `Sessions, in a terminal.
+const help = `Lists, watches and controls sessions.
 
-  signalbox sessions list                   newest first
-  signalbox sessions watch SESSION          the turn under way and what follows, until the Session ends or you press Ctrl-C
-  signalbox sessions send SESSION TEXT      a message; it waits for the turn under way
-  signalbox sessions interrupt SESSION      stops the turn
-  signalbox sessions close SESSION          completed when the turn under way and queued messages are over
-  signalbox sessions cancel SESSION         ends it now
+  signalbox sessions list                   list sessions, newest first
+  signalbox sessions watch SESSION          show the current turn and what follows, until the session ends or you press Ctrl-C
+  signalbox sessions send SESSION TEXT      send a message; it waits for the current turn to end
+  signalbox sessions interrupt SESSION      stop the current turn
+  signalbox sessions close SESSION          complete the session after the current turn and queued messages
+  signalbox sessions cancel SESSION         end the session now
 
 ${columns([
   ['--status STATUS', 'list: idle, running, waiting, completed, failed or cancelled'],
-  ['--environment NAME', 'list: of this Environment'],
-  ['--agent AGENT', 'list: of this Agent'],
-  ['--limit N', 'list: at most so many (20)'],
-  ['--all', 'watch: from the beginning of the Session'],
-  ['--now', 'send: the turn under way is stopped, this message is next'],
+  ['--environment NAME', 'list: only this environment'],
+  ['--agent AGENT', 'list: only this agent'],
+  ['--limit N', 'list: at most N (20)'],
+  ['--all', 'watch: start at the beginning of the session'],
+  ['--now', 'send: stop the current turn and continue with this message'],
   ...serviceHelp,
 ])}
-Listing and watching need a key with read, the others one with write.
+Listing and watching need a key with read, all others a key with write.
 `;
 
 const statuses = ['idle', 'running', 'waiting', 'completed', 'failed', 'cancelled'] as const;
@@ -57,7 +57,7 @@ async function list(command: string, args: string[]): Promise<void> {
   const { environment, agent: agentId } = values;
   const status = statuses.find((one) => one === values.status);
   if (values.status !== undefined && !status)
-    throw new UsageError(`${command}: --status is one of ${statuses.join(', ')}`, 'sessions --help');
+    throw new UsageError(`${command}: --status must be one of ${statuses.join(', ')}`, 'sessions --help');
   const client = serviceAt(values.url, command);
   const found = await firstOf(command, values.limit, (page) =>
     client.sessions.list({
@@ -90,7 +90,7 @@ function stateOf({ status, waitingFor, stopReason }: Session): string {
     const parts = [
       operationIds.length > 0 && `${operationIds.length} to approve`,
       toolCallIds.length > 0 && counted(toolCallIds.length, 'tool result'),
-      sessionIds.length > 0 && counted(sessionIds.length, 'child Session'),
+      sessionIds.length > 0 && counted(sessionIds.length, 'child session'),
     ];
     return `waiting: ${parts.filter(Boolean).join(', ')}`;
   }
@@ -111,7 +111,7 @@ async function send(command: string, args: string[]): Promise<void> {
   const client = serviceAt(values.url, command);
   const sent = await client.sessions.sendMessage(sessionId, { content, ...(values.now && { onBusy: 'steer' }) });
   process.stdout.write(
-    values.json ? `${JSON.stringify(sent)}\n` : `Sent: ${sent.messageId}. It is ${stateOf(sent.session)}\n`,
+    values.json ? `${JSON.stringify(sent)}\n` : `Sent ${sent.messageId}. The session is ${stateOf(sent.session)}\n`,
   );
 }
 
@@ -138,8 +138,8 @@ async function watch(command: string, args: string[]): Promise<void> {
   const screen = new Screen();
   let wasLost = false;
   const onConnection = (state: 'open' | 'lost') => {
-    if (state === 'lost') process.stderr.write('The service is away; trying again.\n');
-    else if (wasLost) process.stderr.write('It is back.\n');
+    if (state === 'lost') process.stderr.write('Connection lost; reconnecting.\n');
+    else if (wasLost) process.stderr.write('Reconnected.\n');
     wasLost = state === 'lost';
   };
   for await (const { chunks } of client.sessions.stream(session.sessionId, { cursor, onConnection })) {
@@ -148,14 +148,14 @@ async function watch(command: string, args: string[]): Promise<void> {
       else process.stdout.write(screen.show(chunk));
     }
   }
-  if (!values.json) process.stdout.write(screen.line('The Session has ended.'));
+  if (!values.json) process.stdout.write(screen.line('The session has ended.'));
 }
 
-/** What chunks look like: text as it comes, everything else on lines of its own. */
+/** Formats chunks: text as it arrives, everything else on separate lines. */
 class Screen {
   #isInText = false;
 
-  /** A line of its own, whatever stands before it. */
+  /** A separate line, after a line break if text was printed before it. */
   line(text: string): string {
     const before = this.#isInText ? '\n' : '';
     this.#isInText = false;
@@ -168,7 +168,7 @@ class Screen {
         this.#isInText = true;
         return shownLines(chunk.delta);
       case 'message.reset':
-        return this.line('-- The model is asked again: what it said last does not hold.');
+        return this.line('-- The model call is being retried: ignore the text since the last line.');
       case 'tool.call':
         return this.line(`${chunk.notRun ? '-x' : '->'} ${shown(chunk.tool)} ${shown(JSON.stringify(chunk.input))}`);
       case 'tool.result':
@@ -182,9 +182,9 @@ class Screen {
       case 'session.status':
         return this.line(`-- ${stateOf({ stopReason: null, ...chunk } as unknown as Session)}`);
       case 'turn.completed':
-        return this.line(`-- turn ${chunk.turn} is over: ${chunk.stopReason}`);
+        return this.line(`-- turn ${chunk.turn} ended: ${chunk.stopReason}`);
       default:
-        // Of a newer service.
+        // A chunk type of a newer service.
         return '';
     }
   }
@@ -192,5 +192,5 @@ class Screen {
 
 function resultOf({ output, error, outcomeUnknown }: Extract<Chunk, { type: 'tool.result' }>): string {
   const words = error === undefined ? shown(JSON.stringify(output)) : `error: ${shown(error)}`;
-  return outcomeUnknown ? `${words} (whether it had its effect is not known)` : words;
+  return outcomeUnknown ? `${words} (it is not known whether the call had an effect)` : words;
 }

@@ -1,11 +1,11 @@
-// `signalbox start`: runs the service until a signal.
+// `signalbox start`: runs the service until it receives a signal.
 import { fileURLToPath } from 'node:url';
 import { type Config, createLog, readConfig, type Service, settings, startService, version } from '@signalbox/server';
 import { columns, parseOptions } from './usage.ts';
 
-// Built from the package of the console, which stands beside this one.
+// The build of the console package.
 const consoleDir = fileURLToPath(new URL('dist/', import.meta.resolve('@signalbox/console/package.json')));
-// Ctrl-C reaches every process of the terminal, and npm passes it on to its child once more.
+// The terminal sends Ctrl-C to every process, and npm forwards it to its child a second time.
 const SAME_SIGNAL_MS = 500;
 
 export async function start(args: string[]): Promise<void> {
@@ -22,7 +22,7 @@ export async function start(args: string[]): Promise<void> {
   const lines = holdLines();
   const log = createLog({ level: config.logLevel, destination: lines });
   process.on('uncaughtException', (error, origin) => {
-    log.fatal({ err: error, origin }, 'ended by an error that nothing handled');
+    log.fatal({ err: error, origin }, 'stopped by an unhandled error');
     lines.release();
     process.exit(1);
   });
@@ -32,14 +32,14 @@ export async function start(args: string[]): Promise<void> {
     process.stderr.write(announcement(config, service));
     lines.release();
     const signal = await asked;
-    process.stderr.write('\nStopping. A second Ctrl-C ends it at once.\n');
-    // A process manager asks by SIGTERM, and a load balancer may be in front; a person at a terminal does not wait for one.
+    process.stderr.write('\nStopping. Press Ctrl-C again to stop at once.\n');
+    // SIGTERM comes from a process manager, with perhaps a load balancer in front. After Ctrl-C nobody waits for a balancer.
     if (signal === 'SIGTERM') await service.drain();
     await service.stop();
   } finally {
     lines.release();
   }
-  // Nothing is left to wait for; whatever still holds the process must not.
+  // Everything has stopped: exit even if something still keeps the event loop alive.
   process.exit();
 }
 
@@ -53,10 +53,10 @@ function help(): string {
     option ? `--${option}, ${variable}` : variable,
     about + (value ? ` (${value})` : ''),
   ]);
-  return `Runs the service.\n\n${columns(rows)}\nAn option goes before its variable. More in docs/configuration.md.\n`;
+  return `Runs the service.\n\n${columns(rows)}\nAn option takes precedence over its variable. Details: docs/configuration.md.\n`;
 }
 
-/** Where to go from here. */
+/** The addresses of the service and the next steps. */
 function announcement({ databaseUrl, dataDir }: Config, { url, consoleUrl, setupLink }: Service): string {
   const where = databaseUrl
     ? 'DATABASE_URL=… '
@@ -68,16 +68,16 @@ function announcement({ databaseUrl, dataDir }: Config, { url, consoleUrl, setup
         ['API', `${url}/api/v1`],
         ['Console', setupLink ?? consoleUrl ?? ''],
         ['Reference', `${url}/docs`],
-        ['Make a key', `${where}npx signalbox keys create --name first --permission admin`],
+        ['Create key', `${where}npx signalbox keys create --name first --permission admin`],
       ]
     : [['API', 'not on this node (SIGNALBOX_ROLES)']];
   const once = setupLink
-    ? 'The console waits for its first person: the link above is good once, for 24 hours.\n\n'
+    ? 'Open the console link to create the first account. It works once, within 24 hours.\n\n'
     : '';
   return `\nSignalbox ${version} is running. Ctrl-C stops it.\n\n${columns(rows)}\n${once}`;
 }
 
-/** Keeps log lines back until what a person should see first is printed. */
+/** Holds back log lines until the announcement is printed. */
 function holdLines(): { write(line: string): void; release(): void } {
   let held: string[] | undefined = [];
   return {
@@ -93,7 +93,7 @@ function holdLines(): { write(line: string): void; release(): void } {
   };
 }
 
-/** Resolves at the first signal to stop; a second one ends the process there and then. */
+/** Resolves at the first signal to stop; a second one ends the process at once. */
 function untilSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let first: number | undefined;

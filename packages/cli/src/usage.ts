@@ -1,7 +1,7 @@
-// Reading the command line.
+// Parsing the command line, and formatting text for a terminal.
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 
-/** The command was called wrongly; says how to find out what is right. */
+/** Wrong usage. The message refers to the help. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
   constructor(problem: string, seeAlso: string) {
@@ -9,24 +9,24 @@ export class UsageError extends Error {
   }
 }
 
-/** A file that was named can't be read; says why. */
+/** A file can't be read; the message says why. */
 export class FileError extends Error {
   override readonly name = 'FileError';
 }
 
-/** The options of `command`, which takes nothing else. `--help` comes with it. Throws `UsageError`. */
+/** Parses the options of a `command` without other arguments; adds `--help`. Throws `UsageError`. */
 export function parseOptions<T extends ParseArgsOptionsConfig>(command: string, args: string[], options: T) {
   try {
     const { values } = parseArgs({ args, options: { ...options, help: { type: 'boolean' } }, allowPositionals: false });
     return values;
   } catch (error) {
-    // Node's message goes on to explain positional arguments, which there are none of.
+    // The rest of Node's message explains positional arguments, which this command doesn't have.
     const [problem = ''] = (error as Error).message.split(/\.(?:\s|$)/);
     throw new UsageError(`${command}: ${problem}`, `${command} --help`);
   }
 }
 
-/** Of a command that is given `names` too, as in `sessions watch SESSION`. With `--help` none need be there. */
+/** Parses a command that also takes `names`, as in `sessions watch SESSION`. With `--help` they can be missing. Throws `UsageError`. */
 export function parseCommand<T extends ParseArgsOptionsConfig>(
   command: string,
   seeAlso: string,
@@ -43,23 +43,23 @@ export function parseCommand<T extends ParseArgsOptionsConfig>(
   }
   const { values, positionals } = parsed;
   if (!(values as { help?: boolean }).help && positionals.length !== names.length) {
-    const takes = names.length === 0 ? 'it takes no names' : `it takes ${names.join(' and ')}`;
+    const takes = names.length === 0 ? 'takes no arguments' : `needs ${names.join(' and ')}`;
     throw new UsageError(`${command}: ${takes}`, seeAlso);
   }
   return { values, names: positionals };
 }
 
-/** Text of somebody else, as a terminal can show it: what would steer the terminal, or could not be seen, is a mark. */
+/** Untrusted text, safe for a terminal: control characters and invisible characters become U+FFFD. */
 export function shown(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd');
 }
 
-/** The same, in lines as they are. */
+/** The same, with line feeds kept. */
 export function shownLines(text: string): string {
   return text.split('\n').map(shown).join('\n');
 }
 
-/** Lines of columns, each as wide as it needs to be; the last one is not filled up. */
+/** A table of columns as wide as their widest cell. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows
@@ -73,7 +73,7 @@ export function table(rows: readonly (readonly string[])[]): string {
     .join('');
 }
 
-/** Lines of two columns, the first as wide as it needs to be. */
+/** Lines of two columns, indented; the first is as wide as its widest cell. */
 export function columns(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(...rows.map(([left]) => left.length));
   return rows.map(([left, right]) => `  ${left.padEnd(width)}   ${right}\n`).join('');

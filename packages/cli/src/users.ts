@@ -1,4 +1,4 @@
-// `signalbox users …`: who may sign in to the console, managed on the host, where being its operator is permission enough.
+// `signalbox users …`: manages who can sign in to the console. Access to the host is the only permission needed.
 import {
   type Config,
   inviteOnHost,
@@ -10,24 +10,27 @@ import {
 } from '@signalbox/server';
 import { columns, parseOptions, shown, UsageError } from './usage.ts';
 
-const help = `Manages who may sign in to the console, on the host of the service. Links are printed on the standard output, once:
-hand them over by a way that nobody else reads.
+const help = `Manages who can sign in to the console, on the host of the service. Links are printed to standard output, once. Pass them on
+over a channel that no one else can read.
 
-  signalbox users list                            everybody, with role and last sign-in
-  signalbox users invite --role ROLE              a link for a new person, valid once and for 7 days
-  signalbox users reset-password --user WHO       a link to a new password, valid once and for 24 hours
-  signalbox users remove --user WHO               removes a person, at once
-  signalbox users setup-link                      another link for the first person; the ones before are void
+  signalbox users list                            list all users, with role and last sign-in
+  signalbox users invite --role ROLE              create an invitation link, valid once within 7 days
+  signalbox users reset-password --user USER      create a password reset link, valid once within 24 hours
+  signalbox users remove --user USER              remove a user immediately
+  signalbox users setup-link                      create a new link for the first user; earlier ones become void
 
 ${columns([
-  ['--role viewer|member|admin|owner', 'what the new person may do'],
-  ['--email E-MAIL', 'the only e-mail that may accept the invitation'],
-  ['--name NAME', 'what the new person is called'],
-  ['--user WHO', 'an e-mail, or an id usr_…'],
-  ['--organization ID', 'of which organization, where there are several'],
-  ['--json', 'prints JSON'],
+  ['--role viewer|member|admin|owner', 'the role of the new user'],
+  ['--email EMAIL', 'the only email address that can accept the invitation'],
+  ['--name NAME', 'the name of the new user'],
+  ['--user USER', 'an email address, or an id usr_…'],
+  ['--organization ID', 'the organization, if there are several'],
+  ['--json', 'print JSON'],
   ['--data-dir DIRECTORY', 'the data directory of the service (./data)'],
-  ['--public-url URL', 'where people open the console, if not where the service last said (SIGNALBOX_PUBLIC_URL)'],
+  [
+    '--public-url URL',
+    'address of the console in links, if not as last announced by the service (SIGNALBOX_PUBLIC_URL)',
+  ],
 ])}`;
 
 export async function users(args: string[]): Promise<void> {
@@ -50,14 +53,14 @@ export async function users(args: string[]): Promise<void> {
   const link = await actOn(verb, config, values);
   if (link === undefined) return;
   process.stdout.write(`${values.json ? JSON.stringify({ link }) : link}\n`);
-  if (!values.json) process.stderr.write(`Good once, for ${validFor(verb)}.\n`);
+  if (!values.json) process.stderr.write(`Valid once, within ${validFor(verb)}.\n`);
 }
 
 function validFor(verb: string): string {
   return verb === 'invite' ? '7 days' : '24 hours';
 }
 
-/** Resolves to the link that was made, where one was. */
+/** Resolves to the link, if the command creates one. */
 async function actOn(
   verb: string,
   config: Config,

@@ -41,9 +41,9 @@ async function fileOf(content: string): Promise<string> {
   return 'events.jsonl';
 }
 
-test('a file whose chain holds: how many, and the checkpoint for the next time', async () => {
+test('an intact file gives the number of records, and the checkpoint for the next verification', async () => {
   const file = await fileOf(lines(log));
-  const expected = { code: 0, stdout: `The chain holds: 40 records, 1 to 40.\nCheckpoint: ${last}\n`, stderr: '' };
+  const expected = { code: 0, stdout: `The log is intact: 40 records, 1 to 40.\nCheckpoint: ${last}\n`, stderr: '' };
   expect(await verify(['--file', file])).toEqual(expected);
   expect(await verify(['--file', '-', '--checkpoint', last], { input: lines(log).replaceAll('\n', '\r\n') })).toEqual(
     expected,
@@ -57,7 +57,7 @@ test('a file that was tampered with: the first bad record and its line, and 1', 
   const { code, stderr, stdout } = await verify(['--file', file]);
   expect([code, stdout]).toEqual([1, '']);
   expect(stderr).toBe(
-    'signalbox: line 17 of events.jsonl: changed: Record 17 is not what was recorded: its hash is another. (evt_17) 16 before it are right.\n',
+    'signalbox: line 17 of events.jsonl: changed: Record 17 is not what was recorded: its hash is another. (evt_17) The 16 records before it are intact.\n',
   );
   const json = await verify(['--file', file, '--json']);
   expect([json.code, JSON.parse(json.stdout)]).toMatchObject([1, { ok: false, sequence: 17, problem: 'changed' }]);

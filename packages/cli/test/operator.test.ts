@@ -70,7 +70,9 @@ test('an approval is found with its input, approved with another one, and the fi
   const { sessionId, operationId } = await asking();
   const listed = await run('approvals', 'list', '--session-id', sessionId);
   expect(listed).toMatchObject({ code: 0, stderr: '' });
-  expect(listed.stdout).toMatch(new RegExp(`^${operationId}  refund  pending\n  in ${sessionId}, staging, asked .*\n`));
+  expect(listed.stdout).toMatch(
+    new RegExp(`^${operationId}  refund  pending\n  in ${sessionId}, staging, requested .*\n`),
+  );
   expect(listed.stdout).toContain('  input {"cents":17}\n');
 
   const unfit = await run('approvals', 'approve', operationId, '--input', '{"cents":900}');
@@ -107,7 +109,7 @@ test('a Session is watched from its turn on: text as it comes, calls, approvals 
   expect((await run('approvals', 'deny', operationId, '--reason', 'Not today.')).code).toBe(0);
   await expect.poll(async () => (await service.client.sessions.get(sessionId)).status).toBe('idle');
   const sent = await run('sessions', 'send', sessionId, 'and now?');
-  expect(sent.stdout).toMatch(/^Sent: msg_/);
+  expect(sent.stdout).toMatch(/^Sent msg_/);
   await expect.poll(async () => (await service.client.sessions.get(sessionId)).turn).toBe(2);
   expect((await run('sessions', 'close', sessionId)).code).toBe(0);
   expect((await over)[0]).toBe(0);
@@ -115,7 +117,7 @@ test('a Session is watched from its turn on: text as it comes, calls, approvals 
     `I ask.\nNow.\n?  refund {"cents":17}\n   signalbox approvals approve ${operationId}\n-- waiting: 1 to approve\n!  denied: Not today.\n`,
   );
   expect(screen).toContain('So be it.\n');
-  expect(screen).toMatch(/-- completed\nThe Session has ended\.\n$/);
+  expect(screen).toMatch(/-- completed\nThe session has ended\.\n$/);
 });
 
 test('a schedule is paused and enabled; what is not there, not allowed or not said right ends with words', async () => {
@@ -131,10 +133,10 @@ test('a schedule is paused and enabled; what is not there, not allowed or not sa
   expect((await run('schedules', 'runs', scheduleId)).stderr).toBe('None.\n');
 
   const wrong = [
-    [['sessions', 'watch'], 2, 'sessions watch: it takes SESSION. See: signalbox sessions --help'],
-    [['sessions', 'list', 'more'], 2, 'it takes no names'],
-    [['sessions', 'list', '--status', 'asleep'], 2, '--status is one of idle, running'],
-    [['sessions', 'list', '--limit', 'many'], 2, '--limit is a number'],
+    [['sessions', 'watch'], 2, 'sessions watch: needs SESSION. See: signalbox sessions --help'],
+    [['sessions', 'list', 'more'], 2, 'takes no arguments'],
+    [['sessions', 'list', '--status', 'asleep'], 2, '--status must be one of idle, running'],
+    [['sessions', 'list', '--limit', 'many'], 2, '--limit must be a whole number'],
     [['approvals', 'frown'], 2, 'there is no "frown"'],
     [['sessions', 'cancel', 'ses_00000000000000000000000000'], 1, '404 not_found'],
   ] as const;

@@ -77,7 +77,7 @@ function run(args: string[], env: Record<string, string> = {}): Running {
 
 async function start(env: Record<string, string> = {}, port = '0'): Promise<Running & { url: string }> {
   const service = run(['start', '--port', port], env);
-  const text = await service.printed('Make a key');
+  const text = await service.printed('Create key');
   return { ...service, url: /(http:\S+)\/api\/v1/.exec(text)![1]! };
 }
 
@@ -191,7 +191,7 @@ test('people are let in and put out on the host, by links that stdout alone has'
   const users = async (...args: string[]) => {
     const { code, stdout, stderr } = await finish(['users', ...args]);
     running.pop();
-    expect(stderr === '' || /^(Removed|Good once, for)/.test(stderr) || code !== 0, stderr).toBe(true);
+    expect(stderr === '' || /^(Removed|Valid once, within)/.test(stderr) || code !== 0, stderr).toBe(true);
     return { code, stdout: stdout.trim(), stderr };
   };
   const accept = async (link: string, given: object) => {
@@ -221,7 +221,7 @@ test('people are let in and put out on the host, by links that stdout alone has'
     '--email',
     'ola@example.com',
   );
-  expect(validity).toBe('Good once, for 7 days.\n');
+  expect(validity).toBe('Valid once, within 7 days.\n');
   expect(await accept(invitation, { name: 'Ola', password })).toBe(200);
   const listed = JSON.parse((await users('list', '--json')).stdout);
   expect(listed.map(({ email, role }: { email: string; role: string }) => [email, role])).toEqual([
@@ -317,7 +317,7 @@ test('a database that is away: one line without its password', async () => {
   });
   expect(code).toBe(1);
   expect(stderr).toMatch(
-    /^signalbox: The database at 127\.0\.0\.1:1\/signalbox does not answer \(ECONNREFUSED\)\. .*\n$/,
+    /^signalbox: The database at 127\.0\.0\.1:1\/signalbox does not respond \(ECONNREFUSED\)\. .*\n$/,
   );
 });
 

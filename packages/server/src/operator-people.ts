@@ -1,4 +1,4 @@
-// What the operator does about people on the host: whoever runs the service may let anybody in, as they could by SQL.
+// Commands with which the operator manages people on the host. The operator can admit anyone, as they also could with SQL.
 import { type Role, roles } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Config } from './config.ts';
@@ -24,11 +24,11 @@ export interface MemberOnHost {
 }
 
 interface Wish {
-  /** May be left out where there is one. */
+  /** Can be left out if there is only one. */
   organization?: string | undefined;
 }
 
-/** Everybody of an organization, by e-mail. Throws `OperatorError` or `StartError`, like what follows. */
+/** All members of an organization, ordered by email. Throws `OperatorError` or `StartError`, like all functions here. */
 export function listUsersOnHost(config: Config, wish: Wish): Promise<MemberOnHost[]> {
   return onHost(config, wish, async (db, { organizationId }) =>
     (await membersOf(db, organizationId)).map(({ userId, lastSignedInAt, ...member }) => ({
@@ -39,7 +39,7 @@ export function listUsersOnHost(config: Config, wish: Wish): Promise<MemberOnHos
   );
 }
 
-/** A link for a new person, valid once and for 7 days. */
+/** An invitation link for a new person, valid once within 7 days. */
 export function inviteOnHost(
   config: Config,
   wish: Wish & { role?: string | undefined; email?: string | undefined; name?: string | undefined },
@@ -48,7 +48,7 @@ export function inviteOnHost(
   if (!role) throw new OperatorError(`--role must be one of ${roles.join(', ')}`);
   const { email, name } = wish;
   if (email !== undefined && !/^[^\s@]+@[^\s@]+\.[^\s@.]+$/.test(email))
-    throw new OperatorError('--email must be an e-mail');
+    throw new OperatorError('--email must be an email address');
   return onHost(config, wish, async (db, source) => {
     const { token } = await db.transaction((tx) =>
       insertInvitation(tx, source, systemClock.now(), {
@@ -61,7 +61,7 @@ export function inviteOnHost(
   });
 }
 
-/** A link by which a person sets a new password, valid once and for 24 hours; also for who is of several organizations. */
+/** A password reset link, valid once within 24 hours; also for people in several organizations. */
 export function resetPasswordOnHost(config: Config, wish: Wish & { user?: string | undefined }): Promise<string> {
   return onHost(config, wish, async (db, source) => {
     const { userId } = await findMember(db, source.organizationId, wish.user);
@@ -70,13 +70,13 @@ export function resetPasswordOnHost(config: Config, wish: Wish & { user?: string
   });
 }
 
-/** Removes a person, at once. */
+/** Removes a person immediately. */
 export function removeUserOnHost(config: Config, wish: Wish & { user?: string | undefined }): Promise<MemberOnHost> {
   return onHost(config, wish, async (db, source) => {
     const member = await findMember(db, source.organizationId, wish.user);
     await db.transaction(async (tx) => {
       await holdOrganization(tx, source.organizationId);
-      // As it is now: a role that was read before could be the one of before.
+      // Read under the lock: the role may have changed since it was read above.
       const { role } = await lockMember(tx, source.organizationId, member.userId);
       await deleteMember(tx, source, systemClock.now(), member.userId, role);
     });
@@ -88,12 +88,12 @@ export function removeUserOnHost(config: Config, wish: Wish & { user?: string | 
   });
 }
 
-/** A new link like the one that a start prints; every older one is void. */
+/** A new setup link, like the one that a start prints; all earlier ones become void. */
 export function setupLinkOnHost(config: Config, wish: Wish): Promise<string> {
   return onHost(config, wish, async (db, { organizationId }) => {
     const token = await createSetupToken(db, organizationId, systemClock.now(), { voidsOlder: true });
     if (token === undefined) {
-      throw new OperatorError('The organization has people already. Let in another one with `signalbox users invite`.');
+      throw new OperatorError('The organization has people already. Invite others with `signalbox users invite`.');
     }
     return linkOf(await publicUrlOf(config, db), token);
   });
@@ -126,18 +126,18 @@ function membersOf(db: Db, organizationId: string): Promise<Row[]> {
     where m.organization_id = ${organizationId} order by u.email`);
 }
 
-/** By e-mail or id. */
+/** By email or id. */
 async function findMember(db: Db, organizationId: string, wanted: string | undefined): Promise<Row> {
-  if (wanted === undefined) throw new OperatorError('Say whom: an e-mail, or an id usr_…');
+  if (wanted === undefined) throw new OperatorError('--user is required: an email address, or an id usr_…');
   const members = await membersOf(db, organizationId);
   const found = members.find(
     ({ userId, email }) => email === wanted.toLowerCase() || formatId('usr', userId) === wanted,
   );
-  if (!found) throw new OperatorError(`There is no ${wanted} in this organization. See: signalbox users list`);
+  if (!found) throw new OperatorError(`There is no user ${wanted} in this organization. See: signalbox users list`);
   return found;
 }
 
-/** What the command was told, else what the service said when it last began to serve the console. */
+/** The option, or else the address that the service announced when it last started to serve the console. */
 async function publicUrlOf({ publicUrl, port }: Config, db: Db): Promise<URL> {
   return publicUrl ?? (await keptConsoleUrl(db)) ?? new URL(`http://localhost:${port}`);
 }
