@@ -1,7 +1,7 @@
-// What the operator can set, and the only reader of process.env.
+// Everything that the operator can configure. This is the only file that reads process.env.
 //
-// `settings` is the one table: options of `signalbox start`, environment variables, defaults. An option goes before its
-// variable; an empty variable counts as none, as container tools write it. Every problem is reported at once.
+// `settings` is the one table of options of `signalbox start`, environment variables and defaults. An option takes precedence over
+// its variable. An empty variable counts as not set, because container tools write it that way. All problems are reported at once.
 import { resolve } from 'node:path';
 import { type EgressPolicy, parseEgressAllow } from './egress/policy.ts';
 import { parseEgressProxy } from './egress/proxy.ts';
@@ -25,20 +25,20 @@ import { parseMasterKeys } from './vault/master-key.ts';
 import { parseProviderKeys } from './vault/provider-keys.ts';
 
 const roles = ['api', 'runtime', 'delivery'] as const;
-/** Parts that a node runs: the HTTP interface, the turns of Sessions, the sending of webhooks. */
+/** What a node runs: the API (`api`), the turns of sessions (`runtime`), the sending of webhooks (`delivery`). */
 type Role = (typeof roles)[number];
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 interface Setting<T> {
-  /** The option of the command, without its dashes; undefined where a variable is the only way (secrets, mostly). */
+  /** The option of the command, without its dashes; undefined if there is only a variable (mostly for secrets). */
   option?: string;
   variable: string;
-  /** As it would be written; undefined where nothing is set unless the operator does. */
+  /** As the operator would write it; undefined if there is no default. */
   default?: string;
   /** In one line, for `--help`. */
   about: string;
-  /** Throws an Error, or several as one AggregateError, whose message says what would be right, and shows no value that may be secret. */
+  /** Throws an Error, or an AggregateError of several. Its message says what is allowed, and shows no value that may be secret. */
   parse(text: string, env: Env): T;
 }
 
@@ -52,182 +52,182 @@ export const settings = {
     option: 'port',
     variable: 'SIGNALBOX_PORT',
     default: '4500',
-    about: 'the port of the HTTP interface; 0 takes any that is free',
+    about: 'port of the API and the console; 0 selects any free port',
     parse: parsePort,
   }),
   host: required({
     option: 'host',
     variable: 'SIGNALBOX_HOST',
     default: '127.0.0.1',
-    about: 'the address to listen on; 0.0.0.0 is every one of this machine',
+    about: 'address to listen on; 0.0.0.0 is all addresses of this machine',
     parse: parseHost,
   }),
   dataDir: required({
     option: 'data-dir',
     variable: 'SIGNALBOX_DATA_DIR',
     default: './data',
-    about: 'where the embedded PostgreSQL and the master key file are kept',
+    about: 'directory of the embedded PostgreSQL and the master key file',
     parse: (text) => resolve(text),
   }),
   publicUrl: setting({
     option: 'public-url',
     variable: 'SIGNALBOX_PUBLIC_URL',
-    about:
-      'where people open the console, such as https://signalbox.example.com; http://localhost and the port unless set',
+    about: 'address of the console, such as https://signalbox.example.com; without it http://localhost and the port',
     parse: parsePublicUrl,
   }),
   signInDays: required({
     variable: 'SIGNALBOX_SIGN_IN_DAYS',
     default: '7',
-    about: 'after how many days without use a sign-in to the console ends',
+    about: 'days without use after which a console sign-in ends',
     parse: (text) => parseDays(text, { minimum: 1, maximum: 90 }),
   }),
   oidcIssuer: setting({
     variable: 'SIGNALBOX_OIDC_ISSUER',
-    about: 'an OpenID Connect provider by which people may sign in: its issuer',
+    about: 'issuer of an OpenID Connect provider for signing in to the console',
     parse: parseIssuer,
   }),
   oidcClientId: setting({
     variable: 'SIGNALBOX_OIDC_CLIENT_ID',
-    about: 'what the provider calls this service',
+    about: 'client ID of this service at the provider',
     parse: (text) => text,
   }),
   oidcClientSecret: setting({
     variable: 'SIGNALBOX_OIDC_CLIENT_SECRET',
-    about: 'the secret that goes with it',
+    about: 'client secret of this service at the provider',
     parse: (text) => text,
   }),
   oidcName: required({
     variable: 'SIGNALBOX_OIDC_NAME',
     default: 'Single sign-on',
-    about: 'what the console calls the provider',
+    about: 'name of the provider on the sign-in page',
     parse: (text) => text,
   }),
   adminKeyFile: setting({
     option: 'admin-key-file',
     variable: 'SIGNALBOX_ADMIN_KEY_FILE',
-    about: 'on the first start, the secret of an admin key is written to this new file',
+    about: 'on the first start, create an admin key and write its secret to this new file',
     parse: (text) => resolve(text),
   }),
   databaseUrl: setting({
     variable: 'DATABASE_URL',
-    about: 'a PostgreSQL (15 or later) to use instead of the embedded one',
+    about: 'PostgreSQL, 15 or later, to use instead of the embedded one',
     parse: parseDatabaseUrl,
   }),
   listenUrl: setting({
     variable: 'SIGNALBOX_LISTEN_URL',
-    about: 'a direct connection to the same database, where DATABASE_URL leads through a pooler',
+    about: 'direct connection to the same database, if DATABASE_URL goes through a transaction pooler',
     parse: parseDatabaseUrl,
   }),
   databaseConnections: required({
     variable: 'SIGNALBOX_DATABASE_CONNECTIONS',
     default: '20',
-    about: 'how many connections to the database a node opens at most for its work; up to 6 more for other ends',
+    about: 'maximum number of database connections of a node for its work; up to 6 more for other purposes',
     parse: (text) => parseCount(text, { minimum: 1, maximum: 1000 }),
   }),
   masterKeys: setting({
     variable: 'SIGNALBOX_MASTER_KEY',
-    about: 'the key that secrets are sealed under; several: the first seals, all open',
+    about: 'key that encrypts secrets; of several keys the first encrypts, and all decrypt',
     parse: (text): readonly Buffer[] => parseMasterKeys(text),
   }),
   egress: required({
     variable: 'SIGNALBOX_EGRESS_ALLOW',
     default: '',
-    about: 'private addresses and hosts that webhooks, tools and models may reach',
+    about: 'private addresses and hosts that webhooks, tools and models can reach',
     parse: parseEgress,
   }),
   egressProxy: setting({
     variable: 'SIGNALBOX_EGRESS_PROXY',
-    about: 'the proxy by which webhooks, tools and models reach public addresses',
+    about: 'proxy for requests of webhooks, tools and models to public addresses',
     parse: parseEgressProxy,
   }),
   providerKeys: required({
     variable: 'SIGNALBOX_PROVIDER_KEYS',
     default: '',
-    about: 'providers whose keys in this environment every Agent may use: openai, anthropic, google',
+    about: "providers whose API keys in the service's environment agents can use: openai, anthropic, google",
     parse: parseProviderKeys,
   }),
   prices: required({
     variable: 'SIGNALBOX_MODEL_PRICES',
     default: '',
-    about: 'what models cost per million tokens: a JSON file, or the JSON itself',
+    about: 'prices of models per million tokens: a JSON file, or the JSON itself',
     parse: parsePrices,
   }),
   roles: required({
     variable: 'SIGNALBOX_ROLES',
     default: roles.join(','),
-    about: 'which parts this node runs',
+    about: 'what this node runs',
     parse: parseRoles,
   }),
   leaseSeconds: required({
     variable: 'SIGNALBOX_LEASE_SECONDS',
     default: '15',
-    about: 'how long Sessions of a node that died wait at most before another takes them',
+    about: "how long a node's lease lasts: sessions of a dead node wait at most this long for another node",
     parse: (text) => parseSeconds(text, { minimum: 1, maximum: 300 }),
   }),
   graceSeconds: required({
     variable: 'SIGNALBOX_GRACE_SECONDS',
     default: '20',
-    about: 'how long a turn may take to come to the end of its step when the node stops',
+    about: 'how long running turns may take to finish their step when the node stops',
     parse: (text) => parseSeconds(text, { minimum: 0, maximum: 3600 }),
   }),
   drainSeconds: required({
     variable: 'SIGNALBOX_DRAIN_SECONDS',
     default: '5',
-    about: 'how long a node that is asked to stop says that it is not ready, and serves on',
+    about: 'how long a node keeps serving after SIGTERM while /readyz returns 503',
     parse: (text) => parseSeconds(text, { minimum: 0, maximum: 600 }),
   }),
   eventsKeptDays: required({
     variable: 'SIGNALBOX_EVENTS_KEPT_DAYS',
     default: '400',
-    about: 'how long records of the event log are kept',
+    about: 'days that records stay in the event log',
     parse: (text) => parseDays(text, { minimum: 1, maximum: 36_500 }),
   }),
   deliveriesKeptDays: required({
     variable: 'SIGNALBOX_DELIVERIES_KEPT_DAYS',
     default: '30',
-    about: 'how long webhook deliveries that are over can be looked at',
+    about: 'days that finished webhook deliveries can be read and resent',
     parse: (text) => parseDays(text, { minimum: 1, maximum: 36_500 }),
   }),
   sessionsKeptDays: setting({
     variable: 'SIGNALBOX_SESSIONS_KEPT_DAYS',
-    about: 'how long sessions that have ended are kept; an environment may say less. Unset, until they are deleted',
+    about:
+      'days that sessions are kept after they end; an environment can set less; without it, until they are deleted',
     parse: (text) => parseDays(text, { minimum: 1, maximum: 36_500 }),
   }),
   trustProxy: required({
     variable: 'SIGNALBOX_TRUST_PROXY',
     default: '',
-    about: 'proxies in front of the service, whose X-Forwarded-For is believed',
+    about: 'proxies in front of the service whose X-Forwarded-For is trusted',
     parse: parseNetworks,
   }),
   rateLimits: required({
     variable: 'SIGNALBOX_RATE_LIMITS',
     default: '',
-    about: 'requests a minute that a key may make of a node, such as reads=6000,writes=600,keys=30',
+    about: 'requests per minute of a key to a node, such as reads=6000,writes=600,keys=30',
     parse: parseRateLimits,
   }),
   authFailuresPerMinute: required({
     variable: 'SIGNALBOX_AUTH_FAILURES_PER_MINUTE',
     default: '100',
-    about: 'how many requests with a wrong key an address may make in a minute; 0 is no limit',
+    about: 'failed authentications per minute of an address; 0 is no limit',
     parse: (text) => parseCount(text, { minimum: 0, maximum: 1_000_000 }),
   }),
   maxRequestsInFlight: required({
     variable: 'SIGNALBOX_MAX_REQUESTS_IN_FLIGHT',
     default: '500',
-    about: 'how many requests a node answers at once before it says 503',
+    about: 'requests that a node processes at the same time; beyond it 503',
     parse: (text) => parseCount(text, { minimum: 1, maximum: 1_000_000 }),
   }),
   maxConnections: required({
     variable: 'SIGNALBOX_MAX_CONNECTIONS',
     default: '20000',
-    about: 'how many connections a node takes at once; more are closed unanswered',
+    about: 'open connections of a node; further ones are closed without a response',
     parse: (text) => parseCount(text, { minimum: 1, maximum: 1_000_000 }),
   }),
   maxStreamsPerKey: required({
     variable: 'SIGNALBOX_MAX_STREAMS_PER_KEY',
     default: '10000',
-    about: 'how many streams and long polls a key may have open on a node; 0 is no limit',
+    about: 'open streams and long polls of a key on a node; 0 is no limit',
     parse: (text) => parseCount(text, { minimum: 0, maximum: 1_000_000 }),
   }),
   maxUnreadMegabytes: required({
@@ -239,13 +239,13 @@ export const settings = {
   maxOpenSessions: required({
     variable: 'SIGNALBOX_MAX_OPEN_SESSIONS',
     default: '0',
-    about: 'how many open Sessions an organization may have; 0 is no limit',
+    about: 'open sessions of an organization; 0 is no limit',
     parse: (text) => parseCount(text, { minimum: 0, maximum: 1_000_000 }),
   }),
   maxHeaderBytes: required({
     variable: 'SIGNALBOX_MAX_HEADER_BYTES',
     default: '16384',
-    about: 'how long the headers of a request may be together',
+    about: 'total size of the headers of a request',
     parse: (text) => parseCount(text, { minimum: 4096, maximum: 1_048_576 }),
   }),
   requestTimeoutSeconds: required({
@@ -257,22 +257,22 @@ export const settings = {
   statementTimeoutSeconds: required({
     variable: 'SIGNALBOX_STATEMENT_TIMEOUT_SECONDS',
     default: '60',
-    about: 'how long a statement of the database may take; 0 is no limit',
+    about: 'how long a database statement may take; 0 is no limit',
     parse: (text) => parseSeconds(text, { minimum: 0, maximum: 3600 }),
   }),
   metricsToken: setting({
     variable: 'SIGNALBOX_METRICS_TOKEN',
-    about: 'the bearer token by which other hosts may read /metrics',
+    about: 'bearer token with which other hosts can read /metrics',
     parse: parseToken,
   }),
   metricsPort: setting({
     variable: 'SIGNALBOX_METRICS_PORT',
-    about: 'a port of its own for /metrics, /healthz and /readyz, also of a node without the role api',
+    about: 'separate port for /metrics, /healthz and /readyz; the only port of a node without the role api',
     parse: parsePort,
   }),
   otlpEndpoint: setting({
     variable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
-    about: 'the collector that takes traces, by OTLP over HTTP: its base URL',
+    about: 'base URL of the collector for traces (OTLP over HTTP)',
     parse: parseCollector,
   }),
   otlpHeaders: required({
@@ -284,7 +284,7 @@ export const settings = {
   logLevel: required({
     variable: 'SIGNALBOX_LOG_LEVEL',
     default: 'info',
-    about: `the least level that is logged: ${logLevels.join(', ')}`,
+    about: `lowest level that is logged: ${logLevels.join(', ')}`,
     parse: parseLogLevel,
   }),
 };
@@ -297,7 +297,7 @@ type Value<S> = S extends { default: string; parse(text: string, env: Env): infe
     : never;
 export type Config = { readonly [K in keyof Settings]: Value<Settings[K]> };
 
-/** An OpenID Connect provider by which people may sign in. */
+/** An OpenID Connect provider for signing in to the console. */
 export interface OidcProvider {
   readonly issuer: string;
   readonly clientId: string;
@@ -305,13 +305,13 @@ export interface OidcProvider {
   readonly name: string;
 }
 
-/** The provider of a configuration, where it has one. */
+/** The provider of a configuration, if it has one. */
 export function oidcOf({ oidcIssuer, oidcClientId, oidcClientSecret, oidcName }: Config): OidcProvider | undefined {
   if (oidcIssuer === undefined || oidcClientId === undefined || oidcClientSecret === undefined) return undefined;
   return { issuer: oidcIssuer, clientId: oidcClientId, clientSecret: oidcClientSecret, name: oidcName };
 }
 
-/** One line a problem; each names the option or variable and says what would be right. */
+/** One line for each problem. Each names the option or variable and says what is allowed. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly problems: readonly string[];
@@ -336,14 +336,12 @@ export function readConfig(options: Readonly<Record<string, string | undefined>>
     }
   }
   if (config.listenUrl !== undefined && !env.DATABASE_URL) {
-    problems.push(
-      'SIGNALBOX_LISTEN_URL: is of use only beside DATABASE_URL; set both, or none for the embedded database',
-    );
+    problems.push('SIGNALBOX_LISTEN_URL: needs DATABASE_URL; set both, or neither for the embedded database');
   }
   const oidc = [config.oidcIssuer, config.oidcClientId, config.oidcClientSecret];
   if (oidc.some((part) => part === undefined) && oidc.some((part) => part !== undefined)) {
     problems.push(
-      'SIGNALBOX_OIDC_ISSUER: goes with SIGNALBOX_OIDC_CLIENT_ID and SIGNALBOX_OIDC_CLIENT_SECRET; set all or none of them',
+      'SIGNALBOX_OIDC_ISSUER: needs SIGNALBOX_OIDC_CLIENT_ID and SIGNALBOX_OIDC_CLIENT_SECRET; set all three, or none of them',
     );
   }
   if (problems.length > 0) throw new ConfigError(problems);
@@ -362,14 +360,14 @@ function parseRoles(text: string): ReadonlySet<Role> {
   const found = text.split(',').map((part) => part.trim());
   const unknown = found.find((role) => !roles.includes(role as Role));
   if (unknown !== undefined) {
-    throw new Error(`"${unknown}" is not a role; give one or more of ${roles.join(', ')}, separated by commas`);
+    throw new Error(`"${unknown}" is not a role; use one or more of ${roles.join(', ')}, separated by commas`);
   }
   return new Set(found as Role[]);
 }
 
 function parseLogLevel(text: string): string {
   if (!logLevels.includes(text as (typeof logLevels)[number])) {
-    throw new Error(`"${text}" is not a level; give one of ${logLevels.join(', ')}`);
+    throw new Error(`"${text}" is not a log level; use one of ${logLevels.join(', ')}`);
   }
   return text;
 }

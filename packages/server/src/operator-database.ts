@@ -1,4 +1,4 @@
-// What the operator does to the database of an installation, on the host and while no node runs.
+// Commands that change the database of an installation. The operator runs them on the host while no node is running.
 import sql from 'sql-template-tag';
 import type { Config } from './config.ts';
 import type { Tx } from './db/db.ts';
@@ -7,13 +7,13 @@ import { OperatorError, withInstallation } from './operator.ts';
 import { explainStart } from './start-error.ts';
 
 /**
- * Has Citus shard the database by organization, and gives the tables that it distributed: none if that was done before. All of them or
- * none. Throws `OperatorError` or `StartError`.
+ * Shards the database by organization with Citus. Returns the tables that it distributed; none if that was done before. Distributes all
+ * tables or none. Throws `OperatorError` or `StartError`.
  */
 export async function distributeOnHost(config: Config): Promise<string[]> {
   if (config.databaseUrl === undefined) {
     throw new OperatorError(
-      'Only a database of your own can be sharded. Set DATABASE_URL to the coordinator of a Citus cluster.',
+      "The embedded database can't be sharded. Set DATABASE_URL to the coordinator of a Citus cluster.",
     );
   }
   try {
@@ -21,7 +21,7 @@ export async function distributeOnHost(config: Config): Promise<string[]> {
       db.transaction(async (tx) => {
         if (!(await hasCitus(tx.query))) {
           throw new OperatorError(
-            'The database does not have Citus. Run `create extension citus` in it, and add its workers.',
+            'The database does not have the Citus extension. Run `create extension citus` in it, and add the Citus workers.',
           );
         }
         await requireStopped(tx);
@@ -33,9 +33,9 @@ export async function distributeOnHost(config: Config): Promise<string[]> {
   }
 }
 
-/** A node that runs looks once whether the database is sharded, and would go on as if it were not. */
+/** A node checks only at its start whether the database is sharded, and would continue as if it were not. */
 async function requireStopped(tx: Tx): Promise<void> {
-  // Those that run turns or send webhooks have a lease; the others have connections, unless a pooler renames them.
+  // Nodes that run turns or send webhooks have a lease. Others have connections, unless a pooler renames these.
   const found = await tx.query(sql`
     select 1 from workers where lease_expires_at > now()
     union all
@@ -43,7 +43,7 @@ async function requireStopped(tx: Tx): Promise<void> {
     where datname = current_database() and application_name = 'signalbox' and pid <> pg_backend_pid()`);
   if (found.length > 0) {
     throw new OperatorError(
-      'Nodes are still running on this database, or were half a minute ago. Stop every one of them and run the command again.',
+      'Nodes are running on this database, or were running within the last 30 seconds. Stop all of them and run the command again.',
     );
   }
 }

@@ -1,5 +1,5 @@
-// What the operator does on the host, with no API key: to the same installation as the service, while that runs or while it
-// does not.
+// Commands that the operator runs on the host, without an API key. They work on the same installation as the service, whether or not
+// the service is running.
 import { type ApiKeyWithSecret, type Input, routes } from '@signalbox/contract';
 import type { Config } from './config.ts';
 import { createDb, type Db } from './db/db.ts';
@@ -14,12 +14,12 @@ import { formatId } from './lib/ids.ts';
 import { allOrganizations, type Organization } from './organizations/organizations.ts';
 import { explainStart } from './start-error.ts';
 
-/** What was asked for can't be done; one line a problem, each naming the option where one is at fault. */
+/** The command can't be carried out. One line for each problem; each names the option that is wrong, if one is. */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError';
 }
 
-/** As the options of `keys create` say it; `organization` may be left out where there is one. */
+/** The options of `keys create`. `organization` can be left out if there is only one. */
 export interface NewKeyOnHost {
   name?: string | undefined;
   permission?: string | undefined;
@@ -67,7 +67,7 @@ function validate(given: NewKeyOnHost, now: Date): Input<'createKey'> {
   }
 }
 
-/** Of the interface's fields, those that have another name as an option. */
+/** Fields of the API whose option has another name. */
 const optionOf: Readonly<Record<string, string>> = {
   expiresAt: 'expires-at',
   environments: 'environment',
@@ -86,12 +86,12 @@ export function choose(organizations: readonly Organization[], wanted: string | 
   const listed = organizations.map((one) => `  ${formatId('org', one.organizationId)}  ${one.name}`).join('\n');
   if (wanted !== undefined) {
     const found = organizations.find(({ organizationId }) => formatId('org', organizationId) === wanted);
-    if (!found)
-      throw new OperatorError(`--organization ${wanted}: there is no such organization. There are:\n${listed}`);
+    if (!found) throw new OperatorError(`--organization ${wanted}: no such organization. Choose one of:\n${listed}`);
     return found;
   }
   const [only, ...others] = organizations;
-  if (!only) throw new OperatorError('There is no organization yet. Start the service once first.');
+  if (!only)
+    throw new OperatorError('There is no organization yet. Start the service once before you run this command.');
   if (others.length > 0)
     throw new OperatorError(`There are several organizations; choose with --organization:\n${listed}`);
   return only;
@@ -123,17 +123,19 @@ async function withDb<T>(url: string, use: (db: Db) => Promise<T>): Promise<T> {
   }
 }
 
-/** In a directory that was given by mistake, a new installation would be created, and a key that opens nothing. */
+/** A mistyped directory must not create a new installation: the key would not work anywhere. */
 async function requireDataDirectory(dataDir: string): Promise<void> {
   if (await hasEmbeddedPostgres(dataDir)) return;
   throw new OperatorError(
-    `There is no Signalbox in ${dataDir}. Start the service there once, or name its directory with --data-dir.`,
+    `There is no Signalbox in ${dataDir}. Start the service there once, or set its directory with --data-dir.`,
   );
 }
 
-/** The command changes no schema: that is the service's part. */
+/** Only the service migrates; commands don't. */
 async function requireMigrated(db: Db): Promise<void> {
   if (!(await isMigrated(db))) {
-    throw new OperatorError('The database is not set up for this release. Start the service once first.');
+    throw new OperatorError(
+      'The database is not migrated to this release. Start the service once before you run this command.',
+    );
   }
 }

@@ -56,12 +56,12 @@ test('distributes all of the tables or none', async () => {
 });
 
 test('refuses without Citus, without DATABASE_URL, and while a node runs', async () => {
-  await expect(distribute()).rejects.toThrow(/does not have Citus/);
+  await expect(distribute()).rejects.toThrow(/does not have the Citus extension/);
   await expect(distributeOnHost(readConfig({}, {}))).rejects.toThrow(OperatorError);
   await installFakeCitus(database.url);
   for (const roles of [new Set(['api'] as const), new Set(['runtime'] as const)]) {
     const service = await startTestService({ database, config: { roles } });
-    await expect(distribute()).rejects.toThrow(/Stop every one of them/);
+    await expect(distribute()).rejects.toThrow(/Stop all of them/);
     await service.stop();
   }
   expect(await distributedIn(database.url)).toEqual([]);

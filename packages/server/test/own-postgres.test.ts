@@ -68,7 +68,7 @@ describe('what is wrong with a database is said at the start, with what to do', 
   test('it is read-only', async () => {
     const { url, name } = await database();
     await prepare(url, `alter database ${name} set default_transaction_read_only = on`);
-    expect(await refusalOf(url)).toContain('is read-only: a standby, or default_transaction_read_only is on');
+    expect(await refusalOf(url)).toContain('is read-only: it is a standby, or default_transaction_read_only is on');
   });
 
   test('it can hold Latin 1 alone', async () => {
@@ -79,7 +79,7 @@ describe('what is wrong with a database is said at the start, with what to do', 
     );
     const latin1 = new URL(url);
     latin1.pathname = `/${name}_latin1`;
-    expect(await refusalOf(latin1.href)).toContain("encoding LATIN1, which can't hold every text");
+    expect(await refusalOf(latin1.href)).toContain("encoding LATIN1, which can't store all text");
     await prepare(url, `drop database ${name}_latin1 with (force)`);
   });
 
@@ -96,7 +96,7 @@ describe('what is wrong with a database is said at the start, with what to do', 
     const url = new URL(made.url);
     url.username = role;
     url.password = 'of the poor';
-    expect(await refusalOf(url.href)).toContain('has no room for another connection');
+    expect(await refusalOf(url.href)).toContain('allows no further connections');
     await admin(made, `alter role ${role} connection limit -1; revoke create on schema public from public`);
     expect(await refusalOf(url.href)).toContain('does not let its user create tables');
     await admin(made, `drop role ${role}`);
@@ -104,16 +104,20 @@ describe('what is wrong with a database is said at the start, with what to do', 
 
   test('it is another database than that of SIGNALBOX_LISTEN_URL', async () => {
     const [one, other] = [await database(), await database()];
-    expect(await refusalOf(one.url, { listenUrl: other.url })).toContain('leads to another database than DATABASE_URL');
+    expect(await refusalOf(one.url, { listenUrl: other.url })).toContain(
+      'SIGNALBOX_LISTEN_URL and DATABASE_URL are different databases',
+    );
   });
 
   test('it is behind a pooler by transactions, and nothing leads past it', async () => {
     const { url } = await database();
     const pooler = await startTransactionPooler(url);
     onTestFinished(() => pooler.close());
-    expect(await refusalOf(pooler.url)).toMatch(/^DATABASE_URL leads through a pooler .* Set SIGNALBOX_LISTEN_URL/);
+    expect(await refusalOf(pooler.url)).toMatch(
+      /^DATABASE_URL goes through a transaction pooler\. Set SIGNALBOX_LISTEN_URL/,
+    );
     expect(await refusalOf(pooler.url, { listenUrl: pooler.url })).toMatch(
-      /^SIGNALBOX_LISTEN_URL leads through a pooler/,
+      /^SIGNALBOX_LISTEN_URL goes through a transaction pooler/,
     );
   });
 
@@ -131,11 +135,11 @@ describe('what is wrong with a database is said at the start, with what to do', 
     away.search = '';
     away.host = '127.0.0.1:1';
     expect(await refusalOf(away.href)).toMatch(
-      /^The database at 127\.0\.0\.1:1\/.* does not answer .* is DATABASE_URL right/,
+      /^The database at 127\.0\.0\.1:1\/.* does not respond .* is DATABASE_URL correct/,
     );
     const pooler = await startTransactionPooler(url);
     onTestFinished(() => pooler.close());
-    expect(await refusalOf(pooler.url, { listenUrl: away.href })).toContain('is SIGNALBOX_LISTEN_URL right?');
+    expect(await refusalOf(pooler.url, { listenUrl: away.href })).toContain('is SIGNALBOX_LISTEN_URL correct?');
   });
 
   test('its TLS is none, of an unknown authority, or of another host', async () => {
@@ -164,9 +168,9 @@ describe('what is wrong with a database is said at the start, with what to do', 
       onTestFinished(() => void server.close());
       return `postgres://user:of-the-test@127.0.0.1:${(server.address() as { port: number }).port}/d?sslmode=require`;
     };
-    expect(await refusalOf(await answering('N'))).toContain('has no TLS');
+    expect(await refusalOf(await answering('N'))).toContain('does not support TLS');
     const secure = await answering('S');
-    expect(await refusalOf(secure)).toContain('Name the authority by sslrootcert=');
+    expect(await refusalOf(secure)).toContain('Set sslrootcert=');
     expect(await refusalOf(`${secure}&sslrootcert=${cert}`)).toContain('a certificate for another host name');
   });
 });

@@ -186,7 +186,9 @@ test('keys create limits a key to Environments and addresses that there are', as
   const create = (more: object) => createKeyOnHost(config, { name: 'a', permission: 'read', ...more });
   const { apiKey } = await create({ environments: ['staging'], allowedIps: ['10.0.0.0/8'] });
   expect(apiKey).toMatchObject({ environments: ['staging'], allowedIps: ['10.0.0.0/8'] });
-  await expect(create({ allowedIps: ['10.0.0.1/8'] })).rejects.toThrow(/^--allowed-ip "10.0.0.1\/8" does not start/);
+  await expect(create({ allowedIps: ['10.0.0.1/8'] })).rejects.toThrow(
+    /^--allowed-ip "10.0.0.1\/8" is not the first address/,
+  );
   await expect(create({ environments: ['Staging'] })).rejects.toThrow(/^--environment /);
   await expect(create({ environments: ['stagign'] })).rejects.toThrow('There is no environment "stagign"');
 });

@@ -92,7 +92,7 @@ test('a database that was created with other migrations is refused before anythi
   await write('0003_third.sql', 'create table c (id int);');
   const refusal = await migrate(db, log, directory).catch((error: Error) => error);
   expect(refusal).toBeInstanceOf(SchemaRefused);
-  expect((refusal as Error).message).toContain('created with another 0001_first.sql than this release has');
+  expect((refusal as Error).message).toContain('created with a different 0001_first.sql than the one in this release');
   expect(explainStart(refusal, { databaseUrl: undefined })).toBeInstanceOf(StartError);
   expect(await versions()).toEqual([1, 2]);
 });

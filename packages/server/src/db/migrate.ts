@@ -114,9 +114,9 @@ function requireUsable(applied: AppliedMigration[], migrations: readonly Migrati
   const other = applied.find(({ version, sha256 }) => version <= known && sha256 !== migrations[version - 1]?.sha256);
   if (other) {
     throw new SchemaRefused(
-      `The database was created with another ${padded(other.version)}_${other.name}.sql than this release has ` +
+      `The database was created with a different ${padded(other.version)}_${other.name}.sql than the one in this release ` +
         `(by Signalbox ${other.appliedBy}; this is ${release}): one of the two is an unreleased state. ` +
-        'Create the database anew, or start the release that created it.',
+        'Create a new database, or start the release that created this one.',
     );
   }
   const newer = applied.slice(known);

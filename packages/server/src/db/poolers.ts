@@ -59,6 +59,6 @@ export async function requireSameDatabase(db: Db, direct: Db, clock: Clock = sys
     await client.end();
   }
   throw new DatabaseUnsuitable(
-    'SIGNALBOX_LISTEN_URL leads to another database than DATABASE_URL: a notification from one did not arrive at the other.',
+    'SIGNALBOX_LISTEN_URL and DATABASE_URL are different databases: a notification sent on one did not arrive on the other.',
   );
 }

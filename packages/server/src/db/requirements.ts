@@ -1,17 +1,17 @@
-// What a database has to be for the service to keep its promises on it, found out before anything is written to it.
+// What a database must be like for the service to keep its guarantees on it. Checked before anything is written to it.
 import sql from 'sql-template-tag';
 import { pinnedSettings } from './connection.ts';
 import type { Queryable } from './db.ts';
 
-/** The database is there and cannot be used as it is; the message says what to do. */
+/** The database is reachable but can't be used as it is; the message says what to do. */
 export class DatabaseUnsuitable extends Error {
   override readonly name = 'DatabaseUnsuitable';
 }
 
-// The oldest that the tests ran on.
+// The oldest version that the tests run on.
 const LEAST_MAJOR_VERSION = 15;
 
-/** Of the pinned settings, those without which results are wrong: behind a pooler they can't be set for a connection. */
+/** The pinned settings without which results are wrong. Behind a pooler they can't be set for a connection. */
 const NEEDED_BEHIND_A_POOLER = [
   'array_nulls',
   'bytea_output',
@@ -21,7 +21,7 @@ const NEEDED_BEHIND_A_POOLER = [
   'transform_null_equals',
 ] as const;
 
-/** Throws `DatabaseUnsuitable`. `isPooled`: its connections could not be set up as they have to be. */
+/** Throws `DatabaseUnsuitable`. `isPooled`: settings can't be pinned, because connections go through a transaction pooler. */
 export async function requireSuitable(db: Queryable, { isPooled = false } = {}): Promise<void> {
   await requireSupportedServer(db);
   await requireDurableCommits(db);
@@ -41,14 +41,14 @@ export async function requireSupportedServer(db: Queryable): Promise<void> {
 }
 
 /**
- * Throws `DatabaseUnsuitable` when this server or its user is set to acknowledge commits that are not on disk yet, because
- * what the service has answered for must survive a power cut.
+ * Throws `DatabaseUnsuitable` if this server or its user is set to acknowledge commits before they are on disk: what the service has
+ * acknowledged must survive a power failure.
  */
 export async function requireDurableCommits(db: Queryable): Promise<void> {
   const [row] = await db.query<{ synchronous_commit: string }>(sql`show synchronous_commit`);
   if (row?.synchronous_commit === 'off') {
     throw new DatabaseUnsuitable(
-      'The database has synchronous_commit = off and would lose what was acknowledged in a power cut. Set it to on.',
+      'The database has synchronous_commit = off, so a power failure would lose acknowledged data. Set it to on.',
     );
   }
 }
@@ -57,7 +57,7 @@ async function requireUnicode(db: Queryable): Promise<void> {
   const [row] = await db.query<{ server_encoding: string }>(sql`show server_encoding`);
   if (row?.server_encoding !== 'UTF8') {
     throw new DatabaseUnsuitable(
-      `The database has the encoding ${row?.server_encoding}, which can't hold every text. Create another one: ` +
+      `The database has the encoding ${row?.server_encoding}, which can't store all text. Create another one: ` +
         `create database signalbox encoding 'UTF8' template template0.`,
     );
   }
@@ -69,7 +69,7 @@ async function requireSchema(db: Queryable): Promise<void> {
   );
   if (!row?.schema) {
     throw new DatabaseUnsuitable(
-      `The search_path of the database's user, ${row?.path}, names no schema that exists, so there is nowhere to create tables. ` +
+      `The search_path of the database's user, ${row?.path}, contains no existing schema to create tables in. ` +
         'Create the schema, or set search_path to one that exists (alter role … set search_path to …).',
     );
   }
@@ -79,7 +79,7 @@ async function requireSettings(db: Queryable): Promise<void> {
   for (const name of NEEDED_BEHIND_A_POOLER) {
     const [row] = await db.query<{ value: string }>(sql`select current_setting(${name}) as value`);
     const [found = '', wanted = ''] = [row?.value, pinnedSettings[name]];
-    // The order of day and month is of no account where the style is ISO.
+    // With the style ISO, the order of day and month doesn't matter.
     const isRight = name === 'DateStyle' ? found.startsWith('ISO') : found === wanted;
     if (!isRight) {
       throw new DatabaseUnsuitable(

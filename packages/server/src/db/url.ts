@@ -21,9 +21,7 @@ export function checkDatabaseUrl(text: string): void {
   const { params } = split(text);
   const wanted = params.get(ATTRIBUTES);
   if (wanted !== null && !WRITABLE.includes(wanted)) {
-    throw new Error(
-      `asks for a server with ${ATTRIBUTES}=${wanted}; Signalbox writes, so give read-write or leave it out`,
-    );
+    throw new Error(`has ${ATTRIBUTES}=${wanted}, but Signalbox must write; use read-write, or leave it out`);
   }
   for (const name of CERTIFICATE_FILES) {
     const file = params.get(name);
@@ -80,5 +78,5 @@ function split(text: string): Parts {
 }
 
 function notAUrl(): Error {
-  return new Error('is not the URL of a database; give one such as postgres://user:password@host:5432/database');
+  return new Error('is not the URL of a database; use one such as postgres://user:password@host:5432/database');
 }

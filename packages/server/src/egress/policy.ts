@@ -123,24 +123,25 @@ function badEntry(entry: string, problem: string): EgressAllowError {
 }
 
 function splitPort(entry: string): { target: string; port: number | null } {
-  if (entry.includes('://')) throw badEntry(entry, 'is a url; give its host and port alone');
+  if (entry.includes('://')) throw badEntry(entry, 'is a URL; use only its host and port');
   const bracketed = /^\[([^\]]+)\](?::(.*))?$/.exec(entry);
   // Without brackets a second colon belongs to an IPv6 address, never to a port.
   const plain = bracketed ?? /^([^:]*)(?::([^:]*))?$/.exec(entry);
   if (plain === null) return { target: entry, port: null };
-  if (bracketed !== null && !bracketed[1]?.includes(':')) throw badEntry(entry, 'has brackets around what is not IPv6');
+  if (bracketed !== null && !bracketed[1]?.includes(':'))
+    throw badEntry(entry, 'has brackets around something other than IPv6');
   const [, target = '', portText] = plain;
   if (portText === undefined) return { target, port: null };
   const port = Number(portText);
   if (!/^\d{1,5}$/.test(portText) || port < 1 || port > 65_535)
-    throw badEntry(entry, 'has a port that is not 1 to 65535');
+    throw badEntry(entry, 'has a port outside of 1 to 65535');
   return { target, port };
 }
 
 function parseRange(entry: string, target: string): { network: Ip; prefixLength: number } {
   const { address, prefixLength } = parseOrRefuse(entry, target);
   if (address instanceof ipaddr.IPv6 && IPV4_IN_IPV6.some((range) => address.match(range))) {
-    throw badEntry(entry, 'stands for IPv4 addresses; give those');
+    throw badEntry(entry, 'means IPv4 addresses; list those instead');
   }
   return { network: address, prefixLength };
 }

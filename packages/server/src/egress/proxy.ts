@@ -31,7 +31,7 @@ export function parseEgressProxy(text: string): EgressProxy {
   const url = URL.parse(text.trim());
   const bare = url !== null && (url.pathname === '/' || url.pathname === '') && url.search === '' && url.hash === '';
   if (!bare || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.hostname === '') {
-    throw new Error('is not the url of a proxy; give one such as http://user:password@proxy.example.com:3128');
+    throw new Error('is not the URL of a proxy; use one such as http://user:password@proxy.example.com:3128');
   }
   const { protocol, hostname, port, username, password } = url;
   return {
@@ -46,7 +46,7 @@ function basic(username: string, password: string): string {
   try {
     return `Basic ${Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')}`;
   } catch {
-    throw new Error('has a user or password whose %-encoding is broken');
+    throw new Error('has a user or password that is not correctly percent-encoded');
   }
 }
 

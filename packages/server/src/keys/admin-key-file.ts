@@ -1,8 +1,8 @@
-// `--admin-key-file`: on the first start of an installation, an admin key for whatever sets it up unattended. The secret is
-// written to that file and nowhere else.
+// `--admin-key-file`: on the first start of an installation, creates an admin key for unattended setup. The secret is written to that
+// file and nowhere else.
 //
-// The file is written before the key is committed: a crash between the two leaves a secret that opens nothing, which the
-// next start replaces; the other way around it would leave a key that nobody has. Any other file that exists is left alone.
+// The file is written before the key is committed. A crash between the two leaves a secret without a key, which the next start replaces;
+// in the other order it would leave a key whose secret is lost. Any other existing file is left unchanged.
 import * as fs from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import type { Db, Tx } from '../db/db.ts';
@@ -17,14 +17,14 @@ export class AdminKeyFileError extends Error {
   override readonly name = 'AdminKeyFileError';
 }
 
-/** Throws `AdminKeyFileError`; then no key was made. */
+/** Throws `AdminKeyFileError`, without creating a key. */
 export async function writeAdminKeyFile(
   { db, clock, log }: { db: Db; clock: Clock; log: Pick<Log, 'info' | 'warn'> },
   organizationId: string,
   path: string,
 ): Promise<void> {
   await db.transaction(async (tx) => {
-    // Of two nodes that start at once, the second waits here and finds the first one's key.
+    // If two nodes start at once, the second waits here and then finds the key of the first.
     await tx.query(sql`select 1 from organizations where organization_id = ${organizationId} for no key update`);
     const found = await readSecret(path);
     const keys = await tx.query<{ keyId: string }>(
@@ -35,15 +35,12 @@ export async function writeAdminKeyFile(
       const ours = secret?.organizationId === organizationId;
       if (ours && (await exists(tx, organizationId, secret.keyId))) return;
       if (!ours || keys.length > 0) {
-        log.warn(
-          { path },
-          'the admin key file was there already and holds no key of this installation; it is left alone',
-        );
+        log.warn({ path }, 'the admin key file exists and contains no key of this installation; it is left unchanged');
         return;
       }
       await fs.rm(path);
     } else if (keys.length > 0) {
-      log.info({ path }, 'not the first start: no admin key was made for the admin key file');
+      log.info({ path }, 'not the first start: no admin key was created for the admin key file');
       return;
     }
     const source = { organizationId, actor: systemActor, requestId: null, ipAddress: null, userAgent: null };
@@ -66,19 +63,19 @@ async function readSecret(path: string): Promise<string | undefined> {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return undefined;
     throw new AdminKeyFileError(
-      `The admin key file ${path} cannot be read (${code}). Name another, or mend its owner.`,
+      `The admin key file ${path} can't be read (${code}). Choose another file, or correct its owner.`,
     );
   }
 }
 
-/** Exclusively, readable by its owner alone, and on disk when it resolves. */
+/** Creates the file, readable only by its owner. It is on disk when this resolves. */
 async function write(path: string, text: string): Promise<void> {
   try {
     await fs.writeFile(path, text, { mode: 0o600, flag: 'wx', flush: true });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new AdminKeyFileError(
-      `The admin key file ${path} cannot be written (${code}). Name a file in a directory that is there and writable.`,
+      `The admin key file ${path} can't be written (${code}). Choose a file in an existing, writable directory.`,
     );
   }
 }

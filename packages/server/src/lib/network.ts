@@ -15,13 +15,13 @@ export function parseNetwork(text: string): Network {
   const addressBits = family === 4 ? 32 : 128;
   const prefixLength = prefixText === undefined ? addressBits : Number(prefixText);
   if (prefixText !== undefined && (!/^\d{1,3}$/.test(prefixText) || prefixLength > addressBits)) {
-    throw new Error(`has a prefix length that is not 0 to ${addressBits}`);
+    throw new Error(`has a prefix length outside of 0 to ${addressBits}`);
   }
   // 10.1.2.3/8 is more often a slip for /32 than a way to say 10.0.0.0/8, and would take in sixteen million addresses.
   const { IPv4, IPv6 } = ipaddr;
   const start = (family === 4 ? IPv4 : IPv6).networkAddressFromCIDR(`${first}/${prefixLength}`).toString();
   if (start !== address.toString())
-    throw new Error(`does not start at its address; did you mean ${start}/${prefixLength}?`);
+    throw new Error(`is not the first address of its range; did you mean ${start}/${prefixLength}?`);
   return { address, prefixLength };
 }
 

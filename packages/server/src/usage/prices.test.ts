@@ -121,7 +121,7 @@ test('every problem of the prices is named, with its model', () => {
     '"gpt-5" is not a model',
     '"mistral/large" is not a model',
     '"openai/" is not a model',
-    '"openai/gpt-*" has a * inside',
+    '"openai/gpt-*" has a * in the name',
     '"openai/a" has a wrong inputUsd',
     '"openai/a" has a wrong outputUsd',
     '"openai/b" has "input"',

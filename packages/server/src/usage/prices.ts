@@ -95,7 +95,7 @@ function readPriceFile(path: string): string {
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
     throw new AggregateError([
-      new Error(`"${path}" is neither JSON, which would begin with {, nor a file that can be read (${code})`),
+      new Error(`"${path}" is neither JSON, which starts with {, nor a readable file (${code})`),
     ]);
   }
 }
@@ -115,9 +115,9 @@ function problemsOf(prices: unknown): string[] {
 function modelProblems(model: string): string[] {
   const [, provider = '', name = ''] = /^([^/]*)\/(.*)$/s.exec(model) ?? [];
   if (!(providers as readonly string[]).includes(provider) || name === '') {
-    return [`is not a model: write provider/model or provider/*, with a provider of ${providers.join(', ')}`];
+    return [`is not a model: use provider/model or provider/*, where provider is one of ${providers.join(', ')}`];
   }
-  return name !== '*' && name.includes('*') ? [`has a * inside: write ${provider}/* or the whole name`] : [];
+  return name !== '*' && name.includes('*') ? [`has a * in the name: use ${provider}/* or the full name`] : [];
 }
 
 const fields = ['inputUsd', 'cachedInputUsd', 'outputUsd'] as const;
@@ -126,13 +126,15 @@ function priceProblems(price: unknown): string[] {
   if (!isObject(price)) return ['must be an object with inputUsd, outputUsd and, if it differs, cachedInputUsd'];
   const unknown = Object.keys(price)
     .filter((name) => !fields.some((field) => field === name))
-    .map((name) => `has ${JSON.stringify(name)}, which is none of ${fields.join(', ')}`);
+    .map((name) => `has ${JSON.stringify(name)}, which is not one of ${fields.join(', ')}`);
   const wrong = fields.flatMap((field) => {
     const value = price[field];
     if (value === undefined) return field === 'cachedInputUsd' ? [] : [`has no ${field}`];
     return isPrice(value)
       ? []
-      : [`has a wrong ${field}: give US dollars per million tokens, a number from 0 to ${MAX_USD}, at most 6 decimals`];
+      : [
+          `has a wrong ${field}: use US dollars per million tokens, a number from 0 to ${MAX_USD} with at most 6 decimals`,
+        ];
   });
   return [...unknown, ...wrong];
 }

@@ -37,19 +37,19 @@ async function requireNewestKey(tx: Tx, { fingerprints }: Vault, now: Date, log:
   const isFirst = (row: { fingerprint: Buffer }) => row.fingerprint.equals(first!);
   if (newest && !fingerprints.some((fingerprint) => fingerprint.equals(newest.fingerprint))) {
     throw new MasterKeyUnknown(
-      'This node does not have the master key of the installation. Set SIGNALBOX_MASTER_KEY to the same on every node: to the ' +
-        'key in master.key of the node that was started first, if it was not set there. To replace the key, put the new one ' +
+      'This node does not have the master key of the installation. Set SIGNALBOX_MASTER_KEY to the same value on every node. If it ' +
+        'is not set yet, use the key in master.key of the node that was started first. To replace the key, put the new one ' +
         'before the old one: SIGNALBOX_MASTER_KEY=new,old.',
     );
   }
   if (!recorded.some(isFirst)) {
     await tx.query(sql`
       insert into master_keys (fingerprint, position, recorded_at) values (${first}, ${recorded.length + 1}, ${now})`);
-    if (newest) log.info({}, 'the master key was replaced: from now on a new one seals');
+    if (newest) log.info({}, 'the master key was replaced: secrets are now encrypted under the new one');
   } else if (!isFirst(newest!)) {
     log.warn(
       {},
-      'this node seals under a master key that was replaced. In SIGNALBOX_MASTER_KEY, put the newest key first',
+      'this node encrypts under a master key that was replaced. In SIGNALBOX_MASTER_KEY, put the newest key first',
     );
   }
 }
@@ -69,7 +69,7 @@ async function requireAllOpen(db: Db, vault: Vault, now: Date): Promise<void> {
   ]);
   if (found.every((rows) => rows.length === 0)) return;
   throw new MasterKeyUnknown(
-    'The database holds secrets that none of the configured master keys sealed. Add the key that did to ' +
-      'SIGNALBOX_MASTER_KEY, behind the newest one (or put its master.key back into the data directory).',
+    'The database contains secrets that none of the configured master keys can decrypt. Add the key that encrypted them to ' +
+      'SIGNALBOX_MASTER_KEY, after the newest one (or restore its master.key in the data directory).',
   );
 }

@@ -30,7 +30,7 @@ test('anything else is refused without being shown', () => {
     randomBytes(33).toString('base64'),
     `${good}0`,
   ]) {
-    expect(() => parseMasterKeys(wrong)).toThrow(/give 32 bytes/);
+    expect(() => parseMasterKeys(wrong)).toThrow(/use 32 bytes/);
   }
   expect(() => parseMasterKeys(`${good},hunter2`)).toThrow(/^key 2 of 2 (?!.*hunter2)/);
 });

@@ -1,5 +1,5 @@
-// Where the master key comes from: SIGNALBOX_MASTER_KEY, else the file `master.key` in the data directory, made at the first
-// start. What it sealed is lost without it, so the file is on disk before anything is sealed, and never overwritten.
+// Where the master key comes from: SIGNALBOX_MASTER_KEY, or else the file `master.key` in the data directory, generated at the first
+// start. Without it, the secrets sealed under it are lost. The file is therefore on disk before anything is sealed, and never overwritten.
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 const KEY_BYTES = 32;
 const FILE = 'master.key';
 
-/** The key file cannot be used as it is; the message says what to do. */
+/** The key file can't be used as it is; the message says what to do. */
 export class MasterKeyFileError extends Error {
   override readonly name = 'MasterKeyFileError';
 }
@@ -20,7 +20,7 @@ export function parseMasterKeys(text: string): Buffer[] {
   if (parts.length === 0 || wrong >= 0) {
     throw new Error(
       `${parts.length > 1 ? `key ${wrong + 1} of ${parts.length}` : 'the value'} is not a key; ` +
-        'give 32 bytes as base64 or hex, such as `openssl rand -base64 32` prints',
+        'use 32 bytes as base64 or hex (`openssl rand -base64 32`)',
     );
   }
   return keys as Buffer[];
@@ -33,7 +33,7 @@ function parseKey(text: string): Buffer | undefined {
   return key.length === KEY_BYTES ? key : undefined;
 }
 
-/** The keys of the file, which is made where there is none. Throws `MasterKeyFileError`. */
+/** The keys in the file, which is generated if there is none. Throws `MasterKeyFileError`. */
 export async function loadMasterKeys(dataDir: string): Promise<Buffer[]> {
   const path = join(dataDir, FILE);
   try {
@@ -44,16 +44,16 @@ export async function loadMasterKeys(dataDir: string): Promise<Buffer[]> {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'EACCES' || code === 'EPERM') {
       throw new MasterKeyFileError(
-        `${path} cannot be read or made by this user. Start Signalbox as the user it was first started as, or change the owner.`,
+        `${path} can't be read or created by this user. Start Signalbox as the user that created it, or change its owner.`,
         { cause: error },
       );
     }
     if (code === 'EEXIST' || code === 'ENOTDIR') {
-      throw new MasterKeyFileError(`The data directory ${dataDir} is not a directory. Name another one.`, {
+      throw new MasterKeyFileError(`The data directory ${dataDir} is not a directory. Choose another one.`, {
         cause: error,
       });
     }
-    throw new MasterKeyFileError(`${path} cannot be read or made (${code ?? message}).`, { cause: error });
+    throw new MasterKeyFileError(`${path} can't be read or created (${code ?? message}).`, { cause: error });
   }
 }
 
@@ -68,15 +68,17 @@ async function readKeys(path: string): Promise<Buffer[] | undefined> {
   try {
     const { mode } = await file.stat();
     if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
-      throw new MasterKeyFileError(`${path} is open to other users of this machine. Close it: chmod 600 ${path}`);
+      throw new MasterKeyFileError(
+        `${path} can be accessed by other users of this machine. Restrict it: chmod 600 ${path}`,
+      );
     }
     const text = await file.readFile('utf8');
     try {
       return parseMasterKeys(text);
     } catch {
       throw new MasterKeyFileError(
-        `${path} does not hold a key of 32 bytes in base64 or hex. Restore it from a backup: without it, stored secrets ` +
-          'cannot be read. Where nothing is to be kept, remove it, and a new one is made.',
+        `${path} does not contain a key of 32 bytes in base64 or hex. Restore it from a backup: without it, stored secrets ` +
+          "can't be read. If there are no secrets to keep, remove the file, and a new key is generated.",
       );
     }
   } finally {
@@ -84,7 +86,7 @@ async function readKeys(path: string): Promise<Buffer[] | undefined> {
   }
 }
 
-/** Written under another name and linked, so that it is whole or not there; of two nodes at once, one makes it. */
+/** Writes the file under another name and links it: it is complete or missing. If two nodes start at once, one of them creates it. */
 async function makeKey(dataDir: string, path: string): Promise<Buffer[]> {
   const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`;
   try {

@@ -21,11 +21,11 @@ export function parseProviderKeys(text: string, env: Readonly<Record<string, str
     const key = variable && env[variable]?.trim();
     if (variable === undefined) {
       const known = Object.keys(keyNames).join(', ');
-      problems.push(new Error(`"${name}" is no provider with a key of its own; give one or more of ${known}`));
+      problems.push(new Error(`"${name}" is not a provider with a key; use one or more of ${known}`));
     } else if (!key) {
-      problems.push(new Error(`names ${name}, and ${variable} is not set`));
+      problems.push(new Error(`lists ${name}, but ${variable} is not set`));
     } else if (!isHeaderValue(key)) {
-      problems.push(new Error(`names ${name}, and ${variable} holds what no header can carry`));
+      problems.push(new Error(`lists ${name}, but ${variable} contains characters that are not allowed in a header`));
     } else {
       keys[variable] = key;
     }
