@@ -87,7 +87,7 @@ export async function startService(config: Config, overrides: Overrides = {}): P
   const stops: (() => Promise<unknown>)[] = [];
   const stop = async () => {
     for (let last = stops.pop(); last; last = stops.pop()) {
-      await last().catch((error) => log.error({ err: error }, 'a part did not stop as it should'));
+      await last().catch((error) => log.error({ err: error }, 'a part of the service did not stop cleanly'));
     }
   };
   try {
@@ -241,7 +241,7 @@ async function startRoles(
     const server = createObservationServer(platform, observation, config);
     stops.push(() => server.close());
     const port = await listen(server, host, config.metricsPort);
-    log.info({ host, port }, 'metrics are served');
+    log.info({ host, port }, 'serving metrics');
   }
   if (roles.has('runtime')) {
     const upkeep = createUpkeep(platform, config);

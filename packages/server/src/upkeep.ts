@@ -53,7 +53,7 @@ export function createUpkeep(
 
   async function every(ms: number, what: string, act: () => Promise<unknown>): Promise<void> {
     while (!stopping.signal.aborted) {
-      await act().catch((error) => log.warn({ err: error }, `${what} failed; trying again`));
+      await act().catch((error) => log.warn({ err: error }, `${what} failed; retrying`));
       await clock.sleep(ms, stopping.signal).catch(() => {});
     }
   }
@@ -67,7 +67,7 @@ export function createUpkeep(
     for (const organizationId of organizationIds) {
       if (stopping.signal.aborted) return;
       await act(organizationId).catch((error) =>
-        log.warn({ err: error, organizationId: formatId('org', organizationId) }, `${what} failed; trying again`),
+        log.warn({ err: error, organizationId: formatId('org', organizationId) }, `${what} failed; retrying`),
       );
     }
   }
@@ -86,7 +86,7 @@ export function createUpkeep(
 
   async function dropOldEvents(): Promise<void> {
     const before = new Date(clock.now().getTime() - eventsKeptDays * DAY_MS);
-    await eachOf(await organizationsToDropEvents(db, before), 'dropping old events', async (organizationId) => {
+    await eachOf(await organizationsToDropEvents(db, before), 'deleting old events', async (organizationId) => {
       while (!stopping.signal.aborted && (await dropEvents(db, organizationId, before)));
     });
   }
@@ -94,7 +94,7 @@ export function createUpkeep(
   async function dropOldDeliveries(): Promise<void> {
     const before = new Date(clock.now().getTime() - deliveriesKeptDays * DAY_MS);
     const organizationIds = (await allOrganizations(db)).map(({ organizationId }) => organizationId);
-    await eachOf(organizationIds, 'dropping old deliveries', async (organizationId) => {
+    await eachOf(organizationIds, 'deleting old deliveries', async (organizationId) => {
       for (const webhookSubscriptionId of await subscriptionsWithDeliveries(db, organizationId)) {
         const of = { organizationId, webhookSubscriptionId };
         while (!stopping.signal.aborted && (await dropDeliveries(db, of, before)));
@@ -127,11 +127,11 @@ export function createUpkeep(
     start() {
       loops.push(
         every(SEQUENCE_EVERY_MS, 'sequencing the event log', sequence),
-        every(EXPIRE_EVERY_MS, 'dropping what has expired', expire),
-        every(EXPIRE_EVERY_MS, 'dropping old events', dropOldEvents),
+        every(EXPIRE_EVERY_MS, 'deleting expired data', expire),
+        every(EXPIRE_EVERY_MS, 'deleting old events', dropOldEvents),
         every(COMPACT_EVERY_MS, 'compacting usage', compact),
-        every(DROP_EVERY_MS, 'dropping old deliveries', dropOldDeliveries),
-        every(DROP_EVERY_MS, 'dropping old sessions', dropSessions),
+        every(DROP_EVERY_MS, 'deleting old deliveries', dropOldDeliveries),
+        every(DROP_EVERY_MS, 'deleting old sessions', dropSessions),
       );
     },
     async stop() {

@@ -259,7 +259,7 @@ test('a node without the interface is observed on a port of its own', async () =
     config: { roles: new Set(['delivery']), metricsPort: 0 },
   });
   endings.push(() => first.clock.passWhile(node.stop()));
-  const { port } = node.logLines.map((line) => JSON.parse(line)).find(({ msg }) => msg === 'metrics are served') as {
+  const { port } = node.logLines.map((line) => JSON.parse(line)).find(({ msg }) => msg === 'serving metrics') as {
     port: number;
   };
   const url = `http://127.0.0.1:${port}`;

@@ -32,7 +32,7 @@ export function createEventWatch({ db, clock, log }: { db: Db; clock: Clock; log
     while (waiters.size > 0 && !stopping.signal.aborted) {
       await clock.sleep(LOOK_EVERY_MS, stopping.signal).catch(() => {});
       if (waiters.size > 0 && !stopping.signal.aborted) {
-        await look().catch((error) => log.warn({ err: error }, 'looking for new event records failed; trying again'));
+        await look().catch((error) => log.warn({ err: error }, 'looking for new event records failed; retrying'));
       }
     }
   }

@@ -302,7 +302,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
       await send(reply.raw, reply.getHeaders() as OutgoingHttpHeaders, over.signal, write);
     } catch (error) {
       // The reader resumes at its cursor; the cause is for the operator.
-      platform.log.warn({ err: error, requestId: request.id }, 'stream broken off');
+      platform.log.warn({ err: error, requestId: request.id }, 'stream ended by an error');
     } finally {
       stopRechecking();
       forget();

@@ -143,7 +143,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
 
   function inBackground(work: Promise<void>): void {
     const known = work
-      .catch((error) => platform.log.warn({ err: error }, 'a failed sign-in was not recorded'))
+      .catch((error) => platform.log.warn({ err: error }, 'recording a failed sign-in failed'))
       .finally(() => background.delete(known));
     background.add(known);
   }

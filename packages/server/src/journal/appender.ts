@@ -131,7 +131,7 @@ export function createAppender(
     try {
       await shards.find(heads.map(({ organizationId }) => organizationId));
     } catch (error) {
-      log.warn({ err: error, sessions: heads.length }, 'append failed; what was not written is written again');
+      log.warn({ err: error, sessions: heads.length }, 'append failed; retrying');
       await clock.sleep(RETRY_MS);
     }
   }
@@ -150,7 +150,7 @@ export function createAppender(
     } catch (error) {
       failed = true;
       shards.failed(error);
-      log.warn({ err: error, sessions: batches.length }, 'append failed; what was not written is written again');
+      log.warn({ err: error, sessions: batches.length }, 'append failed; retrying');
     }
     // A session may have two heads here for a moment, a fenced one and its successor: only the epoch says whose text it was.
     const missed = batches.filter(({ head }) => !written.has(keyOf(head)));

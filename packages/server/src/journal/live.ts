@@ -254,8 +254,7 @@ export function createLive({
       });
       hinted.clear();
       const failures = await shards.each(places, ({ organizationId }) => organizationId, fetch);
-      for (const { error } of failures)
-        log.warn({ err: error }, 'could not read what other nodes committed; trying again');
+      for (const { error } of failures) log.warn({ err: error }, 'reading commits of other nodes failed; retrying');
     }
   }
 
@@ -289,7 +288,7 @@ export function createLive({
     const heads = [...feeds.values()].map(({ head }) => head);
     if (heads.length === 0 || stopping.signal.aborted) return;
     const failures = await shards.each(heads, ({ organizationId }) => organizationId, lookAt);
-    for (const { error } of failures) log.warn({ err: error }, 'could not look for lost wake-ups of streams');
+    for (const { error } of failures) log.warn({ err: error }, 'polling for missed stream wake-ups failed');
   }
 
   async function lookAt(heads: readonly Head[]): Promise<void> {

@@ -88,7 +88,7 @@ export function createScrape({ db, clock, log, metrics, live, wake }: ScrapePlat
     // First whether it can be written to: a read-only one would count for us.
     const counting = db.check().then(() => countAll(db, clock.now()));
     const counts = await counting.catch((error) => {
-      if (isUp) log.warn({ err: error }, 'the database did not answer for metrics');
+      if (isUp) log.warn({ err: error }, 'the database did not respond to the metrics query');
       return undefined;
     });
     isUp = counts !== undefined;

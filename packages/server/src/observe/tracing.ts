@@ -128,9 +128,9 @@ function telling(exporter: SpanExporter, log: Log): SpanExporter {
         const isGood = result.error === undefined && result.code === 0;
         if (isWell && !isGood) {
           const { name, code } = (result.error ?? {}) as { name?: string; code?: number | string };
-          log.warn({ name, code }, 'spans were not taken by the collector; they are dropped until it is back');
+          log.warn({ name, code }, 'the collector does not accept spans; they are dropped until it is back');
         }
-        if (!isWell && isGood) log.info('the collector takes spans again');
+        if (!isWell && isGood) log.info('the collector accepts spans again');
         isWell = isGood;
         done(result);
       });

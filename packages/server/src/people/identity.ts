@@ -121,7 +121,7 @@ export function createIdentity(options: IdentityOptions): Identity {
   function unavailable(error: unknown): never {
     if (error instanceof ApiError) throw error;
     const { name, code } = error as { name?: string; code?: string | number };
-    options.log.error({ name, code }, 'signing in is not possible');
+    options.log.error({ name, code }, 'sign-in is not available');
     throw new ApiError('unavailable', 'Signing in is not possible now. Try again soon.', { retryAfterSeconds: 1 });
   }
 

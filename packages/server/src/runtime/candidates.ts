@@ -45,7 +45,7 @@ export async function candidatesOf(
       for (const row of rows) found.push(row);
     },
   );
-  for (const { error } of failures) log.warn({ err: error }, 'could not look for sessions to claim; trying again');
+  for (const { error } of failures) log.warn({ err: error }, 'looking for sessions to claim failed; retrying');
   return found;
 }
 

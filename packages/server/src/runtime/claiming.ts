@@ -83,7 +83,7 @@ export function createClaiming(
       if (hints.length > 0 && hasRoom()) await claimSome(await candidatesOf(platform, hints));
       if (isSearch) await search();
     } catch (error) {
-      log.warn({ err: error }, 'could not claim sessions; trying again');
+      log.warn({ err: error }, 'claiming sessions failed; retrying');
     } finally {
       cameMeanwhile.clear();
     }
@@ -125,7 +125,7 @@ export function createClaiming(
         const takenOver = new Set(group.flatMap((one) => (one.workerId === null ? [] : [one.sessionId])));
         await driveAll(rows, (id) => takenOver.has(id));
       });
-      for (const { error } of failures) log.warn({ err: error }, 'could not claim sessions; trying again');
+      for (const { error } of failures) log.warn({ err: error }, 'claiming sessions failed; retrying');
     }
     return isClaimed;
   }
@@ -215,7 +215,7 @@ export function createClaiming(
           }
         }),
       );
-      for (const { error } of failures) log.warn({ err: error }, 'could not take a session; trying again');
+      for (const { error } of failures) log.warn({ err: error }, 'claiming a session failed; retrying');
     }
   }
 

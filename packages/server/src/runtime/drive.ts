@@ -133,7 +133,7 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
 
       case 'modelFailed': {
         const { code, retryAfterMs } = event.failure;
-        log.warn({ ...idsOf(driving), code, retryAfterMs }, 'model call failed; it is made again');
+        log.warn({ ...idsOf(driving), code, retryAfterMs }, 'model call failed; retrying');
         await resetText(event.modelCall, [sql`model_calls = model_calls + 1`]);
         return 'on';
       }

@@ -31,7 +31,7 @@ export function createNodeLease(
       if (stopping.signal.aborted) return;
       await renew().catch((error) => {
         metrics.leaseFailures.inc();
-        log.warn({ err: error }, 'renewing the lease failed; trying again');
+        log.warn({ err: error }, 'renewing the node lease failed; retrying');
       });
     }
   }

@@ -140,7 +140,10 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
     }
     const handedOver = error instanceof HandedOver;
     if (!handedOver)
-      log.error({ err: error, sessionId: formatId('ses', head.sessionId) }, 'turn broke off; it goes on soon');
+      log.error(
+        { err: error, sessionId: formatId('ses', head.sessionId) },
+        'turn interrupted by an error; it will be resumed',
+      );
     await appender.take(head);
     const pause = handedOver ? 0 : UNFORESEEN_PAUSE_SECONDS;
     await untilDone(sql`
@@ -199,7 +202,7 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
     while (!stopping.signal.aborted) {
       await clock.sleep(ms, stopping.signal).catch(() => {});
       if (stopping.signal.aborted) return;
-      await act().catch((error) => log.warn({ err: error }, `${what} failed; trying again`));
+      await act().catch((error) => log.warn({ err: error }, `${what} failed; retrying`));
     }
   }
 
@@ -228,7 +231,7 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
   const tellParents = onceMore(async () => {
     for (const child of await unheardChildren(db)) {
       await tellParent(platform, child).catch((error) =>
-        log.warn({ err: error }, 'telling a parent failed; trying again'),
+        log.warn({ err: error }, 'notifying a parent session failed; retrying'),
       );
     }
   });
@@ -256,11 +259,13 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
           else void lookAtHeld().catch(() => {});
         }),
         wake.subscribe('child', () => {
-          telling = tellParents().catch((error) => log.warn({ err: error }, 'telling parents failed; trying again'));
+          telling = tellParents().catch((error) =>
+            log.warn({ err: error }, 'notifying parent sessions failed; retrying'),
+          );
         }),
       );
       loops.push(
-        every(POLL_MS, 'looking for what may go on', async () => {
+        every(POLL_MS, 'looking for runnable sessions', async () => {
           await lookForDead();
           await lookAtHeld();
           claiming.soon();

@@ -38,7 +38,7 @@ export function createScheduler(platform: Platform): Scheduler {
   async function look(): Promise<void> {
     while (!stopping.signal.aborted) {
       const nextDue = await runAllDue().catch((error) => {
-        log.warn({ err: error }, 'could not look for schedules that are due; trying again');
+        log.warn({ err: error }, 'looking for due schedules failed; retrying');
         return undefined;
       });
       const untilNextMs = nextDue ? Math.max(0, nextDue.getTime() - clock.now().getTime()) : POLL_MS;
@@ -83,7 +83,7 @@ export function createScheduler(platform: Platform): Scheduler {
       pausedUntil.set(candidate.scheduleId, clock.now().getTime() + UNFORESEEN_PAUSE_MS);
       // It is away for the others too.
       if (error instanceof DatabaseUnavailable) throw error;
-      log.error({ err: error, scheduleId }, 'a schedule could not run; it is tried again');
+      log.error({ err: error, scheduleId }, 'running a schedule failed; retrying');
     }
   }
 

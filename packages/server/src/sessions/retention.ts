@@ -39,7 +39,8 @@ export async function dropOldSessions(
       if (found > 0) sessions += await drop(ended);
     }
     metrics.sessionsDropped.inc(sessions);
-    if (sessions > 0) log.info({ organizationId, environment, days, sessions }, 'dropped sessions that ended long ago');
+    if (sessions > 0)
+      log.info({ organizationId, environment, days, sessions }, 'deleted sessions at the end of their retention');
   }
 
   /** The environments that have sessions which ended, deleted ones too: one look by the index for each. */

@@ -58,7 +58,9 @@ export function createWake({ db, log, clock, acrossNodes }: WakeOptions): Wake {
     sending = undefined;
     await db
       .query(sql`select pg_notify(${CHANNEL}, p) from unnest(${payloads}::text[]) p`)
-      .catch((error: Error) => log.warn({ err: error }, 'wake-up not sent; other nodes find out by polling'));
+      .catch((error: Error) =>
+        log.warn({ err: error }, 'sending a wake-up failed; other nodes find the change by polling'),
+      );
   }
 
   function hear(payload: string): void {
@@ -88,7 +90,7 @@ export function createWake({ db, log, clock, acrossNodes }: WakeOptions): Wake {
         await lost;
         await connection.end().catch(() => {});
       } catch (error) {
-        log.warn({ err: error }, 'wake-ups of other nodes are not heard now; polling goes on');
+        log.warn({ err: error }, 'not receiving wake-ups of other nodes; polling continues');
       }
       await clock.sleep(RECONNECT_MS, stop.signal).catch(() => {});
     }

@@ -140,7 +140,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
       for (const ofOne of Map.groupBy(group, organizationOf).values())
         for (let at = 0; at < ofOne.length; at += CLAIM_BATCH) await take(ofOne.slice(at, at + CLAIM_BATCH));
     });
-    for (const { error } of failures) log.warn({ err: error }, 'could not claim subscriptions; trying again');
+    for (const { error } of failures) log.warn({ err: error }, 'claiming subscriptions failed; retrying');
     return failures.length === 0;
   }
 
@@ -157,8 +157,8 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
           ...options,
           random,
           signal: cutting.signal,
-          onStale: () => run('subscriptions were not read again', refresh),
-          onRoom: (having) => run('due sessions were not looked for', () => scan([having])),
+          onStale: () => run('reading subscriptions again failed', refresh),
+          onRoom: (having) => run('looking for due sessions failed', () => scan([having])),
         });
       senders.set(held.webhookSubscriptionId, sender);
       senderAt.set(placeKey(held.organizationId, held.environment), sender);
@@ -206,7 +206,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
   /** Looks where work waits. The search is for all organizations: if it fails, each is looked at by itself. */
   async function scanDue(): Promise<void> {
     const found = await search().catch((error: unknown) => {
-      log.warn({ err: error }, 'could not search for due deliveries; looking at each subscription');
+      log.warn({ err: error }, 'searching for due deliveries failed; checking each subscription instead');
     });
     await scan([...senders].flatMap(([id, sender]) => (!found || found.has(id) || sender.hasDue ? sender : [])));
   }
@@ -214,7 +214,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
   function hear(hint: Hints['journal'] | undefined): void {
     if (stopping.signal.aborted || senders.size === 0) return;
     if (hint) senderAt.get(placeKey(hint.organizationId, hint.environment))?.take(hint.sessionId);
-    else run('due sessions were not looked for', () => scan(senders.values()));
+    else run('looking for due sessions failed', () => scan(senders.values()));
   }
 
   async function poll(): Promise<void> {
@@ -228,18 +228,18 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
   }
 
   function warned(what: string, work: () => Promise<void>): Promise<void> {
-    return work().catch((error: unknown) => log.warn({ err: error }, `${what}; trying again`));
+    return work().catch((error: unknown) => log.warn({ err: error }, `${what}; retrying`));
   }
 
   return {
     start() {
       const onJournal = wake.subscribe('journal', (hint) => hear(hint));
-      const onSubscription = wake.subscribe('subscription', () => run('subscriptions were not read', refresh));
+      const onSubscription = wake.subscribe('subscription', () => run('reading subscriptions failed', refresh));
       unsubscribe = () => {
         onJournal();
         onSubscription();
       };
-      run('the dispatcher stopped', poll);
+      run('the dispatcher failed', poll);
     },
     async stop() {
       unsubscribe();
@@ -265,7 +265,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
         );
         if (failures[0]) throw failures[0].error;
       } catch (error) {
-        log.warn({ err: error }, 'subscriptions were not handed over; others wait for the lease to end');
+        log.warn({ err: error }, 'releasing subscriptions failed; other nodes claim them when the node lease expires');
       }
     },
   };

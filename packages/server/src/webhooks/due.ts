@@ -61,7 +61,7 @@ export async function findDue(
       for (const [index, page] of (await pagesOf(db, group, now)).entries()) pages.set(group[index]!, page);
     },
   );
-  for (const { error } of failures) log.warn({ err: error }, 'could not look for due deliveries; trying again');
+  for (const { error } of failures) log.warn({ err: error }, 'looking for due deliveries failed; retrying');
   return pages;
 }
 

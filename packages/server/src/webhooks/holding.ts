@@ -128,7 +128,10 @@ export async function hold(
       return heldOf(vault, row);
     } catch (error) {
       // Of this subscription alone: the others go on.
-      log.error({ err: error, webhookSubscriptionId: formatId('whs', row.webhookSubscriptionId) }, 'nothing is sent');
+      log.error(
+        { err: error, webhookSubscriptionId: formatId('whs', row.webhookSubscriptionId) },
+        'the subscription is blocked; nothing is sent',
+      );
       return [];
     }
   });

@@ -177,7 +177,7 @@ export class Sender implements Host {
         }
       }
     } catch (error) {
-      this.#platform.log.warn({ err: error }, 'a recovery was interrupted; it goes on with the next poll');
+      this.#platform.log.warn({ err: error }, 'a recovery was interrupted; it continues with the next poll');
     } finally {
       this.#isRecovering = false;
     }

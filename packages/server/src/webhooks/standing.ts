@@ -101,11 +101,13 @@ export class Standing {
       if (isNews) await confirmSecret(db, held, secretVersion, now);
     } catch (error) {
       this.#confirmedVersion = confirmed;
-      log.warn({ err: error }, 'the acceptance of a new secret was not written');
+      log.warn({ err: error }, 'recording that the receiver accepted the new secret failed');
     }
     await this.write();
     if (isBack)
-      await db.query(hasten(held, now)).catch((error) => log.warn({ err: error }, 'retries were not hastened'));
+      await db
+        .query(hasten(held, now))
+        .catch((error) => log.warn({ err: error }, 'rescheduling retries after a recovered destination failed'));
     return isBack;
   }
 
@@ -137,7 +139,7 @@ export class Standing {
     try {
       await db.query(statement);
     } catch (error) {
-      log.warn({ err: error }, 'the standing of the destination was not written');
+      log.warn({ err: error }, 'recording the health of the destination failed');
     }
   }
 

@@ -100,7 +100,7 @@ export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' 
       ...(await shards.each(forAny, organizationOf, lookAtQueues)),
     ];
     for (const { error, items } of failures) {
-      log.warn({ err: error }, 'could not look for offered turns; the poll looks again');
+      log.warn({ err: error }, 'looking for offered worker turns failed; the next poll retries');
       for (const waiter of items) if (waiter.once && !waiter.settled) waiter.refuse(error);
     }
     for (const waiter of waiters) if (waiter.once && !waiter.settled) waiter.settle(undefined);

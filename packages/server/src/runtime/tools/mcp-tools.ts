@@ -107,7 +107,10 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
   function tellOfLeftOut({ organizationId, environment }: ToolOwner, { name }: McpTool, { leftOut }: Listing): void {
     if (leftOut.length === 0) return;
     const tools = leftOut.slice(0, MAX_TOLD).map((tool) => `${JSON.stringify(tool.name.slice(0, 100))} ${tool.why}`);
-    log.warn({ organizationId, environment, server: name, count: leftOut.length, tools }, 'tools left out');
+    log.warn(
+      { organizationId, environment, server: name, count: leftOut.length, tools },
+      'some tools of an MCP server are left out',
+    );
   }
 
   /** Throws what the connection throws, the signal's reason included. `onSent` hears when the call is on its way. */
