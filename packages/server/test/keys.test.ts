@@ -2,6 +2,9 @@
 import { NotFoundError } from '@signalbox/client';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createDb } from '../src/db/db.ts';
+import { createShards } from '../src/db/shards.ts';
+import { createAuthenticator } from '../src/keys/authenticate.ts';
 import { newSecret } from '../src/keys/secret.ts';
 import { newUuid, uuidOf } from '../src/lib/ids.ts';
 import { createManualClock } from './support/manual-clock.ts';
@@ -198,4 +201,32 @@ test('who is calling', async () => {
   const identity = await service.client.me();
   expect(identity).toMatchObject({ permission: 'admin', user: null, apiKey: { permission: 'admin' } });
   expect(identity.organization.organizationId).toMatch(/^org_/);
+});
+
+test('the look-up of a key is planned once, and simultaneous callers with different keys each get their own', async () => {
+  const { client, database } = service;
+  const made = await Promise.all(
+    ['first', 'second', 'third'].map((name) => client.keys.create({ name, permission: 'read' })),
+  );
+  const db = createDb({ url: database.url, max: 1 });
+  const { authenticate, close } = createAuthenticator({ db, shards: createShards(db), clock });
+  const ask = (secret: string) => authenticate(`Bearer ${secret}`, '127.0.0.1');
+  const unknown = newSecret(uuidOf('org', service.organizationId), newUuid());
+  const callers = [...made, ...made].map(({ secret }) => secret!);
+  for (let time = 0; time < 10; time += 1) {
+    await ask(callers[0]!);
+    const found = await Promise.allSettled([...callers, unknown].map(ask));
+    expect(found.map((one) => (one.status === 'fulfilled' ? one.value.name : one.reason.code))).toEqual([
+      ...['first', 'second', 'third', 'first', 'second', 'third'],
+      'invalid_token',
+    ]);
+  }
+  await close();
+  const statements = await db.query<{ planned: number; uses: number }>(sql`
+    select custom_plans::int as planned, (custom_plans + generic_plans)::int as uses
+    from pg_prepared_statements where statement like ${'%from api_keys%'}`);
+  expect(statements).toHaveLength(1);
+  // PostgreSQL plans the first five uses of any statement.
+  expect(statements[0]).toEqual({ planned: 5, uses: 50 });
+  await db.close();
 });
