@@ -62,15 +62,19 @@ http {
 `,
 });
 
+const forwarded = `proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+      proxy_set_header Host $host;`;
+
 export const balancers: Readonly<Record<string, Kind>> = {
   HAProxy: haproxy(`  option httpchk GET /readyz
   option redispatch
+  option forwardfor
   timeout check 5s
   default-server inter 1s fall 2 rise 2`),
-  nginx: nginx('', ''),
+  nginx: nginx('', forwarded),
   'nginx that keeps connections': nginx(
     'keepalive 32;',
-    'proxy_http_version 1.1;\n      proxy_set_header Connection "";',
+    `${forwarded}\n      proxy_http_version 1.1;\n      proxy_set_header Connection "";`,
   ),
 };
 
