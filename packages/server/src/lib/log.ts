@@ -1,8 +1,8 @@
-// Structured logs. One line a request, a turn and a delivery attempt, each with the ids to search by.
+// Structured logs: one line for each request, turn and delivery attempt, with the ids to search by.
 //
-// What may stand in a line is decided where it is written: fields are named one by one, never whole objects. Errors are cut
-// down to what cannot hold a prompt, a secret or a value from the database (a provider's error carries the whole prompt,
-// PostgreSQL's `detail` the row).
+// The code that logs decides what a line contains: it names fields one by one, and never logs whole objects. Errors are reduced to
+// what can't contain a prompt, a secret or a value from the database (a provider's error contains the whole prompt, and PostgreSQL's
+// `detail` the row).
 import { type Logger, pino } from 'pino';
 
 export type Log = Logger;
@@ -20,15 +20,15 @@ export function createLog(options: { level: string; destination?: { write(line: 
   );
 }
 
-/** Class, code, message of our own errors, and where it was thrown. */
+/** Class and code of an error, where it was thrown, and its message if that can't contain values. */
 function errorForLog(error: unknown): object {
   if (!(error instanceof Error)) return { type: typeof error };
   const { code, cause } = error as { code?: unknown; cause?: unknown };
   return {
     type: error.name,
     ...(typeof code === 'string' && { code }),
-    message: SPEAKS_OF_VALUES.test(error.name) || SQL_DATA_ERROR.test(String(code)) ? undefined : error.message,
-    // The stack begins with the message, whose lines may look like the stack's own.
+    message: QUOTES_VALUES.test(error.name) || SQL_DATA_ERROR.test(String(code)) ? undefined : error.message,
+    // The stack starts with the message, whose lines may look like stack frames.
     at: error.stack
       ?.replace(error.message, '')
       .split('\n')
@@ -40,6 +40,6 @@ function errorForLog(error: unknown): object {
 }
 
 // Names of errors whose message quotes what was sent or received.
-const SPEAKS_OF_VALUES = /^(AI_|SyntaxError|TypeValidation)/;
-// PostgreSQL's codes for values that it could not take: `invalid input syntax for type uuid: "…"`.
+const QUOTES_VALUES = /^(AI_|SyntaxError|TypeValidation)/;
+// PostgreSQL's codes for values that it did not accept: `invalid input syntax for type uuid: "…"`.
 const SQL_DATA_ERROR = /^22[0-9A-Z]{3}$/;
