@@ -17,6 +17,27 @@ test('every link to a file leads to one', () => {
   expect(links.filter(({ page, target }) => !existsSync(join(root, dirname(page), target)))).toEqual([]);
 });
 
+/** The anchors of a page's headings, as GitHub derives them. */
+const anchorsOf = (page: string) =>
+  [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+
+test('every link to a heading leads to one', () => {
+  const links = pages.flatMap((page) =>
+    [...read(page).matchAll(/\]\((?!https?:)([^)#]*)#([^)]+)\)/g)].map(([, target, anchor = '']) => ({
+      page,
+      target: target ? join(dirname(page), target) : page,
+      anchor,
+    })),
+  );
+  expect(links.length).toBeGreaterThan(10);
+  expect(links.filter(({ target, anchor }) => !anchorsOf(target).includes(anchor))).toEqual([]);
+});
+
 test('every file that the documentation names by its path from the root is there', () => {
   const names = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/architecture.md', 'docs/proof.md'].flatMap(
     (page) => [...read(page).matchAll(/`((?:packages|test|docs|examples)\/[\w./-]+)`/g)].map(([, name = '']) => name),
