@@ -5,6 +5,7 @@ const beside = ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts'];
 const database = ['packages/server/test/**/*.test.ts', 'packages/server/src/{db,journal,wake}/**/*.test.ts'];
 const processes = [
   'packages/cli/test/**/*.test.ts',
+  'proofs/**/*.test.ts',
   'packages/client/test/**/*.test.ts',
   'packages/embedded-postgres/test/**/*.test.ts',
   'examples/**/*.test.ts',

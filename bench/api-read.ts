@@ -1,8 +1,8 @@
 // A list of 20 Agents read over 64 connections; the key is checked on every request and nothing is cached.
 import { Pool } from 'undici';
 import { parseId } from '../packages/server/src/lib/ids.ts';
-import { type Benchmark, measurePairs, ratePerSecond, startBench, startChild } from './harness.ts';
-import { rowOf } from './table.ts';
+import { type Benchmark, measurePairs, ratePerSecond, startBench, startChild } from './support/harness.ts';
+import { rowOf } from './support/table.ts';
 
 const CONNECTIONS = 64;
 const AGENTS = 20;

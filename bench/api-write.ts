@@ -3,9 +3,9 @@
 import pg from 'pg';
 import { Pool } from 'undici';
 import { newUuid, parseId } from '../packages/server/src/lib/ids.ts';
-import { type Bench, type Benchmark, measurePairs, ratePerSecond, startBench } from './harness.ts';
-import { createScriptedAgent } from './session-client.ts';
-import { rowOf } from './table.ts';
+import { type Bench, type Benchmark, measurePairs, ratePerSecond, startBench } from './support/harness.ts';
+import { createScriptedAgent } from './support/session-client.ts';
+import { rowOf } from './support/table.ts';
 
 const CONNECTIONS = 64;
 // As many as the service has.

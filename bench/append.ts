@@ -15,9 +15,9 @@ import { systemClock } from '../packages/server/src/lib/clock.ts';
 import { newUuid, parseId } from '../packages/server/src/lib/ids.ts';
 import { createLog } from '../packages/server/src/lib/log.ts';
 import { createMetrics } from '../packages/server/src/observe/metrics.ts';
-import { type Benchmark, growthPerSecond, measurePairs, startBench } from './harness.ts';
-import { createScriptedAgent } from './session-client.ts';
-import { quantile, rowOf } from './table.ts';
+import { type Benchmark, growthPerSecond, measurePairs, startBench } from './support/harness.ts';
+import { createScriptedAgent } from './support/session-client.ts';
+import { quantile, rowOf } from './support/table.ts';
 
 const SESSIONS = 500;
 // Chunks that each Session has under way where throughput is measured: half a second of a fast model.

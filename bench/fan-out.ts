@@ -4,8 +4,8 @@
 // them in this process. `fan-out-memory` is what the service's memory grows by for each stream after the first thousand.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
-import { type Bench, type Benchmark, startBench } from './harness.ts';
-import { quantile, rowOf } from './table.ts';
+import { type Bench, type Benchmark, startBench } from './support/harness.ts';
+import { quantile, rowOf } from './support/table.ts';
 
 const SESSIONS = 1_000;
 const READERS = 5;

@@ -1,9 +1,9 @@
 // From `POST /sessions` with input to the first delta on the Session's stream, one Session after the other, the model
 // answering at once. The limit: the two commits without which nothing may be shown, one after the other.
 import pg from 'pg';
-import { type Benchmark, durations, measurePairs, startBench } from './harness.ts';
-import { createScriptedAgent, createSessionClient } from './session-client.ts';
-import { quantile, rowOf } from './table.ts';
+import { type Benchmark, durations, measurePairs, startBench } from './support/harness.ts';
+import { createScriptedAgent, createSessionClient } from './support/session-client.ts';
+import { quantile, rowOf } from './support/table.ts';
 
 const TIMES = 200;
 

@@ -9,9 +9,9 @@ import { createDb, type Db } from '../packages/server/src/db/db.ts';
 import { systemClock } from '../packages/server/src/lib/clock.ts';
 import { formatId, parseId } from '../packages/server/src/lib/ids.ts';
 import { createFeed, DELTA, type Feed, insertSessions } from './append.ts';
-import { type Bench, type Benchmark, durations, measurePairs, startBench } from './harness.ts';
-import { createScriptedAgent } from './session-client.ts';
-import { quantile, rowOf } from './table.ts';
+import { type Bench, type Benchmark, durations, measurePairs, startBench } from './support/harness.ts';
+import { createScriptedAgent } from './support/session-client.ts';
+import { quantile, rowOf } from './support/table.ts';
 
 const LONG = 100_000;
 const SHORT = 100;

@@ -4,9 +4,9 @@
 import pg from 'pg';
 import { formatId, parseId } from '../packages/server/src/lib/ids.ts';
 import { pairOf } from '../packages/server/src/sessions/metadata.ts';
-import { type Bench, type Benchmark, durations, startBench } from './harness.ts';
-import { createScriptedAgent } from './session-client.ts';
-import { quantile, type Row, rowOf } from './table.ts';
+import { type Bench, type Benchmark, durations, startBench } from './support/harness.ts';
+import { createScriptedAgent } from './support/session-client.ts';
+import { quantile, type Row, rowOf } from './support/table.ts';
 
 const SESSIONS = 300_000;
 const EVENTS = 1_000_000;

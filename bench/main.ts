@@ -13,7 +13,7 @@ import { parked } from './parked.ts';
 import { sessions } from './sessions.ts';
 import { slowReceiver } from './slow-receiver.ts';
 import { start } from './start.ts';
-import { formatTable, type Row } from './table.ts';
+import { formatTable, type Row } from './support/table.ts';
 import { twoNodes } from './two-nodes.ts';
 import { webhookLatency } from './webhook-latency.ts';
 import { webhooks } from './webhooks.ts';

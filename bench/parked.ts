@@ -6,9 +6,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { parseId } from '../packages/server/src/lib/ids.ts';
-import { type Bench, type Benchmark, durations, measurePairs, startBench } from './harness.ts';
-import { createScriptedAgent, createSessionClient } from './session-client.ts';
-import { quantile, rowOf } from './table.ts';
+import { type Bench, type Benchmark, durations, measurePairs, startBench } from './support/harness.ts';
+import { createScriptedAgent, createSessionClient } from './support/session-client.ts';
+import { quantile, rowOf } from './support/table.ts';
 
 const TIMES = 50;
 const IDLE_MS = 3_000;

@@ -1,9 +1,9 @@
 // Sessions a second, from `POST /sessions` with input until their stream says `idle`, with a model that answers at once in 20
 // deltas. The limit: as many commits as the database does for as many clients, divided by the commits that one Session needs.
 import pg from 'pg';
-import { type Bench, type Benchmark, measurePairs, ratePerSecond, startBench } from './harness.ts';
-import { createScriptedAgent, createSessionClient, type SessionClient } from './session-client.ts';
-import { type Row, rowOf } from './table.ts';
+import { type Bench, type Benchmark, measurePairs, ratePerSecond, startBench } from './support/harness.ts';
+import { createScriptedAgent, createSessionClient, type SessionClient } from './support/session-client.ts';
+import { type Row, rowOf } from './support/table.ts';
 
 const AT_A_TIME = [10, 100];
 // As many connections as the service has.

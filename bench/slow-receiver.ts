@@ -1,9 +1,9 @@
 // Deliveries a second of healthy Sessions while the receivers of other subscriptions take what is sent and never answer, so that each
 // attempt there ends with its time-out. Ten Environments with 20 Sessions each; two of them hang. The limit: the other eight alone.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startDeliveries } from './deliveries.ts';
-import { type Benchmark, growthPerSecond, measurePairs, startChild } from './harness.ts';
-import { rowOf } from './table.ts';
+import { startDeliveries } from './support/deliveries.ts';
+import { type Benchmark, growthPerSecond, measurePairs, startChild } from './support/harness.ts';
+import { rowOf } from './support/table.ts';
 
 const ENVIRONMENTS = 10;
 const HANGING = 2;

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startEmbeddedPostgres } from '../packages/server/src/db/embedded.ts';
 import { createLog } from '../packages/server/src/lib/log.ts';
-import { type Benchmark, type Child, measurePairs, startChild } from './harness.ts';
-import { rowOf } from './table.ts';
+import { type Benchmark, type Child, measurePairs, startChild } from './support/harness.ts';
+import { rowOf } from './support/table.ts';
 
 // Until everything that a start puts off is done.
 const SETTLE_MS = 5_000;

@@ -6,8 +6,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { createTalker, many, readStreams } from './fan-out.ts';
-import { type Benchmark, startBench, startChild } from './harness.ts';
-import { quantile, rowOf } from './table.ts';
+import { type Benchmark, startBench, startChild } from './support/harness.ts';
+import { quantile, rowOf } from './support/table.ts';
 
 const ACTIVE = 500;
 const IDLE = 1_000;

@@ -1,10 +1,10 @@
 // From the commit of a chunk until its receiver has answered, with 200 Sessions that get a chunk a second each, at times of their
 // own. The limit: a bare POST of the same bytes, as often.
 import type { EgressRequest } from '../packages/server/src/egress/egress.ts';
-import { startDeliveries } from './deliveries.ts';
-import { type Benchmark, measurePairs, startChild } from './harness.ts';
-import { createPoster } from './poster.ts';
-import { quantile, rowOf } from './table.ts';
+import { startDeliveries } from './support/deliveries.ts';
+import { type Benchmark, measurePairs, startChild } from './support/harness.ts';
+import { createPoster } from './support/poster.ts';
+import { quantile, rowOf } from './support/table.ts';
 
 const SESSIONS = 200;
 const EACH_MS = 1_000;

@@ -4,10 +4,10 @@
 // A Session's next chunk is committed while its delivery is on its way, so there is always one to send and never two. What
 // that costs is part of ours: no delivery comes without a commit before it.
 import type { EgressRequest } from '../packages/server/src/egress/egress.ts';
-import { startDeliveries } from './deliveries.ts';
-import { type Benchmark, growthPerSecond, measurePairs, ratePerSecond, startChild } from './harness.ts';
-import { createPoster } from './poster.ts';
-import { rowOf } from './table.ts';
+import { startDeliveries } from './support/deliveries.ts';
+import { type Benchmark, growthPerSecond, measurePairs, ratePerSecond, startChild } from './support/harness.ts';
+import { createPoster } from './support/poster.ts';
+import { rowOf } from './support/table.ts';
 
 const SESSIONS = 200;
 

@@ -7,17 +7,17 @@ import { parseArgs } from 'node:util';
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 const proofs = [
-  { name: 'fuzz', files: ['packages/server/test/fuzz.test.ts'], env: { SIGNALBOX_FUZZ_RUNS: '500' } },
-  { name: 'cost', files: ['packages/server/test/cost.test.ts'], env: { SIGNALBOX_COST_RUNS: '20' } },
-  { name: 'kill', files: ['packages/cli/test/kill.test.ts'], env: { SIGNALBOX_FAULTS: '30' } },
-  { name: 'idempotency', files: ['packages/cli/test/idempotency.test.ts'], env: { SIGNALBOX_FAULTS: '15' } },
-  { name: 'faults', files: ['packages/cli/test/faults.test.ts'], env: { SIGNALBOX_FAULTS: '20' } },
-  { name: 'database', files: ['packages/cli/test/database.test.ts'], env: { SIGNALBOX_FAULTS: '15' } },
-  { name: 'balancer', files: ['packages/cli/test/balancers.test.ts'], env: { SIGNALBOX_ROLLING_RESTARTS: '2' } },
-  { name: 'families', files: ['packages/server/test/families.test.ts'], times: 10, env: {} },
+  { name: 'fuzz', files: ['packages/server/test/api/fuzz.test.ts'], env: { SIGNALBOX_FUZZ_RUNS: '500' } },
+  { name: 'cost', files: ['packages/server/test/api/cost.test.ts'], env: { SIGNALBOX_COST_RUNS: '20' } },
+  { name: 'kill', files: ['proofs/kill.test.ts'], env: { SIGNALBOX_FAULTS: '30' } },
+  { name: 'idempotency', files: ['proofs/idempotency.test.ts'], env: { SIGNALBOX_FAULTS: '15' } },
+  { name: 'faults', files: ['proofs/faults.test.ts'], env: { SIGNALBOX_FAULTS: '20' } },
+  { name: 'database', files: ['proofs/database.test.ts'], env: { SIGNALBOX_FAULTS: '15' } },
+  { name: 'balancer', files: ['proofs/balancers.test.ts'], env: { SIGNALBOX_ROLLING_RESTARTS: '2' } },
+  { name: 'families', files: ['packages/server/test/nodes/families.test.ts'], times: 10, env: {} },
   {
     name: 'simulation',
-    files: ['packages/server/test/simulation.test.ts'],
+    files: ['packages/server/test/nodes/simulation.test.ts'],
     times: 10,
     env: { SIGNALBOX_SIMULATED_SESSIONS: '60', SIGNALBOX_SIMULATED_DISTURBANCES: '25' },
   },

@@ -14,7 +14,7 @@ interface Source {
   lines: string[];
 }
 
-const everything = globSync(['{packages,examples,bench,scripts,test}/**/*.{ts,tsx,mjs}', '*.ts'], {
+const everything = globSync(['{packages,examples,bench,proofs,scripts,test}/**/*.{ts,tsx,mjs}', '*.ts'], {
   cwd: root,
   exclude: (path) => /(^|\/)(node_modules|dist)$/.test(String(path)),
 })
@@ -25,7 +25,7 @@ const everything = globSync(['{packages,examples,bench,scripts,test}/**/*.{ts,ts
     const text = readFileSync(join(root, file), 'utf8');
     return { file, text, lines: text.split('\n') };
   });
-const isTest = ({ file }: Source) => /\.test\.ts$|\/test\/|^test\//.test(file);
+const isTest = ({ file }: Source) => /\.test\.ts$|\/test\/|^test\/|^proofs\//.test(file);
 /** What runs in production. */
 const sources = everything.filter((source) => /^packages\/[\w-]+\/src\//.test(source.file) && !isTest(source));
 const server = sources.filter(({ file }) => file.startsWith('packages/server/src/'));
@@ -99,30 +99,66 @@ test('a package imports what it declares', () => {
   expect(wrong).toEqual([]);
 });
 
-// From the top to the bottom of the server; a file may import from its own layer and from those below.
-const layers: RegExp[] = [
-  /^(main|operator|operator-database|operator-people|start-error)\.ts$/,
-  /^(http\/|upkeep\.ts$)/,
-  // The domain. Its folders use each other: a Session has approvals, an Agent's archiving looks at Sessions.
-  /^(agents|approvals|environments|events|keys|organizations|people|schedules|sessions|webhooks|workers|journal|runtime)\//,
-  /^(platform|config)\.ts$/,
-  /^(db|egress|lib|observe|usage|vault|wake)\//,
+// Folders and loose files of the server from top to bottom: each may import from those below it, so no two import each other.
+const folders = [
+  'main.ts',
+  'http',
+  'maintenance.ts',
+  'schedules',
+  'runtime/node',
+  'operator',
+  'http/console',
+  'http/reference',
+  'http/request',
+  'sessions',
+  'organizations',
+  'people',
+  'keys',
+  'runtime/turn',
+  'workers',
+  'webhooks',
+  'webhooks/sending',
+  'approvals',
+  'agents',
+  'runtime/models',
+  'runtime/tools',
+  'environments',
+  'sessions/state',
+  'journal',
+  'events',
+  'platform.ts',
+  'config',
+  'runtime/schemas',
+  'observe',
+  'usage',
+  'vault',
+  'egress',
+  'wake',
+  'db',
+  'lib',
 ];
 
-test('layers of the server import only downward: http knows the domain, the domain no http', () => {
-  const layerOf = (file: string) => layers.findIndex((layer) => layer.test(file.replace('packages/server/src/', '')));
+function folderOf(file: string): string {
+  const path = file.replace('packages/server/src/', '');
+  const [first = '', second] = path.split('/');
+  return second !== undefined && folders.includes(`${first}/${second}`) ? `${first}/${second}` : first;
+}
+
+test('folders of the server import only downward, so they have no circles', () => {
   const wrong = server.flatMap((source) => {
-    expect(layerOf(source.file), `${source.file} belongs to a layer`).toBeGreaterThanOrEqual(0);
+    const own = folderOf(source.file);
+    expect(folders, `${source.file} is in a folder that has a place`).toContain(own);
     return (
       importsOf(source)
         .filter((file) => file.startsWith('packages/server/src/'))
-        .filter((file) => layerOf(file) < layerOf(source.file))
-        // Types are no dependency of what runs.
+        .filter((file) => folders.indexOf(folderOf(file)) < folders.indexOf(own))
+        // A type is not needed at run time.
         .filter((file) => !onlyTypes(source, file))
         .map((file) => `${source.file} → ${file}`)
     );
   });
   expect(wrong).toEqual([]);
+  expect(folders.filter((folder) => !server.some(({ file }) => folderOf(file) === folder))).toEqual([]);
 });
 
 function onlyTypes(source: Source, imported: string): boolean {
@@ -151,7 +187,7 @@ test('the start loads nothing that most nodes never use: it would cost each a se
 });
 
 test('the turn machine knows neither SQL nor HTTP, and only the database folder knows its driver', () => {
-  const turn = server.find(({ file }) => file.endsWith('/runtime/turn.ts'))!;
+  const turn = server.find(({ file }) => file.endsWith('/runtime/turn/turn.ts'))!;
   expect(importsOf(turn).filter((specifier) => /sql|\bpg\b|\/db\/|http|undici|fastify|egress/.test(specifier))).toEqual(
     [],
   );
@@ -171,7 +207,7 @@ test('every request to an address that somebody named goes through egress/', () 
     'node:dgram',
   ];
   const allowed: Record<string, string> = {
-    'packages/server/src/http/observed.ts': 'the names of methods',
+    'packages/server/src/http/request/observed.ts': 'the names of methods',
     'packages/embedded-postgres/src/endpoint.ts': 'looks for a free port',
     'packages/server/src/environments/secrets.ts': 'tells an address from a name',
   };
@@ -190,8 +226,8 @@ test('every request to an address that somebody named goes through egress/', () 
 
 test('only config.ts reads the environment', () => {
   const allowed = {
-    'packages/server/src/config.ts': 'its one reader',
-    'packages/server/src/http/docs-page.ts': 'stands in a sample program',
+    'packages/server/src/config/config.ts': 'its one reader',
+    'packages/server/src/http/reference/page.ts': 'stands in a sample program',
     'packages/cli/src/service.ts': 'a client of the service; an API key has no option, which others could read',
     'packages/console/src/pages/webhooks/new-secret.tsx': 'stands in a sample program',
   };
@@ -201,7 +237,7 @@ test('only config.ts reads the environment', () => {
 test('only the clocks read the time', () => {
   const allowed = {
     'packages/server/src/lib/clock.ts': 'the clock of the service',
-    'packages/server/src/http/turns.ts': 'how long the event loop was held; no state depends on it',
+    'packages/server/src/http/request/turns.ts': 'how long the event loop was held; no state depends on it',
     'packages/client/src/time.ts': 'the clock of the client',
     'packages/console/src/ui/time.tsx': 'the clock of the console',
     'packages/console/src/pages/approvals/confirm.tsx': 'tells a double tap from two; no state depends on it',
@@ -215,7 +251,7 @@ test('waiting is for the clock; a bare timer only bounds what happens on this ma
     'packages/server/src/lib/clock.ts': 'the clock of the service',
     'packages/client/src/time.ts': 'the clock of the client',
     'packages/server/src/journal/appender.ts': 'gathers text for a few milliseconds',
-    'packages/server/src/http/sse.ts': 'keeps idle connections open',
+    'packages/server/src/http/request/sse.ts': 'keeps idle connections open',
     'packages/server/src/egress/connector.ts': 'the deadline of a connection',
     'packages/server/src/egress/connections.ts': 'the lifetime of a connection',
     'packages/server/src/egress/egress.ts': 'the deadline of an exchange',
@@ -229,7 +265,7 @@ test('waiting is for the clock; a bare timer only bounds what happens on this ma
 test('who waits for an end is told also when it came before', () => {
   // `close` and `abort` come once: a listener that is added later waits for ever.
   const closed = {
-    'packages/server/src/http/closed.ts': 'the one listener of responses',
+    'packages/server/src/http/request/closed.ts': 'the one listener of responses',
     'packages/server/src/egress/sockets.ts': 'of a socket that was made a moment ago',
     'packages/embedded-postgres/src/cluster.ts': 'of a process that was started a moment ago',
   };
@@ -257,7 +293,7 @@ test('what runs in a transaction has no other way to the database: a second conn
   // By `inTransaction`, which joins the transaction that there may be.
   const allowed = {
     'packages/server/src/lib/context.ts': 'inTransaction itself',
-    'packages/server/src/http/idempotency.ts': 'the transaction of a request',
+    'packages/server/src/http/request/idempotency.ts': 'the transaction of a request',
     'packages/server/src/events/denied.ts': 'stays when the request fails',
   };
   expect(uses(server, /\bctx\.db\.transaction\(|'transaction' in/, allowed)).toEqual([]);
@@ -272,10 +308,10 @@ function bodyAfter(lines: readonly string[], index: number): string[] {
 
 test('only runtime/schemas/ compiles schemas and patterns that strangers wrote: there they can be stopped', () => {
   const allowed = {
-    'packages/contract/src/check.ts': 'schemas of the contract, values of a limited size',
-    'packages/server/src/http/validate.ts': 'schemas of the contract',
+    'packages/contract/src/validation/check.ts': 'schemas of the contract, values of a limited size',
+    'packages/server/src/http/request/validate.ts': 'schemas of the contract',
     'packages/server/src/http/app.ts': 'schemas of the contract',
-    'packages/server/src/http/openapi.ts': 'schemas of the contract',
+    'packages/server/src/http/reference/openapi.ts': 'schemas of the contract',
     'packages/server/src/runtime/schemas/judge.ts': 'runs in a thread, unless it costs next to nothing',
   };
   expect(uses(sources, /from 'typebox\/(schema|compile|value)'/, allowed)).toEqual([]);
@@ -305,7 +341,7 @@ test('only the command ends the process or writes to its streams', () => {
     sources.filter(({ file }) => !file.startsWith('packages/cli/')),
     /process\.(exit|stdout|stderr|on)\b|console\.(log|info|warn|error)\b/,
     {
-      'packages/server/src/http/docs-page.ts': 'stands in a sample program',
+      'packages/server/src/http/reference/page.ts': 'stands in a sample program',
       'packages/console/src/pages/keys/new-secret.tsx': 'stands in a sample program',
       'packages/console/src/pages/webhooks/new-secret.tsx': 'stands in a sample program',
       'packages/client/src/receiver.ts': 'says what the caller gave it no other way to hear of',

@@ -368,7 +368,7 @@ create table webhook_subscriptions (
   worker_id uuid,
   -- Moves on with each claim and each change: a node that knows an older one fixes no delivery and skips no chunk.
   epoch integer default 0 not null,
-  -- How the destination does (webhooks/health.ts): since when it fails, how often in a row and in which one Session, when it is
+  -- How the destination does (webhooks/sending/health-rules.ts): since when it fails, how often in a row and in which one Session, when it is
   -- attempted next, and whether someone was warned.
   failing_since timestamptz,
   failures integer default 0 not null,
@@ -404,11 +404,11 @@ create table pending_deliveries (
   from_seq bigint not null,
   to_turn integer not null,
   to_seq bigint not null,
-  -- A letter each (webhooks/delivery-row.ts).
+  -- A letter each (webhooks/sending/delivery-row.ts).
   chunk_types text not null,
   -- The time stamp that the envelope carries.
   occurred_at timestamptz not null,
-  -- As JSON, the last ones (webhooks/kept-attempt.ts).
+  -- As JSON, the last ones (webhooks/sending/kept-attempt.ts).
   attempts text[] default '{}'::text[] not null,
   attempt_count integer default 0 not null,
   -- How many waits of the retry schedule it has used; not every attempt costs one.
@@ -629,7 +629,7 @@ create index access_denials_age on access_denials (recorded_at);
 create table workers (
   worker_id uuid not null,
   lease_expires_at timestamptz not null,
-  -- It sends webhooks, so some subscriptions are its share (webhooks/shares.ts).
+  -- It sends webhooks, so some subscriptions are its share (webhooks/sending/shares.ts).
   delivers boolean default false not null,
   -- Of a worker turn that was claimed with an Idempotency-Key: which claim that was. Sent again, it gets the same or nothing.
   claim uuid,

@@ -6,9 +6,10 @@
  * status (the iteration is over), by 204 (nothing can follow: over), or is lost: broken off, closed by a server that
  * restarts, or silent although the service sends a comment every 10 s. A lost one is followed by the next, after a pause.
  */
+
+import { pieces } from './body-stream.ts';
 import { SignalboxError } from './errors.ts';
-import { Patience } from './patience.ts';
-import { pieces } from './pieces.ts';
+import { Patience } from './reconnect-backoff.ts';
 import { EventParser } from './sse.ts';
 import { connectionError, type OpenResponse, type RequestOptions, type Transport } from './transport.ts';
 import type { Chunk, ChunkType, Envelope, SessionStatus } from './types.generated.ts';

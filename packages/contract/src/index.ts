@@ -17,7 +17,7 @@ export * from './schedules.ts';
 export * from './schema.ts';
 export * from './sessions.ts';
 export * from './signing.ts';
-export * from './turns.ts';
+export * from './timeline.ts';
 export * from './usage.ts';
 export * from './webhooks.ts';
 export * from './workers.ts';

@@ -69,7 +69,7 @@ import {
   ToolResult,
   UpdateSession,
 } from './sessions.ts';
-import { ListTurns, TurnPage } from './turns.ts';
+import { ListTurns, TurnPage } from './timeline.ts';
 import { GetUsage, UsageReport } from './usage.ts';
 import {
   CreatedWebhookSubscription,

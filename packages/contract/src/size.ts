@@ -1,7 +1,7 @@
 // What of a value is larger than its schema allows: found before anything looks at what is in it.
 import type { SchemaObject } from './components.ts';
 import type { FieldError } from './errors.ts';
-import { shapeOf } from './narrow.ts';
+import { shapeOf } from './validation/narrow.ts';
 
 /** A few mistyped names are reported with the other errors; if there are more, only they are reported. */
 const FEW_UNKNOWN = 4;

@@ -7,7 +7,7 @@ import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { routes } from '@signalbox/contract';
 import manifest from '../package.json' with { type: 'json' };
-import { openApiDocument } from '../src/http/openapi.ts';
+import { openApiDocument } from '../src/http/reference/openapi.ts';
 
 export const committedFile = fileURLToPath(new URL('../../../openapi.json', import.meta.url));
 

@@ -1,5 +1,5 @@
 // The service: configuration → platform → the roles of this node. Everything that was started is stopped in reverse.
-import { type Config, oidcOf } from './config.ts';
+import { type Config, oidcOf } from './config/config.ts';
 import { createDb, type Db } from './db/db.ts';
 import { startEmbeddedPostgres } from './db/embedded.ts';
 import { createIdentityPool } from './db/identity-pool.ts';
@@ -10,49 +10,49 @@ import { createShards } from './db/shards.ts';
 import { createEgress } from './egress/egress.ts';
 import { createEventWatch } from './events/watch.ts';
 import { createApp } from './http/app.ts';
-import { createObservationServer, type ObservationServer } from './http/observation.ts';
+import { createObservationServer, type ObservationServer } from './http/request/observation.ts';
 import { createLive } from './journal/live.ts';
 import { writeAdminKeyFile } from './keys/admin-key-file.ts';
 import { type Clock, systemClock } from './lib/clock.ts';
 import { newUuid } from './lib/ids.ts';
 import { createLog, type Log } from './lib/log.ts';
 import { version } from './lib/version.ts';
+import { createUpkeep } from './maintenance.ts';
 import { createMetrics } from './observe/metrics.ts';
 import { createScrape } from './observe/scrape.ts';
+import { CannotListen, explainStart, ListenUrlPooled, PoolerUnnamed } from './operator/start-error.ts';
 import { ensureFirstOrganization } from './organizations/organizations.ts';
 import { keepConsoleUrl } from './people/console-url.ts';
 import { createIdentity, type Identity } from './people/identity.ts';
 import { createSetupToken, linkOf } from './people/invitations.ts';
 import { recordOfPerson } from './people/records.ts';
 import type { Platform } from './platform.ts';
-import { createNodeLease, forgetOtherNodes } from './runtime/lease.ts';
 import { createModels } from './runtime/models/models.ts';
-import { createOwnWorkers } from './runtime/own-worker.ts';
+import { createOwnWorkers } from './runtime/node/local-start.ts';
+import { createNodeLease, forgetOtherNodes } from './runtime/node/node-lease.ts';
+import { createWorker } from './runtime/node/session-runner.ts';
 import { createTools } from './runtime/tools/tools.ts';
-import { createWorker } from './runtime/worker.ts';
 import { createScheduler } from './schedules/scheduler.ts';
-import { CannotListen, explainStart, ListenUrlPooled, PoolerUnnamed } from './start-error.ts';
-import { createUpkeep } from './upkeep.ts';
 import { requireKnownKeys } from './vault/known-keys.ts';
 import { loadMasterKeys } from './vault/master-key.ts';
 import { createVault } from './vault/vault.ts';
 import { createWake } from './wake/wake.ts';
-import { createDispatcher } from './webhooks/dispatcher.ts';
+import { createDispatcher } from './webhooks/sending/dispatcher.ts';
 import { createOffers } from './workers/offers.ts';
 
-export { type Config, ConfigError, readConfig, settings } from './config.ts';
+export { type Config, ConfigError, readConfig, settings } from './config/config.ts';
 export { createLog, type Log } from './lib/log.ts';
 export { version } from './lib/version.ts';
-export { createKeyOnHost, type KeyOnHost, OperatorError } from './operator.ts';
-export { distributeOnHost } from './operator-database.ts';
+export { distributeOnHost } from './operator/database.ts';
+export { createKeyOnHost, type KeyOnHost, OperatorError } from './operator/operator.ts';
 export {
   inviteOnHost,
   listUsersOnHost,
   removeUserOnHost,
   resetPasswordOnHost,
   setupLinkOnHost,
-} from './operator-people.ts';
-export { StartError } from './start-error.ts';
+} from './operator/people.ts';
+export { StartError } from './operator/start-error.ts';
 
 export interface Service {
   /** Where the HTTP interface answers, without `/api/v1`; undefined on a node without the role `api`. */

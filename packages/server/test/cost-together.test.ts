@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { Tool } from '@signalbox/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createLoopWatch } from './fuzz/loop-watch.ts';
+import { createLoopWatch } from './api/fuzz/loop-watch.ts';
 import { startTestService, type TestService } from './support/service.ts';
 
 const MOST_MS = 250;

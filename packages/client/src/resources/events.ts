@@ -1,7 +1,7 @@
+import { linesIn, pieces } from '../body-stream.ts';
 import { type EventVerification, type VerifyEventsOptions, verifyEvents } from '../event-chain.ts';
 import { PageRequest } from '../page.ts';
-import { Patience } from '../patience.ts';
-import { linesIn, pieces } from '../pieces.ts';
+import { Patience } from '../reconnect-backoff.ts';
 import type { Query, RequestOptions, Transport } from '../transport.ts';
 import { connectionError } from '../transport.ts';
 import type { Event, EventType } from '../types.generated.ts';

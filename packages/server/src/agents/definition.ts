@@ -1,20 +1,11 @@
 // Whether a definition is whole: what the schemas of the contract cannot say.
-import type {
-  AgentTool,
-  ApprovalPolicy,
-  ClientTool,
-  FieldError,
-  HttpTool,
-  McpTool,
-  Model,
-  Tool,
-} from '@signalbox/contract';
+import type { ApprovalPolicy, FieldError, McpTool, Model, Tool } from '@signalbox/contract';
 import type { Egress } from '../egress/egress.ts';
 import { UrlNotAllowed, whatUrlsMustBe } from '../egress/errors.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { isOfObject, NOT_OF_OBJECT, schemaProblems } from '../runtime/schemas/schemas.ts';
 import { checkTemplate } from '../runtime/tools/template.ts';
-import type { TurnTool } from '../runtime/tools/tool.ts';
+import { isPolicy } from '../runtime/tools/turn-tool.ts';
 import type { Definition } from './agents.ts';
 
 /** As many as people correct at once. */
@@ -77,46 +68,6 @@ function mayOffer({ name }: McpTool, other: Tool): boolean {
   return (other.type === 'mcp' ? `${other.name}__` : other.name).startsWith(`${name}__`);
 }
 
-/** What an `agent` tool is told: the first message of the child Session. */
-const AGENT_INPUT = {
-  type: 'object',
-  properties: {
-    input: { type: 'string', minLength: 1, description: 'What the agent is to do, with all it needs to know.' },
-  },
-  required: ['input'],
-  additionalProperties: false,
-};
-
-/** A tool of the Agent's own as a turn knows it. Those of MCP servers are asked of the server. */
-export function turnToolOf(tool: HttpTool | ClientTool | AgentTool): TurnTool {
-  const { name, description } = tool;
-  if (tool.type === 'agent') {
-    // The child's Session is opened once and awaited; it asks for itself.
-    return {
-      name,
-      description,
-      inputSchema: AGENT_INPUT,
-      approval: tool.approval ?? 'never',
-      repeatable: false,
-      source: tool,
-    };
-  }
-  const effectful = isEffectful(tool);
-  return {
-    name,
-    description,
-    inputSchema: tool.inputSchema,
-    approval: tool.approval ?? (effectful ? 'always' : 'never'),
-    repeatable: !effectful || (tool.type === 'http' && tool.idempotent === true),
-    source: tool,
-  };
-}
-
-/** Whether a call of the tool changes something outside. */
-function isEffectful(tool: HttpTool | ClientTool): boolean {
-  return tool.effectful ?? (tool.type === 'http' && tool.request.method !== 'GET');
-}
-
 /** What is wrong with a tool, by paths within it. */
 function checkTool(tool: Tool): FieldError[] {
   const errors: FieldError[] = [];
@@ -146,14 +97,6 @@ function policiesOf(tool: Tool): { path: string; policy: ApprovalPolicy }[] {
   if (approval === undefined) return [];
   if (isPolicy(approval)) return [{ path: 'approval', policy: approval }];
   return Object.entries(approval).map(([name, policy]) => ({ path: `approval.${name}`, policy }));
-}
-
-/** Whether it is one policy rather than one for each tool of an MCP server. */
-export function isPolicy(approval: NonNullable<McpTool['approval']>): approval is ApprovalPolicy {
-  return (
-    typeof approval === 'string' ||
-    ('when' in approval && typeof approval.when === 'object' && Object.keys(approval).length === 1)
-  );
 }
 
 function checkModel({ model }: Definition): FieldError[] {

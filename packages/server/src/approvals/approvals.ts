@@ -9,9 +9,15 @@ import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import { inputErrors } from '../runtime/schemas/schemas.ts';
-import { awaitedCame } from '../sessions/awaited.ts';
-import { notRunChunks, type Operation, operationColumns, toolCallIdOf } from '../sessions/operations.ts';
-import { lockSession, type SessionRow } from '../sessions/session.ts';
+import { awaitedCame } from '../sessions/state/awaited.ts';
+import {
+  notRunChunks,
+  type Operation,
+  operationColumns,
+  resolvedChunk,
+  toolCallIdOf,
+} from '../sessions/state/operations.ts';
+import { lockSession, type SessionRow } from '../sessions/state/session.ts';
 
 export interface ApprovalRow {
   operationId: string;
@@ -126,21 +132,6 @@ export async function resolveApproval(
     });
     return { approval: viewApproval(row) };
   });
-}
-
-/** The chunk that says how an approval was resolved. */
-export function resolvedChunk(
-  operationId: string,
-  decision: Exclude<Approval['status'], 'pending'>,
-  reason: string | null,
-): NewChunk {
-  return {
-    type: 'approval.resolved',
-    operationId: formatId('op', operationId),
-    toolCallId: toolCallIdOf({ operationId }),
-    decision,
-    ...(reason !== null && { reason }),
-  };
 }
 
 /** What the model is told of a denied call. */

@@ -4,8 +4,8 @@ import sql, { raw } from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts';
 import { startPostgresProxy } from '../../test/support/postgres-proxy.ts';
+import { Lease } from './checkout.ts';
 import { createDb, DatabaseUnavailable, type Db } from './db.ts';
-import { Lease } from './lease.ts';
 import { DatabaseUnsuitable, requireDurableCommits, requireSupportedServer } from './requirements.ts';
 import { textArray } from './values.ts';
 

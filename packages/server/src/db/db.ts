@@ -14,12 +14,12 @@ import { channel } from 'node:diagnostics_channel';
 import type { Client } from 'pg';
 import type { Sql } from 'sql-template-tag';
 import { type Clock, systemClock } from '../lib/clock.ts';
+import { failureOf, Lease, refuse } from './checkout.ts';
 import { Connections, hasNoRoom } from './connections.ts';
-import { failureOf, Lease, refuse } from './lease.ts';
 import { rowCount, type Statement, type StatementResult, statement } from './pipeline.ts';
 import { Transaction } from './transaction.ts';
 
-export { DatabaseUnavailable } from './lease.ts';
+export { DatabaseUnavailable } from './checkout.ts';
 
 export interface Queryable {
   /** The rows. */

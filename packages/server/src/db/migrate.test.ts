@@ -5,7 +5,7 @@ import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts';
 import { version as release } from '../lib/version.ts';
-import { explainStart, StartError } from '../start-error.ts';
+import { explainStart, StartError } from '../operator/start-error.ts';
 import { createDb, type Db } from './db.ts';
 import { isMigrated, migrate, readMigrations, SchemaRefused } from './migrate.ts';
 

@@ -4,8 +4,8 @@
 // is awaited, those issued meanwhile gather and go out as the next group. What is only written waits for company: for the
 // next statement that somebody awaits, or for COMMIT.
 import type { Sql } from 'sql-template-tag';
+import { failureOf, type Lease } from './checkout.ts';
 import type { Tx } from './db.ts';
-import { failureOf, type Lease } from './lease.ts';
 import { rowCount, type Statement, type StatementResult } from './pipeline.ts';
 
 interface Pending {

@@ -20,26 +20,26 @@ import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { networkOf } from '../lib/network.ts';
 import type { Identity } from '../people/identity.ts';
 import type { Platform } from '../platform.ts';
-import { type Caller, createAuthorizer } from './auth.ts';
-import { BODY_LIMIT_BYTES, discardRest, readJsonStrictly } from './body.ts';
-import { onceClosed } from './closed.ts';
-import { addConsole } from './console.ts';
-import { addConsoleApi } from './console-api.ts';
-import { addOtherSignIns } from './console-sign-in.ts';
-import { docsPage, exampleOrigin } from './docs-page.ts';
-import { environmentGateOf } from './environment-gate.ts';
-import { handleError, sendProblem } from './errors.ts';
-import { writeFile } from './file.ts';
+import { addConsoleApi } from './console/api.ts';
+import { addConsole } from './console/console.ts';
+import { addOtherSignIns } from './console/sign-in.ts';
 import { checks, handlers } from './handlers.ts';
-import { actOnce, idempotencyKeyOf } from './idempotency.ts';
-import { createLimits, type LimitSettings, mayWait, requireRoom } from './limits.ts';
-import { addObservation, type Observation } from './observation.ts';
-import { beginSpan, countedAuthorizer, requestEnded } from './observed.ts';
-import { createOpenAnswers, type OpenAnswers } from './open-answers.ts';
-import { openApiDocument } from './openapi.ts';
-import { createPlaces } from './places.ts';
-import { parseQuery } from './query.ts';
-import { createDoubts, recheck } from './recheck.ts';
+import { openApiDocument } from './reference/openapi.ts';
+import { docsPage, exampleOrigin } from './reference/page.ts';
+import { type Caller, createAuthorizer } from './request/auth.ts';
+import { BODY_LIMIT_BYTES, discardRest, readJsonStrictly } from './request/body.ts';
+import { onceClosed } from './request/closed.ts';
+import { environmentGateOf } from './request/environment-gate.ts';
+import { handleError, sendProblem } from './request/errors.ts';
+import { writeFile } from './request/file.ts';
+import { actOnce, idempotencyKeyOf } from './request/idempotency.ts';
+import { createLimits, type LimitSettings, mayWait, requireRoom } from './request/limits.ts';
+import { addObservation, type Observation } from './request/observation.ts';
+import { beginSpan, countedAuthorizer, requestEnded } from './request/observed.ts';
+import { createOpenAnswers, type OpenAnswers } from './request/open-answers.ts';
+import { createPlaces } from './request/places.ts';
+import { parseQuery } from './request/query.ts';
+import { createDoubts, recheck } from './request/reauthorise.ts';
 import {
   dataHeaders,
   prepareServer,
@@ -47,12 +47,12 @@ import {
   requireShortUrl,
   type ServerSettings,
   serverOptions,
-} from './server.ts';
-import { withLastEventId, writeEvents } from './sse.ts';
-import { createTurns } from './turns.ts';
-import { watchUnread } from './unread.ts';
-import { createUnreadBound, type Write } from './unread-bound.ts';
-import { validatorOf } from './validate.ts';
+} from './request/server.ts';
+import { withLastEventId, writeEvents } from './request/sse.ts';
+import { createTurns } from './request/turns.ts';
+import { watchUnread } from './request/unread.ts';
+import { createUnreadBound, type Write } from './request/unread-bound.ts';
+import { validatorOf } from './request/validate.ts';
 
 const PREFIX = '/api/v1';
 // How long the end waits for requests under way; after it, who still sends is cut off.

@@ -76,7 +76,7 @@ const READ_SEGMENTS = 200;
 const READ_BYTES = 64 * 1024;
 // Fewer than the pool has connections, so that streams leave some to all others.
 const MAX_AT_ONCE = 8;
-// A connection takes 16 KiB before it says to wait (http/server.ts). With one part more it holds less than 64 KiB.
+// A connection takes 16 KiB before it says to wait (http/request/server.ts). With one part more it holds less than 64 KiB.
 const PART_BYTES = 47 * 1024;
 // With characters of three bytes it is not longer than a part.
 const SHORT_CHARACTERS = 15 * 1024;

@@ -28,7 +28,7 @@ export interface Context extends Omit<Platform, 'db'> {
   /** The person of the call, where one who is signed in to the console made it. */
   readonly person?: Person;
   readonly permission: Permission;
-  /** Of a key that is limited to some: the only Environments that it reaches (http/environment-gate.ts sees to it). */
+  /** Of a key that is limited to some: the only Environments that it reaches (http/request/environment-gate.ts sees to it). */
   readonly environments?: readonly string[];
   readonly requestId: string | null;
   readonly ipAddress: string | null;

@@ -1,5 +1,5 @@
 // Text that comes from models and tools, made fit to be stored: PostgreSQL has no NUL in text, and a lone surrogate has no
-// UTF-8 form. What callers send is refused instead (http/validate.ts); nobody can be told to correct a model.
+// UTF-8 form. What callers send is refused instead (http/request/validate.ts); nobody can be told to correct a model.
 
 /** Deeper JSON has no use here, and recursion over it would cost the stack. */
 export const MAX_JSON_DEPTH = 64;

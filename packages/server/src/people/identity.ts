@@ -7,8 +7,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { ApiError } from '../lib/api-error.ts';
 import type { Log } from '../lib/log.ts';
-import type { Auth, AuthOptions } from './auth.ts';
 import { ADDRESS_HEADER, AUTH_PATH, cookieNameOf, errorUrlOf, isHttps, PROVIDER_ID } from './auth-names.ts';
+import type { Auth, AuthOptions } from './better-auth.ts';
 
 export { AUTH_PATH, PROVIDER_ID } from './auth-names.ts';
 
@@ -85,7 +85,7 @@ export function createIdentity(options: IdentityOptions): Identity {
 
   async function configured(oidc: AuthOptions['oidc']): Promise<Auth> {
     // A third of the time that the service would take to start and of its memory, which a node without a console has no use for.
-    const { configureAuth } = await import('./auth.ts');
+    const { configureAuth } = await import('./better-auth.ts');
     return configureAuth({
       ...options,
       oidc,

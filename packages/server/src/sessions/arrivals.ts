@@ -1,8 +1,8 @@
 // What has come for a Session that a worker holds, as it is shown: decisions on approvals, and results of calls.
-import { resolvedChunk } from '../approvals/approvals.ts';
+
 import type { NewChunk } from '../journal/segment.ts';
-import type { InboxEntry } from './inbox.ts';
-import { notRunChunks, type Operation, resultChunk } from './operations.ts';
+import type { InboxEntry } from './state/inbox.ts';
+import { notRunChunks, type Operation, resolvedChunk, resultChunk } from './state/operations.ts';
 
 /** The chunks of these entries of the inbox, in their order; messages have none. `operations`: those of the turn. */
 export function arrivalChunks(entries: readonly InboxEntry[], operations: readonly Operation[]): NewChunk[] {

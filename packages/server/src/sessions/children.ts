@@ -12,12 +12,12 @@ import { ApiError } from '../lib/api-error.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import { storableJson, storableText } from '../lib/text.ts';
 import type { Platform } from '../platform.ts';
-import { outputIn } from '../runtime/output.ts';
-import { awaitedCame } from './awaited.ts';
+import { outputIn } from '../runtime/turn/output.ts';
 import { unpricedModel } from './budget.ts';
 import { type Opened, openingOf } from './opening.ts';
-import { type Operation, operationColumns, resultChunk, updateOperation } from './operations.ts';
-import { lockSession, readSession, type SessionRow, sessionEvent } from './session.ts';
+import { awaitedCame } from './state/awaited.ts';
+import { type Operation, operationColumns, resultChunk, updateOperation } from './state/operations.ts';
+import { lockSession, readSession, type SessionRow, sessionEvent } from './state/session.ts';
 
 /** The Session that a person or program opened stands at depth 0. */
 const MAX_DEPTH = 5;

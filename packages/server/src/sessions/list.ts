@@ -12,7 +12,7 @@ import type { Context } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
 import { pairOf } from './metadata.ts';
-import { type SessionRow, sessionColumns, viewSession } from './session.ts';
+import { type SessionRow, sessionColumns, viewSession } from './state/session.ts';
 
 /** Newest first. */
 export async function listSessions(ctx: Context, input: Input<'listSessions'>): Promise<Result<'listSessions'>> {

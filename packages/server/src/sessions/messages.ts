@@ -8,12 +8,12 @@ import { ApiError } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { firstBytes, type IsKey, pageOf, pageRequest } from '../lib/page.ts';
+import { beginTurn } from './begin-turn.ts';
 import { requirePrice } from './budget.ts';
-import { leaveInInbox } from './inbox.ts';
-import { lockSession, readSession, requireOpen, type SessionRow, sessionEvent, viewSession } from './session.ts';
+import { leaveInInbox } from './state/inbox.ts';
+import { lockSession, readSession, requireOpen, type SessionRow, sessionEvent, viewSession } from './state/session.ts';
+import { partsOf, type TranscriptEntry, viewEntry } from './state/transcript.ts';
 import { interruptTurn } from './stop.ts';
-import { partsOf, type TranscriptEntry, viewEntry } from './transcript.ts';
-import { beginTurn } from './turns.ts';
 
 /**
  * The next turn: at once where the Session is idle, else after the present one. 409 `session_ended`, `agent_archived`, and

@@ -7,10 +7,10 @@ import { subscriptionOf } from '../journal/delivery-mark.ts';
 import { encodeItems, type Segment } from '../journal/segment.ts';
 import { newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
-import type { OwnWorker } from '../runtime/own-worker.ts';
+import type { OwnWorker } from '../runtime/node/local-start.ts';
+import { beginTurn } from './begin-turn.ts';
 import { insertPairs } from './metadata.ts';
-import type { SessionRow } from './session.ts';
-import { beginTurn } from './turns.ts';
+import type { SessionRow } from './state/session.ts';
 
 export interface Opening {
   organizationId: string;

@@ -9,11 +9,18 @@ import { ApiError } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
 import { requirePrice } from './budget.ts';
-import { cancelNow } from './ending.ts';
+import { cancelNow } from './end-session.ts';
 import { deletePairs, insertPairs } from './metadata.ts';
 import { openingOf } from './opening.ts';
-import { lockSession, readSession, type SessionRow, sessionColumns, sessionEvent, viewSession } from './session.ts';
-import { partsOf } from './transcript.ts';
+import {
+  lockSession,
+  readSession,
+  type SessionRow,
+  sessionColumns,
+  sessionEvent,
+  viewSession,
+} from './state/session.ts';
+import { partsOf } from './state/transcript.ts';
 
 /**
  * Opens a Session; with `input` its first turn begins in the same transaction. 404 for an unknown Agent, version or

@@ -4,7 +4,7 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
 import type { Wake } from '../wake/wake.ts';
-import type { SessionRow } from './session.ts';
+import type { SessionRow } from './state/session.ts';
 
 /** The caller holds the row's lock, and has seen that nothing is to stop yet. The turn under way ends as `interrupted`. */
 export async function interruptTurn(

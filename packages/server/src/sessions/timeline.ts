@@ -11,8 +11,8 @@ import type { Context } from '../lib/context.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import { integerKey, pageOf, pageRequest } from '../lib/page.ts';
 import { modelName } from '../usage/prices.ts';
-import { isFinished, type Operation, type OperationStatus, usageOf } from './operations.ts';
-import { readSession, type SessionRow } from './session.ts';
+import { isFinished, type Operation, type OperationStatus, usageOf } from './state/operations.ts';
+import { readSession, type SessionRow } from './state/session.ts';
 
 interface Row
   extends Pick<

@@ -6,9 +6,9 @@ import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
 import { isSameJson } from '../lib/same-json.ts';
-import { awaitedCame } from './awaited.ts';
-import { isFinished, type Operation, operationColumns, resultChunk, updateOperation } from './operations.ts';
-import { lockSession, requireOpen, viewSession } from './session.ts';
+import { awaitedCame } from './state/awaited.ts';
+import { isFinished, type Operation, operationColumns, resultChunk, updateOperation } from './state/operations.ts';
+import { lockSession, requireOpen, viewSession } from './state/session.ts';
 
 /** 404 for a call that the Session has not made; 409 `conflict` where it is not awaited, or had another result. */
 export async function sendToolResult(ctx: Context, input: Input<'sendToolResult'>): Promise<Result<'sendToolResult'>> {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Model } from '@signalbox/contract';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readConfig } from '../config.ts';
+import { readConfig } from '../config/config.ts';
 import { createPrices, modelName, parsePrices, roundUsd } from './prices.ts';
 
 const million = { inputTokens: 1_000_000, outputTokens: 0, cachedTokens: 0 };

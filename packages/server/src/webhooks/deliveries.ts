@@ -7,10 +7,10 @@ import { notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
-import { JournalGone } from './batch.ts';
-import { readBody } from './delivery-body.ts';
-import { type DeliveryRow, deliveryColumns, deliveryOf, overDeliveryColumns } from './delivery-row.ts';
-import { parseAttempt, viewAttempt } from './kept-attempt.ts';
+import { JournalGone } from './sending/batch.ts';
+import { readBody } from './sending/delivery-body.ts';
+import { type DeliveryRow, deliveryColumns, deliveryOf, overDeliveryColumns } from './sending/delivery-row.ts';
+import { parseAttempt, viewAttempt } from './sending/kept-attempt.ts';
 
 interface Row {
   deliveryId: string;

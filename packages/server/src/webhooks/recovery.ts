@@ -1,35 +1,19 @@
-// Sending again from the journal (api.md section 7, `recover`). A Session is recovered by taking its deliveries back to where the
-// caller says: from there on they are made and sent as ever, in order and one at a time, up to what is new.
-//
-// A request is a row of webhook_recoveries. The node that sends for the subscription works it off, oldest first and a few Sessions
-// at a time: the next is taken back when one has nothing more to send or has failed. So however much is asked for, what is live
-// goes on beside it, and a crash loses no more than the place in a page.
-//
-// Since a time, it goes over the sessions of the environment that are open, by id, and then over those that ended since then, by
-// when they ended: one that ends while the open ones are gone over is found among those that ended. What ended before costs
-// nothing, however much it is. Appends write no column that this reads by an index.
+// Sending again from the journal: a request becomes a row of webhook_recoveries, which the node that sends for the subscription
+// works through (sending/rewind.ts).
 import type { Input, Result } from '@signalbox/contract';
-import sql, { type Sql } from 'sql-template-tag';
-import type { Db, Tx } from '../db/db.ts';
+import sql from 'sql-template-tag';
+import type { Tx } from '../db/db.ts';
 import { recordEvent } from '../events/record.ts';
-import { beginning, comparePositions, formatCursor, type Position } from '../journal/cursor.ts';
+import { formatCursor, type Position } from '../journal/cursor.ts';
 import { positionAfter, readHead } from '../journal/read.ts';
 import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
-import { beforeAllSessions } from './due.ts';
-import { cancel } from './finishing.ts';
-import { type Held, isStill } from './holding.ts';
+import { beforeAllSessions } from './sending/due.ts';
 import { getWebhookSubscription } from './subscriptions.ts';
 
-// Each Session has one delivery on its way, of 200 that may be.
-export const MAX_RECOVERING = 10;
 // How many may wait; who asks for more Sessions than this asks for a time.
 const MAX_WAITING = 1_000;
-// How many open sessions are looked at in one statement, most of which may have been idle since before.
-const PAGE_SIZE = 1_000;
-// How far the clocks of two nodes may be apart.
-const MAX_SKEW_MS = 60_000;
 
 /** 404 where the Environment has no subscription or the Session is of another; 400 `invalid_cursor`; 409 where too many wait. */
 export async function recoverDeliveries(
@@ -83,194 +67,4 @@ async function placeOf(
   const head = await readHead(tx, organizationId, sessionId);
   if (head.environment !== input.env) throw notFound('session');
   return { sessionId, position: positionAfter(input.cursor, head) };
-}
-
-interface Recovery {
-  recoveryId: string;
-  since: Date | null;
-  sessionId: string | null;
-  turn: number;
-  seq: number;
-  afterSessionId: string;
-  /** As text, with all of its digits. Null: it goes over open sessions. */
-  afterEndedAt: string | null;
-  endedBefore: Date | null;
-}
-
-/** How far a recovery since a time has come. */
-type Place = Pick<Recovery, 'afterSessionId' | 'afterEndedAt' | 'endedBefore'>;
-
-/** Where the deliveries of a Session go back to. */
-interface Target extends Position {
-  sessionId: string;
-}
-
-/**
- * Takes up to `room` Sessions back. `isOver`: nothing more is to be recovered, or the subscription is no longer as it was held.
- */
-export function takeBack(
-  db: Db,
-  held: Held,
-  room: number,
-  now: Date,
-): Promise<{ sessionIds: string[]; isOver: boolean }> {
-  const { organizationId, webhookSubscriptionId } = held;
-  return db.transaction(async (tx) => {
-    // Changes of the subscription wait for this, or were first.
-    const current = await tx.execute(sql`
-      select 1 from webhook_subscriptions where ${isStill(held)} and epoch = ${held.epoch} for key share`);
-    const [recovery] = await tx.query<Recovery>(sql`
-      select recovery_id as "recoveryId", since, session_id as "sessionId", turn, seq,
-        after_session_id as "afterSessionId", after_ended_at::text as "afterEndedAt", ended_before as "endedBefore"
-      from webhook_recoveries
-      where organization_id = ${organizationId} and webhook_subscription_id = ${webhookSubscriptionId}
-      order by recovery_id limit 1 for update`);
-    if (current === 0 || !recovery) return { sessionIds: [], isOver: true };
-    const { recoveryId, sessionId, turn, seq, since } = recovery;
-    const page =
-      since === null
-        ? { targets: [{ sessionId: sessionId!, turn, seq }], place: null }
-        : await targetsSince(tx, held, recovery, since, room, now);
-    const sessionIds = await moveBack(tx, held, page.targets, now);
-    const isThis = sql`organization_id = ${organizationId} and webhook_subscription_id = ${webhookSubscriptionId}
-      and recovery_id = ${recoveryId}`;
-    await tx.query(
-      page.place === null
-        ? sql`delete from webhook_recoveries where ${isThis}`
-        : sql`
-            update webhook_recoveries set after_session_id = ${page.place.afterSessionId},
-              after_ended_at = ${page.place.afterEndedAt}::timestamptz, ended_before = ${page.place.endedBefore}
-            where ${isThis}`,
-    );
-    return { sessionIds, isOver: false };
-  });
-}
-
-/** The next sessions with a chunk of that time or later; no `place` if there are no more. */
-async function targetsSince(
-  tx: Tx,
-  held: Held,
-  recovery: Recovery,
-  since: Date,
-  room: number,
-  now: Date,
-): Promise<{ targets: Target[]; place: Place | null }> {
-  const { sessionIds, place } = recovery.afterEndedAt
-    ? await nextEnded(tx, held, { ...recovery, afterEndedAt: recovery.afterEndedAt }, room)
-    : await nextOpen(tx, held, recovery, since, room, now);
-  return { targets: await placesBefore(tx, held, sessionIds, since), place };
-}
-
-interface Candidates {
-  sessionIds: string[];
-  place: Place | null;
-}
-
-async function nextOpen(
-  tx: Tx,
-  { organizationId, environment }: Held,
-  { recoveryId, afterSessionId }: Recovery,
-  since: Date,
-  room: number,
-  now: Date,
-): Promise<Candidates> {
-  // An append alone does not move `updated_at` on, but the end of a turn does.
-  const rows = await tx.query<{ sessionId: string; isActive: boolean }>(sql`
-    select p.session_id as "sessionId", p.status <> 'idle' or p.updated_at >= ${since} as "isActive"
-    from unnest(array['idle', 'running', 'waiting']) k(status)
-    cross join lateral (
-      select x.session_id, x.status, x.updated_at from sessions x
-      where x.organization_id = ${organizationId} and x.environment = ${environment} and x.status = k.status
-        and x.session_id > ${afterSessionId} and x.session_id <= ${recoveryId}
-      order by x.session_id limit ${PAGE_SIZE}) p
-    order by p.session_id limit ${PAGE_SIZE}`);
-  const active = rows.filter(({ isActive }) => isActive).map(({ sessionId }) => sessionId);
-  const sessionIds = active.slice(0, room);
-  const isOpen = { afterEndedAt: null, endedBefore: null };
-  if (active.length > room) return { sessionIds, place: { ...isOpen, afterSessionId: sessionIds.at(-1)! } };
-  if (rows.length === PAGE_SIZE) return { sessionIds, place: { ...isOpen, afterSessionId: rows.at(-1)!.sessionId } };
-  // One that ends from now on was open when its turn came.
-  const endedBefore = new Date(now.getTime() + MAX_SKEW_MS);
-  return { sessionIds, place: { afterSessionId: beforeAllSessions, afterEndedAt: since.toISOString(), endedBefore } };
-}
-
-async function nextEnded(
-  tx: Tx,
-  { organizationId, environment }: Held,
-  { recoveryId, afterSessionId, afterEndedAt, endedBefore }: Recovery & { afterEndedAt: string },
-  room: number,
-): Promise<Candidates> {
-  const rows = await tx.query<{ sessionId: string; endedAt: string }>(sql`
-    select p.session_id as "sessionId", p.ended_at::text as "endedAt"
-    from unnest(array['completed', 'failed', 'cancelled']) k(status)
-    cross join lateral (
-      select x.session_id, x.ended_at from sessions x
-      where x.organization_id = ${organizationId} and x.environment = ${environment} and x.status = k.status
-        and x.ended_at >= ${afterEndedAt}::timestamptz and x.ended_at < ${endedBefore}
-        and (x.ended_at, x.session_id) > (${afterEndedAt}::timestamptz, ${afterSessionId}::uuid)
-        and x.session_id <= ${recoveryId}
-      order by x.ended_at, x.session_id limit ${room}) p
-    order by p.ended_at, p.session_id limit ${room}`);
-  const sessionIds = rows.map(({ sessionId }) => sessionId);
-  if (rows.length < room) return { sessionIds, place: null };
-  const { sessionId, endedAt } = rows.at(-1)!;
-  return { sessionIds, place: { afterSessionId: sessionId, afterEndedAt: endedAt, endedBefore } };
-}
-
-/** For each of these sessions that has a chunk of that time or later, the position before the first. */
-async function placesBefore(
-  tx: Tx,
-  { organizationId }: Held,
-  sessionIds: readonly string[],
-  since: Date,
-): Promise<Target[]> {
-  if (sessionIds.length === 0) return [];
-  const segmentsOf = (sessionId: Sql) => sql`from segments r
-    where r.organization_id = ${organizationId} and r.session_id = ${sessionId}`;
-  // A segment is never older than those before it, so the last one says whether there is any to look for.
-  const rows = await tx.query<{ sessionId: string; turn: number | null; seq: number | null }>(sql`
-    select p.session_id as "sessionId", b.turn, b.seq_to as seq
-    from unnest(${[...sessionIds]}::uuid[]) p(session_id)
-    cross join lateral (
-      select r.created_at ${segmentsOf(sql`p.session_id`)} order by r.turn desc, r.seq_to desc limit 1) l
-    cross join lateral (
-      select r.turn, r.seq_to ${segmentsOf(sql`p.session_id`)} and l.created_at >= ${since} and r.created_at >= ${since}
-      order by r.turn, r.seq_to limit 1) f
-    left join lateral (
-      select r.turn, r.seq_to ${segmentsOf(sql`p.session_id`)} and (r.turn, r.seq_to) < (f.turn, f.seq_to)
-      order by r.turn desc, r.seq_to desc limit 1) b on true`);
-  return rows.map(({ sessionId, turn, seq }) => ({
-    sessionId,
-    turn: turn ?? beginning.turn,
-    seq: seq ?? beginning.seq,
-  }));
-}
-
-/** The Sessions that stood further on; a delivery of theirs that is under way ends, as what it holds comes again. */
-async function moveBack(tx: Tx, held: Held, targets: readonly Target[], now: Date): Promise<string[]> {
-  if (targets.length === 0) return [];
-  const { organizationId, environment, webhookSubscriptionId } = held;
-  const sessionIds = targets.map(({ sessionId }) => sessionId);
-  // A session without a chunk since the subscription was created is at its head.
-  const isOurs = sql`s.delivery_subscription_id = ${webhookSubscriptionId}`;
-  const isFurther = sql`s.organization_id = ${organizationId} and s.environment = ${environment} and s.session_id = b.sid
-    and (case when ${isOurs} then s.delivered_turn else s.turn end,
-      case when ${isOurs} then s.delivered_seq else s.next_seq - 1 end) > (b.turn, b.seq)`;
-  const places = sql`unnest(${sessionIds}::uuid[], ${targets.map(({ turn }) => turn)}::int[],
-    ${targets.map(({ seq }) => seq)}::bigint[],
-    ${targets.map((target) => (comparePositions(target, beginning) === 0 ? '' : formatCursor(target)))}::text[])
-    as b(sid, turn, seq, cursor)`;
-  const further = await tx.query<{ sessionId: string }>(sql`
-    select s.session_id as "sessionId" from sessions s join ${places} on s.session_id = b.sid
-    where ${isFurther} order by s.session_id for no key update of s`);
-  if (further.length === 0) return [];
-  const moving = further.map(({ sessionId }) => sessionId);
-  await Promise.all([
-    ...cancel(held, moving, now).map((statement) => tx.query(statement)),
-    tx.query(sql`
-      update sessions s set delivered_turn = b.turn, delivered_seq = b.seq, delivery_due = true, delivery_id = null,
-        acknowledged_cursor = b.cursor, delivery_subscription_id = ${webhookSubscriptionId}
-      from ${places} where ${isFurther}`),
-  ]);
-  return moving;
 }

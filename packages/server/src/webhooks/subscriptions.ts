@@ -26,9 +26,9 @@ import { ApiError, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
-import { type Blockable, blockOf, hasDeliveryNode } from './blocked.ts';
-import { hasten } from './holding.ts';
-import { sealSecret } from './signing-secret.ts';
+import { hasten } from './sending/assignments.ts';
+import { type Blockable, blockOf, hasDeliveryNode } from './sending/blocked.ts';
+import { sealSecret } from './sending/signing-secret.ts';
 
 interface Row extends Blockable {
   chunkTypes: ChunkType[];

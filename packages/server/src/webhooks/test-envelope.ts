@@ -6,10 +6,10 @@ import { notFound } from '../lib/api-error.ts';
 import type { PoolContext } from '../lib/context.ts';
 import { newUuid } from '../lib/ids.ts';
 import { version } from '../lib/version.ts';
-import { attemptDelivery } from './attempt.ts';
-import { confirmSecret, findHeld } from './holding.ts';
-import { viewAttempt } from './kept-attempt.ts';
-import { wayTo } from './test-receiver.ts';
+import { confirmSecret, findHeld } from './sending/assignments.ts';
+import { attemptDelivery } from './sending/attempt.ts';
+import { viewAttempt } from './sending/kept-attempt.ts';
+import { wayTo } from './sending/test-receiver.ts';
 
 /** 404 where the Environment has no subscription. */
 export async function testWebhookSubscription(

@@ -12,8 +12,8 @@ import type { Db } from '../db/db.ts';
 import { ApiError, notFound } from '../lib/api-error.ts';
 import { newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
-import { type SessionRow, sessionColumns } from '../sessions/session.ts';
-import { giveBack } from './held.ts';
+import { type SessionRow, sessionColumns } from '../sessions/state/session.ts';
+import { giveBack } from './claims.ts';
 
 /** How long a program that is not heard of keeps its step. */
 export const LEASE_SECONDS = 30;

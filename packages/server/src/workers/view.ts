@@ -5,10 +5,10 @@ import type { Definition } from '../agents/agents.ts';
 import { formatCursor } from '../journal/cursor.ts';
 import type { Context } from '../lib/context.ts';
 import { formatId } from '../lib/ids.ts';
-import { isFinished, type Operation, readOperations, toolCallIdOf } from '../sessions/operations.ts';
-import { type TranscriptEntry, viewEntry } from '../sessions/transcript.ts';
-import type { Offer } from './answer.ts';
-import { type HeldRow, turnLost } from './held.ts';
+import { isFinished, type Operation, readOperations, toolCallIdOf } from '../sessions/state/operations.ts';
+import type { Offer } from '../sessions/state/submission.ts';
+import { type TranscriptEntry, viewEntry } from '../sessions/state/transcript.ts';
+import { type HeldRow, turnLost } from './claims.ts';
 
 /** 409 `turn_lost` where it is lost meanwhile. */
 export async function viewWorkerTurn(ctx: Context, row: HeldRow): Promise<WorkerTurn> {

@@ -20,9 +20,15 @@ import { chunksOf } from '../journal/segment.ts';
 import { ApiError, invalidField } from '../lib/api-error.ts';
 import { type Context, inTransaction, type PoolContext } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
-import { type Operation, readOperations, resultChunk, toolCallIdOf, updateOperation } from '../sessions/operations.ts';
+import {
+  type Operation,
+  readOperations,
+  resultChunk,
+  toolCallIdOf,
+  updateOperation,
+} from '../sessions/state/operations.ts';
+import { type StoredAnswer, storeAnswer } from '../sessions/state/submission.ts';
 import { roundUsd } from '../usage/prices.ts';
-import { type StoredAnswer, storeAnswer } from './answer.ts';
 import {
   deleteLease,
   giveBack,
@@ -33,7 +39,7 @@ import {
   readHeld,
   takeBack,
   turnLost,
-} from './held.ts';
+} from './claims.ts';
 import { LEASE_SECONDS, readClaimed, type Want } from './offers.ts';
 import { viewWorkerTurn } from './view.ts';
 

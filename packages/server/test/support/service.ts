@@ -6,12 +6,12 @@ import { randomBytes } from 'node:crypto';
 import { Signalbox } from '@signalbox/client';
 import sql from 'sql-template-tag';
 import { afterAll, expect } from 'vitest';
-import { type Config, readConfig } from '../../src/config.ts';
+import { type Config, readConfig } from '../../src/config/config.ts';
 import { createDb, type Db } from '../../src/db/db.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { startService } from '../../src/main.ts';
-import { createKeyOnHost } from '../../src/operator.ts';
+import { createKeyOnHost } from '../../src/operator/operator.ts';
 import { createTestDatabase, type TestDatabase } from './postgres.ts';
 
 export interface TestService {

@@ -2,7 +2,6 @@
 import type { Chunk, Input, Tool } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import { createAgent } from '../../src/agents/agents.ts';
-import { turnToolOf } from '../../src/agents/definition.ts';
 import type { Db } from '../../src/db/db.ts';
 import { beginning } from '../../src/journal/cursor.ts';
 import { readSegments } from '../../src/journal/read.ts';
@@ -11,8 +10,9 @@ import type { Clock } from '../../src/lib/clock.ts';
 import { newUuid, uuidOf } from '../../src/lib/ids.ts';
 import type { Platform } from '../../src/platform.ts';
 import type { AskModel, ModelCall, ModelEvent } from '../../src/runtime/models/model.ts';
+import { createWorker, type Worker } from '../../src/runtime/node/session-runner.ts';
 import type { ListTools, RunTool } from '../../src/runtime/tools/tool.ts';
-import { createWorker, type Worker } from '../../src/runtime/worker.ts';
+import { turnToolOf } from '../../src/runtime/tools/turn-tool.ts';
 import { openSession } from '../../src/sessions/sessions.ts';
 import type { Prices } from '../../src/usage/prices.ts';
 import { createTestPlatform, type TestPlatform } from './platform.ts';

@@ -14,9 +14,9 @@ import { newUuid } from '../../src/lib/ids.ts';
 import type { Platform } from '../../src/platform.ts';
 import { type AskModel, ModelFailure } from '../../src/runtime/models/model.ts';
 import type { RunTool } from '../../src/runtime/tools/tool.ts';
-import { closeSession } from '../../src/sessions/ending.ts';
+import { closeSession } from '../../src/sessions/end-session.ts';
 import { listMessages, sendMessage } from '../../src/sessions/messages.ts';
-import { createDispatcher } from '../../src/webhooks/dispatcher.ts';
+import { createDispatcher } from '../../src/webhooks/sending/dispatcher.ts';
 import { createWebhookSubscription } from '../../src/webhooks/subscriptions.ts';
 import { type FaultShares, type FaultyDb, faultyDb, mutatedDb } from './faulty-db.ts';
 import {

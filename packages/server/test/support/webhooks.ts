@@ -17,7 +17,7 @@ import { createLog } from '../../src/lib/log.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
 import { createVault } from '../../src/vault/vault.ts';
 import { createWake } from '../../src/wake/wake.ts';
-import { createDispatcher, type Dispatcher, type DispatcherPlatform } from '../../src/webhooks/dispatcher.ts';
+import { createDispatcher, type Dispatcher, type DispatcherPlatform } from '../../src/webhooks/sending/dispatcher.ts';
 import { createWebhookSubscription } from '../../src/webhooks/subscriptions.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
 import { createTestDatabase } from './postgres.ts';

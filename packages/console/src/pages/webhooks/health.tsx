@@ -10,7 +10,7 @@ import { outcomeOf, reasonOf, testReceiverUrl } from './reasons.ts';
 
 // As often as the page of the subscription asks.
 const LOOK_EVERY_MS = 5_000;
-// As the service has it (webhooks/health.ts).
+// As the service has it (webhooks/sending/health-rules.ts).
 const DISABLED_AFTER_MS = 5 * 86_400_000;
 
 /** In a word: its status, or how its destination does where it is enabled. */

@@ -1,7 +1,7 @@
 // What the turn machine asks of a model: one step a call. The loop over steps, retries, approvals and durability are ours;
 // what differs between providers is in the files beside this one.
 import type { Agent, MessagePart, Model as ModelConfig } from '@signalbox/contract';
-import type { TokenUsage } from '../../sessions/operations.ts';
+import type { TokenUsage } from '../../sessions/state/operations.ts';
 import type { TurnTool } from '../tools/tool.ts';
 
 export interface ModelCall {

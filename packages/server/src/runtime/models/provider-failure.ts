@@ -6,7 +6,7 @@
 import { APICallError, InvalidResponseDataError, JSONParseError, TypeValidationError } from '@ai-sdk/provider';
 import { EgressError } from '../../egress/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { parseJson } from '../json.ts';
+import { parseJson } from '../../lib/json.ts';
 import { ModelFailure, type ModelFailureCode } from './model.ts';
 
 /** An error's code stands near its beginning. */

@@ -9,12 +9,12 @@ import type { Model } from '@signalbox/contract';
 import type { Platform } from '../../platform.ts';
 import type { ProviderKeys } from '../../vault/provider-keys.ts';
 import { createRedaction, createStreamRedaction } from '../tools/redact.ts';
-import { readAnswer } from './answer.ts';
 import { type AskModel, type ModelCall, type ModelEvent, ModelFailure } from './model.ts';
 import { toCallOptions } from './prompt.ts';
 import { openConnection } from './provider-connection.ts';
 import { hasProviderData, withoutProviderData } from './provider-data.ts';
 import { keyFor } from './provider-key.ts';
+import { readAnswer } from './response.ts';
 
 export interface Provider {
   readonly name: Model['provider'];

@@ -7,7 +7,7 @@
 //   {{input}}            the text of the last user message
 //   {{lastToolResult}}   the last tool result: a string as it is, an error's text, anything else as JSON
 import type { ScriptStep } from '@signalbox/contract';
-import type { TokenUsage } from '../../sessions/operations.ts';
+import type { TokenUsage } from '../../sessions/state/operations.ts';
 import { type AskModel, type ModelCall, ModelFailure } from './model.ts';
 
 /** What an Agent without a script does: it echoes. */

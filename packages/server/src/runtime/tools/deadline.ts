@@ -1,6 +1,5 @@
 // Waiting that ends.
 import { EgressError } from '../../egress/errors.ts';
-import { onceAborted } from '../../lib/aborted.ts';
 import type { Clock } from '../../lib/clock.ts';
 
 export interface Deadline {
@@ -18,15 +17,4 @@ export function startDeadline(clock: Clock, seconds: number, ...signals: AbortSi
     () => {},
   );
   return { signal: AbortSignal.any([late.signal, ...signals]), end: () => over.abort() };
-}
-
-/** What the promise comes to, or the signal's reason, whichever is first. */
-export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const forget = onceAborted(signal, () => aborted.reject(signal.reason));
-  try {
-    return await Promise.race([promise, aborted.promise]);
-  } finally {
-    forget();
-  }
 }

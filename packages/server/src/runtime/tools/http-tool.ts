@@ -8,11 +8,11 @@
 import type { HttpTool } from '@signalbox/contract';
 import type { Egress, EgressResponse } from '../../egress/egress.ts';
 import { EgressError } from '../../egress/errors.ts';
+import { parseJson } from '../../lib/json.ts';
 import type { Platform } from '../../platform.ts';
-import { parseJson } from '../json.ts';
-import { ANSWER_MAX_BYTES, beginningOf, shownJson, shownText, TOO_LONG, withoutAnswer } from './answer.ts';
 import type { Redact } from './redact.ts';
 import { prepareRequest } from './request.ts';
+import { ANSWER_MAX_BYTES, beginningOf, shownJson, shownText, TOO_LONG, withoutAnswer } from './result.ts';
 import type { RenderedRequest } from './template.ts';
 import type { RunTool, ToolOutcome } from './tool.ts';
 

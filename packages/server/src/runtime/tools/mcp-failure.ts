@@ -1,7 +1,7 @@
 // How an exchange with an MCP server can fail, beside what can happen to any request (`EgressError`), and the words for it.
 import { EgressError } from '../../egress/errors.ts';
-import { beginningOf, shownText, uncertain, withoutAnswer, wordsOf } from './answer.ts';
 import { type Redact, type Redacted, said } from './redact.ts';
+import { beginningOf, shownText, uncertain, withoutAnswer, wordsOf } from './result.ts';
 import type { ToolFailure } from './tool.ts';
 
 /** Something came that is not the answer. The message is ours: it quotes nothing of the server's. */

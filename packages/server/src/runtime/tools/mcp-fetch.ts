@@ -10,11 +10,11 @@
 import { createParser } from 'eventsource-parser';
 import { EgressError, toEgressError } from '../../egress/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { parseJson } from '../../lib/json.ts';
 import type { Platform } from '../../platform.ts';
-import { parseJson } from '../json.ts';
-import { ANSWER_MAX_BYTES, TOO_LONG } from './answer.ts';
 import { startDeadline } from './deadline.ts';
 import { McpAnswerError } from './mcp-failure.ts';
+import { ANSWER_MAX_BYTES, TOO_LONG } from './result.ts';
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 type MessageId = string | number;

@@ -2,13 +2,13 @@
 // looked at by itself: what can't be offered is left out, and the others stay.
 import { createHash } from 'node:crypto';
 import type { ApprovalPolicy, McpTool } from '@signalbox/contract';
-import { isPolicy } from '../../agents/definition.ts';
 import { isOfObject, NOT_OF_OBJECT, schemaProblems } from '../schemas/schemas.ts';
-import { shownJson, shownText } from './answer.ts';
 import type { McpConnection } from './mcp-connection.ts';
 import { McpAnswerError } from './mcp-failure.ts';
 import { type Redact, type Redacted, said } from './redact.ts';
+import { shownJson, shownText } from './result.ts';
 import type { ToolOwner, TurnTool } from './tool.ts';
+import { isPolicy } from './turn-tool.ts';
 
 /** Servers list some dozens of tools a page; more than this many pages is a list without an end. */
 const MAX_PAGES = 32;

@@ -1,7 +1,8 @@
 // Connections to MCP servers, kept for a while between calls. What a server keeps for its client (a browser, a transaction) is
 // the key's alone: whoever is to share it gives the same key.
+
+import { orAborted } from '../../lib/aborted.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { orAborted } from './deadline.ts';
 import type { McpConnection } from './mcp-connection.ts';
 
 export interface Lease {

@@ -4,8 +4,9 @@
 //   text alone              the text
 //   anything beside text    a list: texts and resources as they are, images, audio and other bytes described
 //   isError                 an error with the text
-import { beginningOf, shownJson, uncertain } from './answer.ts';
+
 import { type Redact, said } from './redact.ts';
+import { beginningOf, shownJson, uncertain } from './result.ts';
 import type { ToolOutcome } from './tool.ts';
 
 export function outcomeOf(result: unknown, redact: Redact): ToolOutcome {

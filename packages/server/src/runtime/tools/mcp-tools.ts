@@ -10,8 +10,9 @@
 import { createHash } from 'node:crypto';
 import type { McpTool } from '@signalbox/contract';
 import { EgressError } from '../../egress/errors.ts';
+import { orAborted } from '../../lib/aborted.ts';
 import type { Platform } from '../../platform.ts';
-import { orAborted, startDeadline } from './deadline.ts';
+import { startDeadline } from './deadline.ts';
 import type { KnownRevision, McpConnection } from './mcp-connection.ts';
 import { failureFor, McpHttpError, reasonFor } from './mcp-failure.ts';
 import { type Listing, listAll, turnTools } from './mcp-list.ts';

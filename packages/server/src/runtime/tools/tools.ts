@@ -1,9 +1,10 @@
 // The tools of an Agent, whatever their type: which there are, and running a call of one.
-import { turnToolOf } from '../../agents/definition.ts';
+
 import type { Platform } from '../../platform.ts';
 import { createHttpTool } from './http-tool.ts';
 import { createMcpTools } from './mcp-tools.ts';
 import type { ListTools, RunTool, TurnTool, UnavailableServer } from './tool.ts';
+import { turnToolOf } from './turn-tool.ts';
 
 export interface Tools {
   list: ListTools;

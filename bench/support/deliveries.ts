@@ -1,0 +1,165 @@
+// What the benchmarks of webhooks stand on: Sessions that get chunks, and the dispatcher, which runs in this process.
+import sql from 'sql-template-tag';
+import { createDb, type Db } from '../../packages/server/src/db/db.ts';
+import { createShards } from '../../packages/server/src/db/shards.ts';
+import { createEgress, type EgressRequest } from '../../packages/server/src/egress/egress.ts';
+import { parseEgressAllow } from '../../packages/server/src/egress/policy.ts';
+import { deliveryMark } from '../../packages/server/src/journal/delivery-mark.ts';
+import { encodeItems } from '../../packages/server/src/journal/segment.ts';
+import { systemClock } from '../../packages/server/src/lib/clock.ts';
+import { newUuid, parseId } from '../../packages/server/src/lib/ids.ts';
+import { createLog } from '../../packages/server/src/lib/log.ts';
+import { createMetrics } from '../../packages/server/src/observe/metrics.ts';
+import { createNodeLease } from '../../packages/server/src/runtime/node/node-lease.ts';
+import { parseMasterKeys } from '../../packages/server/src/vault/master-key.ts';
+import { createVault } from '../../packages/server/src/vault/vault.ts';
+import { createWake, type Wake } from '../../packages/server/src/wake/wake.ts';
+import { createDispatcher } from '../../packages/server/src/webhooks/sending/dispatcher.ts';
+import { type Bench, startBench } from './harness.ts';
+import { createScriptedAgent } from './session-client.ts';
+
+const CHUNK = encodeItems([{ type: 'session.status', status: 'running', waitingFor: null }]);
+// The service writes a line for each delivery to a file; here the line is made and goes nowhere.
+const log = createLog({ level: 'info', destination: { write: () => {} } });
+
+export interface Deliveries {
+  readonly bench: Bench;
+  readonly writer: Writer;
+  /** Hears of each attempt before it is sent. */
+  onSent: (sessionId: string, request: EgressRequest) => void;
+  /** Hears of each that was answered 200. */
+  onAccepted: (sessionId: string) => void;
+  /** Sessions of the Environment, which is there. */
+  open(count: number, environment: string): Promise<string[]>;
+  /** Until nothing is left to be sent in the Environments. */
+  drained(environments: readonly string[]): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function startDeliveries(): Promise<Deliveries> {
+  // Nobody but this process delivers.
+  const bench = await startBench({ roles: 'api' });
+  const agentId = await createScriptedAgent(bench);
+  const db = createDb({ url: bench.databaseUrl });
+  const metrics = createMetrics();
+  const wake = createWake({ db, log, clock: systemClock, acrossNodes: false });
+  const environmentOf = new Map<string, string>();
+  const writer = createWriter(db, wake, parseId('org', bench.organizationId)!, environmentOf);
+  const egress = createEgress({ policy: parseEgressAllow('127.0.0.1/32') });
+  const watched = {
+    ...egress,
+    async request(request: EgressRequest) {
+      const sessionId = sessionIdOf(request);
+      deliveries.onSent(sessionId, request);
+      const answer = await egress.request(request);
+      if (answer.status === 200) deliveries.onAccepted(sessionId);
+      return answer;
+    },
+  };
+  const vault = createVault(parseMasterKeys(bench.masterKey));
+  const shards = createShards(db);
+  const platform = { db, shards, clock: systemClock, log, wake, vault, egress: watched, metrics, tracing: undefined };
+  const workerId = newUuid();
+  const lease = createNodeLease(platform, { workerId });
+  await lease.start();
+  const dispatcher = createDispatcher(platform, { workerId, version: '0.1.0' });
+  dispatcher.start();
+
+  const deliveries: Deliveries = {
+    bench,
+    writer,
+    onSent: () => {},
+    onAccepted: () => {},
+    async open(count, environment) {
+      const open = () => bench.call<{ session: { sessionId: string } }>('POST', '/sessions', { agentId, environment });
+      const opened = await Promise.all(Array.from({ length: count }, open));
+      const sessionIds = opened.map(({ session }) => parseId('ses', session.sessionId)!);
+      for (const sessionId of sessionIds) environmentOf.set(sessionId, environment);
+      return sessionIds;
+    },
+    async drained(environments) {
+      while (await isAnyDue(db, environments)) await systemClock.sleep(10);
+    },
+    async stop() {
+      await dispatcher.stop();
+      await lease.stop();
+      await wake.close();
+      await egress.close();
+      await db.close();
+      await bench.stop();
+    },
+  };
+  return deliveries;
+}
+
+function sessionIdOf({ body }: EgressRequest): string {
+  const [, id = ''] = /"sessionId":"([^"]+)"/.exec(body!.toString()) ?? [];
+  return parseId('ses', id)!;
+}
+
+async function isAnyDue(db: Db, environments: readonly string[]): Promise<boolean> {
+  const rows = await db.query(sql`
+    select 1 from sessions where delivery_due and environment = any(${environments}::text[]) limit 1`);
+  return rows.length > 0;
+}
+
+export interface Writer {
+  /** Each of these Sessions gets a chunk. */
+  start(sessionIds: readonly string[]): void;
+  /** This one gets its next, until the writer is stopped. */
+  next(sessionId: string): void;
+  /** Hears of each that was committed. */
+  onCommitted: (sessionId: string) => void;
+  stop(): Promise<void>;
+}
+
+/** Commits chunks as the journal does, those of many Sessions in one statement, and says so. */
+function createWriter(db: Db, wake: Wake, organizationId: string, environmentOf: ReadonlyMap<string, string>): Writer {
+  let waiting: string[] = [];
+  let writing: Promise<void> | undefined;
+  let isStopped = true;
+
+  async function write(): Promise<void> {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    while (waiting.length > 0) {
+      const sessionIds = waiting;
+      waiting = [];
+      await db.execute(sql`
+        with x as (
+          select session_id, environment, next_seq from sessions
+          where organization_id = ${organizationId} and session_id = any(${sessionIds}::uuid[])
+          order by session_id for no key update),
+        u as (
+          update sessions s set turn = 1, next_seq = x.next_seq + 1, ${deliveryMark()} from x
+          left join lateral (
+            select w.webhook_subscription_id as id from webhook_subscriptions w
+            where w.organization_id = ${organizationId} and w.environment = x.environment) d on true
+          where s.organization_id = ${organizationId} and s.session_id = x.session_id)
+        insert into segments (organization_id, session_id, turn, seq_to, seq_from, body, created_at)
+        select ${organizationId}::uuid, session_id, 1, next_seq, next_seq, ${CHUNK}, ${systemClock.now()}::timestamptz from x`);
+      for (const sessionId of sessionIds) {
+        writer.onCommitted(sessionId);
+        wake.publish('journal', { organizationId, environment: environmentOf.get(sessionId)!, sessionId });
+      }
+    }
+    writing = undefined;
+  }
+
+  const writer: Writer = {
+    onCommitted: () => {},
+    start(sessionIds) {
+      isStopped = false;
+      for (const sessionId of sessionIds) writer.next(sessionId);
+    },
+    next(sessionId) {
+      if (isStopped) return;
+      waiting.push(sessionId);
+      writing ??= write();
+    },
+    async stop() {
+      isStopped = true;
+      await writing;
+    },
+  };
+  return writer;
+}

@@ -1,0 +1,117 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { ConfigError, readConfig, settings } from './config.ts';
+
+function problemsOf(options: Record<string, string>, env: Record<string, string>): readonly string[] {
+  try {
+    readConfig(options, env);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+test('with nothing set, everything has its default', () => {
+  const config = readConfig({}, {});
+  expect(config).toMatchObject({ port: 4500, host: '127.0.0.1', logLevel: 'info' });
+  expect([...config.roles]).toEqual(['api', 'runtime', 'delivery']);
+  expect(config.dataDir).toBe(`${process.cwd()}/data`);
+  expect(config).toMatchObject({ databaseUrl: undefined, masterKeys: undefined, adminKeyFile: undefined });
+});
+
+test('an option goes before its variable, and an empty variable counts as none', () => {
+  expect(readConfig({ port: '1' }, { SIGNALBOX_PORT: '2' }).port).toBe(1);
+  expect(readConfig({}, { SIGNALBOX_PORT: '2' }).port).toBe(2);
+  expect(readConfig({}, { SIGNALBOX_PORT: '', DATABASE_URL: '' })).toMatchObject({
+    port: 4500,
+    databaseUrl: undefined,
+  });
+});
+
+test('headers for the collector are read as OpenTelemetry writes them, and no problem shows a value', () => {
+  const read = (text: string) => readConfig({}, { OTEL_EXPORTER_OTLP_HEADERS: text }).otlpHeaders;
+  expect(read('')).toEqual({});
+  expect(read('x-api-key=abc%2Cdef, authorization = Bearer%20one==')).toEqual({
+    'x-api-key': 'abc,def',
+    authorization: 'Bearer one==',
+  });
+  for (const [variable, value] of [
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'hunter2'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'x-api-key=hunter2%'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'grpc://hunter2@collector'],
+    ['SIGNALBOX_METRICS_TOKEN', 'hunter2'],
+    ['SIGNALBOX_METRICS_TOKEN', 'hunter2 and more of it'],
+  ] as const) {
+    const problems = problemsOf({}, { [variable]: value });
+    expect(problems.length, value).toBe(1);
+    expect(problems[0]).toMatch(new RegExp(`^${variable}: `));
+    expect(problems[0]).not.toContain('hunter2');
+  }
+});
+
+test('every problem is reported at once, named by its option or variable', () => {
+  const problems = problemsOf(
+    { port: 'http' },
+    {
+      SIGNALBOX_HOST: 'http://here',
+      DATABASE_URL: 'mysql://root:hunter2@db',
+      SIGNALBOX_MASTER_KEY: 'hunter2',
+      SIGNALBOX_EGRESS_ALLOW: '10.0.0.0/99',
+      SIGNALBOX_PROVIDER_KEYS: 'openai,mistral,google',
+      OPENAI_API_KEY: 'hunter2\nx',
+      SIGNALBOX_ROLES: 'api,webhooks',
+      SIGNALBOX_LOG_LEVEL: 'verbose',
+    },
+  );
+  expect(problems.map((problem) => problem.split(':')[0])).toEqual([
+    '--port',
+    'SIGNALBOX_HOST',
+    'DATABASE_URL',
+    'SIGNALBOX_MASTER_KEY',
+    'SIGNALBOX_EGRESS_ALLOW',
+    'SIGNALBOX_PROVIDER_KEYS',
+    'SIGNALBOX_PROVIDER_KEYS',
+    'SIGNALBOX_PROVIDER_KEYS',
+    'SIGNALBOX_ROLES',
+    'SIGNALBOX_LOG_LEVEL',
+  ]);
+  expect(problems.join()).not.toContain('hunter2');
+});
+
+test('a provider’s key is read only where the operator names the provider', () => {
+  const env = { OPENAI_API_KEY: 'sk-1', ANTHROPIC_API_KEY: ' sk-2\n' };
+  expect(readConfig({}, env).providerKeys).toEqual({});
+  expect(readConfig({}, { ...env, SIGNALBOX_PROVIDER_KEYS: 'anthropic' }).providerKeys).toEqual({
+    ANTHROPIC_API_KEY: 'sk-2',
+  });
+});
+
+test.each(['-1', '65536', '4500.5', '0x50', ' ', 'tcp://10.0.0.1:4500'])('%j is no port', (port) => {
+  expect(problemsOf({ port }, {})).toHaveLength(1);
+});
+
+test('a listen URL without a database URL is refused', () => {
+  expect(problemsOf({}, { SIGNALBOX_LISTEN_URL: 'postgres://u:p@h/d' })).toHaveLength(1);
+  expect(problemsOf({}, { SIGNALBOX_LISTEN_URL: 'postgres://u:p@h/d', DATABASE_URL: 'postgres://u:p@h/d' })).toEqual(
+    [],
+  );
+});
+
+test('docs/configuration.md has every option and variable with its default, and no others', () => {
+  const page = readFileSync(new URL('../../../../docs/configuration.md', import.meta.url), 'utf8');
+  const rows = page.split('\n').filter((line) => line.startsWith('| `'));
+  const documented = rows.map((row) =>
+    row
+      .split('|')
+      .slice(1, 4)
+      .map((cell) => cell.trim()),
+  );
+  const code = (text: string | undefined) => (text ? `\`${text}\`` : '');
+  const expected = Object.values(settings).map((one: { option?: string; variable: string; default?: string }) => [
+    code(one.variable),
+    code(one.option && `--${one.option}`),
+    code(one.default),
+  ]);
+  expect(documented.toSorted()).toEqual(expected.toSorted());
+});

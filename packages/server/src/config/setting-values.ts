@@ -1,0 +1,127 @@
+// Parsers of settings. Each throws an Error whose message says what is allowed, and does not show a value that may be secret.
+import { checkDatabaseUrl } from '../db/url.ts';
+import { parseNetwork } from '../lib/network.ts';
+import { type RateClass, type RateLimits, rateClasses } from '../lib/rate-limits.ts';
+
+export function parsePort(text: string): number {
+  const port = Number(text);
+  if (!/^\d{1,5}$/.test(text) || port > 65_535)
+    throw new Error(`"${text}" is not a port; use a number from 0 to 65535`);
+  return port;
+}
+
+export function parsePublicUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || url.pathname !== '/' || url.search || url.hash || url.username) {
+    throw new Error(
+      `"${text}" is not the address of a site; use only a scheme and a host, such as https://signalbox.example.com`,
+    );
+  }
+  return url;
+}
+
+/** Plain http is allowed only on this machine: on a network anyone on the path could forge the provider's responses. */
+export function parseIssuer(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isLocal = url?.protocol === 'http:' && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname);
+  if (!url || !(url.protocol === 'https:' || isLocal) || url.search || url.hash) {
+    throw new Error(`"${text}" is not an issuer; use its https URL, such as https://accounts.example.com`);
+  }
+  return text;
+}
+
+export function parseSeconds(text: string, { minimum, maximum }: { minimum: number; maximum: number }): number {
+  const seconds = Number(text);
+  if (!/^\d{1,6}$/.test(text) || seconds < minimum || seconds > maximum)
+    throw new Error(`"${text}" is not a number of seconds; use a whole number from ${minimum} to ${maximum}`);
+  return seconds;
+}
+
+export function parseDays(text: string, { minimum, maximum }: { minimum: number; maximum: number }): number {
+  const days = Number(text);
+  if (!/^\d{1,6}$/.test(text) || days < minimum || days > maximum)
+    throw new Error(`"${text}" is not a number of days; use a whole number from ${minimum} to ${maximum}`);
+  return days;
+}
+
+export function parseCount(text: string, { minimum, maximum }: { minimum: number; maximum: number }): number {
+  const count = Number(text);
+  if (!/^\d{1,7}$/.test(text) || count < minimum || count > maximum)
+    throw new Error(`"${text}" is not allowed; use a whole number from ${minimum} to ${maximum}`);
+  return count;
+}
+
+export function parseNetworks(text: string): readonly string[] {
+  const entries = splitList(text);
+  for (const entry of entries) {
+    try {
+      parseNetwork(entry);
+    } catch (error) {
+      throw new Error(`"${entry}" ${(error as Error).message}`);
+    }
+  }
+  return entries;
+}
+
+export function parseRateLimits(text: string): RateLimits {
+  const limits: Partial<Record<RateClass, number>> = {};
+  for (const entry of splitList(text)) {
+    const [, name, count] = /^(\w+)=(\d{1,7})$/.exec(entry) ?? [];
+    if (!rateClasses.includes(name as RateClass) || Number(count) < 1) {
+      throw new Error(
+        `"${entry}" is not a rate limit; use any of ${rateClasses.map((one) => `${one}=600`).join(', ')}`,
+      );
+    }
+    limits[name as RateClass] = Number(count);
+  }
+  return limits;
+}
+
+function splitList(text: string): string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+}
+
+export function parseHost(text: string): string {
+  if (!/^[A-Za-z0-9.:_-]+$/.test(text)) {
+    throw new Error(`"${text}" is not an address; use one such as 127.0.0.1, 0.0.0.0, :: or localhost`);
+  }
+  return text;
+}
+
+/** The value contains a password: the message shows only names of hosts, files and parameters. */
+export function parseDatabaseUrl(text: string): string {
+  checkDatabaseUrl(text);
+  return text;
+}
+
+/** The value is secret: the message doesn't show it. */
+export function parseToken(text: string): string {
+  if (!/^[\x21-\x7e]{16,200}$/.test(text)) {
+    throw new Error('is not a token; use 16 to 200 printable ASCII characters without spaces (`openssl rand -hex 32`)');
+  }
+  return text;
+}
+
+export function parseCollector(text: string): string {
+  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
+    throw new Error('is not the URL of a collector; use one such as http://127.0.0.1:4318');
+  }
+  return text;
+}
+
+/** Values may be secret: the message shows none. They are percent-encoded, as OpenTelemetry specifies. */
+export function parseHeaders(text: string): Readonly<Record<string, string>> {
+  const headers = splitList(text).map((entry) => {
+    const [, name, value] = /^([\w-]+)\s*=\s*(.*)$/.exec(entry) ?? [];
+    if (name === undefined || value === undefined) throw new Error('has an entry that is not name=value');
+    try {
+      return [name, decodeURIComponent(value)] as const;
+    } catch {
+      throw new Error(`has a value that is not correctly percent-encoded: that of ${name}`);
+    }
+  });
+  return Object.fromEntries(headers);
+}

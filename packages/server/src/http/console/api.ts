@@ -1,0 +1,278 @@
+// What the console needs beside `/api/v1`, below `/console/api`: signing in and out, the account, and following a link. Not a
+// part of the contract: the console of this version is its one caller.
+//
+// A change must come from our own page (session-cookie.ts); one made as the person who is signed in needs the CSRF token too.
+import type { Route } from '@signalbox/contract';
+import { permissionOfRole } from '@signalbox/contract';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type Static, Type } from 'typebox';
+import { ApiError } from '../../lib/api-error.ts';
+import { formatId } from '../../lib/ids.ts';
+import { foundOrganization } from '../../organizations/manage.ts';
+import { type Identity, PROVIDER_ID, type SignIn, type Visitor } from '../../people/identity.ts';
+import { acceptLink, lookLink } from '../../people/links.ts';
+import { membershipsOf } from '../../people/memberships.ts';
+import { requireGoodPassword } from '../../people/password.ts';
+import { createNoteFailure, recordOfPerson } from '../../people/records.ts';
+import { disconnectProvider, endSignIn, endSignIns, signInsOf, waysIn } from '../../people/sign-ins.ts';
+import type { Platform } from '../../platform.ts';
+import type { Caller } from '../request/auth.ts';
+import type { Limits } from '../request/limits.ts';
+import { type Places, STRANGER_BODY_BYTES } from '../request/places.ts';
+import type { Doubts } from '../request/reauthorise.ts';
+import { replaceSignIn, requireCsrfToken, requireOwnOrigin, signedOut, visitorOf } from '../request/session-cookie.ts';
+import { validatorOf } from '../request/validate.ts';
+
+export interface ConsoleApiOptions {
+  version: string;
+  identity: Identity;
+  provider: { name: string } | undefined;
+  limits: Limits;
+  places: Places;
+  doubts: Doubts;
+  callerOf(request: FastifyRequest): Caller;
+}
+
+/** What every page of the console begins with. */
+interface Account {
+  user: { userId: string; name: string; email: string } | null;
+  csrfToken: string | null;
+  organizations: { organizationId: string; name: string; role: string; permission: string }[];
+  signIn: { password: true; passkey: boolean; providers: { id: string; name: string }[] };
+  version: string;
+}
+
+/** One call: who asks, and as whom. */
+export interface Call<B> {
+  visitor: Visitor;
+  signIn: SignIn | undefined;
+  body: B;
+  reply: FastifyReply;
+}
+
+const PATH = '/console/api';
+const text = (maxLength: number, minLength = 1) => Type.String({ minLength, maxLength });
+export const strict = <P extends Parameters<typeof Type.Object>[0]>(properties: P) =>
+  Type.Object(properties, { additionalProperties: false });
+const email = Type.String({
+  maxLength: 254,
+  pattern: '^[^\\s@]+@[^\\s@]+\\.[^\\s@.]+$',
+  'x-expected': 'an e-mail address',
+  examples: ['mara@example.com'],
+});
+// Longer ones are refused by what a password must be; this only bounds the work.
+const password = text(1000);
+const token = text(200);
+const name = text(200);
+
+/** What each call takes. */
+export const consoleBodies = {
+  '/sign_in': strict({ email: text(254), password }),
+  '/sign_out': strict({ everywhere: Type.Optional(Type.Boolean()) }),
+  '/links/look': strict({ token }),
+  '/links/accept': strict({
+    token,
+    name: Type.Optional(name),
+    email: Type.Optional(email),
+    password: Type.Optional(password),
+    organizationName: Type.Optional(name),
+  }),
+  '/organizations': strict({ name }),
+  '/password': strict({ currentPassword: password, newPassword: password }),
+  '/oidc/disconnect': strict({}),
+  '/sign_ins/end': strict({ signInId: Type.String({ format: 'uuid' }) }),
+};
+
+/** A place for a call that anybody may make: among those of strangers, unless it comes with the cookie of a sign-in. */
+export async function enterConsole(
+  { places, identity, callerOf }: Pick<ConsoleApiOptions, 'places' | 'identity' | 'callerOf'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const { headers, ipAddress } = callerOf(request);
+  const place = places.of(request, reply);
+  if (identity.cookieIn(headers.cookie) !== undefined) {
+    place.lookUp(false);
+    const signIn = await identity.find(headers.cookie);
+    if (signIn) return place.work(signIn.userId);
+  }
+  place.serveStranger(ipAddress);
+}
+
+export function addConsoleApi(app: FastifyInstance, platform: Platform, options: ConsoleApiOptions): void {
+  const { identity, limits, places, doubts, provider, version } = options;
+  const noteFailure = createNoteFailure(platform);
+  const background = new Set<Promise<void>>();
+  app.addHook('onClose', async () => void (await Promise.all(background)));
+
+  /** `asPerson`: for who is signed in alone. `optional`: for anybody, and a sign-in that is used needs its CSRF token. */
+  function post<P extends keyof typeof consoleBodies>(
+    path: P,
+    who: 'anybody' | 'asPerson' | 'optional',
+    act: (call: Call<Static<(typeof consoleBodies)[P]>>) => Promise<unknown>,
+  ): void {
+    const validate = validatorOf({ body: consoleBodies[path] } as unknown as Route);
+    app.post(PATH + path, {
+      bodyLimit: STRANGER_BODY_BYTES,
+      onRequest: async (request, reply) => {
+        await enterConsole(options, request, reply);
+        requireOwnOrigin(request.headers, platform.publicUrl());
+      },
+      handler: async (request, reply) => {
+        const visitor = visitorOf(options.callerOf(request));
+        const signIn = who === 'anybody' ? undefined : await identity.find(visitor.cookie);
+        if (who === 'asPerson' && !signIn) throw signedOut();
+        if (signIn) requireCsrfToken(identity, signIn, request.headers);
+        const given = validate({ params: {}, query: request.query, body: request.body }) as Static<
+          (typeof consoleBodies)[P]
+        >;
+        return (await act({ visitor, signIn, body: given, reply })) ?? {};
+      },
+    });
+  }
+
+  function get(path: string, act: (call: Call<undefined> & { signIn: SignIn }) => Promise<unknown>): void {
+    app.get(PATH + path, async (request, reply) => {
+      places.of(request, reply).lookUp(false);
+      const visitor = visitorOf(options.callerOf(request));
+      const signIn = await identity.find(visitor.cookie);
+      if (!signIn) throw signedOut();
+      return act({ visitor, signIn, body: undefined, reply });
+    });
+  }
+
+  function inBackground(work: Promise<void>): void {
+    const known = work
+      .catch((error) => platform.log.warn({ err: error }, 'recording a failed sign-in failed'))
+      .finally(() => background.delete(known));
+    background.add(known);
+  }
+
+  async function accountOf(signIn: SignIn | undefined): Promise<Account> {
+    const memberships = signIn ? await membershipsOf(platform.db, signIn.userId) : [];
+    const publicUrl = platform.publicUrl();
+    return {
+      user: signIn ? { userId: formatId('usr', signIn.userId), name: signIn.name, email: signIn.email } : null,
+      csrfToken: signIn ? identity.csrfTokenOf(signIn) : null,
+      organizations: memberships.map(({ organizationId, name: called, role }) => ({
+        organizationId: formatId('org', organizationId),
+        name: called,
+        role,
+        permission: permissionOfRole[role],
+      })),
+      signIn: {
+        password: true,
+        // Browsers know passkeys for https, and for this very machine.
+        passkey: publicUrl.protocol === 'https:' || publicUrl.hostname === 'localhost',
+        providers: provider ? [{ id: PROVIDER_ID, name: provider.name }] : [],
+      },
+      version,
+    };
+  }
+
+  /** The account of a sign-in that was just begun, whose cookie goes with the answer. The one of before ends. */
+  async function accountOfBegun(
+    reply: FastifyReply,
+    { visitor }: { visitor: Visitor },
+    setCookies: readonly string[],
+  ): Promise<Account> {
+    const signIn = await replaceSignIn(platform.db, identity, visitor, setCookies);
+    reply.header('set-cookie', setCookies);
+    return accountOf(signIn);
+  }
+
+  app.get(`${PATH}/account`, async (request, reply) => {
+    places.of(request, reply).lookUp(false);
+    const { signIn, setCookies } = await identity.refresh(visitorOf(options.callerOf(request)));
+    if (setCookies.length > 0) reply.header('set-cookie', setCookies);
+    return accountOf(signIn);
+  });
+
+  post('/sign_in', 'anybody', async ({ visitor, body, reply }) => {
+    const begun = await limits.signIn(visitor.ipAddress, body.email, () =>
+      identity.signIn(body.email, body.password, visitor),
+    );
+    if (!begun) {
+      // Not waited for: how long it takes would tell whether there is such a person.
+      inBackground(noteFailure(body.email, visitor));
+      throw new ApiError('sign_in_failed', 'E-mail or password is wrong.');
+    }
+    return accountOfBegun(reply, { visitor }, begun.setCookies);
+  });
+
+  post('/sign_out', 'optional', async ({ visitor, signIn, body, reply }) => {
+    if (signIn) {
+      if (body.everywhere) await endSignIns(platform.db, signIn.userId);
+      else await endSignIn(platform.db, signIn.userId, signIn.signInId);
+      doubts.about(signIn.userId);
+      await recordOfPerson(platform, signIn.userId, visitor, { type: 'user.signed_out' });
+    }
+    reply.header('set-cookie', identity.clearing());
+    return accountOf(undefined);
+  });
+
+  post('/links/look', 'anybody', async ({ visitor, body }) => {
+    limits.begin(visitor.ipAddress);
+    const { expiresAt, organizationId: _, ...link } = await lookLink(platform, body.token);
+    return { link: { ...link, expiresAt: expiresAt.toISOString() } };
+  });
+
+  post('/links/accept', 'optional', async ({ visitor, signIn, body, reply }) => {
+    limits.begin(visitor.ipAddress);
+    const { userId, isNewSignIn } = await acceptLink(platform, visitor, signIn, body);
+    doubts.about(userId);
+    if (!isNewSignIn) return accountOf(signIn);
+    const { setCookies } = await identity.begin(userId, visitor);
+    return accountOfBegun(reply, { visitor }, setCookies);
+  });
+
+  post('/organizations', 'asPerson', async ({ visitor, signIn, body, reply }) => {
+    await foundOrganization(platform, visitor, signIn!, body.name);
+    reply.code(201);
+    return accountOf(signIn);
+  });
+
+  post('/password', 'asPerson', async ({ visitor, signIn, body, reply }) => {
+    requireGoodPassword(body.newPassword, signIn!, 'newPassword');
+    const begun = await limits.signIn(visitor.ipAddress, signIn!.email, () =>
+      identity.changePassword(body.currentPassword, body.newPassword, visitor),
+    );
+    if (!begun) {
+      // Whoever has a stolen cookie would guess here.
+      inBackground(noteFailure(signIn!.email, visitor));
+      throw new ApiError('sign_in_failed', 'The present password is another one.');
+    }
+    doubts.about(signIn!.userId);
+    await recordOfPerson(platform, signIn!.userId, visitor, { type: 'user.password_changed' });
+    return accountOfBegun(reply, { visitor }, begun.setCookies);
+  });
+
+  post('/oidc/disconnect', 'asPerson', async ({ visitor, signIn }) => {
+    if (!(await disconnectProvider(platform.db, signIn!.userId))) {
+      throw new ApiError('not_found', 'No account of the provider is connected.');
+    }
+    await recordOfPerson(platform, signIn!.userId, visitor, { type: 'user.provider_disconnected' });
+  });
+
+  get('/sign_ins', async ({ signIn }) => {
+    const rows = await signInsOf(platform.db, signIn.userId, platform.clock.now());
+    return {
+      signIns: rows.map(({ signInId, createdAt, lastUsedAt, ...row }) => ({
+        signInId,
+        createdAt: createdAt.toISOString(),
+        lastUsedAt: lastUsedAt.toISOString(),
+        ...row,
+        isThis: signInId === signIn.signInId,
+      })),
+      ways: await waysIn(platform.db, signIn.userId),
+    };
+  });
+
+  post('/sign_ins/end', 'asPerson', async ({ visitor, signIn, body }) => {
+    if (!(await endSignIn(platform.db, signIn!.userId, body.signInId))) {
+      throw new ApiError('not_found', 'This sign-in has ended already.');
+    }
+    doubts.about(signIn!.userId);
+    await recordOfPerson(platform, signIn!.userId, visitor, { type: 'user.signed_out' });
+  });
+}

@@ -1,0 +1,51 @@
+// The console's files, below /console: a page that is the same for every address of it, and assets whose names hold their hash.
+// Nothing in it comes from anywhere else, and the policy says so to the browser.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import fastifyStatic from '@fastify/static';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { ApiError } from '../../lib/api-error.ts';
+
+// Beside those of every answer (server.ts).
+const pageHeaders = {
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'X-Frame-Options': 'DENY',
+  // Addresses hold ids of Sessions; nobody else needs them.
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Permissions-Policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
+};
+
+/** Serves the built console. Without one (`directory` is undefined, or holds none) its addresses say how to build it. */
+export async function addConsole(app: FastifyInstance, directory: string | undefined): Promise<void> {
+  const isBuilt = directory !== undefined && existsSync(join(directory, 'index.html'));
+  if (isBuilt) {
+    await app.register(fastifyStatic, {
+      root: join(directory, 'assets'),
+      prefix: '/console/assets/',
+      preCompressed: true,
+      immutable: true,
+      maxAge: '1y',
+      index: false,
+      decorateReply: true,
+    });
+  }
+  const page = async ({ url }: FastifyRequest, reply: FastifyReply) => {
+    if (url.startsWith('/console/api/')) throw new ApiError('not_found', 'There is no such call. See /docs.');
+    if (!isBuilt) {
+      throw new ApiError('not_found', 'The console is not built here. Run `npm start`, or `npm run build:console`.');
+    }
+    return reply.headers(pageHeaders).sendFile('index.html', directory, { cacheControl: false, immutable: false });
+  };
+  app.get('/console', page);
+  app.get('/console/*', page);
+}

@@ -1,0 +1,113 @@
+import { readFileSync } from 'node:fs';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { type Route, type RouteName, routes } from '@signalbox/contract';
+import { Compile } from 'typebox/compile';
+import { describe, expect, test } from 'vitest';
+import { committedFile, openApiJson } from '../../../scripts/write-openapi.ts';
+import { bodyExamples } from './examples.ts';
+import { openApiDocument } from './openapi.ts';
+
+const document = openApiDocument(routes, '0.1.0');
+const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+);
+
+test('the committed openapi.json is that of the contract: node packages/server/scripts/write-openapi.ts', () => {
+  expect(readFileSync(committedFile, 'utf8')).toBe(openApiJson());
+});
+
+describe('the document', () => {
+  test('is OpenAPI 3.1, says a validator of its own', async () => {
+    const { valid, errors } = await new Validator().validate(JSON.parse(JSON.stringify(document)));
+    expect({ valid, errors }).toEqual({ valid: true, errors: undefined });
+  });
+
+  test('has every route once, with its permission, and every tag explained', () => {
+    const described = operations.map(({ path, method, operation }) => [
+      operation.operationId,
+      `${method.toUpperCase()} ${path}`,
+      operation['x-permission'],
+    ]);
+    const wanted = Object.entries<Route>(routes).map(([name, route]) => [
+      name,
+      `${route.method} /api/v1${route.path}`,
+      route.permission,
+    ]);
+    expect(described.toSorted()).toEqual(wanted.toSorted());
+    const explained = document.tags.map(({ name }) => name);
+    expect(explained.toSorted()).toEqual([...new Set(Object.values<Route>(routes).map(({ tag }) => tag))].toSorted());
+  });
+
+  test('names every body, and describes every operation, for the programs that generate clients', () => {
+    for (const { path, method, operation } of operations) {
+      expect(operation.description, `${method} ${path}`).toMatch(/permission|rights/);
+      for (const { content = {} } of Object.values(operation.responses)) {
+        for (const [type, { schema }] of Object.entries(content))
+          if (type !== 'text/csv') expect(schema.$ref, `${method} ${path}`).toBeDefined();
+      }
+    }
+    expect(document.components.schemas).toHaveProperty('SessionResult');
+    expect(document.components.schemas).toHaveProperty('SessionList');
+  });
+
+  test('says what is in every array', () => {
+    const arrays: unknown[] = [];
+    JSON.stringify(document, (_, value) => {
+      if (value?.type === 'array' && !('items' in value)) arrays.push(value);
+      return value;
+    });
+    expect(arrays).toEqual([]);
+  });
+
+  test('refers to nothing that it does not hold', () => {
+    const references = [...JSON.stringify(document).matchAll(/"(#\/[^"]+)"/g)].map(([, path = '']) => path);
+    expect(references.length).toBeGreaterThan(100);
+    for (const path of new Set(references)) {
+      const found = path
+        .slice(2)
+        .split('/')
+        .reduce<unknown>((at, part) => (at as Record<string, unknown> | undefined)?.[part], document);
+      expect(found, path).toBeDefined();
+    }
+  });
+
+  test('declares every parameter of a path, and no other', () => {
+    for (const { path, operation } of operations) {
+      const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      const declared = operation.parameters.filter((parameter) => parameter.in === 'path');
+      expect(declared.map(({ name }) => name).toSorted(), path).toEqual(named.toSorted());
+    }
+  });
+
+  test('names the codes that a route can answer with', () => {
+    const codes = (name: RouteName) =>
+      operations.find(({ operation }) => operation.operationId === name)?.operation['x-error-codes'];
+    expect(codes('resolveApproval')).toEqual(
+      expect.arrayContaining([
+        'approval_already_resolved',
+        'not_found',
+        'idempotency_conflict',
+        'insufficient_permission',
+        'payload_too_large',
+      ]),
+    );
+    expect(codes('listAgents')).toContain('invalid_cursor');
+    expect(codes('listAgents')).not.toContain('insufficient_permission');
+    expect(codes('listAgents')).not.toContain('not_found');
+  });
+
+  test('writes filters by metadata as deepObject, and the stream as an event stream', () => {
+    const metadata = document.paths['/api/v1/sessions']?.get?.parameters.find(({ name }) => name === 'metadata');
+    expect(metadata).toMatchObject({ in: 'query', style: 'deepObject', explode: true });
+    const stream = document.paths['/api/v1/sessions/{sessionId}/stream']?.get?.responses[200];
+    expect(Object.keys(stream?.content ?? {})).toEqual(['text/event-stream']);
+  });
+});
+
+test('every operation that takes a body shows one, and the contract accepts it', () => {
+  for (const [name, route] of Object.entries<Route>(routes)) {
+    const example = bodyExamples[name as RouteName];
+    expect(example === undefined, name).toBe(route.body === undefined);
+    if (route.body) expect([...Compile(route.body).Errors(example)], name).toEqual([]);
+  }
+});

@@ -1,0 +1,132 @@
+// From a request to a Context: who calls, for which organization, and whether the route allows it. A program calls with a key,
+// a person with the cookie of a sign-in to the console; never with both.
+import type { IncomingMessage } from 'node:http';
+import { type Permission, permissionOfRole, permissions, type Route } from '@signalbox/contract';
+import { createNoteDenied } from '../../events/denied.ts';
+import { type AuthenticatedKey, type Authenticator, KnownKeyRefused } from '../../keys/authenticate.ts';
+import { ApiError, invalidField } from '../../lib/api-error.ts';
+import type { Context, PoolContext } from '../../lib/context.ts';
+import { formatId, parseId } from '../../lib/ids.ts';
+import type { Identity } from '../../people/identity.ts';
+import { roleIn } from '../../people/memberships.ts';
+import { actorOf } from '../../people/records.ts';
+import type { Platform } from '../../platform.ts';
+import { ORGANIZATION_HEADER, requireCsrfToken, requireOwnOrigin, userAgentOf } from './session-cookie.ts';
+
+export interface Caller {
+  requestId: string;
+  ipAddress: string;
+  headers: IncomingMessage['headers'];
+}
+
+export interface Authorizer {
+  /** Throws 401, or 403 where the key or the person may not do this. */
+  authorize(route: Route, caller: Caller): Promise<PoolContext>;
+  /** Throws what `fn` throws; the event log hears of a 403. */
+  heard<T>(route: Route, ctx: PoolContext, fn: () => T | Promise<T>): Promise<T>;
+}
+
+export function createAuthorizer(platform: Platform, authenticator: Authenticator, identity: Identity): Authorizer {
+  const noteDenied = createNoteDenied();
+
+  function contextOf(key: AuthenticatedKey, caller: Caller): PoolContext {
+    return {
+      ...platform,
+      organizationId: key.organizationId,
+      actor: { type: 'api_key', id: formatId('key', key.keyId), name: key.name },
+      callerId: key.keyId,
+      keyId: key.keyId,
+      permission: key.permission,
+      ...(key.environments && { environments: key.environments }),
+      requestId: caller.requestId,
+      ipAddress: caller.ipAddress,
+      userAgent: userAgentOf(caller.headers),
+    };
+  }
+
+  async function heard<T>(route: Route, ctx: PoolContext, fn: () => T | Promise<T>): Promise<T> {
+    try {
+      return await fn();
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 403) await noteDenied(ctx, error, route);
+      throw error;
+    }
+  }
+
+  async function contextOfKey(route: Route, caller: Caller): Promise<PoolContext> {
+    try {
+      const key = await authenticator.authenticate(caller.headers.authorization, caller.ipAddress);
+      return contextOf(key, caller);
+    } catch (error) {
+      if (error instanceof KnownKeyRefused) await noteDenied(contextOf(error.key, caller), error, route);
+      throw error;
+    }
+  }
+
+  async function contextOfPerson(route: Route, caller: Caller): Promise<PoolContext> {
+    const { headers, requestId, ipAddress } = caller;
+    const signIn = await identity.find(headers.cookie);
+    if (!signIn) throw new ApiError('signed_out', 'You are not signed in any more. Sign in again.');
+    const organizationId = organizationOf(headers);
+    const { userId, name, email } = signIn;
+    const role = await roleIn(platform.db, organizationId, userId);
+    if (!role) throw new ApiError('insufficient_permission', 'You are no member of this organization.');
+    const ctx: PoolContext = {
+      ...platform,
+      organizationId,
+      actor: actorOf(signIn),
+      callerId: userId,
+      keyId: null,
+      person: { userId, name, email, role },
+      permission: permissionOfRole[role],
+      requestId,
+      ipAddress,
+      userAgent: userAgentOf(headers),
+    };
+    if (route.method !== 'GET') {
+      await heard(route, ctx, () => {
+        requireOwnOrigin(headers, platform.publicUrl());
+        requireCsrfToken(identity, signIn, headers);
+      });
+    }
+    return ctx;
+  }
+
+  return {
+    async authorize(route, caller) {
+      const { authorization, cookie } = caller.headers;
+      const isPerson = identity.cookieIn(cookie) !== undefined;
+      if (isPerson && authorization !== undefined) {
+        throw new ApiError('invalid_request', 'Send an API key or the cookie of the console, never both.', {
+          errors: [{ path: 'Authorization', message: 'must not stand beside the cookie of a sign-in' }],
+        });
+      }
+      const ctx = await (isPerson ? contextOfPerson(route, caller) : contextOfKey(route, caller));
+      await heard(route, ctx, () => {
+        requirePermission(ctx, route.permission);
+        if (route.byPerson && !ctx.person) {
+          throw new ApiError('person_required', 'An API key can do nothing about people: sign in to the console.');
+        }
+      });
+      return ctx;
+    },
+    heard,
+  };
+}
+
+function organizationOf(headers: IncomingMessage['headers']): string {
+  const given = headers[ORGANIZATION_HEADER];
+  const organizationId = typeof given === 'string' ? parseId('org', given) : undefined;
+  if (organizationId === undefined) throw invalidField('X-Signalbox-Organization', 'must name the organization, org_…');
+  return organizationId;
+}
+
+function requirePermission({ permission: held, person }: Context, needed: Permission): void {
+  if (includes(held, needed)) return;
+  const has = person ? `a ${person.role} has` : 'the key has';
+  throw new ApiError('insufficient_permission', `This needs the permission "${needed}"; ${has} "${held}".`);
+}
+
+function includes(held: Permission, needed: Permission): boolean {
+  return permissions.indexOf(held) >= permissions.indexOf(needed);
+}

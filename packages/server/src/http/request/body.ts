@@ -1,0 +1,76 @@
+// The body of a request: UTF-8 JSON or refused, and what of it nobody reads.
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { ApiError } from '../../lib/api-error.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { onceClosed } from './closed.ts';
+import { jsonErrorIndex, placeOf } from './json-error.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The body as it came, if there is one. */
+    rawBody: Uint8Array | undefined;
+  }
+}
+
+export const BODY_LIMIT_BYTES = 1024 * 1024;
+
+/** An empty body is no body. `turn` is waited for before one is read. */
+export function readJsonStrictly(
+  app: FastifyInstance,
+  turn: (request: FastifyRequest) => Promise<void> | undefined,
+): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
+    await turn(request);
+    request.rawBody = body;
+    let text: string;
+    try {
+      text = decoder.decode(body);
+    } catch {
+      throw notJson('is not UTF-8');
+    }
+    if (text.trim() === '') return undefined;
+    let [wrong, value]: [Error | null, unknown] = [null, undefined];
+    parse(request, text, (error, parsed) => {
+      [wrong, value] = [error, parsed];
+    });
+    if (wrong) throw notJson(whatIsWrong(text));
+    return value;
+  });
+}
+
+/** Where, and never what: it may be a secret. */
+function whatIsWrong(text: string): string {
+  const at = jsonErrorIndex(text);
+  return at === undefined
+    ? 'has a field that no object may have: `__proto__`, or `prototype` in `constructor`'
+    : `is not JSON from ${placeOf(text, at)} on`;
+}
+
+function notJson(message: string): ApiError {
+  return new ApiError('invalid_request', `The body ${message}.`, { errors: [{ path: '', message }] });
+}
+
+const DISCARD_MS = 5_000;
+const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Reads and drops the rest of a body after a refusal. Were the connection closed at once, a caller that is still sending would
+ * meet a reset, and never see why it was refused.
+ */
+export function discardRest(clock: Clock, { raw }: FastifyRequest): void {
+  if (raw.complete || raw.destroyed) return;
+  const { socket } = raw;
+  const mostBytes = socket.bytesRead + MAX_DISCARDED_BYTES;
+  const over = new AbortController();
+  const end = () => over.abort();
+  raw.on('data', () => socket.bytesRead > mostBytes && socket.destroy());
+  raw.once('end', end);
+  onceClosed(socket, end);
+  clock.sleep(DISCARD_MS, over.signal).then(
+    () => socket.destroy(),
+    () => {},
+  );
+}

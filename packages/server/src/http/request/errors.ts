@@ -1,0 +1,82 @@
+// What a caller sees when something went wrong: `application/problem+json` (api.md section 1, "Errors"). Anything that is
+// not an ApiError is ours: the caller gets a bare `internal_error` or `unavailable`, the log gets the cause.
+import { errorCodes, type Problem } from '@signalbox/contract';
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { DatabaseUnavailable } from '../../db/db.ts';
+import { ApiError } from '../../lib/api-error.ts';
+
+const MIB = 1024 * 1024;
+
+/** The body of a refusal. */
+export function problemOf(error: ApiError, requestId: string): Problem {
+  return {
+    type: `/docs#${error.code}`,
+    title: errorCodes[error.code][1],
+    status: error.status,
+    code: error.code,
+    detail: error.message,
+    requestId,
+    ...(error.errors && { errors: [...error.errors] }),
+  };
+}
+
+/** Answers a refusal. */
+export function sendProblem(reply: FastifyReply, error: ApiError, requestId: string): FastifyReply {
+  if (error.status === 401) reply.header('WWW-Authenticate', 'Bearer');
+  if (error.retryAfterSeconds !== undefined) reply.header('Retry-After', error.retryAfterSeconds);
+  return reply
+    .code(error.status)
+    .type('application/problem+json; charset=utf-8')
+    .send(JSON.stringify(problemOf(error, requestId)));
+}
+
+/** For Fastify's `setErrorHandler` and `frameworkErrors`. */
+export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const known = asApiError(error, request);
+  // Fastify would have the connection closed after a body that it can't read; the rest is discarded instead (body.ts).
+  reply.removeHeader('connection');
+  // What is refused on purpose has its line in the log already, like every request.
+  if (known.status >= 500 && known !== error) {
+    request.log.error(
+      { err: error, requestId: request.id },
+      known.code === 'unavailable' ? 'unavailable' : 'request failed',
+    );
+  }
+  return sendProblem(reply, known, request.id);
+}
+
+function sizeText(bytes: number): string {
+  return bytes < MIB ? `${bytes / 1024} KiB` : `${bytes / MIB} MiB`;
+}
+
+function asApiError(error: unknown, request: FastifyRequest): ApiError {
+  if (error instanceof ApiError) return error;
+  if (error instanceof DatabaseUnavailable) {
+    return new ApiError('unavailable', 'The database is away. Ask again soon.', { retryAfterSeconds: 1 });
+  }
+  const { code, statusCode } = error as Partial<FastifyError>;
+  switch (code) {
+    // PostgreSQL's own code for a statement that took longer than it may.
+    case '57014':
+      return new ApiError('unavailable', 'The database took too long. Ask again soon.', { retryAfterSeconds: 1 });
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new ApiError('unsupported_media_type', 'Send the body as `Content-Type: application/json`.');
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new ApiError(
+        'payload_too_large',
+        `The body of this request may have at most ${sizeText(request.routeOptions.bodyLimit)}.`,
+      );
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return new ApiError('not_found', 'Nothing has this path. Is the identifier whole?');
+    case 'FST_STATIC_FORBIDDEN_PATH':
+      return new ApiError('not_found', 'Nothing has this path.');
+    case 'FST_ERR_BAD_URL':
+      return new ApiError('invalid_request', 'The path of the URL is not well-formed.');
+    default:
+      if (statusCode === 400) return new ApiError('invalid_request', 'The request is not well-formed.');
+      return new ApiError(
+        'internal_error',
+        'Something went wrong on our side. Quote the requestId when you ask about it.',
+      );
+  }
+}

@@ -1,0 +1,222 @@
+// Idempotency keys (api.md section 1). The record is inserted first, in the transaction of the change itself: both are
+// committed or neither, so that after a crash the call either did all of its work, and answers it again, or nothing.
+//
+// A duplicate that comes while the first is under way meets its uncommitted row; it waits for a moment and then answers
+// `idempotency_in_progress` rather than wait for the first to end.
+import { createHash } from 'node:crypto';
+import type { Route } from '@signalbox/contract';
+import canonicalize from 'canonicalize';
+import sql from 'sql-template-tag';
+import type { Db, Tx } from '../../db/db.ts';
+import { deleteInBatches } from '../../db/delete-in-batches.ts';
+import { ApiError, invalidField } from '../../lib/api-error.ts';
+import type { Context, PoolContext } from '../../lib/context.ts';
+import { openUnderCredential, sealUnderCredential } from '../../vault/vault.ts';
+import { problemOf } from './errors.ts';
+
+/** An answer as text, and whether it is the first one again. */
+export interface Answer {
+  status: number;
+  body: string;
+  replayed: boolean;
+}
+
+export interface IdempotentRequest {
+  key: string;
+  method: string;
+  path: string;
+  body: unknown;
+  /** The same as it came. */
+  rawBody: Uint8Array | undefined;
+  /** The caller's own credential: stored answers with a secret are sealed under it. */
+  credential: string;
+}
+
+const KEPT_MS = 24 * 3600 * 1000;
+// The fields of a body of 1 MiB take a tenth of a second to sort; who sends so much again sends the same bytes.
+const MAX_SORTED_BYTES = 64 * 1024;
+// PostgreSQL's code for a lock that was not to be had within lock_timeout.
+const LOCK_NOT_AVAILABLE = '55P03';
+// Refusals that say something of the resource are kept; the others would be the same without having acted.
+const KEPT_REFUSALS = new Set([404, 409, 422]);
+
+interface StoredAnswer {
+  fingerprint: Buffer;
+  /** Null of a call that acts outside: it is under way, or the service stopped in the middle. */
+  status: number | null;
+  body: string;
+  sealedBody: Buffer | null;
+}
+
+/** Checks the header; throws a 400 that names it. */
+export function idempotencyKeyOf(header: string | string[] | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  if (typeof header !== 'string' || !/^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/.test(header)) {
+    throw invalidField('Idempotency-Key', 'must be 1 to 255 visible ASCII characters');
+  }
+  return header;
+}
+
+/** Runs `act` in a transaction with the record of the request, or gives the first answer again. */
+export async function actOnce(
+  ctx: PoolContext,
+  route: Route,
+  request: IdempotentRequest,
+  act: (ctx: Context) => Promise<unknown>,
+): Promise<Answer> {
+  const place = [ctx.organizationId, ctx.callerId!, request.key];
+  const fingerprint = fingerprintOf(request);
+  if (route.actsOutside) return await actOutsideOnce(ctx, route, request, fingerprint, act);
+  try {
+    return await ctx.db.transaction(async (tx) => {
+      if (!(await insertRecord(tx, ctx, request.key, fingerprint))) {
+        return await replay(tx, ctx, request, place, fingerprint);
+      }
+      const { status, value } = await outcome(ctx, route, tx, act);
+      const whole = JSON.stringify(value);
+      const shown = route.reveals && status < 400 ? JSON.stringify(withoutSecret(value, route.reveals)) : whole;
+      const sealed = shown === whole ? null : sealUnderCredential(request.credential, place, whole);
+      tx.write(sql`
+        update idempotency_records set status = ${status}, body = ${shown}, sealed_body = ${sealed}
+        where organization_id = ${ctx.organizationId} and caller_id = ${ctx.callerId} and idempotency_key = ${request.key}`);
+      return { status, body: whole, replayed: false };
+    });
+  } catch (error) {
+    if ((error as { code?: string }).code === LOCK_NOT_AVAILABLE) throw inProgress();
+    throw error;
+  }
+}
+
+function fingerprintOf({ method, path, body, rawBody }: IdempotentRequest): Buffer {
+  const hash = createHash('sha256').update(JSON.stringify([method, path]));
+  return hash.update(rawBody && rawBody.length > MAX_SORTED_BYTES ? rawBody : canonicalize(body)!).digest();
+}
+
+function inProgress(): ApiError {
+  return new ApiError(
+    'idempotency_in_progress',
+    'The first request with this Idempotency-Key has not ended. Ask again soon.',
+    { retryAfterSeconds: 1 },
+  );
+}
+
+/** The record is committed before the effect, so that nothing makes it happen twice. */
+async function actOutsideOnce(
+  ctx: PoolContext,
+  route: Route,
+  request: IdempotentRequest,
+  fingerprint: Buffer,
+  act: (ctx: Context) => Promise<unknown>,
+): Promise<Answer> {
+  const place = [ctx.organizationId, ctx.callerId!, request.key];
+  const first = await ctx.db
+    .transaction(async (tx) =>
+      (await insertRecord(tx, ctx, request.key, fingerprint))
+        ? undefined
+        : await replay(tx, ctx, request, place, fingerprint),
+    )
+    .catch((error: unknown) => {
+      throw (error as { code?: string }).code === LOCK_NOT_AVAILABLE ? inProgress() : error;
+    });
+  if (first) return first;
+  const { status, value } = await answerOf(ctx, route, () => act(ctx)).catch(async (error: unknown) => {
+    await ctx.db.query(sql`
+      delete from idempotency_records
+      where organization_id = ${ctx.organizationId} and caller_id = ${ctx.callerId} and idempotency_key = ${request.key}`);
+    throw error;
+  });
+  const body = JSON.stringify(value);
+  await ctx.db.query(sql`
+    update idempotency_records set status = ${status}, body = ${body}
+    where organization_id = ${ctx.organizationId} and caller_id = ${ctx.callerId} and idempotency_key = ${request.key}`);
+  return { status, body, replayed: false };
+}
+
+async function insertRecord(tx: Tx, ctx: Context, key: string, fingerprint: Buffer): Promise<boolean> {
+  const now = ctx.clock.now();
+  const [, inserted] = await Promise.all([
+    tx.query(sql`set local lock_timeout = '20ms'`),
+    tx.execute(sql`
+      insert into idempotency_records as r (organization_id, caller_id, idempotency_key, fingerprint, expires_at)
+      values (${ctx.organizationId}, ${ctx.callerId}, ${key}, ${fingerprint}, ${new Date(now.getTime() + KEPT_MS)})
+      on conflict (organization_id, caller_id, idempotency_key) do update
+        set fingerprint = excluded.fingerprint, status = null, body = null, sealed_body = null,
+          expires_at = excluded.expires_at
+        where r.expires_at <= ${now}`),
+    tx.query(sql`set local lock_timeout = 0`),
+  ]);
+  return inserted === 1;
+}
+
+async function replay(
+  tx: Tx,
+  ctx: Context,
+  request: IdempotentRequest,
+  place: string[],
+  fingerprint: Buffer,
+): Promise<Answer> {
+  const [record] = await tx.query<StoredAnswer>(sql`
+    select fingerprint, status, body, sealed_body as "sealedBody" from idempotency_records
+    where organization_id = ${ctx.organizationId} and caller_id = ${ctx.callerId} and idempotency_key = ${request.key}`);
+  if (!record) throw inProgress();
+  if (!record.fingerprint.equals(fingerprint)) {
+    throw new ApiError(
+      'idempotency_conflict',
+      'This Idempotency-Key was used for a request with another path or body.',
+    );
+  }
+  if (record.status === null) throw inProgress();
+  let { body } = record;
+  if (record.sealedBody) {
+    try {
+      body = openUnderCredential(request.credential, place, record.sealedBody);
+    } catch {
+      // The credential was rotated since: the answer comes without the secret.
+    }
+  }
+  return { status: record.status, body, replayed: true };
+}
+
+/** What `act` did, or which refusal it ended in; its own changes are undone then, and only those. */
+function outcome(ctx: Context, route: Route, tx: Tx, act: (ctx: Context) => Promise<unknown>) {
+  return answerOf(ctx, route, () => tx.savepoint(() => act({ ...ctx, db: tx })));
+}
+
+async function answerOf(
+  ctx: Context,
+  route: Route,
+  act: () => Promise<unknown>,
+): Promise<{ status: number; value: unknown }> {
+  try {
+    return { status: route.status, value: await act() };
+  } catch (error) {
+    if (error instanceof ApiError && KEPT_REFUSALS.has(error.status)) {
+      return { status: error.status, value: problemOf(error, ctx.requestId!) };
+    }
+    throw error;
+  }
+}
+
+function withoutSecret(value: unknown, path: string): unknown {
+  const copy = structuredClone(value) as Record<string, unknown>;
+  const parts = path.split('.');
+  const last = parts.pop()!;
+  const holder = parts.reduce((at, part) => at[part] as Record<string, unknown>, copy);
+  delete holder[last];
+  return copy;
+}
+
+/** What has expired is without effect already; this gives back its space. */
+export function dropExpiredAnswers(db: Db, now: Date, signal: AbortSignal): Promise<void> {
+  return deleteInBatches(
+    db,
+    signal,
+    // Compared again: a key that was used anew meanwhile is another request's.
+    (limit) => sql`
+      delete from idempotency_records r using (
+        select organization_id, caller_id, idempotency_key from idempotency_records
+        where expires_at <= ${now} order by expires_at ${limit}) old
+      where r.organization_id = old.organization_id and r.caller_id = old.caller_id
+        and r.idempotency_key = old.idempotency_key and r.expires_at <= ${now}`,
+  );
+}

@@ -1,0 +1,113 @@
+// What operators and their machines look at: whether the service is alive and ready, and its metrics (docs/observability.md).
+//
+// It stands beside the interface, and on a port of its own where one is set: a node that runs turns or sends webhooks alone has
+// no other.
+//
+// Metrics are for this machine, and for who has the token. This machine is told by the socket, never by a header; a request that
+// says it was forwarded came from elsewhere, whoever handed it on; and one that calls this machine by a name of the internet may come
+// from a page in a browser here, whose author made that name lead here.
+import { createHash, timingSafeEqual } from 'node:crypto';
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify';
+import { ApiError } from '../../lib/api-error.ts';
+import { formatId, newUuid } from '../../lib/ids.ts';
+import { isWithin, parseNetwork } from '../../lib/network.ts';
+import type { Scrape } from '../../observe/scrape.ts';
+import type { Platform } from '../../platform.ts';
+import { handleError, sendProblem } from './errors.ts';
+import { dataHeaders, prepareServer, refuseUnread, type ServerSettings, serverOptions } from './server.ts';
+
+export interface Observation {
+  readonly scrape: Scrape;
+  /** By which others than this machine may read the metrics; undefined: nobody. */
+  readonly token: string | undefined;
+  /** Whether the node stops soon, and nothing more should be sent to it. */
+  readonly isDraining: () => boolean;
+}
+
+export interface ObservationServer {
+  /** Returns the port. */
+  listen(options: { port: number; host: string }): Promise<number>;
+  close(): Promise<void>;
+}
+
+const PROMETHEUS_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
+const loopback = ['127.0.0.0/8', '::1'].map(parseNetwork);
+const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'via'];
+
+/** `/healthz`, `/readyz`, `/metrics`. */
+export function addObservation(
+  app: FastifyInstance,
+  { db }: Pick<Platform, 'db'>,
+  { scrape, token, isDraining }: Observation,
+): void {
+  app.get('/healthz', async () => ({ status: 'alive' }));
+  app.get('/readyz', async () => {
+    if (isDraining()) throw new ApiError('unavailable', 'The node stops soon.');
+    await db.check();
+    return { status: 'ready' };
+  });
+  app.get('/metrics', async (request, reply) => {
+    requireObserver(request, token);
+    return reply.type(PROMETHEUS_TEXT).send(await scrape.text());
+  });
+}
+
+/** A server of these alone. */
+export function createObservationServer(
+  platform: Pick<Platform, 'db' | 'log'>,
+  observation: Observation,
+  settings: ServerSettings,
+): ObservationServer {
+  const app = Fastify({
+    loggerInstance: platform.log as FastifyBaseLogger,
+    logController: new LogController({ disableRequestLogging: true }),
+    genReqId: () => formatId('req', newUuid()),
+    requestIdHeader: false,
+    ...serverOptions(settings),
+    clientErrorHandler: refuseUnread,
+    forceCloseConnections: true,
+  });
+  prepareServer(app.server, settings);
+  app.setErrorHandler(handleError);
+  app.setNotFoundHandler((request, reply) => sendProblem(reply, new ApiError('not_found', 'Not found.'), request.id));
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers(dataHeaders).header('X-Request-Id', request.id);
+  });
+  addObservation(app, platform, observation);
+  return {
+    async listen({ port, host }) {
+      await app.listen({ port, host });
+      const address = app.server.address();
+      return typeof address === 'object' && address ? address.port : port;
+    },
+    close: () => app.close(),
+  };
+}
+
+/** Throws 401, or 403 where no token would help. */
+function requireObserver(request: FastifyRequest, token: string | undefined): void {
+  const { authorization } = request.headers;
+  const [, given] = /^Bearer +([^\s]+)$/i.exec(authorization?.trim() ?? '') ?? [];
+  if (token !== undefined && given !== undefined && isSame(given, token)) return;
+  const isForwarded = FORWARDED.some((name) => request.headers[name] !== undefined);
+  if (!isForwarded && isLocalName(request.headers.host) && isWithin(loopback, request.raw.socket.remoteAddress ?? ''))
+    return;
+  if (token === undefined) {
+    throw new ApiError('ip_not_allowed', 'Metrics are for this machine alone, until SIGNALBOX_METRICS_TOKEN is set.');
+  }
+  throw given === undefined
+    ? new ApiError('missing_token', 'Send `Authorization: Bearer` with the token of SIGNALBOX_METRICS_TOKEN.')
+    : new ApiError('invalid_token', 'This is not the token of SIGNALBOX_METRICS_TOKEN.');
+}
+
+/** Whether nobody else can have made the name lead here: an address, or a name without a dot. */
+function isLocalName(host = ''): boolean {
+  const name = host.replace(/:\d+$/, '');
+  return name.startsWith('[') || /^[\d.]+$/.test(name) || !name.includes('.');
+}
+
+/** Takes as long whatever is given. */
+function isSame(given: string, token: string): boolean {
+  const [one, other] = [given, token].map((text) => createHash('sha256').update(text).digest());
+  return timingSafeEqual(one!, other!);
+}

@@ -1,0 +1,107 @@
+// What is said of each request: a line of the log, its metrics, and where traces are wanted a span. The route rather than the
+// path, and nothing of the query, headers or body.
+import { METHODS } from 'node:http';
+import type { Route } from '@signalbox/contract';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ApiError } from '../../lib/api-error.ts';
+import { formatId } from '../../lib/ids.ts';
+import type { Metrics } from '../../observe/metrics.ts';
+import type { Span } from '../../observe/tracing.ts';
+import type { Platform } from '../../platform.ts';
+import type { Authorizer } from './auth.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    span: Span | undefined;
+    /** Whether it is answered by a stream. */
+    isStream: boolean;
+    /** Whether it was said how it ended: a stream that ends by itself is heard of twice. */
+    isOver: boolean;
+  }
+}
+
+/** Below the caller's own span, where the request names one. */
+export function beginSpan(
+  { tracing }: Pick<Platform, 'tracing'>,
+  request: FastifyRequest,
+  route: Route,
+): Span | undefined {
+  const { traceparent } = request.headers;
+  return tracing?.span(
+    `${route.method} ${patternOf(request)}`,
+    'server',
+    {
+      'http.request.method': route.method,
+      'http.route': patternOf(request),
+      'signalbox.request.id': request.id,
+    },
+    typeof traceparent === 'string' ? traceparent : undefined,
+  );
+}
+
+/** Once for each request, when it was answered or its stream has ended. */
+export function requestEnded(
+  { log, metrics }: Pick<Platform, 'log' | 'metrics'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  if (request.isOver) return;
+  request.isOver = true;
+  const { statusCode } = reply.raw;
+  const method = METHODS.includes(request.method) ? request.method : 'other';
+  const organizationId = request.ctx && formatId('org', request.ctx.organizationId);
+  log.info(
+    {
+      requestId: request.id,
+      callerRequestId: callerRequestIdOf(request),
+      method,
+      route: request.routeOptions.url ?? null,
+      status: statusCode,
+      durationMs: Math.round(reply.elapsedTime),
+      organizationId,
+      actorId: request.ctx?.actor.id,
+    },
+    'request',
+  );
+  // Of what has no route anybody may ask by any method.
+  const labels = request.is404 ? { route: 'none', method: 'other' } : { route: patternOf(request), method };
+  metrics.requests.inc({ ...labels, status: statusCode });
+  // How long a stream stays open is its reader's business.
+  if (!request.isStream) metrics.requestSeconds.observe(labels, reply.elapsedTime / 1000);
+  request.span?.end(
+    { 'http.response.status_code': statusCode, 'signalbox.organization.id': organizationId },
+    statusCode >= 500 ? String(statusCode) : undefined,
+  );
+}
+
+/** The same, with what came of each credential counted. */
+export function countedAuthorizer({ authentications }: Metrics, { authorize, ...rest }: Authorizer): Authorizer {
+  return {
+    ...rest,
+    async authorize(route, caller) {
+      try {
+        const ctx = await authorize(route, caller);
+        authentications.inc({ code: 'ok' });
+        return ctx;
+      } catch (error) {
+        authentications.inc({ code: error instanceof ApiError ? error.code : 'error' });
+        throw error;
+      }
+    },
+  };
+}
+
+/** As the contract writes it. */
+function patternOf(request: FastifyRequest): string {
+  return (request.routeOptions.url ?? 'none').replaceAll(/:(\w+)/g, '{$1}');
+}
+
+// What balancers and tracing libraries write: UUIDs, hexadecimal, base64url, nginx's and AWS's forms. Anything else is left out, so
+// that a caller can write nothing of its choice into the log.
+const CALLER_REQUEST_ID = /^[\w.:;=+/-]{1,128}$/;
+
+/** The id that the caller, or the balancer in front of the service, gave the request. */
+function callerRequestIdOf({ headers }: FastifyRequest): string | undefined {
+  const id = headers['x-request-id'];
+  return typeof id === 'string' && CALLER_REQUEST_ID.test(id) ? id : undefined;
+}

@@ -1,0 +1,125 @@
+// The requests that a node has under way. Each has a place in one of four pools, and moves on as it gets further, so that nobody
+// who is not known, and no body that is still on its way, takes a place from the work of those who are known:
+//
+//   looking up   until the database has said whose key or cookie it is. A credential that was good lately looks up at work
+//   strangers    calls by which people sign in: few, few of one address, and their bodies are short and soon here
+//   arriving     bodies of known callers that are still on their way
+//   work         all that is done for a known caller (SIGNALBOX_MAX_REQUESTS_IN_FLIGHT)
+//
+// Streams and long polls have no place; limits.ts counts them by caller.
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ApiError } from '../../lib/api-error.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { networkOf } from '../../lib/network.ts';
+import { onceClosed } from './closed.ts';
+import { requestTimeout } from './server.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    place: Place | undefined;
+  }
+}
+
+/** Of one request, until its response is closed. What moves it throws 503 `unavailable` or 429 `rate_limited` where there is no room. */
+export interface Place {
+  /** For the question who calls. `isTrusted`: the credential was good lately. */
+  lookUp(isTrusted: boolean): void;
+  /** For a caller that is known: first for the body, if it is not here yet. */
+  work(callerId: string): void;
+  /** For a call that anybody may make. Its body has `STRANGER_BODY_MS`. */
+  serveStranger(ipAddress: string): void;
+  /** The body is here. */
+  arrived(): void;
+  leave(): void;
+}
+
+export interface Places {
+  of(request: FastifyRequest, reply: FastifyReply): Place;
+}
+
+/** Of the body of a call that anybody may make. */
+export const STRANGER_BODY_BYTES = 16 * 1024;
+const STRANGER_BODY_MS = 5_000;
+const MAX_STRANGERS = 100;
+const MAX_STRANGERS_OF_ADDRESS = 20;
+
+export function createPlaces(maxRequestsInFlight: number, clock: Clock): Places {
+  const lookingUp = createPool(maxRequestsInFlight);
+  const strangers = createPool(MAX_STRANGERS, MAX_STRANGERS_OF_ADDRESS);
+  const arriving = createPool(2 * maxRequestsInFlight, maxRequestsInFlight);
+  const work = createPool(maxRequestsInFlight);
+
+  return {
+    of(request, reply) {
+      let isOver = false;
+      let leavePool = () => {};
+      let pool: Pool | undefined;
+      const hasArrived = new AbortController();
+
+      function moveTo(next: Pool | undefined, who?: string): void {
+        // Its response was closed already, and nothing would ever take it out again.
+        if (isOver || next === pool) return;
+        const leave = next?.enter(who) ?? (() => {});
+        leavePool();
+        [pool, leavePool] = [next, leave];
+      }
+
+      const place: Place = {
+        lookUp: (isTrusted) => moveTo(isTrusted ? work : lookingUp),
+        work: (callerId) => (request.raw.complete ? moveTo(work) : moveTo(arriving, callerId)),
+        serveStranger(ipAddress) {
+          moveTo(strangers, networkOf(ipAddress));
+          clock.sleep(STRANGER_BODY_MS, hasArrived.signal).then(
+            () => requestTimeout(request.raw.socket),
+            () => {},
+          );
+        },
+        arrived() {
+          hasArrived.abort();
+          if (pool === arriving) moveTo(work);
+        },
+        leave: () => moveTo(undefined),
+      };
+      request.place = place;
+      onceClosed(reply.raw, () => {
+        moveTo(undefined);
+        isOver = true;
+        hasArrived.abort();
+      });
+      return place;
+    },
+  };
+}
+
+interface Pool {
+  /** Returns how to leave, to be called once. */
+  enter(who?: string): () => void;
+}
+
+function createPool(max: number, maxOfOne = max): Pool {
+  const countOf = new Map<string, number>();
+  let count = 0;
+  return {
+    enter(who = '') {
+      if (count >= max) {
+        throw new ApiError('unavailable', 'As many requests are under way as this node takes. Ask again soon.', {
+          retryAfterSeconds: 1,
+        });
+      }
+      const own = countOf.get(who) ?? 0;
+      if (own >= maxOfOne) {
+        throw new ApiError('rate_limited', `${own} requests of yours are on their way, as many as may be at once.`, {
+          retryAfterSeconds: 1,
+        });
+      }
+      count += 1;
+      countOf.set(who, own + 1);
+      return () => {
+        count -= 1;
+        const left = countOf.get(who)! - 1;
+        if (left === 0) countOf.delete(who);
+        else countOf.set(who, left);
+      };
+    },
+  };
+}

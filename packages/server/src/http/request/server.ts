@@ -1,0 +1,101 @@
+// What the parser of HTTP refuses before there is a request: headers that are too long, requests that come too slowly, bytes
+// that are no HTTP. The answer is a problem like any other, and the connection ends with it.
+import type { IncomingMessage, Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { ApiError } from '../../lib/api-error.ts';
+import { formatId, newUuid } from '../../lib/ids.ts';
+import { problemOf } from './errors.ts';
+
+export interface ServerSettings {
+  /** Beyond it a connection is closed as soon as it comes: each costs memory, idle or not. */
+  readonly maxConnections: number;
+  /** Of the request line and all headers together. */
+  readonly maxHeaderBytes: number;
+  /** For a request to arrive, from its first byte to its last. */
+  readonly requestTimeoutSeconds: number;
+}
+
+/** With every answer that does not say otherwise: it is data, and nothing that a browser would run, show in a frame or keep. */
+export const dataHeaders = {
+  'Cache-Control': 'no-store',
+  'X-Content-Type-Options': 'nosniff',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'Cross-Origin-Resource-Policy': 'same-origin',
+};
+
+/** Longer than any address of ours; what a proxy in front may have cut otherwise is said plainly. */
+const MAX_URL_LENGTH = 8192;
+
+/** As Node names it. */
+const REQUEST_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT';
+
+/** Slow requests are looked for this often, so they may take so much longer. */
+const CHECK_EVERY_MS = 1000;
+
+/** How much a connection holds before Node says to wait. Its own default is four times as much, all of what a stream may cost. */
+const HELD_BYTES = 16 * 1024;
+
+/** For Fastify, which sets the time-out itself and hands the rest to `http.createServer`. */
+export function serverOptions({ maxHeaderBytes, requestTimeoutSeconds }: ServerSettings) {
+  return {
+    requestTimeout: requestTimeoutSeconds * 1000,
+    http: {
+      maxHeaderSize: maxHeaderBytes,
+      highWaterMark: HELD_BYTES,
+      headersTimeout: requestTimeoutSeconds * 1000,
+      connectionsCheckingInterval: CHECK_EVERY_MS,
+    },
+  };
+}
+
+/** What Fastify has no option for. */
+export function prepareServer(server: Server, { maxConnections }: ServerSettings): void {
+  server.maxConnections = maxConnections;
+  // One that nobody knows is passed over, as its standard allows: node:http would answer 417 before there is a request id.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+}
+
+/** Throws 414. */
+export function requireShortUrl(request: IncomingMessage): void {
+  if ((request.url ?? '').length > MAX_URL_LENGTH) {
+    throw new ApiError('uri_too_long', `The path and query of a request may have ${MAX_URL_LENGTH} characters.`);
+  }
+}
+
+/** For Fastify's `clientErrorHandler`. */
+export function refuseUnread(error: Error & { code?: string }, socket: Socket): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  const refusal = refusalOf(error.code);
+  const requestId = formatId('req', newUuid());
+  const body = JSON.stringify(problemOf(refusal, requestId));
+  const lines = [
+    `HTTP/1.1 ${refusal.status} Refused`,
+    'Content-Type: application/problem+json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${requestId}`,
+    ...Object.entries(dataHeaders).map(([name, value]) => `${name}: ${value}`),
+    'Connection: close',
+  ];
+  socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`);
+  // Whoever does not read it is not waited for.
+  socket.destroySoon();
+}
+
+/** Refuses a request of which the rest did not come in time. */
+export function requestTimeout(socket: Socket): void {
+  refuseUnread(Object.assign(new Error('The request did not arrive in time'), { code: REQUEST_TIMEOUT }), socket);
+}
+
+function refusalOf(code: string | undefined): ApiError {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new ApiError('headers_too_large', 'The headers of the request are longer than this service takes.');
+    case REQUEST_TIMEOUT:
+      return new ApiError('request_timeout', 'The request did not arrive in time.');
+    default:
+      return new ApiError('invalid_request', 'The request is not well-formed HTTP.');
+  }
+}

@@ -1,0 +1,100 @@
+// How much may wait for readers in this node's memory, all together. Each connection has its own bound (sse.ts), but there may be
+// thousands. Beyond this one the slowest reader of the organization that most is held for is closed: it has waited longest without
+// taking anything. The readers of a stream come back at their cursor.
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { Log } from '../../lib/log.ts';
+import { onceClosed } from './closed.ts';
+
+/** Writes to a reader, and resolves when it has room for more. Rejects when the signal is aborted first. */
+export type Write = (part: string | Buffer, closed: AbortSignal) => Promise<void>;
+
+export interface UnreadBound {
+  writerOf(response: ServerResponse, organizationId: string): Write;
+  /** Counts an answer that is sent as a whole, if it is long, until its connection has taken it. */
+  count(response: ServerResponse, organizationId: string, payload: unknown): void;
+}
+
+interface Waiting {
+  readonly response: ServerResponse;
+  readonly bytes: number;
+}
+
+/** Of an organization; what has waited longest is first. */
+interface Share {
+  bytes: number;
+  readonly waiting: Set<Waiting>;
+}
+
+// Shorter answers are not counted: there are never more of them than requests under way.
+const LONG_CHARACTERS = 64 * 1024;
+const MEGABYTE = 1024 * 1024;
+
+export function createUnreadBound(maxMegabytes: number, log: Pick<Log, 'warn'>): UnreadBound {
+  const shares = new Map<string, Share>();
+  let total = 0;
+
+  /** Returns how to say that it waits no longer. */
+  function wait(organizationId: string, waiting: Waiting): () => void {
+    const share = shares.get(organizationId) ?? { bytes: 0, waiting: new Set() };
+    shares.set(organizationId, share);
+    share.waiting.add(waiting);
+    share.bytes += waiting.bytes;
+    total += waiting.bytes;
+    while (total > maxMegabytes * MEGABYTE) closeSlowest();
+    return () => forget(organizationId, waiting);
+  }
+
+  function forget(organizationId: string, waiting: Waiting): void {
+    const share = shares.get(organizationId);
+    if (!share?.waiting.delete(waiting)) return;
+    share.bytes -= waiting.bytes;
+    total -= waiting.bytes;
+    if (share.waiting.size === 0) shares.delete(organizationId);
+  }
+
+  function closeSlowest(): void {
+    const [organizationId, { waiting }] = [...shares].reduce((most, one) =>
+      one[1].bytes > most[1].bytes ? one : most,
+    );
+    const [slowest] = waiting;
+    forget(organizationId, slowest!);
+    slowest!.response.destroy();
+    log.warn({ organizationId }, 'closed the slowest reader: too much was waiting for readers on this node');
+  }
+
+  return {
+    writerOf: (response, organizationId) => async (part, closed) => {
+      if (response.write(part)) return;
+      const done = wait(organizationId, { response, bytes: Buffer.byteLength(part) });
+      try {
+        await once(response, 'drain', { signal: closed });
+      } finally {
+        done();
+      }
+    },
+    count(response, organizationId, payload) {
+      if (typeof payload !== 'string' || payload.length <= LONG_CHARACTERS) return;
+      onceClosed(response, wait(organizationId, { response, bytes: Buffer.byteLength(payload) }));
+    },
+  };
+}
+
+// A connection takes 16 KiB before it says to wait (server.ts). With a piece of this many characters of 3 bytes it holds less than
+// 64 KiB.
+const PIECE_CHARACTERS = 15 * 1024;
+
+/** Writes a text of any length, holding 64 KiB of it at a time. Rejects when `closed` is aborted. */
+export async function writeText(write: Write, text: string, closed: AbortSignal): Promise<void> {
+  for (let from = 0; from < text.length; ) {
+    let to = from + PIECE_CHARACTERS;
+    // Two halves of one character are not written apart.
+    if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1))) to -= 1;
+    await write(text.slice(from, to), closed);
+    from = to;
+  }
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code <= 0xdbff;
+}

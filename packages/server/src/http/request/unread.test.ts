@@ -1,0 +1,81 @@
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createManualClock, type ManualClock } from '../../../test/support/manual-clock.ts';
+import { type UnreadAnswers, watchUnread } from './unread.ts';
+
+let clock: ManualClock;
+let unread: UnreadAnswers;
+beforeEach(() => {
+  clock = createManualClock();
+  unread = watchUnread(clock);
+});
+afterEach(() => unread.stop());
+
+/** An answer of which so much waits to be taken. */
+function answer() {
+  const socket = {
+    bytesWritten: 0,
+    writableLength: 0,
+    destroyed: false,
+    destroy() {
+      socket.destroyed = true;
+    },
+  };
+  const response = Object.defineProperty(
+    Object.assign(new EventEmitter(), { socket, destroyed: false }),
+    'writableLength',
+    { get: () => socket.writableLength },
+  );
+  unread.watch(response as unknown as ServerResponse);
+  return {
+    socket,
+    response,
+    write(bytes: number) {
+      socket.bytesWritten += bytes;
+      socket.writableLength += bytes;
+    },
+    take(bytes: number) {
+      socket.writableLength -= bytes;
+    },
+  };
+}
+
+async function pass(seconds: number): Promise<void> {
+  for (let left = seconds; left > 0; left -= 10) {
+    clock.advance(10_000);
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+}
+
+test('a reader that takes nothing is closed after a minute, also while more is written for it', async () => {
+  const { socket, write } = answer();
+  write(100);
+  await pass(40);
+  write(100);
+  await pass(20);
+  expect(socket.destroyed).toBe(false);
+  await pass(20);
+  expect(socket.destroyed).toBe(true);
+});
+
+test('a reader that takes a little now and then is waited for', async () => {
+  const { socket, write, take } = answer();
+  write(1000);
+  for (let n = 0; n < 9; n += 1) {
+    await pass(50);
+    take(100);
+  }
+  expect(socket.destroyed).toBe(false);
+  await pass(80);
+  expect(socket.destroyed).toBe(true);
+});
+
+test('nobody is closed who has taken everything, and an answer of 1 MiB has two minutes more', async () => {
+  const [idle, long] = [answer(), answer()];
+  long.write(1024 * 1024);
+  await pass(180);
+  expect([idle.socket.destroyed, long.socket.destroyed]).toEqual([false, false]);
+  await pass(20);
+  expect([idle.socket.destroyed, long.socket.destroyed]).toEqual([false, true]);
+});

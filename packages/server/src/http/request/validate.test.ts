@@ -1,0 +1,151 @@
+// A refusal names the field that is wrong and says what would be right, and nothing beside it.
+import { type Route, routes, type SchemaObject } from '@signalbox/contract';
+import { Errors } from 'typebox/schema';
+import { expect, test, vi } from 'vitest';
+import type { ApiError } from '../../lib/api-error.ts';
+import { validatorOf } from './validate.ts';
+
+vi.mock('typebox/schema', { spy: true });
+
+function refusal(operation: keyof typeof routes, body: unknown, query: object = {}, params: object = {}): unknown {
+  try {
+    validatorOf(routes[operation])({ params, query, body });
+  } catch (error) {
+    return (error as ApiError).errors;
+  }
+  throw new Error('It was not refused');
+}
+
+const agent = (more: object) => ({ name: 'Agent', model: 'scripted/test', ...more });
+const mcp = (approval: unknown) =>
+  agent({ tools: [{ type: 'mcp', name: 'crm', url: 'https://crm.example.com/mcp', approval }] });
+
+test.each([
+  ['a policy of one tool that is none', { find: 'sometimes' }, 'find', 'must be one of "always", "never", "once"'],
+  ['a rule of one tool without its schema', { find: {} }, 'find.when', 'is required'],
+])('%s is named with its tool', (_, approval, field, message) => {
+  expect(refusal('createAgent', mcp(approval))).toEqual([{ path: `tools[0].approval.${field}`, message }]);
+});
+
+test('a value of no type that fits is told all that do', () => {
+  expect(refusal('createAgent', mcp(5))).toEqual([
+    { path: 'tools[0].approval', message: 'must be a string or an object' },
+  ]);
+});
+
+test('a text of the wrong form is shown an example of the right one', () => {
+  const agentId = expect.stringMatching(/^must look like "agt_\w{26}"$/);
+  expect(refusal('openSession', { agentId: '17', environment: 'production' })).toEqual([
+    { path: 'agentId', message: agentId },
+  ]);
+});
+
+test.each(['gpt-5', 'nope/x', 'worker/'])('the model %s is told what there is', (model) => {
+  const message =
+    'must be "provider/model", its provider one of scripted, openai, anthropic, google, openai-compatible, or "worker/queue", such as "anthropic/claude-sonnet-4-5"';
+  expect(refusal('createAgent', agent({ model }))).toEqual([{ path: 'model', message }]);
+});
+
+test('a field that there is not is told which there are, a number its bound, a value its type', () => {
+  const limits = { maxSteps: 3, maxStepsPerTurn: 0, turnTimeoutSeconds: '60' };
+  expect(refusal('createAgent', agent({ limits, tools: {} }))).toEqual([
+    { path: 'tools', message: 'must be an array' },
+    { path: 'limits.maxSteps', message: expect.stringMatching(/^is not a known field: there are maxStepsPerTurn, /) },
+    { path: 'limits.maxStepsPerTurn', message: 'must be at least 1' },
+    { path: 'limits.turnTimeoutSeconds', message: 'must be an integer' },
+  ]);
+  expect(refusal('listAgents', undefined, { archived: 'yes' })).toEqual([
+    { path: 'archived', message: 'must be true or false' },
+  ]);
+});
+
+test('who reads is not shown how it is checked: an e-mail, an empty field', () => {
+  const message = 'must be an e-mail address, such as "mara@example.com"';
+  expect(refusal('createInvitation', { role: 'member', email: 'mara' })).toEqual([{ path: 'email', message }]);
+  expect(refusal('createInvitation', { role: 'member', email: '' })).toEqual([{ path: 'email', message }]);
+  expect(refusal('createKey', { name: '', permission: 'read' })).toEqual([
+    { path: 'name', message: 'must not be empty' },
+  ]);
+});
+
+test('who asks for chunks of a type that is none is told which there are', () => {
+  const sessionId = 'ses_01k9xq3v7gf3pbt8zn5e6m2r4c';
+  expect(refusal('listChunks', undefined, { types: 'text' }, { sessionId })).toEqual([
+    { path: 'types', message: expect.stringMatching(/^must be one or more of .*tool\.result.*, such as "message\./) },
+  ]);
+});
+
+test('the only value that a field can have is named', () => {
+  const session = { agentId: 'agt_01k9xq3v7gf3pbt8zn5e6m2r4c', environment: 'production' };
+  expect(refusal('openSession', { ...session, input: [{ type: 'image', text: 'a cat' }] })).toEqual([
+    { path: 'input[0].type', message: 'must be "text"' },
+  ]);
+});
+
+test('a name that is no header’s is refused once', () => {
+  const request = { method: 'GET', url: 'https://example.com/', headers: { 'A B': 'x' } };
+  const tool = { type: 'http', name: 'get', description: '', inputSchema: { type: 'object' }, request };
+  expect(refusal('createAgent', agent({ tools: [tool] }))).toEqual([
+    { path: 'tools[0].request.headers.A B', message: 'must be the name of a header' },
+  ]);
+});
+
+const many = <T>(count: number, item: (index: number) => T) => Array.from({ length: count }, (_, index) => item(index));
+const fields = (count: number) => Object.fromEntries(many(count, (index) => [`k${index}`, 'v']));
+const http = (request: object) => ({ type: 'http', name: 'x', description: '', inputSchema: {}, request });
+const script = (steps: unknown[]) =>
+  agent({ model: { provider: 'scripted', model: 'x', settings: { script: steps } } });
+
+test.each<[string, unknown, string, string]>([
+  ['metadata', agent({ metadata: fields(60_000) }), 'metadata', 'must not have more than 50 properties'],
+  ['tools that are none', agent({ tools: many(60_000, () => 0) }), 'tools', 'must not have more than 100 items'],
+  ['tools without a type', agent({ tools: many(60_000, () => ({})) }), 'tools', 'must not have more than 100 items'],
+  ['steps', script(many(60_000, () => ({}))), 'model.settings.script', 'must not have more than 100 items'],
+  [
+    'calls of a step',
+    script([{ toolCalls: many(60_000, () => ({})) }]),
+    'model.settings.script[0].toolCalls',
+    'must not have more than 20 items',
+  ],
+  [
+    'headers',
+    agent({ tools: [http({ method: 'GET', url: 'https://e.com', headers: fields(20_000) })] }),
+    'tools[0].request.headers',
+    'must not have more than 50 properties',
+  ],
+])('of too many %s nothing is judged but that they are too many', (_, body, path, message) => {
+  vi.mocked(Errors).mockClear();
+  expect(refusal('createAgent', body)).toEqual([{ path, message }]);
+  expect(Errors).not.toHaveBeenCalled();
+});
+
+test('of many unknown fields 20 are named, and nothing else is judged', () => {
+  vi.mocked(Errors).mockClear();
+  const errors = refusal('createAgent', fields(60_000)) as { path: string; message: string }[];
+  expect(errors.map(({ path }) => path)).toEqual(many(20, (index) => `k${index}`));
+  expect(errors[0]!.message).toMatch(/^is not a known field: there are name, model, /);
+  expect(Errors).not.toHaveBeenCalled();
+});
+
+test('a few unknown fields are named beside what else is wrong', () => {
+  expect(refusal('createAgent', { nam: 'x', modell: 'x' })).toHaveLength(4);
+});
+
+test('every list and every map that a request can hold has a limit', () => {
+  const unlimited: string[] = [];
+  const visit = (schema: SchemaObject, path: string): void => {
+    if ([schema.type].flat().includes('array') && schema.maxItems === undefined) unlimited.push(path);
+    const { additionalProperties: others } = schema;
+    if (typeof others === 'object' && schema.maxProperties === undefined) unlimited.push(path);
+    if (typeof others === 'object') visit(others, `${path}.*`);
+    if (schema.items) visit(schema.items, `${path}[]`);
+    for (const [name, inner] of Object.entries(schema.properties ?? {})) visit(inner, `${path}.${name}`);
+    for (const inner of [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])]) visit(inner, path);
+  };
+  const given = Object.entries<Route>(routes).flatMap(([name, { body, query }]) => [
+    [`${name} body`, body],
+    [`${name} query`, query],
+  ]) as [string, SchemaObject | undefined][];
+  for (const [name, schema] of given) if (schema) visit(schema, name);
+  expect(unlimited).toEqual([]);
+});

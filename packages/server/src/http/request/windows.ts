@@ -1,0 +1,60 @@
+// Counts by name in windows of a minute, each begun by the first that is counted in it. Kept in this node's memory: a limit
+// holds for each node, and is forgotten with it.
+import type { Clock } from '../../lib/clock.ts';
+
+export interface Count {
+  /** How many were counted in this window, this one included. */
+  used: number;
+  /** Until the window is over; at least 1. */
+  resetSeconds: number;
+}
+
+export interface Windows {
+  /** Counts one more. */
+  add(name: string): Count;
+  /** Takes back one that was counted. */
+  back(name: string): void;
+  /** Counts nothing. */
+  look(name: string): Count;
+}
+
+export const WINDOW_SECONDS = 60;
+// Names are keys and addresses. Past this many in a minute, those that began first are forgotten: someone is then allowed more
+// than he should be, which is better than to run out of memory.
+const MAX_NAMES = 50_000;
+
+export function createWindows(clock: Clock): Windows {
+  const windows = new Map<string, { used: number; endsAt: number }>();
+
+  function count(name: string, more: number): Count {
+    const now = clock.now().getTime();
+    let window = windows.get(name);
+    if (!window || window.endsAt <= now) {
+      window = { used: 0, endsAt: now + WINDOW_SECONDS * 1000 };
+      if (more > 0) {
+        // Last in the order of the map, as it ends last.
+        windows.delete(name);
+        windows.set(name, window);
+        makeRoom(now);
+      }
+    }
+    window.used += more;
+    return { used: window.used, resetSeconds: Math.max(1, Math.ceil((window.endsAt - now) / 1000)) };
+  }
+
+  function makeRoom(now: number): void {
+    for (const [name, { endsAt }] of windows) {
+      if (endsAt > now && windows.size <= MAX_NAMES) return;
+      windows.delete(name);
+    }
+  }
+
+  return {
+    add: (name) => count(name, 1),
+    back(name) {
+      const window = windows.get(name);
+      if (window && window.used > 0) window.used -= 1;
+    },
+    look: (name) => count(name, 0),
+  };
+}

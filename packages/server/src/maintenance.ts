@@ -1,0 +1,142 @@
+// What must be done now and then and by nobody's request: giving event records their place, dropping what has expired, and
+// compacting usage.
+// Every node of role `runtime` does it; two at once do no harm.
+import { dropAccessDenials } from './events/denied.ts';
+import { dropEvents, organizationsToDropEvents } from './events/retention.ts';
+import { organizationsToSequence, sequenceEvents } from './events/sequencer.ts';
+import { dropExpiredAnswers } from './http/request/idempotency.ts';
+import { dropRetiredSecrets } from './keys/retired.ts';
+import { formatId } from './lib/ids.ts';
+import { allOrganizations } from './organizations/organizations.ts';
+import { dropExpiredLinks } from './people/invitations.ts';
+import { dropExpiredSignIns } from './people/sign-ins.ts';
+import type { Platform } from './platform.ts';
+import { dropOldSessions } from './sessions/retention.ts';
+import { compactUsage, organizationsToCompact } from './usage/compact.ts';
+import {
+  clearSessions,
+  deletedSubscriptions,
+  dropDeliveries,
+  dropPending,
+  subscriptionsWithDeliveries,
+} from './webhooks/retention.ts';
+
+export interface Upkeep {
+  start(): void;
+  stop(): Promise<void>;
+}
+
+// Readers of the log run the sequencer themselves; this bounds how long records of an organization that nobody reads wait.
+const SEQUENCE_EVERY_MS = 1_000;
+// What has expired is already without effect; this only gives back its space.
+const EXPIRE_EVERY_MS = 60_000;
+// A report is right before it too; this only makes it cheaper.
+const COMPACT_EVERY_MS = 60_000;
+// Kept for days at least: an hour more is nothing.
+const DROP_EVERY_MS = 3600_000;
+const DAY_MS = 24 * 3600 * 1000;
+
+interface Kept {
+  eventsKeptDays: number;
+  deliveriesKeptDays: number;
+  /** Undefined: as long as nobody deletes them, unless their environment says otherwise. */
+  sessionsKeptDays?: number | undefined;
+}
+
+export function createUpkeep(
+  platform: Pick<Platform, 'db' | 'clock' | 'log' | 'metrics'>,
+  { eventsKeptDays, deliveriesKeptDays, sessionsKeptDays }: Kept,
+): Upkeep {
+  const { db, clock, log } = platform;
+  const stopping = new AbortController();
+  const loops: Promise<void>[] = [];
+
+  async function every(ms: number, what: string, act: () => Promise<unknown>): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await act().catch((error) => log.warn({ err: error }, `${what} failed; retrying`));
+      await clock.sleep(ms, stopping.signal).catch(() => {});
+    }
+  }
+
+  /** One after the other; an organization that fails keeps no other from its turn. */
+  async function eachOf(
+    organizationIds: readonly string[],
+    what: string,
+    act: (organizationId: string) => Promise<unknown>,
+  ): Promise<void> {
+    for (const organizationId of organizationIds) {
+      if (stopping.signal.aborted) return;
+      await act(organizationId).catch((error) =>
+        log.warn({ err: error, organizationId: formatId('org', organizationId) }, `${what} failed; retrying`),
+      );
+    }
+  }
+
+  async function sequence(): Promise<void> {
+    await eachOf(await organizationsToSequence(db), 'sequencing the event log', (organizationId) =>
+      sequenceEvents(db, organizationId, { isBackground: true }),
+    );
+  }
+
+  async function compact(): Promise<void> {
+    await eachOf(await organizationsToCompact(db), 'compacting usage', async (organizationId) => {
+      while (!stopping.signal.aborted && (await compactUsage(db, organizationId)));
+    });
+  }
+
+  async function dropOldEvents(): Promise<void> {
+    const before = new Date(clock.now().getTime() - eventsKeptDays * DAY_MS);
+    await eachOf(await organizationsToDropEvents(db, before), 'deleting old events', async (organizationId) => {
+      while (!stopping.signal.aborted && (await dropEvents(db, organizationId, before)));
+    });
+  }
+
+  async function dropOldDeliveries(): Promise<void> {
+    const before = new Date(clock.now().getTime() - deliveriesKeptDays * DAY_MS);
+    const organizationIds = (await allOrganizations(db)).map(({ organizationId }) => organizationId);
+    await eachOf(organizationIds, 'deleting old deliveries', async (organizationId) => {
+      for (const webhookSubscriptionId of await subscriptionsWithDeliveries(db, organizationId)) {
+        const of = { organizationId, webhookSubscriptionId };
+        while (!stopping.signal.aborted && (await dropDeliveries(db, of, before)));
+      }
+      for (const webhookSubscriptionId of await deletedSubscriptions(db, organizationId)) {
+        const of = { organizationId, webhookSubscriptionId };
+        while (!stopping.signal.aborted && (await clearSessions(db, of)));
+        while (!stopping.signal.aborted && (await dropPending(db, of)));
+      }
+    });
+  }
+
+  async function dropSessions(): Promise<void> {
+    for (const { organizationId } of await allOrganizations(db)) {
+      if (stopping.signal.aborted) return;
+      await dropOldSessions(platform, organizationId, sessionsKeptDays, stopping.signal);
+    }
+  }
+
+  async function expire(): Promise<void> {
+    const now = clock.now();
+    await dropExpiredAnswers(db, now, stopping.signal);
+    await dropRetiredSecrets(db, now, stopping.signal);
+    await dropAccessDenials(db, now, stopping.signal);
+    await dropExpiredLinks(db, now, stopping.signal);
+    await dropExpiredSignIns(db, now, stopping.signal);
+  }
+
+  return {
+    start() {
+      loops.push(
+        every(SEQUENCE_EVERY_MS, 'sequencing the event log', sequence),
+        every(EXPIRE_EVERY_MS, 'deleting expired data', expire),
+        every(EXPIRE_EVERY_MS, 'deleting old events', dropOldEvents),
+        every(COMPACT_EVERY_MS, 'compacting usage', compact),
+        every(DROP_EVERY_MS, 'deleting old deliveries', dropOldDeliveries),
+        every(DROP_EVERY_MS, 'deleting old sessions', dropSessions),
+      );
+    },
+    async stop() {
+      stopping.abort();
+      await Promise.all(loops);
+    },
+  };
+}

@@ -1,0 +1,100 @@
+// Finding sessions to claim, without a lock: what is found is then claimed where it still is as it was read.
+//
+// A wake-up names its session, so nothing has to be searched for it. What no wake-up told of is found by pages of a bounded
+// number of index entries, however long the backlog of one organization is:
+//
+// - running sessions organization by organization (index sessions_ready). A page that ends within an organization is followed by
+//   one that begins behind it, so each is visited once in a round.
+// - those whose time has come, a deadline of an approval or of an offered step, oldest first (index sessions_timed).
+// - those of workers whose lease has run out.
+import sql, { empty } from 'sql-template-tag';
+import type { Platform } from '../../platform.ts';
+import type { SessionHint } from '../../wake/hints.ts';
+import { notSuspicious } from './crashes.ts';
+
+/** A session that may be claimed as long as it has this epoch. */
+export interface Candidate extends SessionHint {
+  epoch: number;
+  /** The worker that had it and is dead; null if it had none. */
+  workerId: string | null;
+  /** Before it is claimed. */
+  crashes: number;
+}
+
+export const PAGE_SIZE = 200;
+
+/** Of those that were named, the ones that may be claimed now. */
+export async function candidatesOf(
+  { db, shards, clock, log }: Pick<Platform, 'db' | 'shards' | 'clock' | 'log'>,
+  hints: readonly SessionHint[],
+): Promise<Candidate[]> {
+  const found: Candidate[] = [];
+  const failures = await shards.each(
+    hints,
+    ({ organizationId }) => organizationId,
+    async (group) => {
+      const organizations = group.map(({ organizationId }) => organizationId);
+      const rows = await db.query<Candidate>(sql`
+        select h.org as "organizationId", h.sid as "sessionId", s.epoch, s.crashes, null as "workerId"
+        from unnest(${organizations}::uuid[], ${group.map(({ sessionId }) => sessionId)}::uuid[]) as h(org, sid)
+        cross join lateral (
+          select x.epoch, x.crashes from sessions x
+          where x.organization_id = any(${[...new Set(organizations)]}::uuid[]) and x.organization_id = h.org
+            and x.session_id = h.sid and x.worker_id is null and x.runnable_at <= ${clock.now()}
+          limit 1) s`);
+      for (const row of rows) found.push(row);
+    },
+  );
+  for (const { error } of failures) log.warn({ err: error }, 'looking for sessions to claim failed; retrying');
+  return found;
+}
+
+/** A page of what runs and nobody holds, of organizations behind this one; of each the longest waiting first. */
+export function readyAfter(
+  { db, clock }: Pick<Platform, 'db' | 'clock'>,
+  organizationId: string,
+): Promise<Candidate[]> {
+  return db.query<Candidate>(sql`
+    select organization_id as "organizationId", session_id as "sessionId", epoch, crashes, worker_id as "workerId"
+    from sessions
+    where worker_id is null and runnable_at is not null and queue is null and status = 'running' and organization_id > ${organizationId}
+      and runnable_at <= ${clock.now()}
+    order by organization_id, runnable_at limit ${PAGE_SIZE}`);
+}
+
+export interface Timed extends Candidate {
+  runnableAt: Date;
+}
+
+/** A page of those whose time has come, behind this one. */
+export function timedAfter(
+  { db, clock }: Pick<Platform, 'db' | 'clock'>,
+  { runnableAt, sessionId }: Pick<Timed, 'runnableAt' | 'sessionId'>,
+): Promise<Timed[]> {
+  return db.query<Timed>(sql`
+    select organization_id as "organizationId", session_id as "sessionId", epoch, crashes, worker_id as "workerId",
+      runnable_at as "runnableAt"
+    from sessions
+    where worker_id is null and runnable_at is not null and (queue is not null or status <> 'running')
+      and (runnable_at, session_id) > (${runnableAt}, ${sessionId}) and runnable_at <= ${clock.now()}
+    order by runnable_at, session_id limit ${PAGE_SIZE}`);
+}
+
+/**
+ * A page of those that dead workers held, which is no more than a worker holds; without those of full organizations, and
+ * without suspects if one is held (crashes.ts).
+ */
+export async function heldByDead(
+  { db }: Pick<Platform, 'db'>,
+  dead: readonly string[],
+  full: readonly string[],
+  hasSuspect: boolean,
+): Promise<Candidate[]> {
+  if (dead.length === 0) return [];
+  return db.query<Candidate>(sql`
+    select organization_id as "organizationId", session_id as "sessionId", epoch, crashes, worker_id as "workerId"
+    from sessions
+    where worker_id = any(${[...dead]}::uuid[]) and organization_id <> all(${[...full]}::uuid[])
+      ${hasSuspect ? sql`and ${notSuspicious}` : empty}
+    limit ${PAGE_SIZE}`);
+}

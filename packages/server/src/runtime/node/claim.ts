@@ -1,0 +1,97 @@
+// Claiming sessions, and loading what their drives need.
+//
+// Sessions of many organizations are claimed by one statement (as many as db/shards.ts puts together). Their transcripts are
+// then loaded a few MiB at a time: a worker that takes over what a dead one held never has all of it on its way at once.
+import sql from 'sql-template-tag';
+import type { Platform } from '../../platform.ts';
+import { type Operation, operationColumns } from '../../sessions/state/operations.ts';
+import { type SessionRow, sessionColumns } from '../../sessions/state/session.ts';
+import type { TranscriptEntry } from '../../sessions/state/transcript.ts';
+import type { Candidate } from './candidates.ts';
+import { countCrash } from './crashes.ts';
+
+export interface Loaded {
+  row: SessionRow;
+  transcript: TranscriptEntry[];
+  /** The transcript's, as JSON. */
+  bytes: number;
+}
+
+// As they are stored, mostly compressed. A session whose transcript is longer is loaded by itself.
+const LOADED_AT_ONCE_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Moves the epoch on and puts the worker's id on the rows that are still as their candidates say. Of one shard: at most as many
+ * organizations as a statement may name.
+ */
+export function claim(
+  { db, clock }: Pick<Platform, 'db' | 'clock'>,
+  workerId: string,
+  candidates: readonly Candidate[],
+  dead: readonly string[],
+): Promise<SessionRow[]> {
+  const organizations = candidates.map(({ organizationId }) => organizationId);
+  const scope = [...new Set(organizations)];
+  return db.query<SessionRow>(sql`
+    update sessions s set epoch = s.epoch + 1, worker_id = ${workerId}, queue = null, ${countCrash(dead)}
+    from unnest(${organizations}::uuid[], ${candidates.map(({ sessionId }) => sessionId)}::uuid[],
+      ${candidates.map(({ epoch }) => epoch)}::int[]) as c(org, sid, epoch)
+    cross join lateral (
+      select x.organization_id, x.session_id from sessions x
+      where x.organization_id = any(${scope}::uuid[]) and x.organization_id = c.org and x.session_id = c.sid
+        and x.epoch = c.epoch and x.ended_at is null
+        and (x.worker_id is null and x.runnable_at <= ${clock.now()} or x.worker_id = any(${[...dead, workerId]}::uuid[]))
+      for no key update of x skip locked) free
+    where s.organization_id = any(${scope}::uuid[]) and s.organization_id = free.organization_id
+      and s.session_id = free.session_id
+    returning ${sessionColumns}`);
+}
+
+/** Loads the transcripts of the first of these: at least one, and as many more as may be loaded at once. Of one shard. */
+export async function loadTranscripts(db: Platform['db'], rows: readonly SessionRow[]): Promise<Loaded[]> {
+  const organizations = rows.map(({ organizationId }) => organizationId);
+  const ids = rows.map(({ sessionId }) => sessionId);
+  const scope = [...new Set(organizations)];
+  type Entry = TranscriptEntry & { n: number; bytes: number };
+  const entries = await db.query<Entry | { n: number; turn: null }>(sql`
+    select n::integer, turn, position, message_id as "messageId", role, content, provider_data as "providerData",
+      created_at as "createdAt", octet_length(content::text) + coalesce(octet_length(provider_data::text), 0) as bytes
+    from (
+      select h.n, m.*,
+        -- What is stored before this session's own: reading its size does not read the value.
+        sum(coalesce(pg_column_size(m.content), 0) + coalesce(pg_column_size(m.provider_data), 0))
+          over (order by h.n range between unbounded preceding and 1 preceding) as before
+      from unnest(${organizations}::uuid[], ${ids}::uuid[]) with ordinality as h(org, sid, n)
+      left join lateral (
+        -- The offset keeps it a look-up for each session, rather than a join with all messages there are.
+        select x.turn, x.position, x.message_id, x.role, x.content, x.provider_data, x.created_at from messages x
+        where x.organization_id = any(${scope}::uuid[]) and x.organization_id = h.org and x.session_id = h.sid
+        offset 0) m on true) found
+    where before is null or before < ${LOADED_AT_ONCE_BYTES}
+    order by n, turn, position`);
+  const transcripts = Map.groupBy(entries, ({ n }) => n);
+  return rows.slice(0, transcripts.size).map((row, index) => {
+    const ofSession = transcripts.get(index + 1)!.filter((entry): entry is Entry => entry.turn !== null);
+    const bytes = ofSession.reduce((sum, entry) => sum + entry.bytes, 0);
+    return { row, transcript: ofSession.map(({ n: _, bytes: __, ...entry }): TranscriptEntry => entry), bytes };
+  });
+}
+
+/** Of their present turns, by session. Of one shard. */
+export async function readOperationsOf(
+  db: Platform['db'],
+  rows: readonly SessionRow[],
+): Promise<Map<string, Operation[]>> {
+  const organizations = rows.map(({ organizationId }) => organizationId);
+  const operations = await db.query<Operation & { sessionId: string }>(sql`
+    select h.sid as "sessionId", ${operationColumns}
+    from unnest(${organizations}::uuid[], ${rows.map(({ sessionId }) => sessionId)}::uuid[],
+      ${rows.map(({ turn }) => turn)}::int[]) as h(org, sid, in_turn)
+    cross join lateral (
+      select x.* from operations x
+      where x.organization_id = any(${[...new Set(organizations)]}::uuid[]) and x.organization_id = h.org
+        and x.session_id = h.sid and x.turn = h.in_turn
+      offset 0) o
+    order by h.sid, o.step, o.index`);
+  return Map.groupBy(operations, ({ sessionId }) => sessionId);
+}

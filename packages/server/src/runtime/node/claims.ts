@@ -1,0 +1,243 @@
+// Which sessions a worker drives: those that a wake-up names, those that nobody told of and that are found by searching, those of
+// dead workers, and those that the node's own calls give it.
+//
+// Claims are made here alone and one after another, so what the worker does not hold when a search begins is nobody's.
+import sql from 'sql-template-tag';
+import type { Platform } from '../../platform.ts';
+import type { Operation } from '../../sessions/state/operations.ts';
+import type { SessionRow } from '../../sessions/state/session.ts';
+import type { SessionHint } from '../../wake/hints.ts';
+import { type Candidate, candidatesOf, heldByDead, PAGE_SIZE, readyAfter, timedAfter } from './candidates.ts';
+import { claim, loadTranscripts, readOperationsOf } from './claim.ts';
+import { withOneSuspect } from './crashes.ts';
+import type { Given } from './local-start.ts';
+import type { Room } from './room.ts';
+import type { Claimed } from './turn-runner.ts';
+
+export interface Claiming {
+  /** Claims this session or, without one, whatever can be found: now, or after the claim under way. */
+  soon(hint?: SessionHint): void;
+  /** Takes what the node's own call gave the worker. What cannot be read now is found as a stray. */
+  take(given: Given): void;
+  /** Something came for a session that is not held. It may be one that is being claimed. */
+  missed(sessionId: string): void;
+  /** Workers that sessions still name and whose lease has run out or is gone. */
+  knowDead(workerIds: string[]): void;
+  /** Sessions that name this worker and that it does not drive: the answer to their claim was lost, or their drive's head. */
+  knowStrays(candidates: Candidate[]): void;
+  /** Waits for the claim under way. */
+  ended(): Promise<void>;
+}
+
+export interface ClaimingOptions {
+  workerId: string;
+  room: Room;
+  /** Aborted when no more is to be claimed. */
+  signal: AbortSignal;
+  isHeld(sessionId: string): boolean;
+  /** Whether a suspect (crashes.ts) is held. */
+  hasSuspect(): boolean;
+  drive(claimed: Claimed, bytes: number): void;
+  /** Something came while the session was claimed. */
+  onCame(sessionId: string): void;
+}
+
+// An API call holds a session's row for some milliseconds.
+const LOCKED_RETRY_MS = 20;
+const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+const FIRST_TIME = { runnableAt: new Date(0), sessionId: FIRST_ID };
+
+export function createClaiming(
+  platform: Pick<Platform, 'db' | 'shards' | 'clock' | 'log' | 'wake'>,
+  { workerId, room, signal, isHeld, hasSuspect, drive, onCame }: ClaimingOptions,
+): Claiming {
+  const { db, shards, clock, log, wake } = platform;
+  const hinted = new Map<string, SessionHint>();
+  const cameMeanwhile = new Set<string>();
+  let isSearchWanted = false;
+  let claiming: Promise<void> | undefined;
+  const given: Given[] = [];
+  let taking: Promise<void> | undefined;
+  let dead: string[] = [];
+  let strays: Candidate[] = [];
+  /** Where the next page begins. */
+  let readyUntil = FIRST_ID;
+  let timedUntil = FIRST_TIME;
+
+  function run(): void {
+    if (signal.aborted) return;
+    claiming ??= claimAll().finally(() => {
+      claiming = undefined;
+      if (isSearchWanted || hinted.size > 0) run();
+    });
+  }
+
+  async function claimAll(): Promise<void> {
+    // What arrives in one turn of the event loop is claimed together.
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    const hints = [...hinted.values()];
+    hinted.clear();
+    const isSearch = isSearchWanted;
+    isSearchWanted = false;
+    try {
+      if (hints.length > 0 && hasRoom()) await claimSome(await candidatesOf(platform, hints));
+      if (isSearch) await search();
+    } catch (error) {
+      log.warn({ err: error }, 'claiming sessions failed; retrying');
+    } finally {
+      cameMeanwhile.clear();
+    }
+  }
+
+  function hasRoom(): boolean {
+    return !signal.aborted && room.left() > 0;
+  }
+
+  /** Round after round, for as long as there is room and a round claims something. */
+  async function search(): Promise<void> {
+    await claimSome(strays.splice(0).filter(({ sessionId }) => !isHeld(sessionId)));
+    for (let isClaimed = true; isClaimed && hasRoom(); ) {
+      isClaimed = await claimSome(await heldByDead(platform, dead, room.full(), hasSuspect()));
+      const timed = await timedAfter(platform, timedUntil);
+      timedUntil = timed.length < PAGE_SIZE ? FIRST_TIME : timed.at(-1)!;
+      isClaimed = (await claimSome(timed)) || isClaimed;
+      for (let isLast = false; !isLast && hasRoom(); ) {
+        const ready = await readyAfter(platform, readyUntil);
+        isLast = ready.length < PAGE_SIZE;
+        readyUntil = isLast ? FIRST_ID : ready.at(-1)!.organizationId;
+        isClaimed = (await claimSome(ready)) || isClaimed;
+      }
+    }
+  }
+
+  /** As far as there is room. Returns whether any was claimed. */
+  async function claimSome(candidates: readonly Candidate[]): Promise<boolean> {
+    const groups = Map.groupBy(withOneSuspect(candidates, dead, hasSuspect()), organizationOf);
+    const rest = [...groups].flatMap(([id, group]) => group.slice(0, Math.max(0, room.leftFor(id))));
+    let isClaimed = false;
+    while (rest.length > 0 && hasRoom()) {
+      const some = rest.splice(0, Math.min(PAGE_SIZE, room.left()));
+      const failures = await shards.each(some, organizationOf, async (group) => {
+        const rows = await claim(platform, workerId, group, dead);
+        isClaimed ||= rows.length > 0;
+        const claimed = new Set(rows.map(({ sessionId }) => sessionId));
+        for (const candidate of group) if (!claimed.has(candidate.sessionId)) claimLater(candidate);
+        const takenOver = new Set(group.flatMap((one) => (one.workerId === null ? [] : [one.sessionId])));
+        await driveAll(rows, (id) => takenOver.has(id));
+      });
+      for (const { error } of failures) log.warn({ err: error }, 'claiming sessions failed; retrying');
+    }
+    return isClaimed;
+  }
+
+  /** Its row was locked, maybe by the very call that would have been the last to wake anybody for it. */
+  function claimLater({ organizationId, sessionId }: Candidate): void {
+    void clock.sleep(LOCKED_RETRY_MS, signal).then(
+      () => soon({ organizationId, sessionId }),
+      () => {},
+    );
+  }
+
+  function soon(hint?: SessionHint): void {
+    if (hint) hinted.set(hint.sessionId, hint);
+    else isSearchWanted = true;
+    run();
+  }
+
+  async function driveAll(rows: readonly SessionRow[], isTakenOver: (sessionId: string) => boolean): Promise<void> {
+    await load(rows, async (some) => {
+      const operations = await readOperationsOf(
+        db,
+        some.map(({ row }) => row),
+      );
+      for (const { row, transcript, bytes } of some) {
+        const { sessionId } = row;
+        drive(
+          { row, transcript, isTakenOver: isTakenOver(sessionId), operations: operations.get(sessionId) ?? [] },
+          bytes,
+        );
+        if (cameMeanwhile.has(sessionId)) onCame(sessionId);
+      }
+    });
+  }
+
+  /** Hands over transcripts as they are loaded, for as long as they fit into memory; another worker may have the rest. */
+  async function load(
+    rows: readonly SessionRow[],
+    handOver: (some: Awaited<ReturnType<typeof loadTranscripts>>) => void | Promise<void>,
+  ): Promise<void> {
+    for (let rest = rows; rest.length > 0; ) {
+      if (!hasRoom()) return giveBack(rest);
+      const loaded = await loadTranscripts(db, rest);
+      rest = rest.slice(loaded.length);
+      await handOver(loaded);
+    }
+  }
+
+  async function giveBack(rows: readonly SessionRow[]): Promise<void> {
+    for (const { organizationId, sessionId, epoch } of rows) {
+      await db.execute(sql`
+        update sessions set worker_id = null, epoch = epoch + 1
+        where organization_id = ${organizationId} and session_id = ${sessionId}
+          and worker_id = ${workerId} and epoch = ${epoch}`);
+      wake.publish('runnable', { organizationId, sessionId });
+    }
+  }
+
+  // ── What the node's own calls give ─────────────────────────────────────────────────────────────────────────────────
+
+  function take(one: Given): void {
+    const { row, operations, transcript } = one;
+    if (transcript) {
+      drive({ row, isTakenOver: false, transcript, operations }, JSON.stringify(transcript).length);
+      return;
+    }
+    given.push(one);
+    taking ??= takeAll().finally(() => {
+      taking = undefined;
+    });
+  }
+
+  async function takeAll(): Promise<void> {
+    while (given.length > 0) {
+      const operationsOf = new Map<string, Operation[]>();
+      const rows = given.splice(0).map(({ row, operations }) => {
+        operationsOf.set(row.sessionId, operations);
+        return row;
+      });
+      const failures = await shards.each(rows, organizationOf, (group) =>
+        load(group, (some) => {
+          for (const { row, transcript, bytes } of some) {
+            // By then it may have been found as a stray.
+            if (isHeld(row.sessionId)) continue;
+            drive({ row, isTakenOver: false, transcript, operations: operationsOf.get(row.sessionId)! }, bytes);
+            onCame(row.sessionId);
+          }
+        }),
+      );
+      for (const { error } of failures) log.warn({ err: error }, 'claiming a session failed; retrying');
+    }
+  }
+
+  return {
+    soon,
+    take,
+    missed(sessionId) {
+      if (claiming) cameMeanwhile.add(sessionId);
+    },
+    knowDead(workerIds) {
+      dead = workerIds;
+    },
+    knowStrays(candidates) {
+      strays = candidates;
+    },
+    async ended() {
+      await claiming;
+      await taking;
+    },
+  };
+}
+
+function organizationOf({ organizationId }: { organizationId: string }): string {
+  return organizationId;
+}

@@ -1,0 +1,199 @@
+// How a turn ends: by itself, stopped, or with its Session.
+import type { SessionStatus, StopReason } from '@signalbox/contract';
+import sql from 'sql-template-tag';
+import { currentVersion } from '../../agents/agents.ts';
+import { EXPIRED, expiredApprovals } from '../../approvals/approvals.ts';
+import type { EventDraft } from '../../events/record.ts';
+import { Fenced } from '../../journal/append.ts';
+import type { Appender } from '../../journal/appender.ts';
+import type { NewChunk } from '../../journal/segment.ts';
+import { ApiError } from '../../lib/api-error.ts';
+import { type Beginning, beginTurn } from '../../sessions/begin-turn.ts';
+import { cancelNow } from '../../sessions/end-session.ts';
+import { readWaiting } from '../../sessions/state/inbox.ts';
+import { notRunChunks, type Operation, updateOperation } from '../../sessions/state/operations.ts';
+import { lockSession, sessionEvent } from '../../sessions/state/session.ts';
+import { endPatch, idlePatch } from '../../sessions/state/status.ts';
+import { insertEntry, type TranscriptEntry } from '../../sessions/state/transcript.ts';
+import { cancelChildren, tellStopped } from '../../sessions/stop.ts';
+import type { ToolOutcome } from '../tools/tool.ts';
+import { stopChange, type TurnStopped } from '../turn/stop-turn.ts';
+import type { TurnEnd } from '../turn/turn.ts';
+import type { Change } from './active-session.ts';
+import { turnEnded } from './telemetry.ts';
+import { type Driving, eventOf, logTurn, nextEntry, sourceOf, turnUsage } from './turn-context.ts';
+
+/** This node has ended the Session: nothing of it is written any more, though nobody else took it. */
+export class Ended extends Fenced {}
+
+/** What a turn's last transition changes beside its end. `entries` are for the transcript. */
+export interface LastChange extends Change {
+  entries?: Pick<TranscriptEntry, 'role' | 'content'>[];
+}
+
+/** The turn that follows, already in the database; undefined where the Session is not held any more. */
+export type Followed = { beginning: Beginning; agentVersion: number; transcript: TranscriptEntry[] } | undefined;
+
+// How long tools have to end that were told to stop, before nobody knows what came of them.
+const LAST_WORDS_MS = 500;
+
+/**
+ * Ends the turn in the same transaction as the change: with the next message's turn, or idle, or with the Session.
+ * `changeNow` is asked again where something came meanwhile.
+ */
+export async function endTurn(
+  driving: Driving,
+  appender: Appender,
+  { stopReason, output }: TurnEnd,
+  changeNow: (now: Date) => LastChange,
+): Promise<Followed> {
+  const { hold, platform } = driving;
+  const before = driving.position;
+  while (true) {
+    if (hold.row.stop === 'cancel') return endWithSession(driving, appender);
+    const now = platform.clock.now();
+    driving.position = before;
+    const { entries = [], ...change } = changeNow(now);
+    const stored = entries.map((entry) => nextEntry(driving, entry, now));
+    const usage = turnUsage(driving);
+    const completed: NewChunk = { type: 'turn.completed', stopReason, usage, ...(output !== undefined && { output }) };
+    const whole = {
+      ...change,
+      items: [...(change.items ?? []), completed],
+      statements: [...(change.statements ?? []), ...stored.map((entry) => insertEntry(hold.row, entry))],
+    };
+    if (hold.queued().length > 0 && stopReason !== 'error') {
+      const next = await beginNext(driving, whole, stopReason, now);
+      if (next) return { ...next, transcript: [...stored, next.beginning.entry] };
+    } else if (await endHere(driving, whole, stopReason, now)) {
+      return undefined;
+    }
+  }
+}
+
+type WholeChange = Change & { items: NewChunk[] };
+
+async function endHere(driving: Driving, change: WholeChange, stopReason: StopReason, now: Date): Promise<boolean> {
+  const { hold, platform, state } = driving;
+  const { row } = hold;
+  const status: SessionStatus =
+    stopReason === 'error' ? 'failed' : row.closing || row.closeOnIdle ? 'completed' : 'idle';
+  const ended = status !== 'idle';
+  const last: Change = {
+    ...change,
+    items: [...change.items, { type: 'session.status', status, waitingFor: null, stopReason }],
+    patch: [
+      ...(change.patch ?? []),
+      sql`status = ${status}`,
+      sql`stop_reason = ${stopReason}`,
+      ...(ended ? endPatch(row, now) : idlePatch()),
+    ],
+    statements: [
+      ...(change.statements ?? []),
+      eventOf(driving, {
+        type: `session.${status}` as EventDraft['type'],
+        outcome: status === 'failed' ? 'failure' : 'success',
+        ...sessionEvent(row),
+      }),
+    ],
+  };
+  if (!(await hold.commitAndRelease(last, state.operations))) return false;
+  logTurn(driving, stopReason, status, row.turn);
+  if (ended && row.parentSessionId) platform.wake.publish('child', row);
+  return true;
+}
+
+async function beginNext(driving: Driving, change: WholeChange, stopReason: StopReason, now: Date) {
+  const { hold, platform, state } = driving;
+  const { row } = hold;
+  const { turn } = row;
+  const next = hold.queued()[0]!;
+  const agentVersion = row.pinnedVersion ?? (await newestVersion(driving));
+  const message = await readWaiting(platform.db, row, next.inboxId);
+  const beginning = beginTurn(row, turn + 1, message, agentVersion, now);
+  const begun = {
+    items: change.items,
+    next: beginning.run,
+    patch: [...(change.patch ?? []), ...beginning.patch],
+    statements: [...(change.statements ?? []), ...beginning.statements],
+  };
+  if (!(await hold.commitAndBegin(begun, state.operations))) return undefined;
+  row.traceParent = beginning.traceParent;
+  logTurn(driving, stopReason, 'running', turn);
+  return { beginning, agentVersion };
+}
+
+/** A message that was accepted has its turn, also when the Agent was archived meanwhile. */
+async function newestVersion({ platform: { db }, hold: { row } }: Driving): Promise<number> {
+  return currentVersion(db, row.organizationId, row.agentId).catch((error) => {
+    if (error instanceof ApiError && error.code === 'agent_archived') return row.agentVersion!;
+    throw error;
+  });
+}
+
+/** Ends a turn that is stopped, with what its tools still say. */
+export async function stopTurn(driving: Driving, appender: Appender, { why, error }: TurnStopped): Promise<Followed> {
+  if (why === 'cancelled') return endWithSession(driving, appender);
+  const { hold, platform, state } = driving;
+  const outcomes = await lastWords(driving);
+  const children = state.operations.flatMap(({ status, childSessionId }) =>
+    status === 'awaiting_session' && childSessionId ? [childSessionId] : [],
+  );
+  const followed = await endTurn(driving, appender, { stopReason: why }, (now) => {
+    const { orphans, ...change } = stopChange(hold.row, state, outcomes, why, sourceOf(driving), now);
+    const left = orphans.length > 0 ? [cancelChildren(hold.row, now, orphans)] : [];
+    const failed = error ? [sql`error = ${JSON.stringify(error)}`] : [];
+    return { ...change, patch: [...change.patch, ...failed], statements: [...change.statements, ...left] };
+  });
+  if (state.operations.some(({ status }) => status === 'pending')) state.modelCalls += 1;
+  tellStopped(platform.wake, hold.row.organizationId, children);
+  return followed;
+}
+
+/** What calls come to that are told to stop; nothing of those that do not listen. */
+async function lastWords({ platform: { clock }, state }: Driving): Promise<Map<Operation, ToolOutcome>> {
+  const outcomes = new Map<Operation, ToolOutcome>();
+  const heard = [...state.underWay].map(async ([call, outcome]) => outcomes.set(call, await outcome));
+  const over = new AbortController();
+  await Promise.race([Promise.allSettled(heard), clock.sleep(LAST_WORDS_MS, over.signal).catch(() => {})]);
+  over.abort();
+  return new Map(outcomes);
+}
+
+/** Its parent goes on without it. */
+async function endWithSession(driving: Driving, appender: Appender): Promise<undefined> {
+  await cancelHeld(driving, appender, []);
+}
+
+/**
+ * Cancels the Session that this node holds, because nobody decided on its `late` calls in time. False, and nothing is changed,
+ * where something came first: it may be a decision, from a node whose clock is behind this one's.
+ */
+export function cancelForLate(driving: Driving, appender: Appender, late: readonly Operation[]): Promise<boolean> {
+  return cancelHeld(driving, appender, late);
+}
+
+async function cancelHeld(driving: Driving, appender: Appender, late: readonly Operation[]): Promise<boolean> {
+  const { hold, platform } = driving;
+  const { row, head } = hold;
+  const unseen = await appender.take(head); // is not shown any more
+  const isDone = await platform.db.transaction(async (tx) => {
+    const current = await lockSession(tx, row.organizationId, row.sessionId);
+    if (current.epoch !== head.epoch || current.nextSeq !== head.nextSeq) throw new Fenced();
+    if (late.length > 0 && (current.inbox !== hold.queued().length || current.stop)) return false;
+    const now = platform.clock.now();
+    const ids = late.map(({ operationId }) => operationId);
+    const expired = expiredApprovals(current, ids, now);
+    const denied = late.map((call): Operation => ({ ...call, status: 'denied', error: EXPIRED }));
+    const updates = denied.map((call) => updateOperation(current, call, now));
+    await Promise.all([...expired.statements, ...updates].map((statement) => tx.query(statement)));
+    await cancelNow(tx, { ...platform, ...sourceOf(driving) }, current, [
+      ...expired.chunks,
+      ...denied.flatMap(notRunChunks),
+    ]);
+    return true;
+  });
+  if (isDone) turnEnded(driving, 'cancelled');
+  else head.pending.unshift(...unseen);
+  return isDone;
+}

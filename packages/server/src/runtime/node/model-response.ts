@@ -1,0 +1,80 @@
+// What a model's answer changes: the same whether the service asked the model or the integrator's own program gave it.
+import type { Agent } from '@signalbox/contract';
+import sql, { type Sql } from 'sql-template-tag';
+import { requestApproval } from '../../approvals/approvals.ts';
+import { type EventSource, recordEvent } from '../../events/record.ts';
+import { formatId } from '../../lib/ids.ts';
+import {
+  insertOperation,
+  isFinished,
+  notRunChunks,
+  type Operation,
+  type PricedUsage,
+  updateOperation,
+} from '../../sessions/state/operations.ts';
+import { type SessionRow, sessionEvent } from '../../sessions/state/session.ts';
+import { insertEntry, type TranscriptEntry } from '../../sessions/state/transcript.ts';
+import { insertUsage } from '../../usage/usage.ts';
+import type { TurnTool } from '../tools/tool.ts';
+import { toolOf } from '../turn/calls.ts';
+import type { Change } from './active-session.ts';
+
+export interface Answer {
+  modelCall: Operation;
+  calls: readonly Operation[];
+  /** `provider/model`. */
+  model: string;
+  usage: PricedUsage;
+  /** What the transcript keeps of it. */
+  entry: TranscriptEntry;
+}
+
+/** Chunks, row changes and statements of an answer. Gives the calls that wait for a person their deadline. */
+export function answerChange(
+  row: SessionRow,
+  { modelCall, calls, model, usage, entry }: Answer,
+  { tools, limits, source }: { tools: readonly TurnTool[]; limits: Agent['limits']; source: EventSource },
+  now: Date,
+): Required<Pick<Change, 'items' | 'patch' | 'statements'>> {
+  modelCall.usage = usage;
+  const { approvalTimeoutSeconds } = limits;
+  const expiresAt = approvalTimeoutSeconds === null ? null : new Date(now.getTime() + approvalTimeoutSeconds * 1000);
+  const asked = calls.filter(({ status }) => status === 'awaiting_approval');
+  for (const call of asked) call.expiresAt = expiresAt;
+  const requests = asked.map((call) => {
+    const { inputSchema, approval } = toolOf(tools, call)!;
+    const { operationId, tool, input } = call;
+    const once = approval === 'once';
+    return requestApproval(row, { operationId, name: tool!, input, inputSchema, once, expiresAt }, now);
+  });
+  return {
+    items: [...calls.filter(isFinished).flatMap(notRunChunks), ...requests.map(({ chunk }) => chunk)],
+    patch: [
+      sql`input_tokens = input_tokens + ${usage.inputTokens}`,
+      sql`output_tokens = output_tokens + ${usage.outputTokens}`,
+      sql`cached_tokens = cached_tokens + ${usage.cachedTokens}`,
+      sql`steps = steps + 1`,
+      sql`model_calls = model_calls + 1`,
+      sql`tool_calls = tool_calls + ${calls.length}`,
+      ...costPatch(usage.costUsd),
+    ],
+    statements: [
+      updateOperation(row, modelCall, now),
+      ...calls.map((call) => insertOperation(row, call, now)),
+      insertEntry(row, entry),
+      insertUsage(row, { operationId: modelCall.operationId, model, usage }, now),
+      ...requests.map(({ statement }) => statement),
+      ...asked.map(({ operationId }) =>
+        recordEvent(source, now, {
+          type: 'approval.requested',
+          ...sessionEvent(row),
+          resource: { type: 'approval', id: formatId('op', operationId) },
+        }),
+      ),
+    ],
+  };
+}
+
+function costPatch(costUsd: number | null): Sql[] {
+  return costUsd === null ? [] : [sql`cost_usd = coalesce(cost_usd, 0) + ${costUsd}::numeric`];
+}

@@ -1,0 +1,30 @@
+// The answer of a step's program as a model's, for the turn machine.
+import type { Db } from '../../db/db.ts';
+import type { Operation } from '../../sessions/state/operations.ts';
+import { SHOWN_TEXT_MAX_CHARACTERS, shownText, type TurnOfSession } from '../../sessions/state/shown-text.ts';
+import type { StoredAnswer } from '../../sessions/state/submission.ts';
+import { type ModelEvent, ModelFailure } from '../models/model.ts';
+
+/** The stored answer as a model's, for the turn machine. */
+export async function* readAnswer(
+  db: Pick<Db, 'query'>,
+  owner: TurnOfSession,
+  modelCall: Operation,
+): AsyncGenerator<ModelEvent> {
+  const { toolCalls, stopReason, usage, costUsd, error } = modelCall.output as StoredAnswer;
+  // The machine asks once for each answer, and puts its own things there.
+  modelCall.output = null;
+  if (error) throw new ModelFailure(error.code, error.message, { retryable: false });
+  const text = await shownText(db, owner, modelCall);
+  if (text.length > SHOWN_TEXT_MAX_CHARACTERS) {
+    const message = `The answer is longer than ${SHOWN_TEXT_MAX_CHARACTERS} characters.`;
+    throw new ModelFailure('worker_failed', message, { retryable: false });
+  }
+  if (text !== '') yield { type: 'shown', text };
+  for (const { tool, input } of toolCalls) yield { type: 'toolCall', name: tool, input };
+  yield {
+    type: 'finish',
+    reason: toolCalls.length > 0 ? 'toolCalls' : stopReason,
+    usage: { ...usage, ...(costUsd !== undefined && { costUsd }) },
+  };
+}

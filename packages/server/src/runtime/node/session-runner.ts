@@ -1,0 +1,301 @@
+// A worker claims Sessions that can go on and drives them.
+//
+// Claiming moves the Session's epoch on and puts the worker's id on its row. Sessions whose worker's lease (lease.ts) has run
+// out may be claimed by anyone. Nothing's safety rests on the lease: a worker that is wrong about it meets another epoch and
+// can't write.
+//
+// A turn that begins on this node comes to it without a claim (own-worker.ts).
+//
+// A wake-up makes a claim come at once; without any, the poll finds what is runnable.
+import sql, { type Sql } from 'sql-template-tag';
+import { createDefinitions } from '../../agents/agents.ts';
+import { Fenced } from '../../journal/append.ts';
+import { createAppender } from '../../journal/appender.ts';
+import { onceMore } from '../../lib/coalesced.ts';
+import { formatId } from '../../lib/ids.ts';
+import type { Platform } from '../../platform.ts';
+import { tellParent, unheardChildren } from '../../sessions/children.ts';
+import type { SessionRow } from '../../sessions/state/session.ts';
+import type { AskModel } from '../models/model.ts';
+import type { Tools } from '../tools/tools.ts';
+import type { Candidate } from './candidates.ts';
+import { createClaiming } from './claims.ts';
+import { uncountCrash } from './crashes.ts';
+import { Ended } from './finish-turn.ts';
+import { createNodeLease } from './node-lease.ts';
+import { Room } from './room.ts';
+import { type Claimed, createDrive, type Drive } from './turn-runner.ts';
+
+export interface Worker {
+  /** Resolves when the lease is written. */
+  start(): Promise<void>;
+  /** Claims nothing more, gives turns under way a moment to end, and hands the rest over. */
+  stop(): Promise<void>;
+}
+
+export interface WorkerOptions {
+  workerId: string;
+  ask: AskModel;
+  tools: Pick<Tools, 'list' | 'run'>;
+  /** How long a dead worker's Sessions wait at most before another takes them; renewed three times in it. */
+  leaseSeconds?: number;
+  /** How long a turn may take to come to the end of its step when the worker stops. */
+  graceMs?: number;
+  /** How often the process may end while it runs one step. Default: as crashes.ts says. */
+  maxCrashes?: number | undefined;
+  /** Sessions held at once. */
+  maxHeld?: number;
+  /** Of the transcripts that they came with, as JSON. One that is larger by itself is held all the same. */
+  maxHeldBytes?: number;
+}
+
+// Sessions held at once: they wait for models most of the time, and each costs some kilobytes.
+// Of nodes and worker turns that died more than a day ago, at each look.
+const MOST_FORGOTTEN = 1_000;
+const MAX_HELD = 2_000;
+// What one organization may have of them, so that slow tools and models of one leave room for the others.
+const SHARE_OF_ORGANIZATION = 0.9;
+// What a transcript takes in memory is a small multiple of its JSON.
+const MAX_HELD_BYTES = 256 * 1024 * 1024;
+const POLL_MS = 1_000;
+const DEFAULT_GRACE_MS = 20_000;
+// After a failure that was not foreseen, so that a Session that always fails does not occupy the worker.
+const UNFORESEEN_PAUSE_SECONDS = 5;
+const RELEASE_RETRY_MS = 500;
+// How long a model or tool has to hear that it is to stop.
+const UNHEARD_MS = 2_000;
+
+/** What the row of a held Session says of what came for it. */
+type Hint = Pick<SessionRow, 'epoch' | 'turn' | 'inbox' | 'stop'>;
+
+/** The worker stops; another goes on. */
+class HandedOver extends Error {
+  override readonly name = 'HandedOver';
+}
+
+export function createWorker(platform: Platform, options: WorkerOptions): Worker {
+  const { db, clock, log, metrics, ownWorkers, wake } = platform;
+  const {
+    workerId,
+    leaseSeconds,
+    graceMs = DEFAULT_GRACE_MS,
+    maxHeld = MAX_HELD,
+    maxHeldBytes = MAX_HELD_BYTES,
+  } = options;
+  const maxSessionsOfOrganization = Math.floor(maxHeld * SHARE_OF_ORGANIZATION);
+  const room = new Room({ maxSessions: maxHeld, maxSessionsOfOrganization, maxBytes: maxHeldBytes });
+  const lease = createNodeLease(platform, { workerId, leaseSeconds });
+  const appender = createAppender(platform);
+  const definitionOf = createDefinitions(db);
+  const held = new Map<string, Drive>();
+  const driving = new Set<Promise<void>>();
+  const stopping = new AbortController();
+  const loops: Promise<void>[] = [];
+  const unsubscribe: (() => void)[] = [];
+  let telling: Promise<void> | undefined;
+  const claiming = createClaiming(platform, {
+    workerId,
+    room,
+    signal: stopping.signal,
+    isHeld: (sessionId) => held.has(sessionId),
+    hasSuspect: () => [...held.values()].some((one) => one.isSuspect()),
+    drive,
+    onCame: (sessionId) => void heard(sessionId),
+  });
+
+  // ── Driving ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  function drive(claimed: Claimed, bytes: number): void {
+    const { ask, tools, maxCrashes } = options;
+    const leaving = () => (stopping.signal.aborted ? new HandedOver('The worker stops') : undefined);
+    const one = createDrive(claimed, { platform, appender, definitionOf, ask, tools, leaving, maxCrashes });
+    const { sessionId } = one.head;
+    held.get(sessionId)?.abort(new Fenced());
+    held.set(sessionId, one);
+    const leave = room.enter(one.head.organizationId, bytes);
+    const wasSuspect = one.isSuspect();
+    const done = one
+      .run()
+      .catch((error) => letGo(one, error))
+      .finally(() => {
+        leave();
+        if (held.get(sessionId) === one) held.delete(sessionId);
+        driving.delete(done);
+        if (wasSuspect) claiming.soon();
+      });
+    driving.add(done);
+  }
+
+  /**
+   * Gives the Session back after a failure, so that it goes on here or elsewhere. Its turn's time goes on as well: one that
+   * breaks off each time it is taken up ends with it.
+   */
+  async function letGo({ head, deadline }: Drive, error: unknown): Promise<void> {
+    if (error instanceof Fenced) {
+      // Nothing of it may be written any more: its successor may be on this very node.
+      await appender.take(head);
+      if (error instanceof Ended) return;
+      metrics.leaseLosses.inc();
+      return untilDone(uncountCrash(head));
+    }
+    const handedOver = error instanceof HandedOver;
+    if (!handedOver)
+      log.error(
+        { err: error, sessionId: formatId('ses', head.sessionId) },
+        'turn interrupted by an error; it will be resumed',
+      );
+    await appender.take(head);
+    const pause = handedOver ? 0 : UNFORESEEN_PAUSE_SECONDS;
+    await untilDone(sql`
+      update sessions set worker_id = null, epoch = epoch + 1,
+        runnable_at = ${new Date(clock.now().getTime() + pause * 1000)},
+        turn_deadline = case when status = 'running' then coalesce(turn_deadline, ${deadline() ?? null}::timestamptz) end
+      where organization_id = ${head.organizationId} and session_id = ${head.sessionId}
+        and worker_id = ${workerId} and epoch = ${head.epoch}`);
+  }
+
+  /** Retries the statement until the database takes it. */
+  async function untilDone(statement: Sql): Promise<void> {
+    while (true) {
+      try {
+        await db.execute(statement);
+        return;
+      } catch {
+        // Stopping does not wait for a database that is away: the lease runs out, and another worker takes the Session.
+        if (stopping.signal.aborted) return;
+        await clock.sleep(RELEASE_RETRY_MS, stopping.signal).catch(() => {});
+      }
+    }
+  }
+
+  // ── Lease and net ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async function lookForDead(): Promise<void> {
+    const rows = await db.query<{ workerId: string }>(sql`
+      with alive as materialized (select w.worker_id from workers w where w.lease_expires_at >= now())
+      select distinct s.worker_id as "workerId" from sessions s
+      where s.worker_id is not null and s.worker_id <> ${workerId} and s.worker_id not in (select worker_id from alive)`);
+    claiming.knowDead(rows.map((row) => row.workerId));
+    await db.execute(sql`
+      delete from workers w using (
+        select worker_id from workers where lease_expires_at < now() - interval '1 day' limit ${MOST_FORGOTTEN}) dead
+      where w.worker_id = dead.worker_id`);
+  }
+
+  /** What a lost wake-up would have said of the Sessions held here, and which of this worker's nobody holds. */
+  async function lookAtHeld(): Promise<void> {
+    const before = [...held.values()];
+    const rows = await db.query<Candidate & Hint>(sql`
+      select organization_id as "organizationId", session_id as "sessionId", epoch, worker_id as "workerId", crashes,
+        turn, inbox, stop from sessions
+      where worker_id = ${workerId}`);
+    const found = new Map(rows.map((row) => [row.sessionId, row]));
+    for (const one of before) {
+      const row = found.get(one.head.sessionId);
+      if (row?.epoch !== one.head.epoch) one.abort(new Fenced());
+      else hear(one, row);
+    }
+    claiming.knowStrays(rows.filter(({ sessionId }) => !held.has(sessionId)));
+  }
+
+  async function every(ms: number, what: string, act: () => Promise<void>): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await clock.sleep(ms, stopping.signal).catch(() => {});
+      if (stopping.signal.aborted) return;
+      await act().catch((error) => log.warn({ err: error }, `${what} failed; retrying`));
+    }
+  }
+
+  /** Asks the row whether the Session is still this worker's: a cancelled one stops its model at once. */
+  async function heard(sessionId: string): Promise<void> {
+    const one = held.get(sessionId);
+    if (!one) return claiming.missed(sessionId);
+    const rows = await db
+      .query<Hint>(sql`
+        select epoch, turn, inbox, stop from sessions
+        where organization_id = ${one.head.organizationId} and session_id = ${sessionId}`)
+      .catch(() => undefined);
+    if (!rows) return one.wake();
+    const [row] = rows;
+    if (row?.epoch !== one.head.epoch) one.abort(new Fenced());
+    else hear(one, row);
+  }
+
+  function hear(one: Drive, { turn, inbox, stop }: Hint): void {
+    // The answer may be older than what is held: another turn than the one that was to stop goes on.
+    if (stop && turn === one.head.turn) one.stop(stop);
+    else if (inbox > 0) one.wake();
+  }
+
+  /** Tells parents what came of their children, as far as nobody did. */
+  const tellParents = onceMore(async () => {
+    for (const child of await unheardChildren(db)) {
+      await tellParent(platform, child).catch((error) =>
+        log.warn({ err: error }, 'notifying a parent session failed; retrying'),
+      );
+    }
+  });
+
+  /** Whether every turn under way ends in this time. */
+  async function endedWithin(ms: number): Promise<boolean> {
+    const over = new AbortController();
+    const ended = Promise.allSettled(driving).then(() => true);
+    const late = clock.sleep(ms, over.signal).then(
+      () => false,
+      () => true,
+    );
+    const inTime = await Promise.race([ended, late]);
+    over.abort();
+    return inTime;
+  }
+
+  return {
+    async start() {
+      await lease.start();
+      unsubscribe.push(
+        wake.subscribe('runnable', (hint) => claiming.soon(hint)),
+        wake.subscribe('inbox', (hint) => {
+          if (hint) void heard(hint.sessionId);
+          else void lookAtHeld().catch(() => {});
+        }),
+        wake.subscribe('child', () => {
+          telling = tellParents().catch((error) =>
+            log.warn({ err: error }, 'notifying parent sessions failed; retrying'),
+          );
+        }),
+      );
+      loops.push(
+        every(POLL_MS, 'looking for runnable sessions', async () => {
+          await lookForDead();
+          await lookAtHeld();
+          claiming.soon();
+          await tellParents();
+        }),
+      );
+      unsubscribe.push(
+        ownWorkers.join({
+          workerId,
+          hasRoom: (organizationId) => room.leftFor(organizationId) > 0,
+          take: claiming.take,
+        }),
+      );
+      await lookForDead();
+      claiming.soon();
+    },
+
+    async stop() {
+      for (const stopListening of unsubscribe) stopListening();
+      stopping.abort();
+      await claiming.ended();
+      if (!(await endedWithin(graceMs))) {
+        const reason = new HandedOver('The worker stops');
+        for (const one of held.values()) one.abort(reason);
+        // What does not hear the abort is left behind: its Session is handed over all the same, and it can't write any more.
+        if (!(await endedWithin(UNHEARD_MS))) await Promise.all([...held.values()].map((one) => letGo(one, reason)));
+      }
+      await Promise.all([...loops, telling]);
+      await appender.close();
+      await lease.stop();
+    },
+  };
+}

@@ -1,0 +1,99 @@
+// Whether a Session may make one more model call: its budget is the root's, which all below the root share.
+//
+// That a call is a step is known before it is made. So calls of Sessions that share a budget are let through one after another,
+// under the lock of the root's row, and those under way count: `maxSteps` is never passed. What a call costs in tokens and money
+// is known when it is answered: calls that were under way when the limit was reached still end.
+//
+// A Session without relatives needs to ask nobody.
+import type { Budget, SessionError } from '@signalbox/contract';
+import sql from 'sql-template-tag';
+import type { Db } from '../../db/db.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Operation, PricedUsage } from '../../sessions/state/operations.ts';
+import type { SessionRow } from '../../sessions/state/session.ts';
+import { type Prices, roundUsd } from '../../usage/prices.ts';
+
+export interface Spending {
+  /** Why this call is not made; undefined: it is, and counts from now on. `model` is `provider/model`. */
+  refusal(modelCall: Operation, model: string): Promise<'budgetReached' | SessionError | undefined>;
+  /** A call of this Session was answered. */
+  add(usage: PricedUsage): void;
+  /** It has a child now. */
+  share(): void;
+}
+
+interface Spent {
+  steps: number;
+  tokens: number;
+  costUsd: number | null;
+}
+
+export function createSpending(
+  { db, clock, prices }: { db: Db; clock: Clock; prices: Prices },
+  row: SessionRow,
+): Spending {
+  const { organizationId, sessionId, budget } = row;
+  const root = row.rootSessionId ?? sessionId;
+  const own: Spent = { steps: row.steps, tokens: row.inputTokens + row.outputTokens, costUsd: row.costUsd };
+  /** Undefined: not known yet. */
+  let shared = row.rootSessionId === null ? undefined : true;
+
+  async function hasChildren(): Promise<boolean> {
+    const found = await db.execute(sql`
+      select 1 from sessions where organization_id = ${organizationId} and root_session_id = ${sessionId} limit 1`);
+    return found > 0;
+  }
+
+  function isReachedByAll(limits: Budget, { operationId }: Operation): Promise<boolean> {
+    return db.transaction(async (tx) => {
+      const [, [spent]] = await Promise.all([
+        tx.query(sql`
+          select 1 from sessions where organization_id = ${organizationId} and session_id = ${root} for no key update`),
+        tx.query<Spent>(sql`
+          select sum(s.input_tokens + s.output_tokens)::float8 as tokens, sum(s.cost_usd)::float8 as "costUsd",
+            sum(s.steps)::float8 + (
+              select count(*) from operations o
+              join sessions x on x.organization_id = o.organization_id and x.session_id = o.session_id and x.turn = o.turn
+              where o.organization_id = ${organizationId} and (x.session_id = ${root} or x.root_session_id = ${root})
+                and o.kind = 'model' and o.status = 'pending' and o.started_at is not null
+                and o.operation_id <> ${operationId}
+            ) as steps
+          from sessions s
+          where s.organization_id = ${organizationId} and (s.session_id = ${root} or s.root_session_id = ${root})`),
+      ]);
+      if (isReached(limits, spent!)) return true;
+      await tx.query(sql`
+        update operations set started_at = coalesce(started_at, ${clock.now()}::timestamptz)
+        where organization_id = ${organizationId} and operation_id = ${operationId}`);
+      return false;
+    });
+  }
+
+  return {
+    async refusal(modelCall, model) {
+      if (!budget) return undefined;
+      if (budget.maxCostUsd !== undefined && !prices.has(model)) {
+        return { code: 'budget_invalid', message: `The budget is in money, and no price is configured for ${model}.` };
+      }
+      shared ??= await hasChildren();
+      const reached = shared ? await isReachedByAll(budget, modelCall) : isReached(budget, own);
+      return reached ? 'budgetReached' : undefined;
+    },
+    add(usage) {
+      own.steps += 1;
+      own.tokens += usage.inputTokens + usage.outputTokens;
+      if (usage.costUsd !== null) own.costUsd = roundUsd((own.costUsd ?? 0) + usage.costUsd);
+    },
+    share() {
+      shared = true;
+    },
+  };
+}
+
+function isReached({ maxSteps, maxTokens, maxCostUsd }: Budget, { steps, tokens, costUsd }: Spent): boolean {
+  return (
+    (maxSteps !== undefined && steps >= maxSteps) ||
+    (maxTokens !== undefined && tokens >= maxTokens) ||
+    (maxCostUsd !== undefined && (costUsd ?? 0) >= maxCostUsd)
+  );
+}

@@ -1,0 +1,127 @@
+// What a turn does, counted and traced: the turn itself, its model calls and its tool calls.
+//
+// A span of a turn lasts as long as a node drives it. While the turn waits for people nobody holds a span, as nobody holds
+// anything; the node that takes it up again begins another, in the same trace. What was sent to models and tools is in none.
+import { formatId } from '../../lib/ids.ts';
+import type { Span } from '../../observe/tracing.ts';
+import { type AskModel, type ModelEvent, ModelFailure, type ModelFailureCode } from '../models/model.ts';
+import type { RunTool } from '../tools/tool.ts';
+import type { Driving } from './turn-context.ts';
+
+const failureCodes: readonly string[] = [
+  'model_timeout',
+  'model_rate_limited',
+  'model_unavailable',
+  'model_rejected',
+  'model_not_allowed',
+  'model_protocol',
+] satisfies ModelFailureCode[];
+
+/** In the words of OpenTelemetry's conventions. */
+const finishReasons = {
+  endTurn: 'stop',
+  maxOutputTokens: 'length',
+  refusal: 'content_filter',
+  toolCalls: 'tool_call',
+} satisfies Record<Extract<ModelEvent, { type: 'finish' }>['reason'], string>;
+
+/** Below the request that brought the turn's message. */
+export function turnSpan({ platform: { tracing }, hold: { row }, state }: Driving): Span | undefined {
+  return tracing?.span(
+    `invoke_agent ${state.definition.name}`,
+    'internal',
+    {
+      'gen_ai.operation.name': 'invoke_agent',
+      'gen_ai.agent.id': formatId('agt', row.agentId),
+      'gen_ai.agent.name': state.definition.name,
+      'gen_ai.conversation.id': formatId('ses', row.sessionId),
+      'signalbox.organization.id': formatId('org', row.organizationId),
+      'signalbox.environment': row.environment,
+      'signalbox.turn': row.turn,
+    },
+    row.traceParent,
+  );
+}
+
+/** The end of a turn; one that waits has not ended. */
+export function turnEnded({ platform: { metrics, clock }, span, startedAt }: Driving, outcome: string): void {
+  metrics.turns.inc({ outcome });
+  metrics.turnSeconds.observe(Math.max(0, clock.now().getTime() - startedAt.getTime()) / 1000);
+  span?.end({ 'signalbox.stop_reason': outcome }, outcome === 'error' ? outcome : undefined);
+}
+
+/** The same model. */
+export function observedModel({ platform: { metrics, tracing }, span: turn }: Driving, ask: AskModel): AskModel {
+  return async function* observed(call, signal): AsyncGenerator<ModelEvent> {
+    const { provider, model } = call.config;
+    const took = metrics.modelSeconds.startTimer({ provider });
+    const span = tracing?.span(
+      `chat ${model ?? provider}`,
+      'client',
+      {
+        'gen_ai.operation.name': 'chat',
+        'gen_ai.provider.name': provider === 'google' ? 'gcp.gemini' : provider,
+        'gen_ai.request.model': model,
+      },
+      turn?.traceParent,
+    );
+    let outcome = 'stopped';
+    let more = {};
+    try {
+      for await (const event of ask(call, signal)) {
+        if (event.type === 'finish') {
+          outcome = 'succeeded';
+          more = {
+            'gen_ai.usage.input_tokens': event.usage.inputTokens,
+            'gen_ai.usage.output_tokens': event.usage.outputTokens,
+            'gen_ai.response.finish_reasons': [finishReasons[event.reason]],
+          };
+        }
+        yield event;
+      }
+      // It ended without saying so, which the turn takes for a failure.
+      if (outcome === 'stopped') outcome = 'model_protocol';
+    } catch (error) {
+      if (error instanceof ModelFailure) outcome = failureCodes.includes(error.code) ? error.code : 'model_error';
+      else if (!signal.aborted) outcome = 'model_error';
+      throw error;
+    } finally {
+      took();
+      metrics.modelCalls.inc({ provider, outcome });
+      span?.end(more, outcome.startsWith('model_') ? outcome : undefined);
+    }
+  };
+}
+
+/** The same tools, for this Session. */
+export function observedTools({ platform: { metrics, tracing }, hold, span: turn }: Driving, run: RunTool): RunTool {
+  const { sessionId } = hold.row;
+  return async (call, signal) => {
+    const { type } = call.tool.source;
+    const took = metrics.toolSeconds.startTimer({ type });
+    const span = tracing?.span(
+      `execute_tool ${call.tool.name}`,
+      'internal',
+      {
+        'gen_ai.operation.name': 'execute_tool',
+        'gen_ai.tool.name': call.tool.name,
+        'gen_ai.tool.call.id': call.operationId.replace(/^op_/, 'call_'),
+        'signalbox.tool.type': type,
+      },
+      turn?.traceParent,
+    );
+    let outcome = 'stopped';
+    try {
+      const result = await run({ ...call, sessionId }, signal);
+      outcome = result.error === undefined ? 'succeeded' : 'failed';
+      return result;
+    } catch (error) {
+      if (!signal.aborted) outcome = 'failed';
+      throw error;
+    } finally {
+      took();
+      metrics.toolCalls.inc({ type, outcome });
+      span?.end({}, outcome === 'failed' ? 'tool_error' : undefined);
+    }
+  };
+}

@@ -1,0 +1,88 @@
+// MCP servers that can't be asked for their tools. The model is told in its instructions; people see it on the turn, and as an event
+// and a line of the log when a server of an agent in an environment becomes unavailable and when it is back. A turn that finds
+// it as the turn before did adds neither: an agent whose server is away for a day can have thousands of turns.
+import sql from 'sql-template-tag';
+import { recordEvent } from '../../events/record.ts';
+import { formatId } from '../../lib/ids.ts';
+import { sessionEvent } from '../../sessions/state/session.ts';
+import type { Redacted } from '../tools/redact.ts';
+import type { UnavailableServer } from '../tools/tool.ts';
+import { type Driving, idsOf, sourceOf } from './turn-context.ts';
+
+/** As much of a server's answer as says what is wrong. */
+const REASON_MAX_CHARACTERS = 500;
+
+/** The text that the model gets. */
+export function unavailableWords({ name, reason }: UnavailableServer): string {
+  return `The tools of "${name}" are not available at present: ${reason}`;
+}
+
+export async function recordToolServers(driving: Driving, found: readonly UnavailableServer[]): Promise<void> {
+  const { platform, hold, state } = driving;
+  const { organizationId, agentId, environment } = hold.row;
+  const names = state.definition.tools.flatMap(({ type, name }) => (type === 'mcp' ? [name] : []));
+  if (names.length === 0) return;
+  const unavailable = found.map(({ name, reason }) => ({ name, reason: beginningOf(reason) }));
+  await recordOnTurn(driving, unavailable);
+
+  const [agent] = await platform.db.query<{ known: Record<string, string> }>(sql`
+    select unavailable_servers as known from agents
+    where organization_id = ${organizationId} and agent_id = ${agentId}`);
+  for (const name of names) {
+    const before = agent?.known[`${environment}/${name}`];
+    const now = unavailable.find((server) => server.name === name)?.reason;
+    if ((before === undefined) !== (now === undefined)) await recordChange(driving, name, before, now);
+  }
+}
+
+/** Also those that were away when the turn was taken up before: a turn that waits is taken up again. */
+async function recordOnTurn({ hold, state }: Driving, unavailable: readonly UnavailableServer[]): Promise<void> {
+  const [first] = state.operations;
+  const known = first!.unavailableServers ?? [];
+  const added = unavailable.filter(({ name }) => !known.some((server) => server.name === name));
+  if (added.length === 0) return;
+  first!.unavailableServers = [...known, ...added];
+  const update = sql`
+    update operations set unavailable_servers = ${JSON.stringify(first!.unavailableServers)}
+    where organization_id = ${hold.row.organizationId} and operation_id = ${first!.operationId}`;
+  await hold.commit({ statements: [update] });
+}
+
+/** Exactly one of `before` and `now` is defined. Of several turns that find it at once, one records it. */
+async function recordChange(driving: Driving, name: string, before: string | undefined, now: Redacted | undefined) {
+  const { platform, hold } = driving;
+  const { organizationId, agentId, environment } = hold.row;
+  const key = `${environment}/${name}`;
+  const isRecorded = await platform.db.transaction(async (tx) => {
+    const changed = await tx.execute(
+      now === undefined
+        ? sql`
+          update agents set unavailable_servers = unavailable_servers - ${key}::text
+          where organization_id = ${organizationId} and agent_id = ${agentId}
+            and jsonb_exists(unavailable_servers, ${key})`
+        : sql`
+          update agents set unavailable_servers = unavailable_servers || jsonb_build_object(${key}::text, ${now}::text)
+          where organization_id = ${organizationId} and agent_id = ${agentId}
+            and not jsonb_exists(unavailable_servers, ${key})`,
+    );
+    if (changed === 0) return false;
+    await tx.query(
+      recordEvent(sourceOf(driving), platform.clock.now(), {
+        ...sessionEvent(hold.row),
+        type: now === undefined ? 'tool_server.available' : 'tool_server.unavailable',
+        outcome: now === undefined ? 'success' : 'failure',
+        resource: { type: 'tool_server', id: `${formatId('agt', agentId)}/${name}` },
+        changes: { reason: [before ?? null, now ?? null] },
+      }),
+    );
+    return true;
+  });
+  if (!isRecorded) return;
+  const ids = { ...idsOf(driving), environment, server: name };
+  if (now === undefined) platform.log.info(ids, 'tool server available again');
+  else platform.log.warn({ ...ids, reason: now }, 'tool server unavailable');
+}
+
+function beginningOf(reason: Redacted): Redacted {
+  return reason.slice(0, REASON_MAX_CHARACTERS).toWellFormed() as Redacted;
+}

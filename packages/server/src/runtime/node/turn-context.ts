@@ -1,0 +1,71 @@
+// What the parts of a drive share: the turn under way as the database knows it, and how its records are written.
+import type { SessionStatus, StopReason, Usage } from '@signalbox/contract';
+import type { Sql } from 'sql-template-tag';
+import { type EventDraft, type EventSource, recordEvent } from '../../events/record.ts';
+import { formatId, newUuid } from '../../lib/ids.ts';
+import type { Span } from '../../observe/tracing.ts';
+import type { Platform } from '../../platform.ts';
+import { usageOf } from '../../sessions/state/operations.ts';
+import type { TranscriptEntry } from '../../sessions/state/transcript.ts';
+import type { TurnState } from '../turn/turn.ts';
+import type { Hold } from './active-session.ts';
+import { turnEnded } from './telemetry.ts';
+
+export interface Driving {
+  readonly platform: Platform;
+  readonly hold: Hold;
+  state: TurnState;
+  /** Of the turn's next transcript entry. */
+  position: number;
+  startedAt: Date;
+  /** Of the turn, while this node drives it. */
+  span?: Span | undefined;
+  /** When the turn has taken too long. */
+  deadline: Date;
+}
+
+/** Who an Agent's own doings are recorded as. */
+export function sourceOf({ hold: { row }, state }: Driving): EventSource {
+  const actor = { type: 'agent' as const, id: formatId('agt', row.agentId), name: state.definition.name };
+  return { organizationId: row.organizationId, actor, requestId: null, ipAddress: null, userAgent: null };
+}
+
+export function eventOf(driving: Driving, draft: EventDraft): Sql {
+  return recordEvent(sourceOf(driving), driving.platform.clock.now(), draft);
+}
+
+/** The turn's next transcript entry. */
+export function nextEntry(
+  driving: Driving,
+  entry: Pick<TranscriptEntry, 'role' | 'content' | 'providerData'>,
+  createdAt: Date,
+): TranscriptEntry {
+  const { position } = driving;
+  driving.position += 1;
+  return { turn: driving.hold.row.turn, position, messageId: newUuid(), ...entry, createdAt };
+}
+
+/** What the turn used so far. */
+export function turnUsage({ state }: Driving): Usage {
+  return usageOf(state.operations);
+}
+
+export function idsOf({ hold: { row } }: Driving) {
+  return {
+    organizationId: formatId('org', row.organizationId),
+    sessionId: formatId('ses', row.sessionId),
+    agentId: formatId('agt', row.agentId),
+    turn: row.turn,
+  };
+}
+
+export function logTurn(driving: Driving, stopReason: StopReason, status: SessionStatus, turn: number): void {
+  const { clock, log } = driving.platform;
+  const { steps, toolCalls, inputTokens, outputTokens } = turnUsage(driving);
+  const durationMs = clock.now().getTime() - driving.startedAt.getTime();
+  log.info(
+    { ...idsOf(driving), turn, stopReason, status, steps, toolCalls, inputTokens, outputTokens, durationMs },
+    'turn',
+  );
+  turnEnded(driving, stopReason);
+}

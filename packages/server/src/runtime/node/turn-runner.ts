@@ -1,0 +1,399 @@
+// Drives the turns of one Session that this node holds: what the turn machine yields becomes chunks, rows and events here.
+// How turns end stands in ending.ts.
+import sql from 'sql-template-tag';
+import type { createDefinitions } from '../../agents/agents.ts';
+import type { Appender, TextHead } from '../../journal/appender.ts';
+import type { NewChunk } from '../../journal/segment.ts';
+import type { Platform } from '../../platform.ts';
+import {
+  firstExpiry,
+  insertOperation,
+  newModelCall,
+  notRunChunks,
+  type Operation,
+  resultChunk,
+  updateOperation,
+  waitingForOf,
+} from '../../sessions/state/operations.ts';
+import { type SessionRow, sessionEvent } from '../../sessions/state/session.ts';
+import { shownText } from '../../sessions/state/shown-text.ts';
+import { waitingPatch } from '../../sessions/state/status.ts';
+import { isAnswered } from '../../sessions/state/submission.ts';
+import { insertEntry, type TranscriptEntry } from '../../sessions/state/transcript.ts';
+import { modelName } from '../../usage/prices.ts';
+import type { AskModel } from '../models/model.ts';
+import type { Tools } from '../tools/tools.ts';
+import { outcomeUnknown, TurnStopped } from '../turn/stop-turn.ts';
+import { runTurn, type TurnEnd, type TurnEvent, type TurnState } from '../turn/turn.ts';
+import { type Change, createHold, lateOf } from './active-session.ts';
+import { failureOf, isSuspect, movesOn } from './crashes.ts';
+import { cancelForLate, Ended, endTurn, type Followed, type LastChange, stopTurn } from './finish-turn.ts';
+import { answerChange } from './model-response.ts';
+import { askerOf, offer } from './offer-step.ts';
+import { createSpending } from './spending.ts';
+import { startCall } from './start-call.ts';
+import { observedModel, observedTools, turnSpan } from './telemetry.ts';
+import { recordToolServers, unavailableWords } from './tool-servers.ts';
+import { type Driving, eventOf, idsOf, nextEntry, sourceOf } from './turn-context.ts';
+
+/** A Session as it was claimed. */
+export interface Claimed {
+  row: SessionRow;
+  /** Its worker died. */
+  isTakenOver: boolean;
+  transcript: TranscriptEntry[];
+  /** Of the present turn. */
+  operations: Operation[];
+}
+
+export interface DriveOptions {
+  platform: Platform;
+  appender: Appender;
+  definitionOf: ReturnType<typeof createDefinitions>;
+  ask: AskModel;
+  tools: Pick<Tools, 'list' | 'run'>;
+  /** The reason to leave the Session at the end of a step, if there is one. */
+  leaving(): Error | undefined;
+  maxCrashes: number | undefined;
+}
+
+export interface Drive {
+  /** Resolves when the Session is parked, idle or ended. Throws `Fenced` where another writer has it, or the failure. */
+  run(): Promise<void>;
+  /** Something came for the Session. */
+  wake(): void;
+  /** Somebody asked that its turn, or the whole of it, stop. */
+  stop(stop: NonNullable<SessionRow['stop']>): void;
+  /** Stops at once; `run` throws the reason. */
+  abort(reason: Error): void;
+  /** Whether its step may be what ended the processes that ran it. */
+  isSuspect(): boolean;
+  /** When the turn under way has taken too long; undefined while it is taken up. */
+  deadline(): Date | undefined;
+  readonly head: TextHead;
+}
+
+type Goes = 'on' | 'no further'; // whether the machine continues with this turn
+
+export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
+  const { platform, appender } = options;
+  const { db, clock, log, prices } = platform;
+  /** Aborted when the turn under way is to stop. */
+  let stopping = new AbortController();
+  /** Aborted when its time need not be watched any more. */
+  let watching = new AbortController();
+  const hold = createHold(claimed.row, platform, appender, {
+    expires: () => driving.state.definition.limits.onApprovalTimeout === 'deny',
+    onStop: stop,
+  });
+  const { row, head } = hold;
+  const spending = createSpending(platform, row);
+  const driving: Driving = {
+    platform,
+    hold,
+    state: undefined as unknown as TurnState, // until the turn is taken up
+    position: claimed.transcript.filter(({ turn }) => turn === row.turn).length,
+    startedAt: clock.now(),
+    deadline: clock.now(),
+  };
+  let followed: Followed;
+  let isTakenUp = false;
+
+  function stop(what: NonNullable<SessionRow['stop']>): void {
+    stopping.abort(new TurnStopped(what === 'cancel' ? 'cancelled' : 'interrupted'));
+  }
+
+  // ── What the turn machine yields ───────────────────────────────────────────────────────────────────────────────────
+
+  async function handle(event: TurnEvent): Promise<Goes> {
+    const { state } = driving;
+    const now = clock.now();
+    switch (event.type) {
+      case 'text':
+        await appender.append(head, event.delta);
+        return 'on';
+
+      case 'answered': {
+        const { modelCall, calls } = event;
+        const model = modelName(state.definition.model);
+        const usage = { ...event.usage, costUsd: event.usage.costUsd ?? prices.costOf(model, event.usage) };
+        spending.add(usage);
+        const { content, providerData } = state.transcript.at(-1)!;
+        const entry = nextEntry(driving, { role: 'assistant', content, providerData }, now);
+        const rules = { tools: state.tools, limits: state.definition.limits, source: sourceOf(driving) };
+        const change = answerChange(row, { modelCall, calls, model, usage, entry }, rules, now);
+        if (event.end) {
+          const entries = event.results ? [{ role: 'tool' as const, content: event.results }] : [];
+          return end(event.end, () => ({ ...change, entries }));
+        }
+        await hold.commit(change);
+        void watchApprovals();
+        return 'on';
+      }
+
+      case 'modelFailed': {
+        const { code, retryAfterMs } = event.failure;
+        log.warn({ ...idsOf(driving), code, retryAfterMs }, 'model call failed; retrying');
+        await resetText(event.modelCall, [sql`model_calls = model_calls + 1`]);
+        return 'on';
+      }
+
+      case 'offer':
+        return (await offer(driving)) ? 'no further' : 'on';
+
+      case 'callStarted':
+        if (await startCall(driving, event.call, event.tool, now)) spending.share();
+        return 'on';
+
+      case 'callRefused':
+        await hold.commit({ items: notRunChunks(event.call), statements: [updateOperation(row, event.call, now)] });
+        return 'on';
+
+      case 'callReturned':
+        await hold.commit({ statements: [updateOperation(row, event.call, now)] });
+        return 'on';
+
+      case 'callEnded': {
+        const { call } = event;
+        const unknown = call.status === 'unknown' ? [eventOf(driving, outcomeUnknown(row, call))] : [];
+        await hold.commit({ items: [resultChunk(call)], statements: [updateOperation(row, call, now), ...unknown] });
+        return 'on';
+      }
+
+      case 'inbox':
+        await takeInbox();
+        return 'on';
+
+      case 'stepEnded': {
+        const next = newModelCall(row.turn, event.nextStep, head.nextSeq);
+        const entry = nextEntry(driving, { role: 'tool', content: event.results }, now);
+        await hold.commit({ statements: [insertEntry(row, entry), insertOperation(row, next, now)] });
+        return beginStep(next);
+      }
+
+      case 'repair': {
+        const { fromSeq } = state.operations.findLast(({ kind }) => kind === 'model')!;
+        const items: NewChunk[] = head.nextSeq > fromSeq! ? [{ type: 'message.reset', fromSeq: fromSeq! }] : [];
+        const next = newModelCall(row.turn, event.nextStep, head.nextSeq + items.length);
+        const entry = nextEntry(driving, { role: 'user', content: [{ type: 'text', text: event.message }] }, now);
+        await hold.commit({ items, statements: [insertEntry(row, entry), insertOperation(row, next, now)] });
+        return beginStep(next);
+      }
+
+      case 'wait':
+        return park(now);
+
+      case 'end': {
+        // A model call that was stored and is not made after all.
+        const unasked = state.operations.filter(({ status }) => status === 'pending');
+        for (const operation of unasked) operation.status = 'cancelled';
+        return end(event.end, () => ({
+          statements: unasked.map((operation) => updateOperation(row, operation, now)),
+          entries: event.results ? [{ role: 'tool', content: event.results }] : [],
+        }));
+      }
+
+      case 'fail': {
+        const failed = state.operations.filter(({ kind, status }) => kind === 'model' && status === 'failed');
+        const counted = event.asked ? [sql`model_calls = model_calls + 1`] : [];
+        return end({ stopReason: 'error' }, () => ({
+          patch: [sql`error = ${JSON.stringify(event.error)}`, ...counted],
+          statements: failed.map((operation) => updateOperation(row, operation, now)),
+        }));
+      }
+    }
+  }
+
+  async function end(how: TurnEnd, changeNow: (now: Date) => LastChange): Promise<Goes> {
+    followed = await endTurn(driving, appender, how, changeNow);
+    return 'no further';
+  }
+
+  /** Goes on with the step, unless this node is about to stop. */
+  function beginStep(next: Operation): Goes {
+    driving.state.operations.push(next);
+    head.first = true;
+    const reason = options.leaving();
+    if (reason) throw reason;
+    return 'on';
+  }
+
+  async function park(now: Date): Promise<Goes> {
+    const { operations } = driving.state;
+    const waitingFor = waitingForOf(operations);
+    if (!waitingFor) throw new Error('A turn waits for nothing');
+    const leftMs = driving.deadline.getTime() - now.getTime();
+    const change = {
+      items: [{ type: 'session.status' as const, status: 'waiting' as const, waitingFor }],
+      patch: waitingPatch(waitingFor, leftMs),
+      statements: [eventOf(driving, { type: 'session.waiting', ...sessionEvent(row) })],
+    };
+    return (await hold.commitAndRelease(change, operations)) ? 'no further' : 'on';
+  }
+
+  /** Says that text shown by an unanswered model call is void, and remembers where its next text begins. */
+  async function resetText(modelCall: Operation, patch: Change['patch'] = []): Promise<void> {
+    await appender.take(head); // what was never shown need not be taken back
+    driving.state.shownText = '';
+    const shown = head.nextSeq > modelCall.fromSeq!;
+    const items: NewChunk[] = shown ? [{ type: 'message.reset', fromSeq: modelCall.fromSeq! }] : [];
+    modelCall.fromSeq = head.nextSeq + items.length;
+    await hold.commit({ items, patch, statements: [updateOperation(row, modelCall, clock.now())] });
+    head.first = true;
+  }
+
+  // ── What comes from outside, and time ──────────────────────────────────────────────────────────────────────────────
+
+  async function takeInbox(): Promise<void> {
+    const { operations, definition } = driving.state;
+    while (true) {
+      await hold.takeInbox(operations);
+      const late = lateOf(operations, clock.now());
+      // A turn that is to stop has no use for its approvals any more.
+      if (late.length === 0 || row.stop || definition.limits.onApprovalTimeout === 'deny') return;
+      if (await cancelForLate(driving, appender, late)) hold.abort(new Ended());
+      hold.signal.throwIfAborted();
+    }
+  }
+
+  /** Looks at the inbox when the first approval's time is over. */
+  async function watchApprovals(): Promise<void> {
+    const expiry = firstExpiry(driving.state.operations);
+    if (!expiry) return;
+    const { signal } = watching;
+    const leftMs = () => expiry.getTime() - clock.now().getTime();
+    // Timers may be a little early.
+    while (leftMs() > 0 && !signal.aborted) await clock.sleep(leftMs(), signal).catch(() => {});
+    if (!signal.aborted) hold.wake();
+  }
+
+  function watchDeadline(): void {
+    const over = stopping;
+    clock.sleep(driving.deadline.getTime() - clock.now().getTime(), watching.signal).then(
+      () => over.abort(new TurnStopped('timedOut')),
+      () => {},
+    );
+  }
+
+  // ── Turn after turn ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Takes up a turn: one that was claimed, or the next. */
+  async function takeUp(transcript: TurnState['transcript'], operations: Operation[]): Promise<void> {
+    isTakenUp = false;
+    watching.abort();
+    watching = new AbortController();
+    stopping = new AbortController();
+    const definition = await options.definitionOf(row.organizationId, row.agentId, row.agentVersion!);
+    driving.startedAt = clock.now();
+    driving.deadline =
+      row.turnDeadline ?? new Date(driving.startedAt.getTime() + definition.limits.turnTimeoutSeconds * 1000);
+    const { organizationId, environment, turn } = row;
+    driving.state = {
+      organizationId,
+      environment,
+      turn,
+      definition,
+      tools: [],
+      unavailable: [],
+      // Of the row, which every look at the inbox brings up to date, also those within a commit.
+      get grantedTools() {
+        return row.grantedTools;
+      },
+      transcript,
+      operations,
+      modelCalls: driving.state?.modelCalls ?? row.modelCalls,
+      shownText: '',
+      underWay: new Map(),
+    };
+    isTakenUp = true;
+  }
+
+  /** Drives the turn to where the Session is let go of, or the next begins. */
+  async function driveTurn(): Promise<Followed> {
+    followed = undefined;
+    driving.span = turnSpan(driving);
+    const ports = {
+      ask: askerOf(driving, observedModel(driving, options.ask)),
+      run: observedTools(driving, options.tools.run),
+      refusal: (modelCall: Operation) => spending.refusal(modelCall, modelName(driving.state.definition.model)),
+      clock,
+      deadline: driving.deadline,
+      random: Math.random,
+      inboxCame: hold.came,
+    };
+    const { state } = driving;
+    const { signal } = stopping;
+    const anyStop = AbortSignal.any([hold.signal, signal]);
+    hold.alsoSet([sql`turn_deadline = ${driving.deadline}`]);
+    watchDeadline();
+    void watchApprovals();
+    try {
+      anyStop.throwIfAborted();
+      // At once, or a turn whose workers die of it before it shows anything would begin its time anew for ever.
+      if (claimed.isTakenOver && !row.turnDeadline) await hold.commit({});
+      // A server of tools may take its time: here the turn can be stopped.
+      const listed = await options.tools.list(row, state.definition.tools, anyStop);
+      state.tools = listed.tools;
+      state.unavailable = listed.unavailable.map(unavailableWords);
+      await recordToolServers(driving, listed.unavailable);
+      for await (const event of runTurn(state, ports, anyStop)) {
+        hold.signal.throwIfAborted();
+        if (movesOn(event)) hold.moveOn();
+        if ((await handle(event)) === 'no further') break;
+      }
+      return followed;
+    } catch (error) {
+      if (hold.signal.aborted || error !== signal.reason) throw error;
+      return await stopTurn(driving, appender, signal.reason as TurnStopped);
+    } finally {
+      driving.span?.end();
+    }
+  }
+
+  /** Shows what came while nobody held the Session; false where it goes on waiting. */
+  async function resume(): Promise<boolean> {
+    const { operations } = driving.state;
+    // A decision that came between the claim and the reading of the operations is shown before it is acted on.
+    const hasCalls = operations.some(({ kind }) => kind === 'tool');
+    if (row.inbox > 0 || hasCalls || row.stop) await takeInbox();
+    if (row.status === 'waiting' && !stopping.signal.aborted) {
+      const patch = [sql`runnable_at = ${firstExpiry(operations)}`];
+      if (await hold.commitAndRelease({ patch }, operations)) return false;
+      return resume();
+    }
+    driving.deadline = row.turnDeadline ?? driving.deadline;
+    if (driving.deadline <= clock.now()) stopping.abort(new TurnStopped('timedOut'));
+    const unanswered = operations.find(({ kind, status }) => kind === 'model' && status === 'pending');
+    if (unanswered && head.nextSeq > unanswered.fromSeq!) {
+      // What a turn has shown stays where it ends.
+      if (stopping.signal.aborted) driving.state.shownText = await shownText(db, row, unanswered);
+      else if (!isAnswered(unanswered)) await resetText(unanswered);
+    }
+    return true;
+  }
+
+  return {
+    head,
+    wake: hold.wake,
+    stop,
+    abort: hold.abort,
+    isSuspect: () => isSuspect(row),
+    deadline: () => (isTakenUp ? driving.deadline : undefined),
+    async run() {
+      try {
+        await takeUp(claimed.transcript, claimed.operations);
+        const failure = failureOf(row, options.maxCrashes);
+        if (failure) stopping.abort(failure);
+        if (!(await resume())) return;
+        for (let next = await driveTurn(); next; next = await driveTurn()) {
+          row.agentVersion = next.agentVersion;
+          driving.position = 1;
+          head.first = true;
+          await takeUp([...driving.state.transcript, ...next.transcript], [next.beginning.modelCall]);
+        }
+      } finally {
+        watching.abort();
+      }
+    },
+  };
+}

@@ -1,0 +1,129 @@
+// The tool calls of a turn as the machine sees them: how one begins its life, what the model is told of how it ended.
+import type { MessagePart } from '@signalbox/contract';
+import { newUuid } from '../../lib/ids.ts';
+import { isSameJson } from '../../lib/same-json.ts';
+import { storableJson, storableText } from '../../lib/text.ts';
+import { type Operation, toolCallIdOf } from '../../sessions/state/operations.ts';
+import { inputErrors, mayMatch } from '../schemas/schemas.ts';
+import type { TurnTool } from '../tools/tool.ts';
+
+/** What decides on a call that the model asks for. */
+export interface CallRules {
+  readonly organizationId: string;
+  readonly turn: number;
+  readonly tools: readonly TurnTool[];
+  /** Tools whose calls run unasked in this Session since a person said so. */
+  readonly grantedTools: readonly string[];
+  /** What is said of servers of tools that are not there now. */
+  readonly unavailable: readonly string[];
+}
+
+/**
+ * The calls of a step as they are stored: waiting for a person, ready, or refused at once because there is no such tool or no
+ * such input. What schemas say of them is judged together, in the time that one call may take.
+ */
+export async function newCalls(
+  rules: CallRules,
+  step: number,
+  asked: readonly { name: string; input: unknown }[],
+): Promise<Operation[]> {
+  const calls = asked.map(({ name, input }, index) => newCall(rules, step, index + 1, name, input));
+  const ready = () =>
+    calls.filter(({ status }) => status === 'ready').map((call) => [call, toolOf(rules.tools, call)!] as const);
+
+  const given = ready();
+  const inputs = given.map(([{ input }, { inputSchema }]) => ({ schema: inputSchema, value: input }));
+  const wrong = await inputErrors(rules.organizationId, inputs);
+  for (const [index, [call]] of given.entries()) {
+    if (wrong[index] === undefined) continue;
+    Object.assign(call, { status: 'failed', error: `The input does not match the tool's schema: ${wrong[index]}` });
+  }
+
+  const conditional: { call: Operation; schema: Record<string, unknown> }[] = [];
+  for (const [call, { name, approval }] of ready()) {
+    if (approval === 'never' || rules.grantedTools.includes(name)) continue;
+    if (typeof approval === 'object') conditional.push({ call, schema: approval.when });
+    else call.status = 'awaiting_approval';
+  }
+  const evaluations = conditional.map(({ call, schema }) => ({ schema, value: call.input }));
+  const matches = await mayMatch(rules.organizationId, evaluations);
+  for (const [index, { call }] of conditional.entries()) if (matches[index]) call.status = 'awaiting_approval';
+  return calls;
+}
+
+/** Ready, or refused because there is no such tool. */
+function newCall(rules: CallRules, step: number, index: number, name: string, given: unknown): Operation {
+  const tool = toolOf(rules.tools, { tool: storableText(name) });
+  return {
+    turn: rules.turn,
+    step,
+    index,
+    operationId: newUuid(),
+    kind: 'tool',
+    status: tool ? 'ready' : 'failed',
+    tool: storableText(name),
+    toolType: tool?.source.type ?? null,
+    input: storableJson(given),
+    output: null,
+    error: tool ? null : noSuchTool(storableText(name), rules.unavailable),
+    usage: null,
+    fromSeq: null,
+    failures: 0,
+    retryAt: null,
+    repeatable: tool?.repeatable ?? false,
+    expiresAt: null,
+    childSessionId: null,
+    agentVersion: null,
+    unavailableServers: null,
+  };
+}
+
+export function toolOf(tools: readonly TurnTool[], call: Pick<Operation, 'tool'>): TurnTool | undefined {
+  return tools.find(({ name }) => name === call.tool);
+}
+
+/** The tool calls of a step, in the model's order. */
+export function callsOf(operations: readonly Operation[], step: number): Operation[] {
+  return operations.filter((operation) => operation.step === step && operation.kind === 'tool');
+}
+
+/** What the model answered, as the transcript keeps it. */
+export function answerParts(text: string, calls: readonly Operation[]): MessagePart[] {
+  return [
+    ...(text === '' ? [] : [{ type: 'text' as const, text }]),
+    ...calls.map((call) => ({
+      type: 'tool_call' as const,
+      toolCallId: toolCallIdOf(call),
+      tool: call.tool!,
+      input: call.input,
+    })),
+  ];
+}
+
+/** What the model is told of how the calls of its last answer ended, in its own order. */
+export function resultParts(
+  calls: readonly Operation[],
+  transcript: readonly { role: string; content: readonly MessagePart[] }[],
+): MessagePart[] {
+  const answer = transcript.findLast(({ role }) => role === 'assistant');
+  return calls.map((call) => {
+    const toolCallId = toolCallIdOf(call);
+    const asked = answer?.content.find((part) => part.type === 'tool_call' && part.toolCallId === toolCallId);
+    return {
+      type: 'tool_result',
+      toolCallId,
+      ...(asked?.type === 'tool_call' && !isSameJson(asked.input, call.input) && { input: call.input }),
+      ...(call.error === null ? { output: call.output ?? null } : { error: call.error }),
+      ...(call.status === 'unknown' && { outcomeUnknown: true }),
+    };
+  });
+}
+
+/** Also why, where the tool may be one of a server that is away. */
+export function noSuchTool(name: string, unavailable: readonly string[]): string {
+  return [`There is no tool named "${name}".`, ...(name.includes('__') ? unavailable : [])].join(' ');
+}
+
+/** The error that the model gets for each call of a response that its token limit has cut. */
+export const CUT_OFF = 'The answer was cut by its token limit, so this call did not run.';
+export const OUTCOME_UNKNOWN = 'The service stopped while this call ran. It may or may not have had its effect.';

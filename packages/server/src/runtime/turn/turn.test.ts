@@ -1,0 +1,101 @@
+// The turn machine alone: what it yields for given models and tools.
+import type { Tool } from '@signalbox/contract';
+import { expect, test } from 'vitest';
+import type { Definition } from '../../agents/agents.ts';
+import { newModelCall } from '../../sessions/state/operations.ts';
+import type { TurnTool } from '../tools/tool.ts';
+import { runTurn, type TurnPorts, type TurnState } from './turn.ts';
+
+function toolsOf(type: Tool['type'], names: string[]): TurnTool[] {
+  return names.map((name) => ({
+    name,
+    description: '',
+    inputSchema: { type: 'object' },
+    approval: 'never',
+    repeatable: true,
+    source: { type } as Tool,
+  }));
+}
+
+function stateWith(tools: TurnTool[]): TurnState {
+  return {
+    organizationId: 'o',
+    environment: 'production',
+    turn: 1,
+    definition: { model: {}, outputSchema: null, limits: { maxStepsPerTurn: 20 } } as unknown as Definition,
+    tools,
+    unavailable: [],
+    grantedTools: [],
+    transcript: [],
+    operations: [newModelCall(1, 1, 1)],
+    modelCalls: 0,
+    shownText: '',
+    underWay: new Map(),
+  };
+}
+
+/** A model that calls every tool there is. */
+const ports: TurnPorts = {
+  async *ask({ tools }) {
+    for (const { name } of tools) yield { type: 'toolCall', name, input: {} };
+    yield { type: 'finish', reason: 'toolCalls', usage: { inputTokens: 0, outputTokens: 0, cachedTokens: 0 } };
+  },
+  run: async () => ({ output: 'done' }),
+  refusal: async () => undefined,
+  clock: { now: () => new Date(0), sleep: async () => {} },
+  deadline: new Date(600_000),
+  random: () => 0,
+  inboxCame: () => new Promise(() => {}),
+};
+
+test('calls that end in the same instant each have their end, before the next step', async () => {
+  const state = stateWith(toolsOf('http', ['a', 'b', 'c']));
+  const ended: (string | null)[] = [];
+  for await (const event of runTurn(state, ports, new AbortController().signal)) {
+    if (event.type === 'callEnded') ended.push(event.call.tool);
+    if (event.type === 'stepEnded') break;
+  }
+  expect(ended.sort()).toEqual(['a', 'b', 'c']);
+});
+
+test('a turn that is told to stop while it is about to wait does not wait', async () => {
+  const stopping = new AbortController();
+  const waited: string[] = [];
+  const run = async () => {
+    for await (const event of runTurn(stateWith(toolsOf('client', ['a'])), ports, stopping.signal)) {
+      if (event.type !== 'wait') continue;
+      waited.push(event.type);
+      if (waited.length > 1) break;
+      // The driver could not let go of the Session: this had come for it.
+      stopping.abort(new Error('stopped'));
+    }
+  };
+  await expect(run()).rejects.toThrow('stopped');
+  expect(waited).toEqual(['wait']);
+});
+
+test.each([
+  ['that must not be repeated is unknown', false, { status: 'unknown', error: 'Cut off.' }],
+  ['that may be repeated is an error like others', true, { status: 'failed', error: 'Cut off.' }],
+])('the outcome of a call that was sent and cut off and %s', async (_title, repeatable, ended) => {
+  const tools = toolsOf('http', ['a']).map((tool) => ({ ...tool, repeatable }));
+  const cutOff: TurnPorts = { ...ports, run: async () => ({ error: 'Cut off.', outcomeUnknown: true }) };
+  for await (const event of runTurn(stateWith(tools), cutOff, new AbortController().signal)) {
+    if (event.type === 'callEnded') expect(event.call).toMatchObject(ended);
+    if (event.type !== 'stepEnded') continue;
+    expect(event.results).toMatchObject([{ error: 'Cut off.' }]);
+    expect('outcomeUnknown' in event.results[0]!).toBe(!repeatable);
+    return;
+  }
+  expect.unreachable();
+});
+
+test('what a program has answered is taken, though the budget was used up meanwhile: it is spent already', async () => {
+  const state = stateWith([]);
+  Object.assign(state.definition, { model: { provider: 'worker', queue: 'q' } });
+  state.operations[0]!.output = { toolCalls: [], stopReason: 'endTurn' };
+  const refusing: TurnPorts = { ...ports, refusal: async () => 'budgetReached' };
+  const events: string[] = [];
+  for await (const { type } of runTurn(state, refusing, new AbortController().signal)) events.push(type);
+  expect(events).toEqual(['answered']);
+});

@@ -1,0 +1,371 @@
+// The turn machine: one turn of a Session, from its message to its end, step by step. A step is one model call and the tool
+// calls that it asked for.
+//
+// It is a generator over an injected model and injected tools. It yields what has happened or is about to happen, and whoever
+// drives it stores that before asking for more: so a tool call starts only after "it starts" is on disk. It knows no SQL, no
+// HTTP and no chunks. The driver keeps `state` true: it changes operations in place when decisions and results come in.
+//
+// Begun again from the same state after a crash it goes on where the state says, and nowhere else. Stopped by its signal (an
+// interrupt, the turn's time) it throws the signal's reason, and leaves to the driver what is to become of calls under way.
+import type { MessagePart, SessionError, StopReason } from '@signalbox/contract';
+import type { Definition } from '../../agents/agents.ts';
+import { orAborted } from '../../lib/aborted.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { formatId } from '../../lib/ids.ts';
+import { storableJson, storableText } from '../../lib/text.ts';
+import { isFinished, type Operation, type TokenUsage } from '../../sessions/state/operations.ts';
+import { isAnswered } from '../../sessions/state/submission.ts';
+import { type AskModel, type ModelCall, ModelFailure } from '../models/model.ts';
+import type { RunTool, ToolOutcome, TurnTool } from '../tools/tool.ts';
+import { answerParts, CUT_OFF, callsOf, newCalls, noSuchTool, OUTCOME_UNKNOWN, resultParts, toolOf } from './calls.ts';
+import { type Judgement, judgeAnswer } from './output.ts';
+
+export interface TurnState {
+  readonly organizationId: string;
+  readonly environment: string;
+  readonly turn: number;
+  readonly definition: Definition;
+  tools: readonly TurnTool[];
+  /** What the model is told of tools that it can't be offered now. */
+  unavailable: readonly string[];
+  /** Changed in place. */
+  readonly grantedTools: readonly string[];
+  /** What the model was told and answered, of all turns. */
+  transcript: { role: 'user' | 'assistant' | 'tool'; content: MessagePart[]; providerData?: unknown }[];
+  /** Of this turn, in order; changed in place. */
+  operations: Operation[];
+  /** Of the Session, this turn included. */
+  modelCalls: number;
+  /** What the unanswered model call has shown. */
+  shownText: string;
+  /** Calls that run here, and what comes of them. */
+  readonly underWay: Map<Operation, Promise<ToolOutcome>>;
+}
+
+/** What the machine needs from outside. */
+export interface TurnPorts {
+  ask: AskModel;
+  run: RunTool;
+  /** Asked before each model call: why it is not made. One that is counts as made from then on. */
+  refusal(modelCall: Operation): Promise<'budgetReached' | SessionError | undefined>;
+  clock: Pick<Clock, 'now' | 'sleep'>;
+  /** When the turn's time is over. */
+  deadline: Date;
+  /** From 0 to 1. */
+  random(): number;
+  /** Resolves when something came for this Session since it was last asked. */
+  inboxCame(): Promise<void>;
+}
+
+/** How a turn ends by itself. */
+export interface TurnEnd {
+  stopReason: StopReason;
+  /** What `outputSchema` asked for. */
+  output?: unknown;
+}
+
+export type TurnEvent =
+  /** Some text of the model. */
+  | { type: 'text'; delta: string }
+  /**
+   * The model call ended. `calls` are the tool calls it asked for; `end` where the turn is over with it, and `results` what the
+   * model is then told of its calls with the next turn.
+   */
+  | {
+      type: 'answered';
+      modelCall: Operation;
+      text: string;
+      calls: Operation[];
+      usage: TokenUsage & { costUsd?: number };
+      providerData?: unknown;
+      end: TurnEnd | null;
+      results: MessagePart[] | null;
+    }
+  /** The model call failed and is made again: text it has shown is void. */
+  | { type: 'modelFailed'; modelCall: Operation; failure: ModelFailure }
+  /**
+   * The step is the integrator's own program's to answer, or calls of it to run. The driver offers it and ends the generator,
+   * or goes on.
+   */
+  | { type: 'offer' }
+  /** A tool call starts as soon as the next event is asked for; a client tool's is the integrator's from now on. */
+  | { type: 'callStarted'; call: Operation; tool: TurnTool }
+  /** The tool of a call is gone since it was asked for: it ends without having run. */
+  | { type: 'callRefused'; call: Operation }
+  /** A client call that its program began and did not end may be run again. */
+  | { type: 'callReturned'; call: Operation }
+  /** Its result stands in the operation. */
+  | { type: 'callEnded'; call: Operation }
+  /** Something may have come: decisions and results belong into `state.operations`. */
+  | { type: 'inbox' }
+  /** Every call of the step has a result, and the model is asked for the next step. */
+  | { type: 'stepEnded'; results: MessagePart[]; nextStep: number }
+  /** The answer is not what `outputSchema` asks for: its text is void, and the model is told and asked once more. */
+  | { type: 'repair'; message: string; nextStep: number }
+  /** Nothing can proceed until what is awaited comes. The driver parks the Session and ends the generator, or goes on. */
+  | { type: 'wait' }
+  /** `results` of the last step, where the turn ends before the model hears of them. */
+  | { type: 'end'; end: TurnEnd; results: MessagePart[] | null }
+  | { type: 'fail'; error: SessionError; asked: boolean };
+
+// The first and four more.
+const MAX_MODEL_ATTEMPTS = 5;
+const FIRST_RETRY_MS = 500;
+
+export async function* runTurn(state: TurnState, ports: TurnPorts, signal: AbortSignal): AsyncGenerator<TurnEvent> {
+  const { definition, operations } = state;
+  while (true) {
+    signal.throwIfAborted();
+    const step = Math.max(...operations.map((operation) => operation.step));
+    const modelCall = operations.find((operation) => operation.step === step && operation.kind === 'model')!;
+    if (modelCall.status === 'pending') {
+      // What a program has answered is used already.
+      if (!isAnswered(modelCall)) {
+        const refusal = await ports.refusal(modelCall);
+        if (refusal) return yield refused(modelCall, refusal);
+        if (definition.model.provider === 'worker') {
+          yield { type: 'offer' };
+          continue;
+        }
+      }
+      const ended = yield* askModel(state, modelCall, ports, signal);
+      if (ended) return;
+    }
+
+    const calls = callsOf(operations, step);
+    if (calls.length === 0) {
+      const judgement = await judge(state, modelCall);
+      if (judgement.type === 'end') return yield { type: 'end', end: judgement.end, results: null };
+      if (judgement.type === 'fail') return yield { type: 'fail', error: judgement.error, asked: false };
+      if (isLastStep(state, step)) return yield { type: 'end', end: { stopReason: 'maxSteps' }, results: null };
+      state.transcript.push({ role: 'user', content: [{ type: 'text', text: judgement.message }] });
+      yield { type: 'repair', message: judgement.message, nextStep: step + 1 };
+      continue;
+    }
+    yield* runCalls(state, step, ports, signal);
+
+    const results = resultParts(callsOf(operations, step), state.transcript);
+    state.transcript.push({ role: 'tool', content: results });
+    if (isLastStep(state, step)) return yield { type: 'end', end: { stopReason: 'maxSteps' }, results };
+    yield { type: 'stepEnded', results, nextStep: step + 1 };
+  }
+}
+
+function isLastStep({ definition }: TurnState, step: number): boolean {
+  return step >= definition.limits.maxStepsPerTurn;
+}
+
+function refused(modelCall: Operation, refusal: 'budgetReached' | SessionError): TurnEvent {
+  if (refusal === 'budgetReached') return { type: 'end', end: { stopReason: refusal }, results: null };
+  Object.assign(modelCall, { status: 'failed', error: refusal.message });
+  return { type: 'fail', error: refusal, asked: false };
+}
+
+/** Returns whether the turn is over. */
+async function* askModel(
+  state: TurnState,
+  modelCall: Operation,
+  ports: TurnPorts,
+  signal: AbortSignal,
+): AsyncGenerator<TurnEvent, boolean> {
+  while (true) {
+    // Also after a failure that another worker has met.
+    const waitMs = (modelCall.retryAt?.getTime() ?? 0) - ports.clock.now().getTime();
+    if (waitMs > 0) await ports.clock.sleep(waitMs, signal);
+    state.shownText = '';
+    const asked: { name: string; input: unknown }[] = [];
+    try {
+      for await (const event of ports.ask(modelCallOf(state), signal)) {
+        signal.throwIfAborted();
+        if (event.type === 'text') {
+          state.shownText += event.delta;
+          yield { type: 'text', delta: event.delta };
+        } else if (event.type === 'shown') {
+          state.shownText += event.text;
+        } else if (event.type === 'toolCall') {
+          asked.push(event);
+        } else {
+          return yield* takeAnswer(state, modelCall, asked, event);
+        }
+      }
+      throw new ModelFailure('model_protocol', 'The model ended its answer without saying so.', { retryable: true });
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof ModelFailure)) throw error;
+      state.modelCalls += 1;
+      modelCall.failures += 1;
+      const now = ports.clock.now().getTime();
+      const refusal = refusalToRetry(modelCall, error, ports.deadline.getTime() - now);
+      if (refusal) {
+        modelCall.status = 'failed';
+        modelCall.error = refusal.message;
+        yield { type: 'fail', error: refusal, asked: true };
+        return true;
+      }
+      modelCall.retryAt = new Date(now + retryDelayMs(modelCall.failures, error, ports.random));
+      yield { type: 'modelFailed', modelCall, failure: error };
+    }
+  }
+}
+
+/** Why a model call that failed is not made again; undefined where it is. */
+function refusalToRetry(
+  { failures }: Operation,
+  { code, message, retryable, retryAfterMs = 0 }: ModelFailure,
+  leftMs: number,
+): SessionError | undefined {
+  if (!retryable || failures >= MAX_MODEL_ATTEMPTS) return { code, message };
+  if (retryAfterMs < leftMs) return undefined;
+  // Waiting would only end the turn later, without saying why.
+  const [asked, left] = [retryAfterMs, Math.max(leftMs, 0)].map((ms) => Math.ceil(ms / 1000));
+  return { code, message: `${message}; it asks to wait ${asked} seconds, and the turn has ${left} left` };
+}
+
+async function* takeAnswer(
+  state: TurnState,
+  modelCall: Operation,
+  asked: readonly { name: string; input: unknown }[],
+  { reason, usage, providerData }: { reason: string; usage: TokenUsage & { costUsd?: number }; providerData?: unknown },
+): AsyncGenerator<TurnEvent, boolean> {
+  const isCut = reason === 'maxOutputTokens';
+  const judged = await newCalls(state, modelCall.step, asked);
+  // Which of them are whole nobody can tell: one that was cut before its input has a valid input, an empty object.
+  const calls = isCut ? judged.map((call) => ({ ...call, status: 'failed' as const, error: CUT_OFF })) : judged;
+  const text = storableText(state.shownText);
+  const kept = providerData === undefined ? {} : { providerData };
+  state.modelCalls += 1;
+  state.shownText = '';
+  state.operations.push(...calls);
+  state.transcript.push({ role: 'assistant', content: answerParts(text, calls), ...kept });
+  modelCall.status = 'succeeded';
+  if (reason === 'refusal' || isCut) modelCall.output = { stopReason: reason };
+  const judgement = calls.length === 0 || isCut ? await judge(state, modelCall) : undefined;
+  const end = judgement?.type === 'end' ? judgement.end : null;
+  const results = end && calls.length > 0 ? resultParts(calls, state.transcript) : null;
+  yield { type: 'answered', modelCall, text, calls, usage, ...kept, end, results };
+  return end !== null;
+}
+
+/** What an answer means for the turn that has no tool calls, or was cut. */
+async function judge(
+  { organizationId, definition, operations, transcript }: TurnState,
+  modelCall: Operation,
+): Promise<Judgement> {
+  const { stopReason = 'endTurn' } = (modelCall.output ?? {}) as Partial<TurnEnd>;
+  const { outputSchema } = definition;
+  if (stopReason !== 'endTurn' || outputSchema === null) return { type: 'end', end: { stopReason } };
+  const text = (transcript.at(-1)?.content ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('');
+  // A step without calls that was not the last one has been sent back before.
+  const isRepaired = operations.some(
+    ({ kind, step }) => kind === 'model' && step < modelCall.step && callsOf(operations, step).length === 0,
+  );
+  return judgeAnswer(organizationId, outputSchema, text, isRepaired);
+}
+
+/** Runs what may run, together, until every call of the step has its result. */
+async function* runCalls(
+  state: TurnState,
+  step: number,
+  ports: TurnPorts,
+  signal: AbortSignal,
+): AsyncGenerator<TurnEvent> {
+  const { definition, operations, tools, underWay } = state;
+  const begin = (call: Operation, tool: TurnTool) => {
+    const { organizationId, environment } = state;
+    const operationId = formatId('op', call.operationId);
+    const running = ports.run({ organizationId, environment, tool, input: call.input, operationId }, signal);
+    // Where the turn breaks off before it asks for this one, nobody is left to hear of its end.
+    running.catch(() => {});
+    underWay.set(call, running);
+  };
+  // What the machine finds running has been left so by a worker that died.
+  for (const call of callsOf(operations, step)) {
+    if (call.status !== 'running') continue;
+    const tool = toolOf(tools, call);
+    if (!call.repeatable) {
+      Object.assign(call, { status: 'unknown', error: OUTCOME_UNKNOWN });
+      yield { type: 'callEnded', call };
+    } else if (!tool) {
+      Object.assign(call, { status: 'failed', error: noSuchTool(call.tool!, state.unavailable) });
+      yield { type: 'callEnded', call };
+    } else if (tool.source.type === 'client') {
+      call.status = 'awaiting_result';
+      yield { type: 'callReturned', call };
+    } else {
+      begin(call, tool);
+    }
+  }
+
+  while (true) {
+    // Also where the last try to wait came to nothing because of it.
+    signal.throwIfAborted();
+    for (const call of callsOf(operations, step)) {
+      if (call.status !== 'ready') continue;
+      signal.throwIfAborted();
+      const tool = toolOf(tools, call);
+      if (!tool) {
+        Object.assign(call, { status: 'failed', error: noSuchTool(call.tool!, state.unavailable) });
+        yield { type: 'callRefused', call };
+      } else {
+        const { type } = tool.source;
+        call.status = type === 'client' ? 'awaiting_result' : type === 'agent' ? 'awaiting_session' : 'running';
+        yield { type: 'callStarted', call, tool };
+        if (call.status === 'running') begin(call, tool);
+      }
+    }
+    if (underWay.size === 0) {
+      // Not sooner: a call that has ended is not stored before its end was yielded.
+      const calls = callsOf(operations, step);
+      if (calls.every(isFinished)) return;
+      // The integrator's own program runs the client calls of its Agent.
+      const isOwn = definition.model.provider === 'worker' && calls.some(({ status }) => status === 'awaiting_result');
+      yield { type: isOwn ? 'offer' : 'wait' };
+    } else {
+      // A tool may be deaf to the signal.
+      const ended = await orAborted(Promise.race([...[...underWay].map(nameOutcome), ports.inboxCame()]), signal);
+      signal.throwIfAborted();
+      if (ended) {
+        underWay.delete(ended.call);
+        endCall(ended.call, ended.outcome);
+        yield { type: 'callEnded', call: ended.call };
+      } else {
+        yield { type: 'inbox' };
+      }
+    }
+  }
+}
+
+async function nameOutcome([call, outcome]: [Operation, Promise<ToolOutcome>]) {
+  return { call, outcome: await outcome };
+}
+
+/** Puts what came of a call into it. Of one that may be repeated it does not matter whether it had its effect. */
+export function endCall(call: Operation, outcome: ToolOutcome): void {
+  if (outcome.error === undefined) {
+    Object.assign(call, { status: 'succeeded', output: storableJson(outcome.output) });
+  } else {
+    const isUnknown = outcome.outcomeUnknown && !call.repeatable;
+    Object.assign(call, { status: isUnknown ? 'unknown' : 'failed', error: storableText(outcome.error) });
+  }
+}
+
+function modelCallOf(state: TurnState): ModelCall {
+  const { organizationId, environment, definition, transcript, modelCalls, tools, unavailable } = state;
+  return {
+    organizationId,
+    environment,
+    config: definition.model,
+    instructions: [definition.instructions, ...unavailable].filter((text) => text !== '').join('\n\n'),
+    tools,
+    limits: definition.limits,
+    outputSchema: definition.outputSchema,
+    transcript,
+    callsBefore: modelCalls,
+  };
+}
+
+/** Doubling, with up to a quarter more so that Sessions do not ask again together; never before the provider says. */
+function retryDelayMs(failures: number, failure: ModelFailure, random: () => number): number {
+  const backoff = FIRST_RETRY_MS * 2 ** (failures - 1) * (1 + random() / 4);
+  return Math.ceil(Math.max(backoff, failure.retryAfterMs ?? 0));
+}

@@ -1,0 +1,64 @@
+// How a turn begins: the same whether a Session is opened with input, a message reaches an idle one, or a queued message
+// follows the turn before.
+
+import type { MessagePart } from '@signalbox/contract';
+import sql, { type Sql } from 'sql-template-tag';
+import type { Patch, Run } from '../journal/append.ts';
+import type { NewChunk } from '../journal/segment.ts';
+import { insertOperation, newModelCall, type Operation } from './state/operations.ts';
+import { insertEntry, type TranscriptEntry } from './state/transcript.ts';
+
+/** A message whose turn begins. */
+export interface TurnInput {
+  messageId: string;
+  content: MessagePart[];
+  /** Of the trace that brought it; undefined or null where none did. */
+  traceParent?: string | null | undefined;
+}
+
+export interface Beginning {
+  turn: number;
+  run: Run;
+  patch: Patch;
+  statements: Sql[];
+  entry: TranscriptEntry;
+  modelCall: Operation;
+  traceParent: string | null;
+}
+
+const running: NewChunk = { type: 'session.status', status: 'running', waitingFor: null };
+
+/** The turn's first chunk, its row changes, its message, and its first model call, stored before it is asked. */
+export function beginTurn(
+  owner: { organizationId: string; sessionId: string },
+  turn: number,
+  input: TurnInput,
+  agentVersion: number,
+  now: Date,
+): Beginning {
+  const { messageId, content, traceParent = null } = input;
+  const entry: TranscriptEntry = { turn, position: 0, role: 'user', createdAt: now, messageId, content };
+  const items = [running];
+  const modelCall = { ...newModelCall(turn, 1, items.length + 1), agentVersion };
+  return {
+    turn,
+    run: { turn, items },
+    patch: [
+      sql`status = 'running'`,
+      sql`waiting_for = null`,
+      sql`stop_reason = null`,
+      sql`agent_version = ${agentVersion}`,
+      sql`runnable_at = ${now}`,
+      sql`queue = null`,
+      sql`crashes = 0`,
+      sql`stop = null`,
+      // Its worker, who knows how long a turn may take, sets it.
+      sql`turn_deadline = null`,
+      sql`trace_parent = ${traceParent}`,
+    ],
+    statements: [insertEntry(owner, entry), insertOperation(owner, modelCall, now)],
+    entry,
+    modelCall,
+    traceParent,
+  };
+}

@@ -1,0 +1,167 @@
+// How Sessions end, and how their turns are stopped (api.md section 5).
+import type { Input, Result } from '@signalbox/contract';
+import sql from 'sql-template-tag';
+import type { Tx } from '../db/db.ts';
+import { type EventSource, recordEvent } from '../events/record.ts';
+import { type Patch, writeTransition } from '../journal/append.ts';
+import type { NewChunk } from '../journal/segment.ts';
+import { type Context, inTransaction } from '../lib/context.ts';
+import { newUuid, uuidOf } from '../lib/ids.ts';
+import type { Platform } from '../platform.ts';
+import { stopChange } from '../runtime/turn/stop-turn.ts';
+import { arrivalChunks } from './arrivals.ts';
+import { deleteFromInbox, readInbox } from './state/inbox.ts';
+import { readOperations } from './state/operations.ts';
+import { lockSession, requireOpen, type SessionRow, sessionEvent, viewSession } from './state/session.ts';
+import { shownText } from './state/shown-text.ts';
+import { endPatch } from './state/status.ts';
+import { insertEntry, type TranscriptEntry } from './state/transcript.ts';
+import { cancelChildren, interruptTurn, tellStopped } from './stop.ts';
+
+/** Ends the turn under way as `interrupted`, within moments of the answer; an idle Session is where it was asked to be. */
+export async function interruptSession(
+  ctx: Context,
+  input: Input<'interruptSession'>,
+): Promise<Result<'interruptSession'>> {
+  return inTransaction(ctx, async (tx, ctx) => {
+    const row = await lockSession(tx, ctx.organizationId, uuidOf('ses', input.sessionId));
+    requireOpen(row);
+    // One that is to stop already has been asked for.
+    if (row.status !== 'idle' && !row.stop) {
+      const now = ctx.clock.now();
+      await Promise.all([
+        interruptTurn(tx, row, { wake: ctx.wake, now }),
+        tx.query(recordEvent(ctx, now, { type: 'session.interrupted', ...sessionEvent(row) })),
+      ]);
+    }
+    return { session: viewSession(row) };
+  });
+}
+
+/** Completes an idle Session now, another when its turn is over and what was queued before has had its turn. */
+export async function closeSession(ctx: Context, input: Input<'closeSession'>): Promise<Result<'closeSession'>> {
+  return inTransaction(ctx, async (tx, ctx) => {
+    const row = await lockSession(tx, ctx.organizationId, uuidOf('ses', input.sessionId));
+    if (row.status === 'completed') return { session: viewSession(row) };
+    requireOpen(row);
+    if (row.status === 'idle') {
+      return { session: viewSession(await endSession(tx, ctx, row, 'completed', [])) };
+    }
+    if (!row.closing) {
+      await Promise.all([
+        tx.query(sql`
+          update sessions set closing = true
+          where organization_id = ${row.organizationId} and session_id = ${row.sessionId}`),
+        tx.query(recordEvent(ctx, ctx.clock.now(), { type: 'session.closing', ...sessionEvent(row) })),
+      ]);
+    }
+    return { session: viewSession(row) };
+  });
+}
+
+/**
+ * Cancels now, whoever holds the Session: the epoch moves on, so that what its worker still writes is refused. A tool call
+ * under way may still have its effect: nobody waits for its result, and its outcome is unknown.
+ */
+export async function cancelSession(ctx: Context, input: Input<'cancelSession'>): Promise<Result<'cancelSession'>> {
+  return inTransaction(ctx, async (tx, ctx) => {
+    const row = await lockSession(tx, ctx.organizationId, uuidOf('ses', input.sessionId));
+    if (row.status === 'cancelled') return { session: viewSession(row) };
+    requireOpen(row);
+    return { session: viewSession(await cancelNow(tx, ctx, row)) };
+  });
+}
+
+/** The same for whoever has locked the row; `expired`: approvals that came too late, which are why, and stand as such. */
+export async function cancelNow(
+  tx: Tx,
+  ctx: SessionWriter,
+  row: SessionRow,
+  expired: readonly NewChunk[] = [],
+): Promise<SessionRow> {
+  const now = ctx.clock.now();
+  const came = await takeArrivals(tx, row);
+  const stopped = row.status === 'idle' ? undefined : await stopTurn(tx, ctx, row, now);
+  const [children] = await Promise.all([
+    tx.query<{ sessionId: string }>(cancelChildren(row, now)),
+    ...(stopped?.statements ?? []).map((statement) => tx.query(statement)),
+  ]);
+  const chunks = [...came, ...expired, ...(stopped?.items ?? [])];
+  const ended = await endSession(tx, ctx, row, 'cancelled', chunks, stopped?.patch);
+  tx.afterCommit(() => {
+    ctx.wake.publish('inbox', row);
+    tellStopped(
+      ctx.wake,
+      row.organizationId,
+      children.map(({ sessionId }) => sessionId),
+    );
+  });
+  return ended;
+}
+
+/** What a cancel makes of the turn under way. Nobody is asked for last words: it is cancelled now. */
+async function stopTurn(tx: Tx, ctx: SessionWriter, row: SessionRow, now: Date) {
+  const { organizationId, sessionId, turn } = row;
+  const [operations, transcript] = await Promise.all([
+    readOperations(tx, organizationId, sessionId, turn),
+    tx.query<Pick<TranscriptEntry, 'role' | 'content'>>(sql`
+      select role, content from messages
+      where organization_id = ${organizationId} and session_id = ${sessionId} and turn = ${turn} order by position`),
+  ]);
+  const unanswered = operations.find(({ kind, status }) => kind === 'model' && status === 'pending');
+  const shown = unanswered ? await shownText(tx, row, unanswered) : '';
+  const { entries, ...change } = stopChange(
+    row,
+    { operations, transcript, shownText: shown },
+    new Map(),
+    'cancelled',
+    ctx,
+    now,
+  );
+  const stored = entries.map((entry, index) => {
+    const position = transcript.length + index;
+    return insertEntry(row, { turn, position, messageId: newUuid(), ...entry, createdAt: now });
+  });
+  return { ...change, statements: [...change.statements, ...stored] };
+}
+
+/** What was acknowledged to its callers is shown, though the worker that was to show it does not any more. */
+async function takeArrivals(tx: Tx, row: SessionRow): Promise<NewChunk[]> {
+  if (row.inbox === 0) return [];
+  const { organizationId, sessionId } = row;
+  const entries = (await readInbox(tx, organizationId, sessionId)).filter(({ kind }) => kind !== 'message');
+  if (entries.length === 0) return [];
+  const [operations] = await Promise.all([
+    readOperations(tx, organizationId, sessionId, row.turn),
+    tx.query(deleteFromInbox(row, entries)),
+    tx.query(sql`
+      update sessions set inbox = inbox - ${entries.length}
+      where organization_id = ${organizationId} and session_id = ${sessionId}`),
+  ]);
+  return arrivalChunks(entries, operations);
+}
+
+/** Who writes an end: a caller, or the service itself. */
+type SessionWriter = EventSource & Pick<Platform, 'clock' | 'wake' | 'live' | 'metrics'>;
+
+async function endSession(
+  tx: Tx,
+  ctx: SessionWriter,
+  row: SessionRow,
+  status: 'completed' | 'cancelled',
+  chunksBefore: NewChunk[],
+  patch: Patch = [],
+): Promise<SessionRow> {
+  const now = ctx.clock.now();
+  const head = { ...row };
+  const ended: SessionRow = { ...row, status, waitingFor: null, endedAt: now, updatedAt: now, workerId: null };
+  const items: NewChunk[] = [...chunksBefore, { type: 'session.status', status, waitingFor: null }];
+  await writeTransition(ctx, tx, head, {
+    runs: [{ turn: row.turn, items }],
+    patch: [...patch, sql`status = ${status}`, sql`epoch = epoch + 1`, sql`worker_id = null`, ...endPatch(row, now)],
+    statements: [recordEvent(ctx, now, { type: `session.${status}`, ...sessionEvent(row) })],
+    now,
+  });
+  if (row.parentSessionId) tx.afterCommit(() => ctx.wake.publish('child', row));
+  return { ...ended, nextSeq: row.nextSeq + items.length };
+}

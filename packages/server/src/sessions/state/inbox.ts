@@ -1,0 +1,81 @@
+// The inbox of a Session: what API calls leave for the worker that holds it, and messages queued for a later turn.
+//
+// The row's own `inbox` counts what waits: a worker about to park makes its update conditional on the count it knows, and so
+// sees what came at the same moment.
+import type { MessagePart } from '@signalbox/contract';
+import sql, { type Sql } from 'sql-template-tag';
+import type { Queryable, Tx } from '../../db/db.ts';
+import { Fenced } from '../../journal/append.ts';
+import { newUuid } from '../../lib/ids.ts';
+import type { Platform } from '../../platform.ts';
+import type { TurnInput } from '../begin-turn.ts';
+import type { SessionRow } from './session.ts';
+
+/** What waits: a message for a turn of its own, or a change of an operation that is to be shown. */
+export type InboxBody =
+  | { kind: 'message'; content: MessagePart[]; steer?: boolean; traceParent?: string }
+  | { kind: 'approval'; operationId: string; decision: 'approved' | 'denied'; reason?: string }
+  | { kind: 'tool_result'; operationId: string };
+
+/** What waits, as it is read: of a message not what it says, since there may be many and long ones. */
+export type InboxEntry = (Exclude<InboxBody, { kind: 'message' }> | { kind: 'message'; steer: boolean | null }) & {
+  inboxId: string;
+};
+
+/** Leaves something for the Session; the caller holds the row's lock. The id of a message is its message id. */
+export async function leaveInInbox(
+  tx: Tx,
+  row: SessionRow,
+  { kind, ...body }: InboxBody,
+  { wake, now }: { wake: Platform['wake']; now: Date },
+): Promise<string> {
+  const inboxId = newUuid();
+  await Promise.all([
+    tx.query(sql`
+      insert into session_inbox (organization_id, session_id, inbox_id, position, kind, body, created_at)
+      select s.organization_id, s.session_id, ${inboxId}, (
+        select coalesce(max(i.position), 0) + 1 from session_inbox i
+        where i.organization_id = ${row.organizationId} and i.session_id = ${row.sessionId}
+      ), ${kind}, ${JSON.stringify(body)}, ${now}
+      from sessions s where s.organization_id = ${row.organizationId} and s.session_id = ${row.sessionId}`),
+    tx.query(sql`
+      update sessions set inbox = inbox + 1
+      where organization_id = ${row.organizationId} and session_id = ${row.sessionId}`),
+  ]);
+  row.inbox += 1;
+  tx.afterCommit(() => wake.publish('inbox', row));
+  return inboxId;
+}
+
+/** What waits, oldest first. */
+export async function readInbox(db: Queryable, organizationId: string, sessionId: string): Promise<InboxEntry[]> {
+  const rows = await db.query<{ inboxId: string; kind: InboxBody['kind']; body: object }>(sql`
+    select inbox_id as "inboxId", kind,
+      case when kind = 'message' then json_build_object('steer', body->'steer') else body end as body
+    from session_inbox where organization_id = ${organizationId} and session_id = ${sessionId} order by position`);
+  return rows.map(({ inboxId, kind, body }) => ({ inboxId, kind, ...body }) as InboxEntry);
+}
+
+/** The message whose turn is to begin. Throws `Fenced` where the Session is gone. */
+export async function readWaiting(
+  db: Queryable,
+  { organizationId, sessionId }: { organizationId: string; sessionId: string },
+  messageId: string,
+): Promise<TurnInput> {
+  const [row] = await db.query<{ content: MessagePart[]; traceParent: string | null }>(sql`
+    select body->'content' as content, body->>'traceParent' as "traceParent" from session_inbox
+    where organization_id = ${organizationId} and session_id = ${sessionId} and inbox_id = ${messageId}`);
+  if (!row) throw new Fenced();
+  return { messageId, ...row };
+}
+
+/** Takes entries out; the count of the row is the caller's to lower in the same transaction. */
+export function deleteFromInbox(
+  owner: { organizationId: string; sessionId: string },
+  entries: readonly InboxEntry[],
+): Sql {
+  return sql`
+    delete from session_inbox
+    where organization_id = ${owner.organizationId} and session_id = ${owner.sessionId}
+      and inbox_id = any(${entries.map(({ inboxId }) => inboxId)}::uuid[])`;
+}

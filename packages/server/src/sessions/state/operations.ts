@@ -1,0 +1,232 @@
+// Operations: every model call and tool call of a Session, stored before it starts, with the key (session, turn, step, index).
+import type { Approval, SessionTurn, Tool, Usage, WaitingFor } from '@signalbox/contract';
+import sql, { type Sql } from 'sql-template-tag';
+import type { Queryable } from '../../db/db.ts';
+import type { NewChunk } from '../../journal/segment.ts';
+import { formatId, newUuid } from '../../lib/ids.ts';
+import { roundUsd } from '../../usage/prices.ts';
+
+/**
+ * Where an operation is.
+ *
+ * - `pending`: a model call that has not answered. → succeeded, failed, cancelled
+ * - `awaiting_approval`: a tool call that a person decides on. → ready, denied (also for want of a decision in time), cancelled
+ * - `ready`: a tool call that may start. → running, awaiting_result, awaiting_session, failed (its tool is gone), cancelled
+ * - `running`: the service runs it, or a program that claimed it. → succeeded, failed, unknown (cut off, and nobody knows
+ *   whether it had its effect), cancelled, awaiting_result (the program gave it back)
+ * - `awaiting_result`: the integrator runs it (client tools). → succeeded, failed, cancelled, running (claimed by a program)
+ * - `awaiting_session`: a child Session runs it (agent tools). → succeeded, failed, cancelled
+ * - `succeeded`, `failed`, `denied`, `cancelled`, `unknown`: the end.
+ */
+export type OperationStatus =
+  | 'pending'
+  | 'awaiting_approval'
+  | 'ready'
+  | 'running'
+  | 'awaiting_result'
+  | 'awaiting_session'
+  | 'succeeded'
+  | 'failed'
+  | 'denied'
+  | 'cancelled'
+  | 'unknown';
+
+export interface Operation {
+  turn: number;
+  step: number;
+  /** 0: the step's model call; from 1 on its tool calls, in the model's order. */
+  index: number;
+  operationId: string;
+  kind: 'model' | 'tool';
+  status: OperationStatus;
+  tool: string | null;
+  /** Of a tool call: the type of its tool; null if there is no such tool. */
+  toolType: Tool['type'] | null;
+  input: unknown;
+  output: unknown;
+  error: string | null;
+  usage: PricedUsage | null;
+  fromSeq: number | null;
+  /** Of a model call: how often it failed, and when it is made again at the soonest. */
+  failures: number;
+  retryAt: Date | null;
+  /** Of a tool call: whether it may be made again where it was cut off. Else its outcome is unknown then. */
+  repeatable: boolean;
+  /** Of a call that awaits approval: when it is too late for one. */
+  expiresAt: Date | null;
+  /** Of a call of an agent tool: the child. */
+  childSessionId: string | null;
+  /** Of a turn's first model call: the version of the Agent that the turn runs. */
+  agentVersion: number | null;
+  /** And its MCP servers that could not be asked for their tools. */
+  unavailableServers: SessionTurn['unavailableToolServers'] | null;
+}
+
+/** The columns of an Operation. */
+export const operationColumns: Sql = sql`
+  o.turn, o.step, o.index, o.operation_id as "operationId", o.kind, o.status, o.tool, o.tool_type as "toolType", o.input, o.output,
+  o.error, o.usage, o.from_seq as "fromSeq", o.failures, o.retry_at as "retryAt", o.repeatable, o.expires_at as "expiresAt",
+  o.child_session_id as "childSessionId", o.agent_version as "agentVersion",
+  o.unavailable_servers as "unavailableServers"`;
+
+/** What a model call used; of the input tokens, `cachedTokens` came out of the provider's cache. */
+export type TokenUsage = Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedTokens'>;
+
+/** With what it cost; null where the model has no price. */
+export type PricedUsage = TokenUsage & Pick<Usage, 'costUsd'>;
+
+/** A tool call names the same operation to the integrator under another prefix. */
+export function toolCallIdOf(operation: { operationId: string }): string {
+  return formatId('call', operation.operationId);
+}
+
+/** The model call of a step, as it is stored before it is asked. `fromSeq`: the first seq that its text can have. */
+export function newModelCall(turn: number, step: number, fromSeq: number): Operation {
+  return {
+    turn,
+    step,
+    index: 0,
+    operationId: newUuid(),
+    kind: 'model',
+    status: 'pending',
+    tool: null,
+    toolType: null,
+    input: null,
+    output: null,
+    error: null,
+    usage: null,
+    fromSeq,
+    failures: 0,
+    retryAt: null,
+    repeatable: false,
+    expiresAt: null,
+    childSessionId: null,
+    agentVersion: null,
+    unavailableServers: null,
+  };
+}
+
+export function insertOperation(
+  owner: { organizationId: string; sessionId: string },
+  operation: Operation,
+  now: Date,
+): Sql {
+  return sql`
+    insert into operations (organization_id, session_id, turn, step, index, operation_id, kind, status, tool,
+      tool_type, input, error, from_seq, repeatable, expires_at, agent_version, created_at, finished_at)
+    values (${owner.organizationId}, ${owner.sessionId}, ${operation.turn}, ${operation.step}, ${operation.index},
+      ${operation.operationId}, ${operation.kind}, ${operation.status}, ${operation.tool}, ${operation.toolType},
+      ${operation.input === null ? null : JSON.stringify(operation.input)}, ${operation.error}, ${operation.fromSeq},
+      ${operation.repeatable}, ${operation.expiresAt}, ${operation.agentVersion}, ${now}, ${isFinished(operation) ? now : null})`;
+}
+
+/** Writes where the operation is now; its instants follow from its status. */
+export function updateOperation(owner: { organizationId: string }, operation: Operation, now: Date): Sql {
+  const { status } = operation;
+  const started = ['running', 'awaiting_result', 'awaiting_session'].includes(status);
+  const finished = isFinished(operation);
+  return sql`
+    update operations set status = ${status}, output = ${operation.output === undefined ? null : JSON.stringify(operation.output)},
+      error = ${operation.error}, usage = ${operation.usage && JSON.stringify(operation.usage)},
+      from_seq = ${operation.fromSeq}, failures = ${operation.failures}, retry_at = ${operation.retryAt},
+      child_session_id = ${operation.childSessionId},
+      started_at = coalesce(started_at, ${started ? now : null}::timestamptz), finished_at = ${finished ? now : null}
+    where organization_id = ${owner.organizationId} and operation_id = ${operation.operationId}`;
+}
+
+/** The operations of one turn, in order. */
+export function readOperations(
+  db: Queryable,
+  organizationId: string,
+  sessionId: string,
+  turn: number,
+): Promise<Operation[]> {
+  return db.query<Operation>(sql`
+    select ${operationColumns} from operations o
+    where organization_id = ${organizationId} and session_id = ${sessionId} and turn = ${turn}
+    order by step, index`);
+}
+
+/** The chunk that shows how a tool call ended. */
+export function resultChunk(call: Operation): Extract<NewChunk, { type: 'tool.result' }> {
+  return {
+    type: 'tool.result',
+    toolCallId: toolCallIdOf(call),
+    ...(call.error === null ? { output: call.output ?? null } : { error: call.error }),
+    ...(call.status === 'unknown' && { outcomeUnknown: true }),
+  };
+}
+
+/**
+ * The chunks of a call that ends without having run. A call of a `client` tool has no `tool.call` then: programs run the call as
+ * soon as they see that chunk, so it must never name one that was denied.
+ */
+export function notRunChunks(call: Operation): NewChunk[] {
+  const asked = { tool: call.tool!, input: call.input };
+  const result = { ...resultChunk(call), notRun: true };
+  if (call.toolType === 'client') return [{ ...result, ...asked }];
+  return [{ type: 'tool.call', toolCallId: toolCallIdOf(call), ...asked, notRun: true }, result];
+}
+
+export function isFinished({ status }: Pick<Operation, 'status'>): boolean {
+  return ['succeeded', 'failed', 'denied', 'cancelled', 'unknown'].includes(status);
+}
+
+/** What a turn with these operations used. */
+export function usageOf(operations: readonly Pick<Operation, 'kind' | 'usage'>[]): Usage {
+  const models = operations.filter(({ kind, usage }) => kind === 'model' && usage !== null);
+  const sum = (of: (usage: PricedUsage) => number) => models.reduce((total, { usage }) => total + of(usage!), 0);
+  const isPriced = models.some(({ usage }) => usage!.costUsd !== null);
+  return {
+    inputTokens: sum(({ inputTokens }) => inputTokens),
+    outputTokens: sum(({ outputTokens }) => outputTokens),
+    cachedTokens: sum(({ cachedTokens }) => cachedTokens),
+    steps: models.length,
+    toolCalls: operations.filter(({ kind }) => kind === 'tool').length,
+    costUsd: isPriced ? roundUsd(sum(({ costUsd }) => costUsd ?? 0)) : null,
+  };
+}
+
+/** What the Session waits for when nothing else of the step can proceed; null where nothing is awaited. */
+export function waitingForOf(operations: readonly Operation[]): WaitingFor | null {
+  const approvals = operations.filter(({ status }) => status === 'awaiting_approval');
+  const results = operations.filter(({ status }) => status === 'awaiting_result');
+  const children = operations.filter(({ status }) => status === 'awaiting_session');
+  const kinds = [
+    ...(approvals.length > 0 ? (['approval'] as const) : []),
+    ...(results.length > 0 ? (['toolResult'] as const) : []),
+    ...(children.length > 0 ? (['session'] as const) : []),
+  ];
+  const [kind] = kinds;
+  if (kind === undefined) return null;
+  return {
+    type: kinds.length > 1 ? 'several' : kind,
+    operationIds: approvals.map(({ operationId }) => formatId('op', operationId)),
+    toolCallIds: results.map(toolCallIdOf),
+    sessionIds: children.map(({ childSessionId }) => formatId('ses', childSessionId!)),
+    expiresAt: firstExpiry(operations)?.toISOString() ?? null,
+  };
+}
+
+/** When the first of the approvals awaited is too late; null where each waits for ever. */
+export function firstExpiry(operations: readonly Operation[]): Date | null {
+  const times = operations.flatMap(({ status, expiresAt }) =>
+    status === 'awaiting_approval' && expiresAt ? [expiresAt.getTime()] : [],
+  );
+  return times.length === 0 ? null : new Date(Math.min(...times));
+}
+
+/** The chunk that says how an approval was resolved. */
+export function resolvedChunk(
+  operationId: string,
+  decision: Exclude<Approval['status'], 'pending'>,
+  reason: string | null,
+): NewChunk {
+  return {
+    type: 'approval.resolved',
+    operationId: formatId('op', operationId),
+    toolCallId: toolCallIdOf({ operationId }),
+    decision,
+    ...(reason !== null && { reason }),
+  };
+}

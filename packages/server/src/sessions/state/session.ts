@@ -1,0 +1,132 @@
+// The session row: its own queue entry (runnable_at, worker_id), lease (worker_id), fence (epoch) and log head (turn,
+// next_seq). While a worker holds it (worker_id), only that worker appends; API calls leave what they have in session_inbox.
+// A Session that nobody holds is appended to by the API call itself, under the row's lock.
+import type { Budget, Session, SessionError, SessionStatus, StopReason, WaitingFor } from '@signalbox/contract';
+import sql, { empty, type Sql } from 'sql-template-tag';
+import type { Queryable, Tx } from '../../db/db.ts';
+import { formatCursor } from '../../journal/cursor.ts';
+import { ApiError, notFound } from '../../lib/api-error.ts';
+import { formatId } from '../../lib/ids.ts';
+
+export interface SessionRow {
+  organizationId: string;
+  sessionId: string;
+  agentId: string;
+  pinnedVersion: number | null;
+  agentVersion: number | null;
+  environment: string;
+  status: SessionStatus;
+  waitingFor: WaitingFor | null;
+  stopReason: StopReason | null;
+  turn: number;
+  nextSeq: number;
+  epoch: number;
+  workerId: string | null;
+  /** How often a worker died while it ran the present step (runtime/node/crashes.ts). */
+  crashes: number;
+  queue: string | null;
+  stop: 'interrupt' | 'cancel' | null;
+  turnDeadline: Date | null;
+  turnLeftMs: number | null;
+  traceParent: string | null;
+  grantedTools: string[];
+  parentSessionId: string | null;
+  parentOperationId: string | null;
+  rootSessionId: string | null;
+  depth: number;
+  inbox: number;
+  closing: boolean;
+  closeOnIdle: boolean;
+  budget: Budget | null;
+  error: SessionError | null;
+  metadata: Session['metadata'];
+  inputTokens: number;
+  outputTokens: number;
+  cachedTokens: number;
+  steps: number;
+  toolCalls: number;
+  costUsd: number | null;
+  modelCalls: number;
+  createdAt: Date;
+  updatedAt: Date;
+  endedAt: Date | null;
+}
+
+/** The columns of a SessionRow, of the table under this alias. */
+export const sessionColumns: Sql = sql`
+  s.organization_id as "organizationId", s.session_id as "sessionId", s.agent_id as "agentId",
+  s.pinned_version as "pinnedVersion", s.agent_version as "agentVersion", s.environment, s.status,
+  s.waiting_for as "waitingFor", s.stop_reason as "stopReason", s.turn, s.next_seq as "nextSeq", s.epoch,
+  s.worker_id as "workerId", s.crashes, s.queue, s.stop, s.turn_deadline as "turnDeadline", s.turn_left_ms as "turnLeftMs",
+  s.trace_parent as "traceParent",
+  s.granted_tools as "grantedTools", s.parent_session_id as "parentSessionId",
+  s.parent_operation_id as "parentOperationId", s.root_session_id as "rootSessionId", s.depth, s.inbox, s.closing, s.close_on_idle as "closeOnIdle", s.budget, s.error, s.metadata,
+  s.input_tokens as "inputTokens", s.output_tokens as "outputTokens", s.cached_tokens as "cachedTokens", s.steps,
+  s.tool_calls as "toolCalls", s.cost_usd::float8 as "costUsd", s.model_calls as "modelCalls", s.created_at as "createdAt", s.updated_at as "updatedAt",
+  s.ended_at as "endedAt"`;
+
+/** 404 where the organization has no such Session. */
+export async function readSession(db: Queryable, organizationId: string, sessionId: string): Promise<SessionRow> {
+  return selectSession(db, organizationId, sessionId, empty);
+}
+
+/** Nobody else changes the row, appends to it or claims it until the transaction ends. */
+export async function lockSession(tx: Tx, organizationId: string, sessionId: string): Promise<SessionRow> {
+  return selectSession(tx, organizationId, sessionId, sql`for no key update`);
+}
+
+async function selectSession(db: Queryable, organizationId: string, sessionId: string, lock: Sql): Promise<SessionRow> {
+  const [row] = await db.query<SessionRow>(sql`
+    select ${sessionColumns} from sessions s
+    where s.organization_id = ${organizationId} and s.session_id = ${sessionId} ${lock}`);
+  if (!row) throw notFound('session');
+  return row;
+}
+
+/** Refuses with 409 `session_ended` what needs an open Session. */
+export function requireOpen(row: SessionRow): void {
+  if (row.endedAt)
+    throw new ApiError(
+      'session_ended',
+      `The session is ${row.status}, which is its end. Its journal and transcript can be read.`,
+    );
+}
+
+/** The Session as the interface shows it. */
+export function viewSession(row: SessionRow): Session {
+  return {
+    sessionId: formatId('ses', row.sessionId),
+    agentId: formatId('agt', row.agentId),
+    agentVersion: row.agentVersion,
+    environment: row.environment,
+    status: row.status,
+    waitingFor: row.waitingFor,
+    stopReason: row.stopReason,
+    turn: row.turn,
+    cursor: row.nextSeq > 1 ? formatCursor({ turn: row.turn, seq: row.nextSeq - 1 }) : null,
+    usage: {
+      inputTokens: row.inputTokens,
+      outputTokens: row.outputTokens,
+      cachedTokens: row.cachedTokens,
+      steps: row.steps,
+      toolCalls: row.toolCalls,
+      costUsd: row.costUsd,
+    },
+    budget: row.budget,
+    error: row.error,
+    metadata: row.metadata,
+    parentSessionId: row.parentSessionId && formatId('ses', row.parentSessionId),
+    createdAt: row.createdAt.toISOString(),
+    updatedAt: row.updatedAt.toISOString(),
+    endedAt: row.endedAt?.toISOString() ?? null,
+  };
+}
+
+/** What the event log says a Session is. */
+export function sessionEvent(row: { sessionId: string; environment: string }) {
+  return {
+    resource: { type: 'session', id: formatId('ses', row.sessionId) },
+    environment: row.environment,
+    sessionId: formatId('ses', row.sessionId),
+  };
+}

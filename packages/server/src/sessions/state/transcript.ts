@@ -1,0 +1,40 @@
+// The transcript: what the model was told and what it answered, in the order of (turn, position).
+import type { Content, Message, MessagePart } from '@signalbox/contract';
+import sql, { type Sql } from 'sql-template-tag';
+import { formatId } from '../../lib/ids.ts';
+
+export interface TranscriptEntry {
+  turn: number;
+  /** 0: the user's message; then, step by step, the model's answer and the results of its tool calls. */
+  position: number;
+  messageId: string;
+  role: Message['role'];
+  content: MessagePart[];
+  /** Of an answer: what its provider wants back with the next call. */
+  providerData?: unknown;
+  createdAt: Date;
+}
+
+/** A string is short for one part of text. */
+export function partsOf(content: Content): MessagePart[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+}
+
+export function insertEntry(owner: { organizationId: string; sessionId: string }, entry: TranscriptEntry): Sql {
+  return sql`
+    insert into messages (organization_id, session_id, turn, position, message_id, role, content, provider_data,
+      created_at)
+    values (${owner.organizationId}, ${owner.sessionId}, ${entry.turn}, ${entry.position}, ${entry.messageId},
+      ${entry.role}, ${JSON.stringify(entry.content)},
+      ${entry.providerData === undefined || entry.providerData === null ? null : JSON.stringify(entry.providerData)}, ${entry.createdAt})`;
+}
+
+export function viewEntry(entry: Omit<TranscriptEntry, 'turn' | 'position'> & { turn: number | null }): Message {
+  return {
+    messageId: formatId('msg', entry.messageId),
+    role: entry.role,
+    turn: entry.turn,
+    content: entry.content,
+    createdAt: entry.createdAt.toISOString(),
+  };
+}

@@ -1,0 +1,286 @@
+// Which node sends for a subscription. A claim writes the node's id on the row and moves its epoch on; it lasts as long as the
+// node's lease in `workers`. What a node knows of a subscription is good for one epoch: a change, or a claim by another,
+// makes the next one.
+import type { ChunkType } from '@signalbox/contract';
+import sql, { join, type Sql } from 'sql-template-tag';
+import type { Db } from '../../db/db.ts';
+import { recordEvent, systemActor } from '../../events/record.ts';
+import { formatId } from '../../lib/ids.ts';
+import type { Platform } from '../../platform.ts';
+import type { Vault } from '../../vault/vault.ts';
+import type { Health } from './health-rules.ts';
+import { type SigningSecret, signingSecret } from './signing.ts';
+import { openSecret } from './signing-secret.ts';
+
+/** A subscription as the node that sends for it knows it. */
+export interface Held {
+  organizationId: string;
+  environment: string;
+  webhookSubscriptionId: string;
+  epoch: number;
+  url: string;
+  chunkTypes: readonly ChunkType[];
+  secret: SigningSecret;
+  /** Signs too until its time is over. */
+  previous: { secret: SigningSecret; expiresAt: Date } | undefined;
+  confirmedSecretVersion: number | null;
+  /** As it was written last. */
+  health: Health;
+  /** Whether someone was warned of the failure that lasts. */
+  isDegraded: boolean;
+}
+
+/** A row that this node holds, or may claim. */
+export interface Candidate {
+  organizationId: string;
+  environment: string;
+  webhookSubscriptionId: string;
+  epoch: number;
+  isHeld: boolean;
+}
+
+interface Row {
+  organizationId: string;
+  environment: string;
+  webhookSubscriptionId: string;
+  epoch: number;
+  url: string;
+  chunkTypes: ChunkType[];
+  sealedSecret: Buffer;
+  secretVersion: number;
+  previousSealedSecret: Buffer | null;
+  previousSecretExpiresAt: Date | null;
+  confirmedSecretVersion: number | null;
+  failingSince: Date | null;
+  lastFailureAt: Date | null;
+  failures: number;
+  failingSessionId: string | null;
+  lastError: string | null;
+  lastStatus: number | null;
+  probeAt: Date | null;
+  isDegraded: boolean;
+}
+
+/**
+ * Enabled subscriptions that are this node's, or nobody's because the holder's lease is over. None where this node's own
+ * lease is: others may take what it held.
+ */
+export function findCandidates(db: Db, workerId: string): Promise<Candidate[]> {
+  return db.query<Candidate>(sql`
+    with alive as materialized (select h.worker_id from workers h where h.lease_expires_at > now())
+    select w.organization_id as "organizationId", w.environment, w.webhook_subscription_id as "webhookSubscriptionId",
+      w.epoch, w.worker_id is not distinct from ${workerId}::uuid as "isHeld"
+    from webhook_subscriptions w
+    where w.status = 'enabled'
+      and (w.worker_id is null or w.worker_id = ${workerId} or w.worker_id not in (select a.worker_id from alive a))
+      and ${workerId}::uuid in (select a.worker_id from alive a)`);
+}
+
+/**
+ * Whether any enabled subscription is nobody's, or held by none of these nodes, which are sorted. Every change of a subscription
+ * takes it from its node, so one that changed is found too. The ids of other nodes are ranges between these: an index finds
+ * them without a look at what these nodes hold.
+ */
+export async function areAnyFree(db: Db, nodes: readonly string[]): Promise<boolean> {
+  const holders = [
+    sql`w.worker_id is null`,
+    ...nodes.map((node, n) => (n === 0 ? sql`w.worker_id < ${node}` : between(nodes[n - 1]!, node))),
+    ...nodes.slice(-1).map((last) => sql`w.worker_id > ${last}`),
+  ];
+  const looks = holders.map(
+    (holder) => sql`(select 1 from webhook_subscriptions w where w.status = 'enabled' and ${holder} limit 1)`,
+  );
+  return (await db.query(join(looks, ' union all '))).length > 0;
+}
+
+function between(a: string, b: string): Sql {
+  return sql`w.worker_id > ${a} and w.worker_id < ${b}`;
+}
+
+/**
+ * Claims or reads again subscriptions of one organization, in one transaction. None for each that has changed since it was found, or
+ * whose secret cannot be opened.
+ */
+export async function hold(
+  { db, vault, log }: Pick<Platform, 'db' | 'vault' | 'log'>,
+  workerId: string,
+  candidates: readonly Candidate[],
+): Promise<Held[]> {
+  // Two nodes lock the rows of an organization in the same order.
+  const sorted = candidates.toSorted((a, b) => (a.environment < b.environment ? -1 : 1));
+  const groups = await db.batch<Row>(
+    sorted.map(({ organizationId, environment, webhookSubscriptionId, epoch, isHeld }) =>
+      isHeld
+        ? sql`
+            select ${columns()} from webhook_subscriptions w
+            where w.organization_id = ${organizationId} and w.environment = ${environment}
+              and w.webhook_subscription_id = ${webhookSubscriptionId} and w.worker_id = ${workerId}
+              and w.status = 'enabled'`
+        : sql`
+            update webhook_subscriptions as w set worker_id = ${workerId}, epoch = w.epoch + 1
+            where w.organization_id = ${organizationId} and w.environment = ${environment}
+              and w.webhook_subscription_id = ${webhookSubscriptionId} and w.epoch = ${epoch} and w.status = 'enabled'
+            returning ${columns()}`,
+    ),
+  );
+  return groups.flat().flatMap((row) => {
+    try {
+      return heldOf(vault, row);
+    } catch (error) {
+      // Of this subscription alone: the others go on.
+      log.error(
+        { err: error, webhookSubscriptionId: formatId('whs', row.webhookSubscriptionId) },
+        'the subscription is blocked; nothing is sent',
+      );
+      return [];
+    }
+  });
+}
+
+/** A subscription as it is now, whoever sends for it; undefined where there is none. */
+export async function findHeld(
+  { db, vault }: Pick<Platform, 'db' | 'vault'>,
+  organizationId: string,
+  environment: string,
+): Promise<Held | undefined> {
+  const [row] = await db.query<Row>(sql`
+    select ${columns()} from webhook_subscriptions w
+    where w.organization_id = ${organizationId} and w.environment = ${environment}`);
+  return row && heldOf(vault, row);
+}
+
+/** Gives up every subscription that this node holds, so that another need not wait for its lease to end. */
+export async function release(db: Db, workerId: string, organizationIds: readonly string[]): Promise<void> {
+  await db.query(sql`
+    update webhook_subscriptions set worker_id = null
+    where organization_id = any(${[...organizationIds]}::uuid[]) and worker_id = ${workerId}`);
+}
+
+/** Gives up one for the node whose share it is. Nothing of it may be on its way. */
+export async function handOver(db: Db, workerId: string, candidate: Candidate): Promise<void> {
+  const { organizationId, environment, webhookSubscriptionId } = candidate;
+  await db.execute(sql`
+    update webhook_subscriptions set worker_id = null
+    where organization_id = ${organizationId} and environment = ${environment}
+      and webhook_subscription_id = ${webhookSubscriptionId} and worker_id = ${workerId}`);
+}
+
+/** Nothing more is sent until a person says so; false where the subscription has changed since it was asked. */
+export function disable(db: Db, held: Held, reason: 'gone' | 'failing', now: Date): Promise<boolean> {
+  return change(db, held, now, 'disabled', { status: ['enabled', 'disabled'], disabledReason: [null, reason] }, () => {
+    return sql`
+      update webhook_subscriptions set status = 'disabled', disabled_reason = ${reason}, epoch = epoch + 1,
+        updated_at = ${now}
+      where ${isStill(held)} and epoch = ${held.epoch} and status = 'enabled'`;
+  });
+}
+
+/** The destination has failed for so long that someone should hear of it; false where someone has. */
+export function warn(db: Db, held: Held, failingSince: Date, now: Date): Promise<boolean> {
+  return change(db, held, now, 'degraded', { failingSince: [null, failingSince.toISOString()] }, () => {
+    return sql`
+      update webhook_subscriptions set degraded = true
+      where ${isStill(held)} and epoch = ${held.epoch} and status = 'enabled' and not degraded`;
+  });
+}
+
+/** The receiver accepted this version of the secret; false where that was known. */
+export function confirmSecret(db: Db, held: Held, version: number, now: Date): Promise<boolean> {
+  const changes = { confirmedSecretVersion: [held.confirmedSecretVersion, version] as [unknown, unknown] };
+  return change(db, held, now, 'secret_confirmed', changes, () => {
+    return sql`
+      update webhook_subscriptions set confirmed_secret_version = ${version}
+      where ${isStill(held)} and secret_version >= ${version} and coalesce(confirmed_secret_version, 0) < ${version}`;
+  });
+}
+
+/**
+ * When a delivery last succeeded (null: as it was), and how the destination does. Nothing where the subscription has changed
+ * since: that may have set it aside.
+ */
+export function stamp(held: Held, success: Date | null, health: Health): Sql {
+  return sql`
+    update webhook_subscriptions set last_success_at = coalesce(${success}, last_success_at),
+      last_failure_at = ${health.lastFailureAt}, failing_since = ${health.failingSince}, failures = ${health.failures},
+      failing_session_id = ${health.failingSessionId}, last_error = ${health.lastError},
+      last_status = ${health.lastStatus}, probe_at = ${health.probeAt},
+      degraded = degraded and ${health.failingSince !== null}
+    where ${isStill(held)} and epoch = ${held.epoch}`;
+}
+
+/** Retries that wait are due now, or when the receiver said. */
+export function hasten(held: Pick<Held, 'organizationId' | 'webhookSubscriptionId'>, now: Date): Sql {
+  return sql`
+    update pending_deliveries d set next_attempt_at = greatest(${now}::timestamptz, d.not_before)
+    where d.organization_id = ${held.organizationId} and d.webhook_subscription_id = ${held.webhookSubscriptionId}
+      and d.delivery_id in (
+        select x.delivery_id from pending_deliveries x
+        where x.organization_id = ${held.organizationId} and x.webhook_subscription_id = ${held.webhookSubscriptionId}
+          and x.next_attempt_at > ${now}
+        order by x.delivery_id for no key update of x)`;
+}
+
+async function change(
+  db: Db,
+  held: Held,
+  now: Date,
+  what: 'degraded' | 'disabled' | 'secret_confirmed',
+  changes: Record<string, [unknown, unknown]>,
+  update: () => Sql,
+): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    if ((await tx.execute(update())) === 0) return false;
+    await tx.query(
+      recordEvent(systemSource(held), now, {
+        type: `webhook_subscription.${what}`,
+        resource: { type: 'webhook_subscription', id: formatId('whs', held.webhookSubscriptionId) },
+        environment: held.environment,
+        changes,
+      }),
+    );
+    return true;
+  });
+}
+
+/** The service itself, as the source of an event. */
+export function systemSource({ organizationId }: Pick<Held, 'organizationId'>) {
+  return { organizationId, actor: systemActor, requestId: null, ipAddress: null, userAgent: null };
+}
+
+/** The condition that a row is this subscription, whatever has become of it. */
+export function isStill({ organizationId, environment, webhookSubscriptionId }: Held): Sql {
+  return sql`organization_id = ${organizationId} and environment = ${environment}
+    and webhook_subscription_id = ${webhookSubscriptionId}`;
+}
+
+/** Every secret that signs now, the newest first. */
+export function secretsAt(held: Held, now: Date): [SigningSecret, ...SigningSecret[]] {
+  const { secret, previous } = held;
+  return previous && previous.expiresAt > now ? [secret, previous.secret] : [secret];
+}
+
+function columns(): Sql {
+  return sql`w.organization_id as "organizationId", w.environment, w.webhook_subscription_id as "webhookSubscriptionId",
+    w.epoch, w.url, w.chunk_types as "chunkTypes", w.sealed_secret as "sealedSecret", w.secret_version as "secretVersion",
+    w.previous_sealed_secret as "previousSealedSecret", w.previous_secret_expires_at as "previousSecretExpiresAt",
+    w.confirmed_secret_version as "confirmedSecretVersion", w.failing_since as "failingSince",
+    w.last_failure_at as "lastFailureAt", w.failures, w.failing_session_id as "failingSessionId",
+    w.last_error as "lastError", w.last_status as "lastStatus",
+    w.probe_at as "probeAt", w.degraded as "isDegraded"`;
+}
+
+function heldOf(vault: Vault, row: Row): Held {
+  const { sealedSecret, secretVersion, previousSealedSecret, previousSecretExpiresAt, ...others } = row;
+  const { failingSince, lastFailureAt, failures, failingSessionId, lastError, lastStatus, probeAt, ...rest } = others;
+  const open = (version: number, sealed: Buffer) =>
+    signingSecret(version, openSecret(vault, { ...row, secretVersion: version }, sealed));
+  return {
+    ...rest,
+    secret: open(secretVersion, sealedSecret),
+    previous:
+      previousSealedSecret && previousSecretExpiresAt
+        ? { secret: open(secretVersion - 1, previousSealedSecret), expiresAt: previousSecretExpiresAt }
+        : undefined,
+    health: { failingSince, lastFailureAt, failures, failingSessionId, lastError, lastStatus, probeAt },
+  };
+}

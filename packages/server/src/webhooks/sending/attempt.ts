@@ -1,0 +1,144 @@
+// One attempt at a delivery: the POST, and what the answer means. In the grace period of a rotation it may take two: a
+// receiver that refuses one secret is asked again at once with the other.
+import type { WebhookAttempt } from '@signalbox/contract';
+import type { EgressErrorKind } from '../../egress/errors.ts';
+import { EgressError } from '../../egress/errors.ts';
+import { formatCursor } from '../../journal/cursor.ts';
+import { formatId } from '../../lib/ids.ts';
+import { storableText } from '../../lib/text.ts';
+import type { Platform } from '../../platform.ts';
+import { type Held, secretsAt } from './assignments.ts';
+import { errorOf, retryAfterMs, type Verdict, verdictOf } from './back-off.ts';
+import { type KeptAttempt, sentOf } from './kept-attempt.ts';
+import type { Delivery } from './progress.ts';
+import { headersOf, type SigningSecret } from './signing.ts';
+
+/** How the receiver of a delivery answered in the end. */
+export interface Outcome {
+  verdict: Verdict;
+  /** Every POST that was made; none where the service was stopped first. */
+  attempts: KeptAttempt[];
+  /** The secret of the last one. */
+  secretVersion: number;
+  /** What the receiver asked to wait; 0: nothing. */
+  retryAfterMs: number;
+}
+
+export interface AttemptOptions {
+  /** Of the service. */
+  version: string;
+  /** The secret to sign with first; the newest unless said. */
+  preferredVersion: number | undefined;
+  /** Aborted when the service stops. */
+  signal: AbortSignal;
+  /** 15 s unless said. */
+  timeoutMs?: number;
+  /** Of the trace that the Session's turn belongs to. */
+  traceParent?: string | null;
+}
+
+/** The whole exchange, the answer's body included. */
+const TIMEOUT_MS = 15_000;
+const MAX_ANSWER_BYTES = 16 * 1024;
+const KEPT_ANSWER_BYTES = 4 * 1024;
+
+/** What of a delivery an attempt says of itself. */
+export interface Sent extends Pick<Delivery, 'deliveryId' | 'to' | 'previousCursor' | 'attemptCount'> {
+  /** Null of a test. */
+  sessionId: string | null;
+}
+
+/** `log` names the subscription already. Resolves however the attempt ends. */
+export async function attemptDelivery(
+  { clock, egress, log, metrics, tracing }: Pick<Platform, 'clock' | 'egress' | 'log' | 'metrics' | 'tracing'>,
+  held: Held,
+  delivery: Sent,
+  body: Buffer,
+  { version, preferredVersion, signal, timeoutMs = TIMEOUT_MS, traceParent }: AttemptOptions,
+): Promise<Outcome> {
+  const secrets = secretsAt(held, clock.now());
+  const preferred = secrets.find((secret) => secret.version === preferredVersion) ?? secrets[0];
+  const signers = [preferred, ...secrets.filter((secret) => secret !== preferred)];
+  const sessionId = delivery.sessionId === null ? null : formatId('ses', delivery.sessionId);
+  const deliveryId = formatId('whd', delivery.deliveryId);
+  const attempts: KeptAttempt[] = [];
+
+  async function post(signer: SigningSecret): Promise<Omit<Outcome, 'attempts'> | undefined> {
+    const at = clock.now();
+    const attempt = delivery.attemptCount + attempts.length + 1;
+    let answer: Pick<WebhookAttempt, 'status' | 'error' | 'responseBody'>;
+    let verdict: Verdict = 'failed';
+    let wait = 0;
+    const headers = headersOf({
+      deliveryId,
+      attempt,
+      previousCursor: delivery.previousCursor,
+      body,
+      now: at,
+      signer,
+      // A secret whose time ends between two POSTs does not sign the second.
+      secrets: secretsAt(held, at),
+      version,
+    });
+    const took = metrics.attemptSeconds.startTimer();
+    const span = tracing?.span(
+      'deliver webhook',
+      'client',
+      {
+        'http.request.method': 'POST',
+        'http.request.resend_count': attempt - 1,
+        'gen_ai.conversation.id': sessionId ?? undefined,
+        'signalbox.organization.id': formatId('org', held.organizationId),
+        'signalbox.environment': held.environment,
+        'signalbox.webhook_subscription.id': formatId('whs', held.webhookSubscriptionId),
+        'signalbox.webhook_delivery.id': deliveryId,
+      },
+      traceParent,
+    );
+    try {
+      const response = await egress.request({
+        url: held.url,
+        method: 'POST',
+        headers,
+        body,
+        timeoutMs,
+        maxResponseBytes: MAX_ANSWER_BYTES,
+        signal,
+      });
+      const { status } = response;
+      verdict = verdictOf(status);
+      wait = retryAfterMs(status, response.headers['retry-after'], at);
+      answer = { status, error: errorOf(status), responseBody: keptOf(response.body) };
+    } catch (error) {
+      if (!(error instanceof EgressError) || signal.aborted) span?.end();
+      if (!(error instanceof EgressError)) throw error;
+      if (signal.aborted) return undefined;
+      answer = { status: null, error: error.kind satisfies EgressErrorKind, responseBody: null };
+    }
+    const durationMs = clock.now().getTime() - at.getTime();
+    const sent = sentOf(headers, version);
+    attempts.push({ attempt, at: at.toISOString(), durationMs, ...answer, secretVersion: signer.version, sent });
+    const { status, error } = answer;
+    took();
+    metrics.attempts.inc({ outcome: verdict === 'failed' ? (error ?? verdict) : verdict });
+    span?.end({ 'http.response.status_code': status ?? undefined }, error ?? undefined);
+    const secretVersion = signer.version;
+    const cursor = formatCursor(delivery.to);
+    log.info({ sessionId, deliveryId, cursor, attempt, status, error, durationMs, secretVersion }, 'delivery attempt');
+    return { verdict, secretVersion: signer.version, retryAfterMs: wait };
+  }
+
+  let outcome: Omit<Outcome, 'attempts'> = { verdict: 'failed', secretVersion: preferred.version, retryAfterMs: 0 };
+  for (const signer of signers) {
+    if (!secretsAt(held, clock.now()).includes(signer)) continue;
+    const answered = await post(signer);
+    if (!answered) break;
+    outcome = answered;
+    if (answered.verdict !== 'refused') break;
+  }
+  return { ...outcome, attempts };
+}
+
+function keptOf(body: Buffer): string | null {
+  return body.length === 0 ? null : storableText(body.subarray(0, KEPT_ANSWER_BYTES).toString());
+}

@@ -1,0 +1,71 @@
+// Why nothing at all can be sent for a subscription, whatever its receiver would answer: the reasons that an operator or the
+// owner of the url has to remove. It is looked at when a subscription is shown, on the node that shows it.
+import { testReceiverUrl, type WebhookBlock } from '@signalbox/contract';
+import sql, { type Sql } from 'sql-template-tag';
+import { UrlNotAllowed } from '../../egress/errors.ts';
+import type { Context } from '../../lib/context.ts';
+import { CannotOpen } from '../../vault/vault.ts';
+import { openSecret, type SecretPlace } from './signing-secret.ts';
+
+export interface Blockable extends Omit<SecretPlace, 'organizationId'> {
+  url: string;
+  sealedSecret: Buffer;
+  previousSealedSecret: Buffer | null;
+  hasDeliveryNode: boolean;
+  lastError: string | null;
+}
+
+const reasons: Record<WebhookBlock, string> = {
+  no_delivery_node: 'No node with the role `delivery` is alive. Start one; what waits is then sent.',
+  secret_unreadable:
+    "The signing secret cannot be opened with this installation's master keys. Add the key that sealed it to SIGNALBOX_MASTER_KEY, or rotate the secret with a grace period of 0 seconds.",
+  url_not_allowed:
+    'The url, or an address that its host stands for, is not allowed. Change the url, or ask the operator to list the address in SIGNALBOX_EGRESS_ALLOW.',
+};
+
+/** Whether any node delivers, as a column beside those of a subscription. */
+export function hasDeliveryNode(): Sql {
+  return sql`exists (select 1 from workers n where n.delivers and n.lease_expires_at > now()) as "hasDeliveryNode"`;
+}
+
+/** What the operator has to remove first, if there are several; nulls if attempts can be made. */
+export function blockOf(
+  ctx: Pick<Context, 'organizationId' | 'vault' | 'egress'>,
+  subscription: Blockable,
+): { blockedBy: WebhookBlock | null; reason: string | null } {
+  const blockedBy = !subscription.hasDeliveryNode
+    ? 'no_delivery_node'
+    : !isReadable(ctx, subscription)
+      ? 'secret_unreadable'
+      : !isAllowed(ctx, subscription)
+        ? 'url_not_allowed'
+        : null;
+  return { blockedBy, reason: blockedBy && reasons[blockedBy] };
+}
+
+/** As the node that sends opens them: all or nothing. */
+function isReadable({ organizationId, vault }: Pick<Context, 'organizationId' | 'vault'>, of: Blockable): boolean {
+  try {
+    openSecret(vault, { organizationId, ...of }, of.sealedSecret);
+    if (of.previousSealedSecret) {
+      openSecret(vault, { organizationId, ...of, secretVersion: of.secretVersion - 1 }, of.previousSealedSecret);
+    }
+    return true;
+  } catch (error) {
+    if (!(error instanceof CannotOpen)) throw error;
+    return false;
+  }
+}
+
+/** Of the addresses that a name stands for, what the last attempt found is known. */
+function isAllowed({ egress }: Pick<Context, 'egress'>, { url, lastError }: Blockable): boolean {
+  if (url === testReceiverUrl) return true;
+  if (lastError === 'not_allowed') return false;
+  try {
+    egress.check(url);
+    return true;
+  } catch (error) {
+    if (!(error instanceof UrlNotAllowed)) throw error;
+    return false;
+  }
+}

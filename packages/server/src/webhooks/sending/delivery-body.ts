@@ -1,0 +1,26 @@
+// The bytes of a delivery that was fixed before, from the journal.
+import type { Db } from '../../db/db.ts';
+import { comparePositions } from '../../journal/cursor.ts';
+import { readSegments } from '../../journal/read.ts';
+import type { Owner, Segment } from '../../journal/segment.ts';
+import { type Content, maxChunks, rebuildBody } from './batch.ts';
+
+/** `read`: what of its segments is at hand already. Throws where the journal does not hold all of it. */
+export async function readBody(
+  db: Pick<Db, 'query'>,
+  organizationId: string,
+  owner: Owner,
+  content: Content,
+  read: readonly Segment[] = [],
+): Promise<Buffer> {
+  const segments = [...read];
+  for (;;) {
+    const last = segments.at(-1);
+    const after = last ? { turn: last.turn, seq: last.seqTo } : content.from;
+    if (comparePositions(after, content.to) >= 0) break;
+    const more = await readSegments(db, organizationId, owner.sessionId, after, maxChunks);
+    if (more.length === 0) break;
+    segments.push(...more);
+  }
+  return rebuildBody(owner, content, segments);
+}

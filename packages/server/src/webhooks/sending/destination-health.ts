@@ -1,0 +1,149 @@
+// What the answers of a receiver say of its subscription: when one last succeeded and failed, how the destination does, and
+// which secret it knows.
+//
+// The node that holds the subscription decides on what it knows, and writes that at most once a second: a crash loses no more
+// than a second of it.
+import type { Platform } from '../../platform.ts';
+import { confirmSecret, disable, type Held, hasten, stamp, warn } from './assignments.ts';
+import {
+  afterFailure,
+  afterSuccess,
+  type Failure,
+  type Health,
+  hasBeenLong,
+  isHeldBack,
+  severityOf,
+  withoutSuspect,
+} from './health-rules.ts';
+
+// For how long the secret that a receiver accepted last is tried first.
+const PREFERENCE_MS = 60_000;
+// How often the times of the last success and failure are written, at most.
+const STAMP_INTERVAL_MS = 1_000;
+
+export class Standing {
+  readonly #platform: Pick<Platform, 'db' | 'clock' | 'log'>;
+  #held: Held;
+  #confirmedVersion: number;
+  #preference: { version: number; until: number } | undefined;
+  #health: Health;
+  #isDegraded: boolean;
+  #success: Date | null = null;
+  #isChanged = false;
+  #writtenAt = 0;
+
+  constructor(platform: Pick<Platform, 'db' | 'clock' | 'log'>, held: Held) {
+    this.#platform = platform;
+    this.#held = held;
+    this.#confirmedVersion = held.confirmedSecretVersion ?? 0;
+    this.#health = held.health;
+    this.#isDegraded = held.isDegraded;
+  }
+
+  /** A change of the subscription may have set aside what was known of its destination. */
+  resume(held: Held): void {
+    if (held.secret.version !== this.#held.secret.version) this.#preference = undefined;
+    if (held.epoch !== this.#held.epoch) {
+      this.#health = held.health;
+      this.#isDegraded = held.isDegraded;
+    }
+    this.#held = held;
+  }
+
+  /** The older secret, while a receiver is known that accepts no other. */
+  preferredVersion(): number | undefined {
+    const preference = this.#preference;
+    return preference && preference.until > this.#now() ? preference.version : undefined;
+  }
+
+  /** Whether this Session waits for a probe; without a Session: whether all do. */
+  holdsBack(sessionId?: string): boolean {
+    return isHeldBack(this.#health, sessionId);
+  }
+
+  /** Whether the time of the next probe has come. */
+  get isProbeDue(): boolean {
+    const { probeAt } = this.#health;
+    return probeAt !== null && probeAt.getTime() <= this.#now();
+  }
+
+  /** The one Session that is probed, where the others go on. */
+  get suspect(): string | null {
+    return this.#health.probeAt === null ? null : this.#health.failingSessionId;
+  }
+
+  /** Nothing waits in the one Session that was to be probed: whatever comes next is the probe. */
+  clearSuspect(): void {
+    this.#health = withoutSuspect(this.#health);
+    this.#isChanged = true;
+  }
+
+  /**
+   * Whether what waits for retries is due now, as after a long failure. Never throws: the delivery was accepted, and that
+   * is still to be written.
+   */
+  async accepted(held: Held, secretVersion: number): Promise<boolean> {
+    const { clock, db, log } = this.#platform;
+    const now = clock.now();
+    const isBack = hasBeenLong(this.#health, now);
+    this.#success = now;
+    this.#isChanged = true;
+    this.#health = afterSuccess(this.#health);
+    this.#isDegraded = false;
+    if (secretVersion === held.secret.version) this.#preference = undefined;
+    else if (this.preferredVersion() !== secretVersion) {
+      this.#preference = { version: secretVersion, until: now.getTime() + PREFERENCE_MS };
+    }
+    const confirmed = this.#confirmedVersion;
+    const isNews = secretVersion === held.secret.version && confirmed < secretVersion;
+    if (isNews) this.#confirmedVersion = secretVersion;
+    try {
+      if (isNews) await confirmSecret(db, held, secretVersion, now);
+    } catch (error) {
+      this.#confirmedVersion = confirmed;
+      log.warn({ err: error }, 'recording that the receiver accepted the new secret failed');
+    }
+    await this.write();
+    if (isBack)
+      await db
+        .query(hasten(held, now))
+        .catch((error) => log.warn({ err: error }, 'rescheduling retries after a recovered destination failed'));
+    return isBack;
+  }
+
+  /** Whether the subscription was disabled for it. */
+  async failed(held: Held, failure: Failure): Promise<boolean> {
+    const { db, log } = this.#platform;
+    // What was on its way to another url says nothing of this one.
+    if (held.url !== this.#held.url) return false;
+    this.#health = afterFailure(this.#health, failure);
+    this.#isChanged = true;
+    const severity = severityOf(this.#health, failure.at);
+    if (severity === 'degraded' && !this.#isDegraded) {
+      this.#isDegraded = true;
+      log.warn('the destination has failed for a day');
+      await warn(db, held, this.#health.failingSince!, failure.at);
+    }
+    await this.write();
+    return severity === 'disabled' && (await disable(db, held, 'failing', failure.at));
+  }
+
+  /** Writes what has changed unless, before the last chance, it was written just before. Never throws. */
+  async write(isLast = false): Promise<void> {
+    const { db, log } = this.#platform;
+    if (!this.#isChanged || (!isLast && this.#now() - this.#writtenAt < STAMP_INTERVAL_MS)) return;
+    const statement = stamp(this.#held, this.#success, this.#health);
+    this.#success = null;
+    this.#isChanged = false;
+    this.#writtenAt = this.#now();
+    try {
+      await db.query(statement);
+    } catch (error) {
+      log.warn({ err: error }, 'recording the health of the destination failed');
+    }
+  }
+
+  #now(): number {
+    return this.#platform.clock.now().getTime();
+  }
+}

@@ -1,0 +1,280 @@
+// Webhooks, the sending side (api.md section 7, "A delivery").
+//
+//   webhook_subscriptions   claimed by one node at a time (holding.ts), the one whose share it is (shares.ts); each has a sender
+//                           (sender.ts)
+//   sessions.delivery_due   set by every append; says that chunks wait. delivered_* is the position that deliveries have
+//                           come to, delivery_id the one under way (progress.ts)
+//   pending_deliveries      the delivery under way of each session, durable before its first attempt; next_attempt_at while it
+//                           waits for a retry
+//   webhook_deliveries      those that are over; next_attempt_at while one is to be sent once more
+//
+// Three things make a sender look at a Session: the wake-up after an append, a retry whose time has come, and a poll that
+// searches for subscriptions with work (search.ts) and goes through what is due of those that this node holds (due.ts): the net
+// under lost wake-ups. It costs what the work costs, however many subscriptions have none. What waits from before is found when a
+// subscription is claimed.
+import type { Platform } from '../../platform.ts';
+import type { Hints } from '../../wake/hints.ts';
+import { areAnyFree, type Candidate, findCandidates, handOver, hold, release } from './assignments.ts';
+import { findDue, type Place } from './due.ts';
+import { createSearch } from './search.ts';
+import { Sender } from './sender.ts';
+import { deliveryNodes, leaveShares, nodeFor } from './shares.ts';
+
+export interface Dispatcher {
+  start(): void;
+  /** Fixes no further delivery, gives those on their way a moment to end, and hands its subscriptions over. */
+  stop(): Promise<void>;
+}
+
+export type DispatcherPlatform = Pick<
+  Platform,
+  'db' | 'shards' | 'clock' | 'log' | 'vault' | 'wake' | 'egress' | 'metrics' | 'tracing'
+>;
+
+export interface DispatcherOptions {
+  /** Its row in `workers` is registered and renewed elsewhere; while it has none, nothing is sent. */
+  workerId: string;
+  /** Of the service, for `User-Agent`. */
+  version: string;
+  /** 0 up to 1, for the jitter of retries. */
+  random?: () => number;
+  /** For an attempt; 15 s unless said. */
+  timeoutMs?: number;
+  /** How long deliveries on their way may take when the dispatcher stops. */
+  graceMs?: number;
+}
+
+const POLL_MS = 1_000;
+const DEFAULT_GRACE_MS = 5_000;
+// Claims in one transaction, which bounds how long it holds its rows.
+const CLAIM_BATCH = 100;
+
+export function createDispatcher(platform: DispatcherPlatform, options: DispatcherOptions): Dispatcher {
+  const { db, shards, clock, log, wake } = platform;
+  const { workerId, random = Math.random, graceMs = DEFAULT_GRACE_MS } = options;
+  const stopping = new AbortController();
+  const cutting = new AbortController();
+  const senders = new Map<string, Sender>();
+  const senderAt = new Map<string, Sender>();
+  const organizations = new Set<string>();
+  const scanning = new Set<Sender>();
+  const scanAgain = new Set<Sender>();
+  const background = new Set<Promise<void>>();
+  const search = createSearch(db);
+  let refreshing: Promise<void> | undefined;
+  let refreshAgain = false;
+  /** The nodes by which subscriptions were shared last; undefined if that failed. */
+  let refreshedFor: readonly string[] | undefined;
+  let unsubscribe = (): void => {};
+
+  /** Keeps track of work that nobody awaits, so that `stop` can; its failures are only worth a line, as the poll comes again. */
+  function run(what: string, work: () => Promise<void>): void {
+    const promise = work()
+      .catch((error: unknown) => log.warn({ err: error }, what))
+      .finally(() => background.delete(promise));
+    background.add(promise);
+  }
+
+  /** Brings the senders in line with the subscriptions that this node holds and may claim. */
+  function refresh(): Promise<void> {
+    if (refreshing) {
+      refreshAgain = true;
+      return refreshing;
+    }
+    refreshing = (async () => {
+      do {
+        refreshAgain = false;
+        await refreshOnce();
+      } while (refreshAgain);
+    })().finally(() => {
+      refreshing = undefined;
+    });
+    return refreshing;
+  }
+
+  /** As `refresh`, if there may be a reason to: without one, it reads nothing of the subscriptions that are held. */
+  async function refreshIfNeeded(): Promise<void> {
+    const nodes = await deliveryNodes(db, workerId);
+    const isSame = nodes.join() === refreshedFor?.join();
+    const isLeaving = [...senders.values()].some(({ isActive }) => !isActive);
+    if (!isSame || isLeaving || (await areAnyFree(db, nodes))) await refresh();
+  }
+
+  async function refreshOnce(): Promise<void> {
+    refreshedFor = undefined;
+    const [nodes, candidates] = stopping.signal.aborted
+      ? [[], []]
+      : [await deliveryNodes(db, workerId), await findCandidates(db, workerId)];
+    const mine = candidates.filter(({ webhookSubscriptionId: id }) => nodeFor(id, nodes) === workerId);
+    const ids = new Set(mine.map(({ webhookSubscriptionId }) => webhookSubscriptionId));
+    for (const [id, sender] of senders) {
+      if (ids.has(id)) continue;
+      sender.halt();
+      // One whose deliveries are still on their way stays, so that a Session never has two loops on this node.
+      if (sender.isIdle) forget(id, sender);
+    }
+    await giveUp(candidates.filter(({ isHeld, webhookSubscriptionId: id }) => isHeld && !ids.has(id)));
+    const changed = mine.filter(({ webhookSubscriptionId, epoch, isHeld }) => {
+      const sender = senders.get(webhookSubscriptionId);
+      return !(isHeld && sender?.isActive && sender.held.epoch === epoch);
+    });
+    // After a claim that failed, this node may hold what it does not know of.
+    if (await takeAll(changed)) refreshedFor = nodes;
+  }
+
+  /**
+   * Hands over what is another node's share. What is on its way is acknowledged first, so that the next node goes on after it;
+   * until then the subscription stays, and a later poll hands it over.
+   */
+  async function giveUp(others: readonly Candidate[]): Promise<void> {
+    const idle = others.filter(({ webhookSubscriptionId }) => !senders.has(webhookSubscriptionId));
+    for (const candidate of idle) {
+      await handOver(db, workerId, candidate);
+      wake.publish('subscription', candidate);
+    }
+  }
+
+  /** Whether none failed. */
+  async function takeAll(candidates: readonly Candidate[]): Promise<boolean> {
+    const failures = await shards.each(candidates, organizationOf, async (group) => {
+      for (const ofOne of Map.groupBy(group, organizationOf).values())
+        for (let at = 0; at < ofOne.length; at += CLAIM_BATCH) await take(ofOne.slice(at, at + CLAIM_BATCH));
+    });
+    for (const { error } of failures) log.warn({ err: error }, 'claiming subscriptions failed; retrying');
+    return failures.length === 0;
+  }
+
+  async function take(candidates: readonly Candidate[]): Promise<void> {
+    const taken: Sender[] = [];
+    for (const { organizationId } of candidates) organizations.add(organizationId);
+    for (const held of await hold(platform, workerId, candidates)) {
+      if (stopping.signal.aborted) continue;
+      const known = senders.get(held.webhookSubscriptionId);
+      if (known) known.resume(held);
+      const sender =
+        known ??
+        new Sender(platform, held, {
+          ...options,
+          random,
+          signal: cutting.signal,
+          onStale: () => run('reading subscriptions again failed', refresh),
+          onRoom: (having) => run('looking for due sessions failed', () => scan([having])),
+        });
+      senders.set(held.webhookSubscriptionId, sender);
+      senderAt.set(placeKey(held.organizationId, held.environment), sender);
+      taken.push(sender);
+    }
+    await scan(taken);
+  }
+
+  function forget(id: string, sender: Sender): void {
+    senders.delete(id);
+    const key = placeKey(sender.held.organizationId, sender.held.environment);
+    if (senderAt.get(key) === sender) senderAt.delete(key);
+  }
+
+  async function scan(wanted: Iterable<Sender>): Promise<void> {
+    const found: { sender: Sender; place: Place }[] = [];
+    for (const sender of wanted) {
+      if (scanning.has(sender)) {
+        scanAgain.add(sender);
+        continue;
+      }
+      const place = sender.place();
+      if (place) found.push({ sender, place });
+    }
+    for (const { sender } of found) scanning.add(sender);
+    try {
+      const pages = await findDue(
+        platform,
+        found.map(({ place }) => place),
+        clock.now(),
+      );
+      for (const { sender, place } of found) {
+        scanning.delete(sender);
+        const page = pages.get(place);
+        if (page) sender.found(page);
+      }
+    } finally {
+      for (const { sender } of found) scanning.delete(sender);
+    }
+    // What was read may have been too early for who asked meanwhile.
+    const asked = found.flatMap(({ sender }) => (scanAgain.delete(sender) ? sender : []));
+    if (asked.length > 0) await scan(asked);
+  }
+
+  /** Looks where work waits. The search is for all organizations: if it fails, each is looked at by itself. */
+  async function scanDue(): Promise<void> {
+    const found = await search().catch((error: unknown) => {
+      log.warn({ err: error }, 'searching for due deliveries failed; checking each subscription instead');
+    });
+    await scan([...senders].flatMap(([id, sender]) => (!found || found.has(id) || sender.hasDue ? sender : [])));
+  }
+
+  function hear(hint: Hints['journal'] | undefined): void {
+    if (stopping.signal.aborted || senders.size === 0) return;
+    if (hint) senderAt.get(placeKey(hint.organizationId, hint.environment))?.take(hint.sessionId);
+    else run('looking for due sessions failed', () => scan(senders.values()));
+  }
+
+  async function poll(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      // Each is tried whatever becomes of the others: one that is about all organizations fails with any of them.
+      await warned('could not look for subscriptions', refreshIfNeeded);
+      await warned('could not look for due deliveries', scanDue);
+      for (const sender of senders.values()) await sender.standing.write();
+      await clock.sleep(POLL_MS, stopping.signal).catch(() => {});
+    }
+  }
+
+  function warned(what: string, work: () => Promise<void>): Promise<void> {
+    return work().catch((error: unknown) => log.warn({ err: error }, `${what}; retrying`));
+  }
+
+  return {
+    start() {
+      const onJournal = wake.subscribe('journal', (hint) => hear(hint));
+      const onSubscription = wake.subscribe('subscription', () => run('reading subscriptions failed', refresh));
+      unsubscribe = () => {
+        onJournal();
+        onSubscription();
+      };
+      run('the dispatcher failed', poll);
+    },
+    async stop() {
+      unsubscribe();
+      stopping.abort();
+      for (const sender of senders.values()) sender.halt();
+      const drained = Promise.all([...senders.values()].map((sender) => sender.drained()));
+      const waiting = new AbortController();
+      const late = clock.sleep(graceMs, waiting.signal).then(
+        () => cutting.abort(),
+        () => {},
+      );
+      await drained;
+      waiting.abort();
+      await late;
+      while (background.size > 0) await Promise.all(background);
+      try {
+        for (const sender of senders.values()) await sender.standing.write(true);
+        await leaveShares(db, workerId);
+        const failures = await shards.each(
+          [...organizations],
+          (id) => id,
+          (group) => release(db, workerId, group),
+        );
+        if (failures[0]) throw failures[0].error;
+      } catch (error) {
+        log.warn({ err: error }, 'releasing subscriptions failed; other nodes claim them when the node lease expires');
+      }
+    },
+  };
+}
+
+function organizationOf({ organizationId }: Candidate): string {
+  return organizationId;
+}
+
+function placeKey(organizationId: string, environment: string): string {
+  return `${organizationId} ${environment}`;
+}

@@ -1,0 +1,88 @@
+// How a delivery that was under way becomes one that is over: its row moves from `pending_deliveries` to `webhook_deliveries`, in
+// the transaction that moves its session on. A pending row exists exactly as long as its session names it.
+import sql, { raw, type Sql } from 'sql-template-tag';
+import { textArray } from '../../db/values.ts';
+import type { Held } from './assignments.ts';
+import { attemptText, type KeptAttempt } from './kept-attempt.ts';
+import type { Done } from './progress.ts';
+
+/** How many attempts a delivery shows: the last ones. */
+export const maxKeptAttempts = 50;
+
+/**
+ * Moves deliveries to those that are over, in the transaction that moved their sessions on. One that its session still names
+ * stays: the session was not moved on, as the subscription has changed or is gone.
+ */
+export function finish(
+  { organizationId, webhookSubscriptionId }: Held,
+  done: readonly Done[],
+  status: 'succeeded' | 'exhausted',
+  now: Date,
+): Sql[] {
+  if (done.length === 0) return [];
+  const ids = done.map(({ delivery }) => delivery.deliveryId);
+  const isOver = sql`d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
+    and d.delivery_id = b.delivery_id and not exists (
+      select 1 from sessions s
+      where s.organization_id = ${organizationId} and s.session_id = d.session_id and s.delivery_id = d.delivery_id)`;
+  return [
+    sql`
+      insert into webhook_deliveries (${overColumns}, status, attempts, attempt_count, finished_at)
+      select ${overColumnsOf('d')}, ${status}::text, ${withAttempts()}, b.attempt_count, ${now}::timestamptz
+      from pending_deliveries d
+      join unnest(${ids}::uuid[], ${textArray(done.map(({ attempts }) => attemptLines(attempts)))}::text[],
+        ${done.map(({ delivery, attempts }) => delivery.attemptCount + attempts.length)}::int[])
+        as b(delivery_id, attempts, attempt_count) on true
+      where ${isOver}
+      on conflict do nothing`,
+    sql`delete from pending_deliveries d using unnest(${ids}::uuid[]) as b(delivery_id) where ${isOver}`,
+  ];
+}
+
+/** Ends deliveries under way of sessions that are taken back: their chunks come again. In the order of execution. */
+export function cancel(
+  { organizationId, webhookSubscriptionId }: Held,
+  sessionIds: readonly string[],
+  now: Date,
+): Sql[] {
+  const isUnderWay = sql`d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
+    and s.organization_id = ${organizationId} and s.session_id = any(${[...sessionIds]}::uuid[])
+    and d.delivery_id = s.delivery_id`;
+  return [
+    sql`
+      insert into webhook_deliveries (${overColumns}, status, attempts, attempt_count, finished_at)
+      select ${overColumnsOf('d')}, 'cancelled', d.attempts, d.attempt_count, ${now}::timestamptz
+      from pending_deliveries d join sessions s on true where ${isUnderWay}`,
+    sql`delete from pending_deliveries d using sessions s where ${isUnderWay}`,
+  ];
+}
+
+// What both tables have, and what does not change when a delivery is over.
+const names = [
+  'organization_id',
+  'webhook_subscription_id',
+  'delivery_id',
+  'session_id',
+  'previous_cursor',
+  'from_turn',
+  'from_seq',
+  'to_turn',
+  'to_seq',
+  'chunk_types',
+  'occurred_at',
+  'created_at',
+];
+const overColumns = raw(names.join(', '));
+const overColumnsOf = (alias: string) => raw(names.map((name) => `${alias}.${name}`).join(', '));
+
+/** One a line, as `withAttempts` takes them. */
+export function attemptLines(attempts: readonly KeptAttempt[]): string {
+  return attempts.map(attemptText).join('\n');
+}
+
+// Probes may go on for days; what is kept to look at is bounded.
+export function withAttempts(): Sql {
+  const all = sql`d.attempts || string_to_array(b.attempts, E'\\n')`;
+  return sql`case when d.attempt_count < ${maxKeptAttempts} then ${all}
+    else (${all})[cardinality(${all}) - ${maxKeptAttempts - 1} :] end`;
+}

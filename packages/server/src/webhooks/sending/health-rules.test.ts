@@ -1,0 +1,102 @@
+import { expect, test } from 'vitest';
+import {
+  afterFailure,
+  afterSuccess,
+  type Health,
+  hasBeenLong,
+  healthy,
+  isHeldBack,
+  severityOf,
+} from './health-rules.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const start = new Date('2026-01-01T00:00:00.000Z');
+const later = (ms: number) => new Date(start.getTime() + ms);
+
+function fail(health: Health, more: Partial<Parameters<typeof afterFailure>[1]> = {}): Health {
+  return afterFailure(health, {
+    sessionId: 'a',
+    at: start,
+    isProbe: false,
+    retryAfterMs: 0,
+    error: 'timeout',
+    status: null,
+    ...more,
+  });
+}
+
+/** After so many failures in a row of two Sessions. */
+function failed(count: number): Health {
+  let health = healthy;
+  for (let n = 0; n < count; n += 1) health = fail(health, { sessionId: n % 2 ? 'a' : 'b' });
+  return health;
+}
+
+test('four failures in a row change nothing; with the fifth all wait for one attempt 30 s later', () => {
+  expect(isHeldBack(failed(4))).toBe(false);
+  expect(failed(5).probeAt).toEqual(later(30_000));
+  expect(isHeldBack(failed(5))).toBe(true);
+  expect(isHeldBack(failed(5), 'c')).toBe(true);
+});
+
+test('an attempt that is accepted ends the row', () => {
+  const between = fail(afterSuccess(failed(4)));
+  expect(between.failures).toBe(1);
+  expect(afterSuccess(failed(9))).toMatchObject({ failures: 0, probeAt: null, failingSince: null });
+});
+
+test('probes come after 30 s, doubling to 15 min', () => {
+  let health = failed(5);
+  const waits = [health.probeAt!.getTime() - start.getTime()];
+  for (let n = 0; n < 7; n += 1) {
+    const at = health.probeAt!;
+    health = fail(health, { at, isProbe: true });
+    waits.push(health.probeAt!.getTime() - at.getTime());
+  }
+  expect(waits.map((ms) => ms / 1000)).toEqual([30, 60, 120, 240, 480, 900, 900, 900]);
+});
+
+test('what was under way when the probing began does not put the probe off, however much it was', () => {
+  let health = failed(5);
+  for (let n = 0; n < 200; n += 1) health = fail(health, { at: later(15_000) });
+  expect(health.probeAt).toEqual(later(30_000));
+  expect(health.failures).toBe(5);
+});
+
+test('a receiver may ask for a longer wait', () => {
+  expect(fail(failed(4), { retryAfterMs: HOUR_MS }).probeAt).toEqual(later(HOUR_MS));
+  expect(fail(failed(5), { retryAfterMs: HOUR_MS }).probeAt).toEqual(later(HOUR_MS));
+  expect(fail(failed(5), { retryAfterMs: 1 }).probeAt).toEqual(later(30_000));
+});
+
+test('where one Session alone fails, it alone is held back; when another fails too, all are', () => {
+  let health = healthy;
+  for (let n = 0; n < 5; n += 1) health = fail(health);
+  expect(isHeldBack(health, 'a')).toBe(true);
+  expect(isHeldBack(health, 'b')).toBe(false);
+  expect(isHeldBack(health)).toBe(false);
+  health = fail(health, { sessionId: 'b' });
+  expect(isHeldBack(health)).toBe(true);
+  expect(health.probeAt).toEqual(later(30_000));
+});
+
+test('a day of failures is a warning, five days are the end', () => {
+  const health = failed(5);
+  expect(severityOf(health, later(24 * HOUR_MS - 1))).toBe('failing');
+  expect(severityOf(health, later(24 * HOUR_MS))).toBe('degraded');
+  expect(severityOf(health, later(5 * 24 * HOUR_MS))).toBe('disabled');
+});
+
+test('failures far apart are not one long failure', () => {
+  const at = later(26 * HOUR_MS);
+  const health = fail(failed(5), { at });
+  expect(health.failingSince).toEqual(at);
+  expect(fail(failed(5), { at: later(24 * HOUR_MS) }).failingSince).toEqual(start);
+});
+
+test('what waits is hurried after a long failure alone', () => {
+  expect(hasBeenLong(failed(5), later(15 * MINUTE_MS - 1))).toBe(false);
+  expect(hasBeenLong(failed(5), later(15 * MINUTE_MS))).toBe(true);
+  expect(hasBeenLong(healthy, later(HOUR_MS))).toBe(false);
+});

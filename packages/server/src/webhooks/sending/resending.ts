@@ -1,0 +1,43 @@
+// Deliveries that are over and were asked for once more: `next_attempt_at` is set again until they were sent.
+import sql from 'sql-template-tag';
+import type { Db } from '../../db/db.ts';
+import type { Owner } from '../../journal/segment.ts';
+import type { Held } from './assignments.ts';
+import { type DeliveryRow, deliveryOf, overDeliveryColumns } from './delivery-row.ts';
+import { attemptLines, withAttempts } from './finishing.ts';
+import type { Answered, Delivery } from './progress.ts';
+
+/** One that is still asked for. */
+export async function readFinished(
+  db: Db,
+  { organizationId, environment, webhookSubscriptionId }: Held,
+  deliveryId: string,
+): Promise<{ delivery: Delivery; owner: Owner } | undefined> {
+  const [row] = await db.query<DeliveryRow & { sessionId: string; agentId: string }>(sql`
+    select d.session_id as "sessionId", s.agent_id as "agentId", ${overDeliveryColumns()} from webhook_deliveries d
+    join sessions s on s.organization_id = d.organization_id and s.session_id = d.session_id
+    where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
+      and d.delivery_id = ${deliveryId} and d.next_attempt_at is not null`);
+  if (!row) return undefined;
+  const { sessionId, agentId } = row;
+  return { delivery: deliveryOf(sessionId, row), owner: { sessionId, agentId, environment } };
+}
+
+/** What came of it. One that had failed has succeeded now; one that had succeeded has, whatever came. */
+export async function finishAgain(
+  db: Db,
+  { organizationId, webhookSubscriptionId }: Held,
+  { delivery, attempts }: Answered,
+  isAccepted: boolean,
+  now: Date,
+): Promise<void> {
+  await db.query(sql`
+    update webhook_deliveries d set attempts = ${withAttempts()}, attempt_count = b.attempt_count, next_attempt_at = null,
+      status = case when ${isAccepted} then 'succeeded' else d.status end,
+      finished_at = case when ${isAccepted} then ${now}::timestamptz else d.finished_at end
+    from (
+      select ${attemptLines(attempts)}::text as attempts,
+        ${delivery.attemptCount + attempts.length}::int as attempt_count) b
+    where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
+      and d.delivery_id = ${delivery.deliveryId} and d.attempt_count = ${delivery.attemptCount}`);
+}

@@ -1,0 +1,99 @@
+// A worker turn that a program holds: its Session's row names it as `worker_id`. Each change is made under the row's lock, or
+// conditional on the worker turn's id and the epoch that it was read with: what a program sends that has lost its turn is
+// refused, whatever it believes of its lease.
+import sql, { empty, join, type Sql } from 'sql-template-tag';
+import type { Queryable, Tx } from '../db/db.ts';
+import { ApiError } from '../lib/api-error.ts';
+import type { Platform } from '../platform.ts';
+import { type SessionRow, sessionColumns } from '../sessions/state/session.ts';
+
+/** A Session that a program holds. */
+export type HeldRow = SessionRow & { workerId: string };
+
+/** 409 `turn_lost`. */
+export function turnLost(): ApiError {
+  return new ApiError('turn_lost', 'The turn is over, or was given to another worker.');
+}
+
+/** As it is now. */
+export function readHeld(db: Queryable, organizationId: string, workerTurnId: string): Promise<HeldRow> {
+  return selectHeld(db, organizationId, workerTurnId, empty);
+}
+
+/** Nobody else changes the row until the transaction ends. */
+export function lockHeld(tx: Tx, organizationId: string, workerTurnId: string): Promise<HeldRow> {
+  return selectHeld(tx, organizationId, workerTurnId, sql`for no key update`);
+}
+
+async function selectHeld(db: Queryable, organizationId: string, workerTurnId: string, lock: Sql): Promise<HeldRow> {
+  // The service's own workers stand in the same column, without a queue: who learned of one's id holds nothing by it.
+  const [row] = await db.query<HeldRow>(sql`
+    select ${sessionColumns} from sessions s
+    where s.organization_id = ${organizationId} and s.worker_id = ${workerTurnId} and s.queue is not null ${lock}`);
+  if (!row) throw turnLost();
+  return row;
+}
+
+/** What of the row changes when the service's own worker takes over from the program, which is refused from then on. */
+export function handOverPatch(now: Date): Sql[] {
+  return [sql`worker_id = null`, sql`queue = null`, sql`epoch = epoch + 1`, sql`runnable_at = ${now}`];
+}
+
+/** The worker turn's lease. */
+export function deleteLease(workerTurnId: string): Sql {
+  return sql`delete from workers where worker_id = ${workerTurnId}`;
+}
+
+/**
+ * Gives a claimed step back in the transaction that has the row's lock: the service's worker takes text that it has shown back
+ * and offers it again, client calls too.
+ */
+export async function giveBackIn(
+  tx: Tx,
+  { clock, wake }: Pick<Platform, 'clock' | 'wake'>,
+  { organizationId, sessionId, turn, workerId }: HeldRow,
+): Promise<void> {
+  const now = clock.now();
+  await Promise.all([
+    tx.query(sql`
+      update sessions set worker_id = null, queue = null, epoch = epoch + 1, runnable_at = ${now}
+      where organization_id = ${organizationId} and session_id = ${sessionId}`),
+    tx.query(sql`
+      update operations set status = 'awaiting_result'
+      where organization_id = ${organizationId} and session_id = ${sessionId} and turn = ${turn} and kind = 'tool'
+        and status = 'running'`),
+    tx.query(deleteLease(workerId)),
+  ]);
+  tx.afterCommit(() => wake.publish('runnable', { organizationId, sessionId }));
+}
+
+/** The same for who has no transaction; nothing where it is lost already. */
+export async function giveBack(
+  platform: Pick<Platform, 'db' | 'clock' | 'wake'>,
+  { organizationId, workerId }: SessionRow,
+): Promise<void> {
+  await platform.db
+    .transaction(async (tx) => giveBackIn(tx, platform, await lockHeld(tx, organizationId, workerId!)))
+    .catch((error) => {
+      if (!(error instanceof ApiError)) throw error;
+    });
+}
+
+/**
+ * Takes the step back from a program whose time is over; nothing where it is lost already. Calls that it runs stay `running`:
+ * as when it had died, nobody knows whether they had their effect.
+ */
+export async function takeBack(
+  { db, clock, wake }: Pick<Platform, 'db' | 'clock' | 'wake'>,
+  { organizationId, sessionId, epoch, workerId }: HeldRow,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    await Promise.all([
+      tx.query(sql`
+        update sessions set ${join(handOverPatch(clock.now()))}
+        where organization_id = ${organizationId} and session_id = ${sessionId} and epoch = ${epoch}`),
+      tx.query(deleteLease(workerId)),
+    ]);
+  });
+  wake.publish('runnable', { organizationId, sessionId });
+}

@@ -1,0 +1,324 @@
+// Bad input: the right status, the field named, nothing half done (api.md section 1).
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Route, routes } from '@signalbox/contract';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { asProblem, type RawAnswer, type RawOptions, send } from '../support/raw.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { exchange } from './fuzz/wire.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.stop());
+
+const call = (method: string, path: string, options: RawOptions = {}) =>
+  send(service.url, method, path, { key: service.adminKey, ...options });
+const key = { name: 'k', permission: 'read' };
+
+test.each<[string, unknown, string[]]>([
+  ['a missing field', { permission: 'read' }, ['name']],
+  ['an unknown field', { ...key, extra: 1, another: 2 }, ['extra', 'another']],
+  ['a wrong type, which is not converted', { ...key, name: 5 }, ['name']],
+  ['an unknown choice', { ...key, permission: 'root' }, ['permission']],
+  ['an empty name', { ...key, name: '' }, ['name']],
+  ['a long name', { ...key, name: 'x'.repeat(201) }, ['name']],
+  ['a time that is none', { ...key, expiresAt: 'tomorrow' }, ['expiresAt']],
+  ['a leap second', { ...key, expiresAt: '2030-12-31T23:59:60Z' }, ['expiresAt']],
+  ['a time with the name of a zone', { ...key, expiresAt: '2030-01-01T00:00:00Z[UTC]' }, ['expiresAt']],
+  ['a year of five digits', { ...key, expiresAt: '9999-12-31T23:59:59-14:00' }, ['expiresAt']],
+  ['a time in the past', { ...key, expiresAt: '2001-01-01T00:00:00Z' }, ['expiresAt']],
+  ['metadata that is nested', { ...key, metadata: { a: { b: 1 } } }, ['metadata.a']],
+  ['metadata with a long value', { ...key, metadata: { a: 'x'.repeat(513) } }, ['metadata.a']],
+  ['a NUL character', { ...key, name: 'a\0b' }, ['name']],
+  ['a lone surrogate', { ...key, name: 'a\ud800' }, ['name']],
+  ['a NUL character in a field name', { ...key, metadata: { 'a\0': 1 } }, ['metadata']],
+  ['no object', [], ['']],
+  ['null', null, ['']],
+])('%s is a 400 that names the field', async (_, body, paths) => {
+  const problem = asProblem(await call('POST', '/api_keys', { body }));
+  expect(problem).toMatchObject({ status: 400, code: 'invalid_request' });
+  expect(problem.errors?.map(({ path }) => path).toSorted()).toEqual(paths.toSorted());
+});
+
+test.each([
+  ['{"name": "k",\n "permission": hunter2}', 'is not JSON from line 2, column 16 on'],
+  ['{"name": "k", "permission": "hunter2', 'is not JSON from line 1, column 29 on'],
+  ['{"name": "k", "__proto__": "hunter2"}', 'has a field that no object may have'],
+])('a body that is no JSON is refused with the place, and not with what stands there: %s', async (raw, said) => {
+  const problem = asProblem(await call('POST', '/api_keys', { raw }));
+  expect(problem).toMatchObject({ status: 400, code: 'invalid_request', detail: expect.stringContaining(said) });
+  expect(problem.errors).toEqual([{ path: '', message: expect.stringContaining(said) }]);
+  expect(JSON.stringify(problem)).not.toContain('hunter2');
+});
+
+test.each<[string, object, string[]]>([
+  ['two tools of one name', { tools: [tool('a'), tool('a')] }, ['tools[1].name']],
+  [
+    'a tool, and a server, by names that another server could give to its tools',
+    {
+      tools: [
+        tool('crm__find'),
+        { type: 'mcp', name: 'crm', url: 'https://crm.example.com/' },
+        { type: 'mcp', name: 'crm__x', url: 'https://x.example.com/' },
+        { type: 'mcp', name: 'crm_', url: 'https://y.example.com/' },
+        tool('crm_find'),
+        tool('crmx__find'),
+      ],
+    },
+    ['tools[0].name', 'tools[2].name', 'tools[3].name'],
+  ],
+  ['a tool of an unknown type', { tools: [{ ...tool('a'), type: 'magic' }] }, ['tools[0].type']],
+  ['a client tool with a request', { tools: [{ ...tool('a'), type: 'client' }] }, ['tools[0].request']],
+  ['a placeholder in the host', { tools: [tool('a', { url: 'https://{{input.host}}/' })] }, ['tools[0].request.url']],
+  [
+    'a schema that is no object',
+    { tools: [{ ...tool('a'), inputSchema: { type: 'string' } }] },
+    ['tools[0].inputSchema'],
+  ],
+  [
+    'a pattern that does not parse',
+    {
+      tools: [
+        {
+          ...tool('a'),
+          inputSchema: {
+            properties: { x: { pattern: '(' } },
+            required: ['x'],
+            type: 'object',
+            patternProperties: { '(': {} },
+          },
+        },
+      ],
+    },
+    ['tools[0].inputSchema'],
+  ],
+  [
+    'a schema whose references double at every level',
+    { tools: [{ ...tool('a'), inputSchema: { $ref: '#/$defs/d0', $defs: doubling(40) } }] },
+    ['tools[0].inputSchema'],
+  ],
+  ['a queue in short that no program could name', { model: 'worker/ ' }, ['model']],
+  ['a server without its address', { model: { provider: 'openai-compatible', model: 'm' } }, ['model.baseUrl']],
+])('an agent with %s is a 400 that names the field', async (_, change, paths) => {
+  const problem = asProblem(await call('POST', '/agents', { body: { name: 'A', model: 'scripted/x', ...change } }));
+  expect(problem).toMatchObject({ status: 400, code: 'invalid_request' });
+  expect(problem.errors?.map(({ path }) => path)).toEqual(paths);
+});
+
+/** d0 → d1 twice → … : 2^levels evaluations. */
+function doubling(levels: number) {
+  const at = (level: number) => ({ $ref: `#/$defs/d${level + 1}` });
+  const defs = Array.from({ length: levels }, (_, level) => [`d${level}`, { allOf: [at(level), at(level)] }]);
+  return Object.fromEntries([...defs, [`d${levels}`, {}]]);
+}
+
+function tool(name: string, request: object = {}) {
+  return {
+    type: 'http',
+    name,
+    description: 'd',
+    inputSchema: { type: 'object' },
+    request: { method: 'POST', url: 'https://example.com/', ...request },
+  };
+}
+
+test('a tool at an address that is not public is refused without saying anything of the address', async () => {
+  const problem = asProblem(
+    await call('POST', '/agents', {
+      body: { name: 'A', model: 'scripted/x', tools: [tool('a', { url: 'http://10.0.0.1/x' })] },
+    }),
+  );
+  expect(problem).toMatchObject({ status: 422, code: 'url_not_allowed', errors: [{ path: 'tools[0].request.url' }] });
+  expect(JSON.stringify(problem)).not.toContain('10.0.0.1');
+});
+
+test.each([
+  ['limit=0', 'limit'],
+  ['limit=101', 'limit'],
+  ['limit=x', 'limit'],
+  ['limit=1&limit=2', 'limit'],
+  ['limit=1.5', 'limit'],
+  ['limit=0x10', 'limit'],
+  ['limit=%205', 'limit'],
+  ['unknown=1', 'unknown'],
+])('the query ?%s is a 400 that names it', async (query, path) => {
+  const problem = asProblem(await call('GET', `/agents?${query}`));
+  expect(problem).toMatchObject({ status: 400, errors: [{ path }] });
+});
+
+test('a time that cannot be stored is a 400 that names it', async () => {
+  for (const query of ['since=0000-01-01T00:00:00Z', 'until=2016-12-31T23:59:60Z']) {
+    const problem = asProblem(await call('GET', `/events?${query}`));
+    expect(problem, query).toMatchObject({ status: 400, errors: [{ path: query.split('=')[0] }] });
+  }
+});
+
+test('no body, where one of several shapes is needed, is a 400', async () => {
+  await service.client.webhookSubscriptions.create({ environment: 'staging', url: 'http://127.0.0.1:1/' });
+  for (const body of [{}, { raw: ' ' }]) {
+    const problem = asProblem(await call('POST', '/webhook_subscriptions/staging/recover', body));
+    expect(problem).toMatchObject({ status: 400, code: 'invalid_request' });
+  }
+});
+
+test('an expectation that nobody knows is passed over', async () => {
+  const answer = await exchange(Number(new URL(service.url).port), {
+    method: 'GET',
+    target: '/api/v1/me',
+    headers: [
+      ['Host', 'localhost'],
+      ['Authorization', `Bearer ${service.adminKey}`],
+      ['Expect', 'miracles'],
+    ],
+    isCut: false,
+  });
+  expect(answer).toMatchObject({ status: 200 });
+});
+
+test('of a value that may be of several shapes, only what is wrong with the one that was sent is said', async () => {
+  const wrong = async (path: string, body: object) => asProblem(await call('POST', path, { body })).errors;
+  expect(await wrong('/agents', { name: 'A', model: 'nobody/x' })).toMatchObject([
+    { path: 'model', message: expect.stringContaining('such as "anthropic/claude-sonnet-4-5"') },
+  ]);
+  expect(await wrong('/agents', { name: 'A', model: { provider: 'scripted', model: 'x', extra: 1 } })).toEqual([
+    {
+      path: 'model.extra',
+      message: 'is not a known field: there are provider, model, queue, baseUrl, apiKeySecret, settings',
+    },
+  ]);
+  const session = { agentId: 'agt_00000000000000000000000000', environment: 'production' };
+  expect(await wrong('/sessions', { ...session, input: [] })).toMatchObject([
+    { path: 'input', message: expect.stringContaining('items') },
+  ]);
+  expect(await wrong('/sessions', { ...session, input: 'x', agentVersion: 2 ** 31 })).toMatchObject([
+    { path: 'agentVersion' },
+  ]);
+});
+
+test('what is not JSON, not UTF-8, too large or of another type is refused as such', async () => {
+  expect(asProblem(await call('POST', '/api_keys', { raw: '{"name":' })).code).toBe('invalid_request');
+  expect(asProblem(await call('POST', '/api_keys', { raw: new Uint8Array([0x22, 0xff, 0x22]) })).code).toBe(
+    'invalid_request',
+  );
+  expect(asProblem(await call('POST', '/api_keys', { raw: '{"__proto__":{"x":1}}' })).code).toBe('invalid_request');
+  expect(asProblem(await call('POST', '/api_keys', { raw: `"${'x'.repeat(1024 * 1024)}"` })).status).toBe(413);
+  const form = await call('POST', '/api_keys', {
+    raw: 'a=1',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  });
+  expect(asProblem(form)).toMatchObject({ status: 415, code: 'unsupported_media_type' });
+  expect(asProblem(await call('POST', '/api_keys', { raw: '['.repeat(100_000) })).status).toBe(400);
+});
+
+test('an empty body with a JSON content type is no body', async () => {
+  const created = await call('POST', '/api_keys', { body: key });
+  const rotated = await call('POST', `/api_keys/${created.json.apiKey.keyId}/rotate`, {
+    raw: '',
+    headers: { 'content-type': 'application/json' },
+  });
+  expect(rotated.status).toBe(200);
+  expect(asProblem(await call('POST', '/api_keys', { raw: '' })).code).toBe('invalid_request');
+});
+
+test('checks come in the order that tells a stranger nothing', async () => {
+  const nowhere = await send(service.url, 'GET', '/nowhere');
+  expect(asProblem(nowhere).code).toBe('not_found');
+  expect(asProblem(await send(service.url, 'PUT', '/api_keys')).code).toBe('not_found');
+  const unknown = await send(service.url, 'POST', '/api_keys', { raw: 'x', headers: { 'content-type': 'text/plain' } });
+  expect(asProblem(unknown).code).toBe('missing_token');
+  const reader = (await call('POST', '/api_keys', { body: key })).json.apiKey.secret;
+  const forbidden = await send(service.url, 'POST', '/api_keys', {
+    key: reader,
+    raw: 'x',
+    headers: { 'content-type': 'text/plain' },
+  });
+  expect(asProblem(forbidden).code).toBe('insufficient_permission');
+});
+
+test('a path that names nothing is a 404, whatever its form; a malformed URL is a 400', async () => {
+  for (const path of [
+    '/api_keys/key_00000000000000000000000000',
+    '/api_keys/nonsense',
+    '/agents/ses_x',
+    `/agents/agt_${'x'.repeat(1000)}`,
+    '/sessions/%00',
+    '/environments/NOT/secrets',
+  ]) {
+    expect(asProblem(await call('GET', path)).code, path).toBe('not_found');
+  }
+  expect(asProblem(await call('GET', '/agents/%zz')).status).toBe(400);
+  const put = await call('PUT', '/environments/production/secrets/lower', {
+    body: { value: 'x', allowedHosts: ['a.example'] },
+  });
+  expect(asProblem(put)).toMatchObject({ status: 400, errors: [{ path: 'name' }] });
+});
+
+test('the webhook paths answer with and without the prefix, and only they do', async () => {
+  const prefixed = await call('GET', '/webhook_subscriptions');
+  const bare = await call('GET', `${service.url}/webhook_subscriptions`);
+  expect(bare.json).toEqual(prefixed.json);
+  expect(bare.status).toBe(200);
+  expect((await call('GET', `${service.url}/agents`)).status).toBe(404);
+});
+
+test('what stands beside the resources needs no key', async () => {
+  for (const path of ['/healthz', '/readyz', '/docs', '/api/v1/openapi.json']) {
+    expect((await send(service.url, 'GET', `${service.url}${path}`)).status, path).toBe(200);
+  }
+});
+
+test('HEAD answers wherever GET does, as it does and without a body; of a stream its headers alone', async () => {
+  const { agentId } = await service.client.agents.create({ name: 'A', model: 'scripted/x' });
+  const { sessionId } = await service.client.sessions.open({ agentId, environment: 'production' });
+  const ids: Record<string, string> = { agentId, sessionId, env: 'production' };
+  const gets = Object.values<Route>(routes).filter(({ method }) => method === 'GET');
+  const paths = gets.map(({ path, stream }) => ({
+    path: `/api/v1${path.replaceAll(/\{(\w+)\}/g, (_, name) => ids[name] ?? 'none')}`,
+    stream,
+  }));
+  const beside = [
+    '/healthz',
+    '/readyz',
+    '/metrics',
+    '/docs',
+    '/api/v1/openapi.json',
+    '/console',
+    '/console/api/account',
+  ];
+  const kinds = (answer: RawAnswer) =>
+    ['content-type', 'content-length', 'cache-control'].map((name) => answer.headers.get(name));
+  for (const { path, stream } of [...paths, ...beside.map((path) => ({ path, stream: undefined }))]) {
+    const head = await call('HEAD', service.url + path);
+    expect(head.text, path).toBe('');
+    if (stream) {
+      expect(head.status, path).toBe(200);
+      expect(head.headers.get('content-type'), path).toMatch(/event-stream|jsonl/);
+      continue;
+    }
+    const get = await call('GET', service.url + path);
+    expect([head.status, path === '/metrics' || kinds(head)], path).toEqual([
+      get.status,
+      path === '/metrics' || kinds(get),
+    ]);
+  }
+  expect((await send(service.url, 'HEAD', '/agents')).status).toBe(401);
+  expect((await call('HEAD', `/sessions/${sessionId}/close`)).status).toBe(404);
+});
+
+test('an asset of the console that there can be none of is not found, and the log has no error', async () => {
+  const consoleDir = await mkdtemp(join(tmpdir(), 'signalbox-console-'));
+  await mkdir(join(consoleDir, 'assets'));
+  await writeFile(join(consoleDir, 'index.html'), '<!doctype html>');
+  const own = await startTestService({ consoleDir });
+  const names = ['..%5c..%5cx', '..%2f..%2fx', '%2e%2e%2fx', '.env', 'a%00b', '%00', 'x/', '%5c', '~', 'a%0ab'];
+  const answers = await Promise.all(names.map((name) => send(own.url, 'GET', `${own.url}/console/assets/${name}`)));
+  const statuses = answers.map(({ status }, index) => [names[index], status]);
+  expect(statuses.filter(([, status]) => status !== 404)).toEqual([]);
+  const errors = own.logLines.filter((line) => (JSON.parse(line) as { level: number }).level >= 50);
+  expect(errors).toEqual([]);
+  await own.stop();
+  await rm(consoleDir, { recursive: true });
+});

@@ -1,0 +1,215 @@
+// Every route of the contract, and what the console has beside it, fuzzed by its own schema: what it allows, and what is done to
+// that. Over the network, to a whole service on PostgreSQL. Whatever is sent:
+//
+//   - the answer comes, and is never a 500: what the contract has for the route (the console's have no contract), or a problem
+//     with its request id
+//   - no secret is in an answer that is not the one to show it, nor in any log line, event or stored answer (P9)
+//   - nothing of another organization is in an answer, and nothing of it is changed
+//
+// The seed is printed; SIGNALBOX_FUZZ_SEED gives the same requests again, SIGNALBOX_FUZZ_RUNS says how many to send to each route.
+import { Problem, type Route, routes } from '@signalbox/contract';
+import fc from 'fast-check';
+import { Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { consoleBodies } from '../../src/http/console/api.ts';
+import { type Case, casesOf } from './fuzz/cases.ts';
+import { requestOf } from './fuzz/request.ts';
+import { exchange, type WireAnswer, type WireRequest } from './fuzz/wire.ts';
+import { createFuzzWorld, type FuzzWorld } from './fuzz/world.ts';
+
+const seed = Number(process.env.SIGNALBOX_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const runs = Number(process.env.SIGNALBOX_FUZZ_RUNS ?? 15);
+/** Of a request; what is longer may be cut off before it is read. */
+const BODY_LIMIT = 1024 * 1024;
+const ERROR_LEVEL = 50;
+
+let world: FuzzWorld;
+let port: number;
+let before: unknown;
+/** The codes that each route may answer with, as the published document has them. */
+let codes: Map<string, readonly string[]>;
+const isProblem = Compile(Problem);
+let linesSeen = 0;
+let routesDone = 0;
+/** As a browser makes it, whatever stands in it. */
+const Credential = Type.Object({
+  id: Type.String(),
+  rawId: Type.String(),
+  type: Type.Literal('public-key'),
+  response: Type.Object({
+    clientDataJSON: Type.String(),
+    authenticatorData: Type.String(),
+    attestationObject: Type.String(),
+    signature: Type.String(),
+  }),
+});
+/** So many routes in a row find enough that is not used up. */
+const REFRESHED_EVERY = runs > 100 ? 1 : 4;
+
+beforeAll(async () => {
+  console.log(`fuzzing with SIGNALBOX_FUZZ_SEED=${seed} SIGNALBOX_FUZZ_RUNS=${runs}`);
+  world = await createFuzzWorld();
+  port = Number(new URL(world.service.url).port);
+  before = await world.foreignState();
+  const document = (await (await world.service.fetch('/api/v1/openapi.json')).json()) as {
+    paths: Record<string, Record<string, { 'x-error-codes'?: string[] }>>;
+  };
+  codes = new Map(
+    Object.entries(document.paths).flatMap(([path, byMethod]) =>
+      Object.entries(byMethod).map(([method, operation]) => [
+        `${method.toUpperCase()} ${path.replace(/^\/api\/v1/, '')}`,
+        operation['x-error-codes'] ?? [],
+      ]),
+    ),
+  );
+});
+afterAll(() => world?.close());
+
+/** Below /console/api. What ends the person's sign-in comes last. */
+const consoleCalls: Record<string, Route> = Object.fromEntries(
+  [
+    ['GET', '/account'],
+    ['GET', '/sign_ins'],
+    ['GET', '/auth/passkey/generate-register-options'],
+    ['GET', '/auth/passkey/list-user-passkeys'],
+    ['GET', '/auth/passkey/generate-authenticate-options'],
+    ['POST', '/auth/passkey/verify-registration', Type.Object({ response: Credential, name: Type.String() })],
+    ['POST', '/auth/passkey/verify-authentication', Type.Object({ response: Credential })],
+    ['POST', '/auth/passkey/delete-passkey', Type.Object({ id: Type.String() })],
+    ...Object.entries(consoleBodies)
+      .map(([path, body]) => ['POST', path, body] as const)
+      .toSorted(([, a], [, b]) => Number(a === '/sign_out') - Number(b === '/sign_out')),
+  ].map(([method, path, body]) => [
+    `${method} ${path}`,
+    // The CSRF token is for who is signed in.
+    {
+      method,
+      path: `/console/api${path}`,
+      body,
+      byPerson: true,
+      reveals: 'csrfToken',
+      result: Type.Unknown(),
+    } as unknown as Route,
+  ]),
+);
+
+test.each(Object.entries<Route>({ ...routes, ...consoleCalls }))(
+  '%s',
+  { timeout: 60_000 + runs * 1_000 },
+  async (_, route) => {
+    if (routesDone++ % REFRESHED_EVERY === 0) await world.refresh();
+    const isResult = Compile(route.result);
+    await fc.assert(
+      fc.asyncProperty(casesOf(route), async (made) => {
+        const misplaced = new Set<string>();
+        const resolve = <T>(value: T) => world.resolve(value, misplaced);
+        const request = requestOf(made, { resolve, host: `127.0.0.1:${port}` });
+        const answer = await exchange(port, request);
+        judgeLog();
+        if (!answer) return judgeSilence(request);
+        judge({ route, made, request, answer, misplaced, isResult });
+      }),
+      { seed, numRuns: runs },
+    );
+  },
+);
+
+test('afterwards the service is well, and the other organization has what it had', async () => {
+  expect((await fetch(`${world.service.url}/readyz`)).status).toBe(200);
+  const { agentId } = await world.service.client.agents.create({ name: 'after', model: 'scripted/x' });
+  expect((await world.service.client.agents.get(agentId)).name).toBe('after');
+  expect(await world.foreignState()).toEqual(before);
+});
+
+/** Nothing that is logged as an error: it would be a 500, or something that nobody was told of. */
+function judgeLog(): void {
+  const lines = world.service.logLines.slice(linesSeen);
+  linesSeen += lines.length;
+  expect(lines.filter((line) => (JSON.parse(line) as { level: number }).level >= ERROR_LEVEL)).toEqual([]);
+  expect(lines.filter((line) => [...world.secrets].some((secret) => line.includes(secret)))).toEqual([]);
+}
+
+/** The connection may be ended without an answer where the body is longer than anybody reads, or never came whole. */
+function judgeSilence(request: WireRequest): void {
+  if (!request.isCut)
+    expect(request.body?.length ?? 0, 'length of a body that was not answered').toBeGreaterThan(BODY_LIMIT);
+}
+
+function judge({
+  route,
+  made,
+  request,
+  answer,
+  misplaced,
+  isResult,
+}: {
+  route: Route;
+  made: Case;
+  request: WireRequest;
+  answer: WireAnswer;
+  misplaced: ReadonlySet<string>;
+  isResult: { Check(value: unknown): boolean; Errors(value: unknown): unknown };
+}): void {
+  const { status, headers, text, whole } = answer;
+  expect(status, whole).toBeLessThan(500);
+  expect(headers.get('x-request-id'), whole).toMatch(/^req_/);
+  expect(headers.has('x-injected')).toBe(false);
+  expect(headers.get('cache-control')).toBe('no-store');
+  const type = headers.get('content-type') ?? '';
+  // Nothing stands in the answer to HEAD.
+  const json: unknown = text !== '' && /json/.test(type) && !/jsonl|ndjson/.test(type) ? JSON.parse(text) : undefined;
+  const { target } = request;
+  const isPerson = request.headers.some(([name]) => name === 'Cookie');
+  const named = { target, headers: JSON.stringify(request.headers), body: Buffer.from(request.body ?? []).toString() };
+  expect(world.foreignIn(whole, named), 'of another organization').toEqual([]);
+
+  if (request.method === 'HEAD' && text === '') {
+    // Nothing to look at.
+  } else if (status >= 400) {
+    expect(isProblem.Check(json), whole).toBe(true);
+    const problem = json as Problem;
+    expect([type, problem.status]).toEqual(['application/problem+json; charset=utf-8', status]);
+    // The first answer again is that of the first request.
+    if (!headers.has('idempotent-replayed')) expect(problem.requestId).toBe(headers.get('x-request-id'));
+    if (isSamePlace(made) && isOfContract(route)) expect(documented(route, isPerson), whole).toContain(problem.code);
+  } else if (isSamePlace(made)) {
+    if (json !== undefined) expect(isResult.Check(json), JSON.stringify(isResult.Errors(json))).toBe(true);
+    else for (const item of itemsOf(type, text)) expect(isResult.Check(item), JSON.stringify(item)).toBe(true);
+  }
+  const mayShow = new Set([...misplaced, ...revealed(route, json, status)]);
+  world.learn(json);
+  expect([...world.secrets].filter((secret) => whole.includes(secret) && !mayShow.has(secret))).toEqual([]);
+}
+
+/** Whether the request still went to the route that it was made for. */
+function isSamePlace({ mutations }: Case): boolean {
+  return mutations.every(({ at }) => at !== 'method' && at !== 'path' && at !== 'param' && at !== 'bytes');
+}
+
+const isOfContract = ({ path }: Route) => !path.startsWith('/console/');
+
+/** The document is for who calls with a key; a person's request has refusals of its own. */
+function documented({ method, path }: Route, isPerson: boolean): readonly string[] {
+  const own = isPerson ? ['signed_out', 'csrf_refused', 'insufficient_permission'] : [];
+  return [...(codes.get(`${method} ${path}`) ?? []), ...own];
+}
+
+/** Of a stream of events, or of a file of JSON lines. */
+function itemsOf(type: string, text: string): unknown[] {
+  if (type.startsWith('text/event-stream')) {
+    return [...text.matchAll(/^data: (.*)\n\n/gm)].map(([, data]) => JSON.parse(data!));
+  }
+  if (!/jsonl|ndjson/.test(type)) return [];
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+}
+
+/** The secret that the answer is there to show, once. */
+function revealed({ reveals }: Route, json: unknown, status: number): string[] {
+  if (!reveals || status >= 300) return [];
+  const value = reveals.split('.').reduce((at, name) => (at as Record<string, unknown>)?.[name], json);
+  return typeof value === 'string' ? [value] : [];
+}

@@ -1,0 +1,339 @@
+// Limits against abuse: what is refused, with which code, and that everyone else goes on.
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import sql, { raw as rawSql } from 'sql-template-tag';
+import { afterEach, expect, test } from 'vitest';
+import type { Config } from '../../src/config/config.ts';
+import { newSecret } from '../../src/keys/secret.ts';
+import { newUuid, uuidOf } from '../../src/lib/ids.ts';
+import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
+import { asProblem, send } from '../support/raw.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+let service: TestService;
+let clock: ManualClock;
+const sockets: Socket[] = [];
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await service.stop();
+});
+
+async function start(config: Partial<Config>): Promise<void> {
+  clock = createManualClock();
+  service = await startTestService({ clock, config });
+}
+
+const get = (path: string, key = service.adminKey, headers: Record<string, string> = {}) =>
+  send(service.url, 'GET', path, { key, headers });
+
+/** Sends these bytes; resolves with all that comes until the other end closes. */
+async function raw(text: string): Promise<string> {
+  const socket = connect(Number(new URL(service.url).port), '127.0.0.1');
+  sockets.push(socket.on('error', () => {}));
+  let answer = '';
+  socket.on('data', (data) => {
+    answer += data;
+  });
+  socket.write(text);
+  await once(socket, 'close');
+  return answer;
+}
+
+/** Keeps everybody from a table until the function that it resolves with is called. */
+async function lockTable(name: string): Promise<() => Promise<void>> {
+  const held = Promise.withResolvers<void>();
+  const locked = Promise.withResolvers<void>();
+  const holding = service.db.transaction(async (tx) => {
+    await tx.query(sql`lock table ${rawSql(name)} in access exclusive mode`);
+    locked.resolve();
+    await held.promise;
+  });
+  await locked.promise;
+  return () => {
+    held.resolve();
+    return holding;
+  };
+}
+
+/** Opens a stream and resolves when its answer has begun. */
+async function openStream(sessionId: string, key = service.adminKey): Promise<Response & { end(): Promise<void> }> {
+  const gone = new AbortController();
+  const response = await fetch(`${service.url}/api/v1/sessions/${sessionId}/stream`, {
+    headers: { authorization: `Bearer ${key}` },
+    signal: gone.signal,
+  });
+  return Object.assign(response, {
+    async end() {
+      gone.abort();
+      await response.body?.cancel().catch(() => {});
+    },
+  });
+}
+
+test('requests of a key are limited by kind, said in every answer, and free again after the minute', async () => {
+  await start({ rateLimits: { reads: 3, keys: 1 } });
+  const other = await service.client.keys.create({ name: 'other', permission: 'admin' });
+  expect((await get('/me')).headers.get('ratelimit-policy')).toBe('"reads";q=3;w=60');
+  clock.advance(20_000);
+  expect((await get('/me')).headers.get('ratelimit')).toBe('"reads";r=1;t=40');
+  // A refusal counts as well, and says the same.
+  expect((await get('/sessions/ses_01k9xq3v7gf3pbt8zn5e6m2r4c')).headers.get('ratelimit')).toBe('"reads";r=0;t=40');
+  const refused = await get('/me');
+  expect(asProblem(refused)).toMatchObject({ status: 429, code: 'rate_limited' });
+  expect(refused.headers.get('retry-after')).toBe('40');
+  expect(refused.headers.get('ratelimit')).toBe('"reads";r=0;t=40');
+
+  // Others, and what is counted apart, go on.
+  expect((await get('/me', other.secret)).status).toBe(200);
+  const agent = await send(service.url, 'POST', '/agents', {
+    key: service.adminKey,
+    body: { name: 'A', model: 'scripted/x' },
+  });
+  expect([agent.status, agent.headers.get('ratelimit')]).toEqual([201, null]);
+  const rotate = () => send(service.url, 'POST', `/api_keys/${other.keyId}/rotate`, { key: service.adminKey });
+  expect((await rotate()).status).toBe(429);
+
+  clock.advance(40_000);
+  expect((await get('/me')).status).toBe(200);
+  expect((await rotate()).status).toBe(200);
+});
+
+test('of many requests at once no more pass than the limit says', async () => {
+  await start({ rateLimits: { writes: 5 } });
+  const create = (n: number) =>
+    send(service.url, 'POST', '/agents', { key: service.adminKey, body: { name: `A${n}`, model: 'scripted/x' } });
+  const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => create(n)));
+  expect(answers.filter(({ status }) => status === 201)).toHaveLength(5);
+  expect(answers.filter(({ status }) => status === 429)).toHaveLength(15);
+  expect((await service.client.agents.list()).data).toHaveLength(5);
+});
+
+test('nothing is limited, and no header says so, unless the operator does', async () => {
+  await start({});
+  const answer = await get('/me');
+  expect([answer.headers.get('ratelimit'), answer.headers.get('ratelimit-policy')]).toEqual([null, null]);
+});
+
+test('an address that is refused too often waits; keys that were good lately go on', async () => {
+  await start({ authFailuresPerMinute: 3 });
+  const organizationId = uuidOf('org', service.organizationId);
+  const guess = () => newSecret(organizationId, newUuid());
+  const good = await service.client.keys.create({ name: 'good', permission: 'read' });
+  const unseen = await service.client.keys.create({ name: 'unseen', permission: 'read' });
+  expect((await get('/me', good.secret)).status).toBe(200);
+
+  // No key at all is no guess.
+  for (let n = 0; n < 10; n++) expect((await send(service.url, 'GET', '/me')).status).toBe(401);
+  for (let n = 0; n < 3; n++) expect((await get('/me', guess())).status).toBe(401);
+  clock.advance(10_000);
+  const refused = await get('/me', guess());
+  expect(asProblem(refused)).toMatchObject({ status: 429, code: 'rate_limited' });
+  expect(refused.headers.get('retry-after')).toBe('50');
+  expect((await get('/me', unseen.secret)).status).toBe(429);
+  expect((await get('/me', good.secret)).status).toBe(200);
+  // Known as it is, it is asked for again each time.
+  await service.client.keys.delete(good.keyId);
+  expect(asProblem(await get('/me', good.secret)).code).toBe('token_revoked');
+
+  clock.advance(50_000);
+  expect((await get('/me', guess())).status).toBe(401);
+  expect((await get('/me', unseen.secret)).status).toBe(200);
+});
+
+test('the address is that of the connection, or what a trusted proxy says; nobody else is believed', async () => {
+  await start({ authFailuresPerMinute: 2, trustProxy: ['127.0.0.1'] });
+  const organizationId = uuidOf('org', service.organizationId);
+  const guessFrom = async (address: string) =>
+    (await get('/me', newSecret(organizationId, newUuid()), { 'x-forwarded-for': address })).status;
+  expect([await guessFrom('10.0.0.1'), await guessFrom('10.0.0.1'), await guessFrom('10.0.0.1')]).toEqual([
+    401, 401, 429,
+  ]);
+  // What stands before the address that the proxy added was written by whoever sent it.
+  expect(await guessFrom('10.0.0.9, 10.0.0.1')).toBe(429);
+  expect(await guessFrom('10.0.0.2')).toBe(401);
+  const near = ['2001:db8:1:2::1', '2001:db8:1:2::2', '2001:db8:1:2:3::'];
+  expect([await guessFrom(near[0]!), await guessFrom(near[1]!), await guessFrom(near[2]!)]).toEqual([401, 401, 429]);
+
+  const limited = await service.client.keys.create({ name: 'l', permission: 'read', allowedIps: ['10.1.0.0/16'] });
+  expect((await get('/me', limited.secret, { 'x-forwarded-for': '10.1.2.3' })).status).toBe(200);
+  expect((await get('/me', limited.secret, { 'x-forwarded-for': '10.2.2.3' })).status).toBe(403);
+  expect((await get('/me', limited.secret)).status).toBe(403);
+});
+
+test('a key may have so many streams and long polls open, and another as soon as one ends', async () => {
+  await start({ maxStreamsPerKey: 2 });
+  const { agentId } = await service.client.agents.create({ name: 'A', model: 'scripted/x' });
+  const { sessionId } = await service.client.sessions.open({ agentId, environment: 'production' });
+  const other = await service.client.keys.create({ name: 'other', permission: 'write' });
+  const streams = [await openStream(sessionId), await openStream(sessionId)];
+  expect(streams.map(({ status }) => status)).toEqual([200, 200]);
+  const refused = await openStream(sessionId);
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1']);
+  const poll = (key: string) =>
+    send(service.url, 'POST', '/worker_turns/claim', { key, body: { queue: 'q', waitSeconds: 0 } });
+  expect((await poll(service.adminKey)).status).toBe(429);
+  expect((await poll(other.secret!)).status).toBe(200);
+  expect((await get('/me')).status).toBe(200);
+
+  await streams[0]!.end();
+  let again = await openStream(sessionId);
+  // The server notices a moment later.
+  while (again.status === 429) again = await openStream(sessionId);
+  expect(again.status).toBe(200);
+  await Promise.all([again.end(), streams[1]!.end()]);
+});
+
+test('beyond what a node takes at once it says 503 before it asks the database; streams are not counted', async () => {
+  await start({ maxRequestsInFlight: 3 });
+  const { agentId } = await service.client.agents.create({ name: 'A', model: 'scripted/x' });
+  const { sessionId } = await service.client.sessions.open({ agentId, environment: 'production' });
+  const streams = await Promise.all(Array.from({ length: 2 }, () => openStream(sessionId)));
+  streams.push(...(await Promise.all(Array.from({ length: 2 }, () => openStream(sessionId)))));
+  expect(streams.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+
+  // Three requests whose answer waits for a lock.
+  const { db } = service;
+  const held = Promise.withResolvers<void>();
+  const locked = Promise.withResolvers<void>();
+  const holding = db.transaction(async (tx) => {
+    await tx.query(sql`
+      select 1 from sessions where organization_id = ${uuidOf('org', service.organizationId)} for update`);
+    locked.resolve();
+    await held.promise;
+  });
+  await locked.promise;
+  const waiting = Array.from({ length: 3 }, () =>
+    send(service.url, 'PATCH', `/sessions/${sessionId}`, { key: service.adminKey, body: { metadata: { a: 1 } } }),
+  );
+  const blocked = async () => {
+    const [row] = await db.query<{ count: number }>(sql`
+      select count(*)::integer as count from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`);
+    return row!.count;
+  };
+  while ((await blocked()) < 3) await new Promise<void>((resolve) => setImmediate(resolve));
+  const refused = await get('/me');
+  expect(asProblem(refused)).toMatchObject({ status: 503, code: 'unavailable' });
+  expect(refused.headers.get('retry-after')).toBe('1');
+  // Whoever watches the node hears that it is there.
+  expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
+  held.resolve();
+  await holding;
+  expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([200, 200, 200]);
+  expect((await get('/me')).status).toBe(200);
+  await Promise.all(streams.map((stream) => stream.end()));
+});
+
+test('an organization may have so many open Sessions; one that ends makes room', async () => {
+  service = await startTestService({ config: { maxOpenSessions: 2 } });
+  const { agentId } = await service.client.agents.create({ name: 'A', model: 'scripted/x' });
+  const open = (headers = {}) =>
+    send(service.url, 'POST', '/sessions', {
+      key: service.adminKey,
+      body: { agentId, environment: 'production' },
+      headers,
+    });
+  const key = { 'idempotency-key': 'one' };
+  const first = await open(key);
+  expect([first.status, (await open()).status]).toEqual([201, 201]);
+  expect(asProblem(await open())).toMatchObject({ status: 429, code: 'rate_limited' });
+  // What was answered is answered again.
+  expect((await open(key)).json).toEqual(first.json);
+  await service.client.sessions.cancel(first.json.session.sessionId);
+  expect((await open()).status).toBe(201);
+});
+
+test('headers, urls and requests that are too long or too slow have their codes, and cost the connection', async () => {
+  await start({ maxHeaderBytes: 16_384, requestTimeoutSeconds: 1 });
+  const url = await send(service.url, 'GET', `/me?x=${'a'.repeat(9000)}`, { key: service.adminKey });
+  expect(asProblem(url)).toMatchObject({ status: 414, code: 'uri_too_long' });
+
+  const problemIn = (answer: string) => {
+    const [head = '', body = ''] = answer.split('\r\n\r\n');
+    expect(head).toMatch(/content-type: application\/problem\+json/i);
+    expect(head).toMatch(/cache-control: no-store/i);
+    const problem = JSON.parse(body);
+    expect(head).toContain(`X-Request-Id: ${problem.requestId}`);
+    expect(head).toMatch(new RegExp(`^HTTP/1.1 ${problem.status} `));
+    return problem;
+  };
+  const tooLong = await raw(`GET /api/v1/me HTTP/1.1\r\nHost: x\r\nX-A: ${'a'.repeat(20_000)}\r\n\r\n`);
+  expect(problemIn(tooLong)).toMatchObject({ status: 431, code: 'headers_too_large' });
+  expect(problemIn(await raw('GET / HTTP/9.9\r\n\r\n'))).toMatchObject({ status: 400, code: 'invalid_request' });
+  const slow = await raw(`POST /api/v1/agents HTTP/1.1\r\nHost: x\r\nX-A: `);
+  expect(problemIn(slow)).toMatchObject({ status: 408, code: 'request_timeout' });
+  // One that says nothing at all is no different.
+  expect(problemIn(await raw(''))).toMatchObject({ status: 408, code: 'request_timeout' });
+  // With its headers there and its body not: whatever is answered, the connection does not stay.
+  await raw(
+    `POST /api/v1/agents HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.adminKey}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`,
+  );
+});
+
+test('a node takes so many connections; one more is closed unanswered, and another is taken as soon as one ends', async () => {
+  await start({ maxConnections: 2 });
+  const port = Number(new URL(service.url).port);
+  const idle = async () => {
+    const socket = connect(port, '127.0.0.1');
+    sockets.push(socket);
+    await once(socket, 'connect');
+    return socket;
+  };
+  const ask = () => raw('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+  const [first] = [await idle(), await idle()];
+  expect(await ask()).toBe('');
+  first!.destroy();
+  let answer = '';
+  // The server notices a moment later.
+  while (answer === '') answer = await ask();
+  expect(answer).toMatch(/^HTTP\/1.1 200/);
+});
+
+test('a statement that takes too long is given up, and the request is told to come again', async () => {
+  await start({ statementTimeoutSeconds: 1 });
+  const { agentId } = await service.client.agents.create({ name: 'A', model: 'scripted/x' });
+  const held = Promise.withResolvers<void>();
+  const locked = Promise.withResolvers<void>();
+  const holding = service.db.transaction(async (tx) => {
+    await tx.query(sql`
+      select 1 from agents where organization_id = ${uuidOf('org', service.organizationId)} for update`);
+    locked.resolve();
+    await held.promise;
+  });
+  await locked.promise;
+  const answer = await send(service.url, 'PATCH', `/agents/${agentId}`, { key: service.adminKey, body: { name: 'B' } });
+  expect(asProblem(answer)).toMatchObject({ status: 503, code: 'unavailable' });
+  expect(answer.headers.get('retry-after')).toBe('1');
+  held.resolve();
+  await holding;
+});
+
+test('streams of callers that leave while their key is looked up are not counted', async () => {
+  await start({ maxStreamsPerKey: 5 });
+  const { agentId } = await service.client.agents.create({ name: 'A', model: 'scripted/x' });
+  const { sessionId } = await service.client.sessions.open({ agentId, environment: 'production' });
+  const closed: Promise<unknown>[] = [];
+  const watch = (message: unknown) => {
+    const { response } = message as { response: ServerResponse };
+    closed.push(once(response, 'close'));
+  };
+  subscribe('http.server.request.start', watch);
+  const release = await lockTable('api_keys');
+  const path = `/api/v1/sessions/${sessionId}/stream`;
+  const leavers = Array.from({ length: 5 }, () => {
+    const socket = connect(Number(new URL(service.url).port), '127.0.0.1');
+    sockets.push(socket);
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.adminKey}\r\n\r\n`);
+    return socket;
+  });
+  await expect.poll(() => closed.length).toBe(5);
+  for (const socket of leavers) socket.destroy();
+  await Promise.all(closed);
+  unsubscribe('http.server.request.start', watch);
+  await release();
+  const streams = await Promise.all(Array.from({ length: 5 }, () => openStream(sessionId)));
+  expect(streams.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+  await Promise.all(streams.map((stream) => stream.end()));
+});

@@ -1,0 +1,183 @@
+// A page of a list costs what it shows, by whichever filter and however much there is that the filter leaves out.
+
+import type { Input } from '@signalbox/contract';
+import sql from 'sql-template-tag';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { listApprovals } from '../../src/approvals/list.ts';
+import { listEvents } from '../../src/events/events.ts';
+import type { PoolContext } from '../../src/lib/context.ts';
+import { formatId, newUuid } from '../../src/lib/ids.ts';
+import { listSessions } from '../../src/sessions/list.ts';
+import { pairOf } from '../../src/sessions/metadata.ts';
+import { costOf, listenTo } from '../support/plans.ts';
+import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
+
+// Enough that a page must not read a tenth of it.
+const MANY = 20_000;
+const FEW = 7;
+// 20 rows of a page in some environments and statuses, and the looks that find these.
+const ROWS = 600;
+
+let test_: TestPlatform;
+let ctx: PoolContext;
+const agents = [newUuid(), newUuid()] as const;
+const START = Date.parse('2026-01-01T00:00:00.000Z');
+const at = (n: number) => new Date(START + n * 1000);
+
+beforeAll(async () => {
+  test_ = await createTestPlatform();
+  ctx = test_.ctx as PoolContext;
+  const { db, organizationId } = ctx;
+  for (const agentId of agents) {
+    await db.execute(sql`
+      insert into agents (organization_id, agent_id, version, created_at, updated_at)
+      values (${organizationId}, ${agentId}, 1, now(), now())`);
+  }
+  // Ids in the order of time, on every version of PostgreSQL.
+  const id = sql`(lpad(to_hex(n), 12, '0') || '7000' || '8' || lpad(to_hex(n), 15, '0'))::uuid`;
+  await db.execute(sql`
+    insert into sessions (organization_id, session_id, agent_id, environment, status, close_on_idle, metadata, created_at,
+      updated_at, ended_at)
+    select ${organizationId}::uuid, ${id}, case when n % 2 = 0 then ${agents[0]}::uuid else ${agents[1]}::uuid end,
+      case when n <= ${FEW} then 'rare' when n % 3 = 0 then 'staging' else 'production' end,
+      case when n between 8 and 14 then 'failed' when n % 2 = 0 then 'idle' else 'completed' end, false,
+      json_build_object('tenant', n % 10, 'order', n), now(), now(), case when n % 2 = 1 or n between 8 and 14 then now() end
+    from generate_series(1, ${MANY}::int) n`);
+  await db.execute(sql`
+    insert into session_metadata (organization_id, pair, session_id)
+    select ${organizationId}::uuid, ${pairOf('tenant', '3')}::bigint, ${id} from generate_series(3, ${MANY}::int, 10) n`);
+  await db.execute(sql`
+    insert into session_metadata (organization_id, pair, session_id)
+    select ${organizationId}::uuid, n, ${id} from generate_series(1, ${MANY}::int) n`);
+  await db.execute(sql`
+    insert into session_metadata (organization_id, pair, session_id)
+    select ${organizationId}::uuid, ${pairOf('order', '77')}::bigint, ${id} from generate_series(77, 77) n`);
+  await db.execute(sql`
+    insert into approvals (organization_id, operation_id, session_id, agent_id, environment, name, input_schema, once, status,
+      requested_at)
+    select s.organization_id, s.session_id, s.session_id, s.agent_id, s.environment, 'pay', '{}', false,
+      case s.status when 'failed' then 'pending' when 'idle' then 'approved' else 'denied' end, now()
+    from sessions s where s.organization_id = ${organizationId}`);
+  // Every fifth occurred two minutes before the one in front of it.
+  await db.execute(sql`
+    insert into events (organization_id, sequence, event_id, body, occurred_at, hash)
+    select ${organizationId}::uuid, n, ${id}, json_build_object('type',
+        case when n <= ${FEW} then 'api_key.created' when n <= ${2 * FEW} then 'agent.created' else 'session.created' end,
+        'environment', case when n <= ${FEW} then 'rare' else 'production' end, 'actor', json_build_object('id', null),
+        'resource', json_build_object('id', n::text), 'sessionId', null, 'context', json_build_object())::jsonb,
+      ${at(0)}::timestamptz + (n - case when n % 5 = 0 then 120 else 0 end) * interval '1 second', '\\x00'
+    from generate_series(1, ${MANY}::int) n`);
+  await db.execute(sql`
+    update event_heads set sequence = ${MANY}, late_ms = 121000, latest_at = ${at(MANY)}
+    where organization_id = ${organizationId}`);
+  await db.execute(sql`analyze`);
+  return () => test_.close();
+});
+
+/** What its statements cost together. */
+async function costOfList(list: (ctx: PoolContext) => Promise<{ data: unknown[] }>) {
+  const { db, statements } = listenTo(ctx.db);
+  const { data } = await list({ ...ctx, db } as PoolContext);
+  let rows = 0;
+  for (const statement of statements) rows += (await costOf(ctx.db, statement)).rows;
+  return { shown: data.length, rows };
+}
+
+describe('sessions', () => {
+  test.each<[string, Input<'listSessions'>, number]>([
+    ['all', {}, 20],
+    ['of a rare environment', { environment: 'rare' }, FEW],
+    ['of an environment that has none', { environment: 'none' }, 0],
+    ['of a common environment', { environment: 'production' }, 20],
+    ['of a rare status', { status: 'failed' }, 7],
+    ['of a status that none has', { status: 'cancelled' }, 0],
+    ['of an agent', { agentId: formatId('agt', agents[0]) }, 20],
+    ['of an agent, in a rare status', { agentId: formatId('agt', agents[0]), status: 'failed' }, 4],
+    ['of an agent, in a status that none has', { agentId: formatId('agt', agents[1]), status: 'running' }, 0],
+    ['of an agent, in a rare environment', { agentId: formatId('agt', agents[0]), environment: 'rare' }, 3],
+    ['in an environment and a status that do not meet', { environment: 'rare', status: 'failed' }, 0],
+    ['by a pair of metadata that one has', { metadata: { order: '77' } }, 1],
+    ['by a pair that many have', { metadata: { tenant: '3' } }, 20],
+    ['by a pair that none has', { metadata: { order: 'none' } }, 0],
+  ])('%s', async (_, filters, shown) => {
+    const first = await costOfList((ctx) => listSessions(ctx, { ...filters }));
+    expect(first.shown).toBe(shown);
+    expect(first.rows).toBeLessThan(ROWS);
+  });
+
+  test('the next pages have the rest, each session once and newest first', async () => {
+    for (const filters of [{ environment: 'staging' }, { status: 'idle' }, { metadata: { tenant: '3' } }] as const) {
+      const seen: string[] = [];
+      for (let cursor: string | undefined; ; ) {
+        const { data, page } = await listSessions(ctx, { ...filters, limit: 100, ...(cursor && { cursor }) });
+        seen.push(...data.map(({ sessionId }) => sessionId));
+        if (!page.hasMore || seen.length >= 400) break;
+        cursor = page.nextCursor;
+      }
+      expect(seen).toHaveLength(400);
+      expect(seen).toEqual([...new Set(seen)].toSorted().reverse());
+    }
+  });
+});
+
+describe('approvals', () => {
+  test.each<[string, Input<'listApprovals'>, number]>([
+    ['that are pending', { status: 'pending' }, 7],
+    ['that were decided', { status: 'denied' }, 20],
+    ['that have expired, as none has', { status: 'expired' }, 0],
+    ['of a rare environment', { environment: 'rare' }, FEW],
+    ['of a rare environment, newest first', { environment: 'rare', order: 'desc' }, FEW],
+    ['of a rare environment, decided so', { environment: 'rare', status: 'approved' }, 3],
+  ])('%s', async (_, filters, shown) => {
+    const cost = await costOfList((ctx) => listApprovals(ctx, filters));
+    expect(cost.shown).toBe(shown);
+    expect(cost.rows).toBeLessThan(ROWS);
+  });
+});
+
+describe('records of the event log', () => {
+  const middle = { since: at(10_000).toISOString(), until: at(10_010).toISOString() };
+  // Those of the seconds 10,000 to 10,009, two of which came two minutes late, without the two that are late there.
+  const inMiddle = 10;
+  test.each<[string, Input<'listEvents'>, number]>([
+    ['of a rare environment', { environment: 'rare' }, FEW],
+    ['of an environment that has none', { environment: 'none', order: 'asc' }, 0],
+    ['of several types, all rare', { type: 'api_key.created,agent.created' }, 2 * FEW],
+    ['of several types that none has', { type: 'agent.archived,api_key.deleted' }, 0],
+    ['of a rare type and a common one', { type: 'api_key.created,session.created', limit: 20 }, 20],
+    ['of a short time long ago', middle, inMiddle],
+    ['of a short time long ago, oldest first', { ...middle, order: 'asc' }, inMiddle],
+    ['since a time long ago, oldest first', { since: at(15_000).toISOString(), order: 'asc', limit: 20 }, 20],
+    ['until a time long ago, newest first', { until: at(5_000).toISOString(), limit: 20 }, 20],
+    ['of a type until a time long ago', { type: 'session.created', until: at(5_000).toISOString(), limit: 20 }, 20],
+    ['since a time to come', { since: at(MANY + 500).toISOString() }, 0],
+  ])('%s', async (_, filters, shown) => {
+    const cost = await costOfList((ctx) => listEvents(ctx, filters));
+    expect(cost.shown).toBe(shown);
+    expect(cost.rows).toBeLessThan(ROWS + 500);
+  });
+
+  test('the records of any time are those that a look at each of them finds', async () => {
+    const all = await ctx.db.query<{ sequence: number; occurredAt: Date }>(sql`
+      select sequence, occurred_at as "occurredAt" from events where organization_id = ${ctx.organizationId}`);
+    for (const [from, to] of [
+      [-10, 3],
+      [4_879, 4_881],
+      [4_885, 4_885],
+      [9_995, 10_130],
+      [19_870, 20_000],
+      [19_995, 30_000],
+    ] as const) {
+      const expected = all
+        .filter(({ occurredAt }) => occurredAt >= at(from) && occurredAt < at(to))
+        .map(({ sequence }) => sequence);
+      const { data } = await listEvents(ctx, {
+        since: at(from).toISOString(),
+        until: at(to).toISOString(),
+        order: 'asc',
+        limit: 500,
+      });
+      expect(data.map(({ sequence }) => sequence)).toEqual(expected.toSorted((a, b) => a - b));
+    }
+  });
+});

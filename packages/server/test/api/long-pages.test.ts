@@ -1,0 +1,124 @@
+// A page of a list is never large, however large its items are: it has fewer then, and who walks on sees each of them once.
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { startTestService, type TestService } from '../support/service.ts';
+
+const MANY = 12;
+/** Of an item: 12 of them are more than two pages. */
+const LONG = 'ä'.repeat(400_000);
+// The most that a page is to have, one item more, and what is around them.
+const MAX_ANSWER_BYTES = 5.2 * 1024 * 1024;
+
+let service: TestService;
+const paths: Record<string, string> = {};
+
+beforeAll(async () => {
+  service = await startTestService();
+  const { client } = service;
+  const times = Array.from({ length: MANY }, (_, index) => index);
+  const scripted = (script: object[]) => ({ provider: 'scripted' as const, model: 'test', settings: { script } });
+  const tool = (name: string) => ({
+    type: 'client' as const,
+    name,
+    description: 'Pays',
+    inputSchema: { type: 'object', description: 'x'.repeat(120_000) },
+    approval: 'always' as const,
+  });
+  const tools = ['pay', 'b', 'c', 'd', 'e', 'f', 'g'].map(tool);
+
+  const talking = await client.agents.create({ name: 'Talking', model: scripted([{ text: 'ok' }]) });
+  for (const index of times) {
+    await client.agents.create({ name: `Long ${index}`, model: 'scripted/x', tools });
+  }
+  paths.agents = '/agents';
+
+  const { agentId } = await client.agents.create({
+    name: 'Asking',
+    model: scripted([{ toolCalls: [{ name: 'pay', input: { note: '{{input}}' } }] }]),
+    tools,
+  });
+  for (const index of times) await client.agents.update(agentId, { description: String(index) });
+  paths.versions = `/agents/${agentId}/versions`;
+
+  for (const _ of times) await client.sessions.open({ agentId, environment: 'production', input: LONG });
+  const isWaiting = async () => (await client.sessions.list({ agentId, status: 'waiting' })).data.length === MANY;
+  await vi.waitUntil(isWaiting, { timeout: 60_000 });
+  paths.approvals = '/approvals';
+  paths.pending = '/approvals?status=pending&order=desc';
+
+  const schedule = { agentId: talking.agentId, environment: 'production', status: 'paused' as const };
+  for (const _ of times) await client.schedules.create({ ...schedule, cron: '0 0 1 1 *', input: LONG });
+  paths.schedules = '/schedules';
+
+  const told = await client.sessions.open({ agentId: talking.agentId, environment: 'production' });
+  for (const _ of times) await client.sessions.sendMessage(told.sessionId, { content: LONG });
+  const isIdle = async () => (await client.sessions.get(told.sessionId)).status === 'idle';
+  await vi.waitUntil(isIdle, { timeout: 60_000 });
+  paths.messages = `/sessions/${told.sessionId}/messages`;
+  paths.newestMessages = `/sessions/${told.sessionId}/messages?order=desc`;
+
+  // An event keeps no value longer than 4,096 characters, and each of these has two for each of its fields.
+  const some = (letter: string) => letter.repeat(4_000);
+  const text = (index: number) => some(index % 2 === 0 ? 'ä' : 'ö');
+  const change = (index: number) => ({
+    description: text(index).slice(0, 2_000),
+    instructions: text(index),
+    metadata: Object.fromEntries(Array.from({ length: 7 }, (_, n) => [`k${n}`, text(index).slice(0, 500)])),
+    outputSchema: { type: 'object', description: text(index).slice(100) },
+  });
+  for (let index = 0; index < 150; index++) await client.agents.update(talking.agentId, change(index));
+  paths.events = '/events?type=agent.updated';
+  paths.oldestEvents = '/events?type=agent.updated&order=asc';
+}, 120_000);
+afterAll(() => service?.stop());
+
+test.each([
+  ['agents', MANY + 2],
+  ['versions', MANY + 1],
+  ['approvals', MANY],
+  ['pending', MANY],
+  ['schedules', MANY],
+  ['messages', 2 * MANY],
+  ['newestMessages', 2 * MANY],
+  ['events', 150 + MANY],
+  ['oldestEvents', 150 + MANY],
+])('no page of a long list is large, and a walk sees each once: %s', async (name, count) => {
+  const path = paths[name]!;
+  const limit = name.toLowerCase().includes('events') ? 1000 : 100;
+  const seen: string[] = [];
+  let pages = 0;
+  for (let cursor = '', hasMore = true; hasMore; pages++) {
+    const url = `${service.url}/api/v1${path}${path.includes('?') ? '&' : '?'}limit=${limit}&cursor=${cursor}`;
+    const answer = await fetch(url, { headers: { authorization: `Bearer ${service.adminKey}` } });
+    const text = await answer.text();
+    expect(answer.status, text.slice(0, 500)).toBe(200);
+    expect(Buffer.byteLength(text)).toBeLessThan(MAX_ANSWER_BYTES);
+    const { data, page } = JSON.parse(text) as { data: object[]; page: { hasMore: boolean; nextCursor: string } };
+    expect(data.length).toBeGreaterThan(0);
+    seen.push(...data.map((item) => JSON.stringify(item)));
+    cursor = page.nextCursor;
+    hasMore = page.hasMore;
+  }
+  expect(new Set(seen).size).toBe(count);
+  expect(seen.length).toBe(count);
+  expect(pages).toBeGreaterThan(1);
+});
+
+test('messages that wait for their turn make no page large, and the first of them are on it', async () => {
+  const { client } = service;
+  const { agentId } = await client.agents.create({
+    name: 'Waiting',
+    model: { provider: 'worker', queue: 'nobody' },
+  });
+  const { sessionId } = await client.sessions.open({ agentId, environment: 'production', input: 'first' });
+  for (let index = 0; index < MANY; index++) {
+    await client.sessions.sendMessage(sessionId, { content: `${index} ${LONG}` });
+  }
+  const url = `${service.url}/api/v1/sessions/${sessionId}/messages?limit=1`;
+  const answer = await fetch(url, { headers: { authorization: `Bearer ${service.adminKey}` } });
+  const text = await answer.text();
+  expect(Buffer.byteLength(text)).toBeLessThan(MAX_ANSWER_BYTES);
+  const { data } = JSON.parse(text) as { data: { content: { text: string }[] }[] };
+  const beginnings = data.map(({ content }) => content[0]!.text.slice(0, 5).split(' ')[0]);
+  expect(beginnings.slice(0, 3)).toEqual(['first', '0', '1']);
+  expect(data.length).toBeLessThan(MANY);
+});

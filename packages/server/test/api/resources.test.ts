@@ -1,0 +1,169 @@
+// Agents, Environments, secrets and tenancy through the client (api.md sections 3 and 4).
+import { ConflictError, NotFoundError, Signalbox } from '@signalbox/client';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { systemActor } from '../../src/events/record.ts';
+import { insertKey } from '../../src/keys/keys.ts';
+import { createOrganization } from '../../src/organizations/organizations.ts';
+import { startTestService, type TestService, watchSecret } from '../support/service.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.stop());
+
+const scripted = { name: 'A', model: 'scripted/x' };
+
+test('every change of an agent is a new version, and versions never change', async () => {
+  const { client } = service;
+  const first = await client.agents.create({ ...scripted, instructions: 'one', metadata: { a: 1 } });
+  expect(first).toMatchObject({ version: 1, model: { provider: 'scripted', model: 'x' }, archivedAt: null });
+  expect(await client.agents.update(first.agentId, { name: 'A' })).toEqual(first);
+  const second = await client.agents.update(first.agentId, { instructions: 'two', limits: { maxStepsPerTurn: 3 } });
+  expect(second).toMatchObject({
+    version: 2,
+    instructions: 'two',
+    limits: { maxStepsPerTurn: 3, maxOutputTokens: null },
+  });
+  const { data } = await client.agents.versions(first.agentId);
+  expect(data.map(({ version, instructions }) => [version, instructions])).toEqual([
+    [2, 'two'],
+    [1, 'one'],
+  ]);
+});
+
+test('changes at the same moment make versions one after the other', async () => {
+  const { agentId } = await service.client.agents.create(scripted);
+  await Promise.all(
+    Array.from({ length: 8 }, (_, n) => service.client.agents.update(agentId, { instructions: `${n}` })),
+  );
+  const { data } = await service.client.agents.versions(agentId);
+  expect(data.map(({ version }) => version)).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1]);
+});
+
+test('a change that expects a version is made to no other', async () => {
+  const { client } = service;
+  const { agentId } = await client.agents.create(scripted);
+  const change = (n: number, expectedVersion: number) =>
+    client.agents.update(agentId, { instructions: `${n}`, expectedVersion });
+  const made = await Promise.allSettled(Array.from({ length: 5 }, (_, n) => change(n, 1)));
+  expect(made.map(({ status }) => status).toSorted()).toEqual(['fulfilled', ...Array(4).fill('rejected')]);
+  await expect(change(9, 1)).rejects.toMatchObject({
+    status: 409,
+    code: 'conflict',
+    detail: expect.stringContaining('2'),
+  });
+  // Also where nothing would change: who asks takes another one for the newest.
+  await expect(client.agents.update(agentId, { expectedVersion: 1 })).rejects.toMatchObject({ code: 'conflict' });
+  expect((await change(9, 2)).version).toBe(3);
+});
+
+test('an archived agent takes no new sessions, messages or changes, and stands in its own list', async () => {
+  const { client } = service;
+  const { agentId } = await client.agents.create(scripted);
+  const session = await client.sessions.open({ agentId, environment: 'production' });
+  await client.agents.archive(agentId);
+  expect(await client.agents.archive(agentId)).toEqual({ agentId, deleted: true });
+  const refused = { code: 'agent_archived', status: 409 };
+  await expect(client.sessions.open({ agentId, environment: 'production' })).rejects.toMatchObject(refused);
+  await expect(client.sessions.sendMessage(session.sessionId, { content: 'x' })).rejects.toMatchObject(refused);
+  await expect(client.agents.update(agentId, { name: 'B' })).rejects.toMatchObject(refused);
+  expect((await client.agents.get(agentId)).archivedAt).not.toBeNull();
+  const ids = async (archived: boolean) =>
+    (await client.agents.list({ archived, limit: 100 })).data.map((agent) => agent.agentId);
+  expect(await ids(true)).toContain(agentId);
+  expect(await ids(false)).not.toContain(agentId);
+});
+
+test('production and staging are there from the start; a name is taken once', async () => {
+  const { client } = service;
+  const names = (await client.environments.list()).data.map(({ name }) => name);
+  expect(names).toEqual(expect.arrayContaining(['production', 'staging']));
+  await client.environments.create({ name: 'eu_west-1' });
+  await expect(client.environments.create({ name: 'eu_west-1' })).rejects.toMatchObject({ code: 'environment_exists' });
+  expect(await client.environments.delete('eu_west-1')).toMatchObject({ deleted: true });
+  await expect(client.environments.delete('eu_west-1')).rejects.toThrow(NotFoundError);
+});
+
+test('an environment with open sessions or a subscription stays', async () => {
+  const { client } = service;
+  await client.environments.create({ name: 'busy' });
+  const { agentId } = await client.agents.create(scripted);
+  const { sessionId } = await client.sessions.open({ agentId, environment: 'busy' });
+  await expect(client.environments.delete('busy')).rejects.toThrow(ConflictError);
+  await client.sessions.close(sessionId);
+  await client.webhookSubscriptions.create({ environment: 'busy', url: 'https://example.com/' });
+  await expect(client.environments.delete('busy')).rejects.toThrow(ConflictError);
+  await client.webhookSubscriptions.delete('busy');
+  await client.environments.delete('busy');
+  expect((await client.sessions.get(sessionId)).environment).toBe('busy');
+});
+
+test('a secret is set, counted and listed, and its value is nowhere to be read', async () => {
+  const { client } = service;
+  const set = await client.environments.secrets.set('staging', 'TOKEN', {
+    value: 'p4ssw0rd-one',
+    allowedHosts: ['API.example.com:8443'],
+  });
+  expect(set).toMatchObject({ name: 'TOKEN', version: 1, allowedHosts: ['api.example.com:8443'] });
+  const again = await client.environments.secrets.set('staging', 'TOKEN', {
+    value: 'p4ssw0rd-two',
+    allowedHosts: ['*.example.com'],
+  });
+  expect(again.version).toBe(2);
+  const { data } = await client.environments.secrets.list('staging');
+  expect(data).toEqual([again]);
+  expect(JSON.stringify(data)).not.toContain('p4ssw0rd');
+  const events = await client.events.list({ type: 'environment_secret.set', order: 'asc' });
+  expect(events.data.map(({ changes }) => changes)).toEqual([
+    { version: [null, 1], allowedHosts: [null, ['api.example.com:8443']] },
+    { version: [1, 2], allowedHosts: [['api.example.com:8443'], ['*.example.com']] },
+  ]);
+  await expect(client.environments.secrets.list('nowhere')).rejects.toThrow(NotFoundError);
+});
+
+test('another organization sees nothing of this one: the same 404 as for what does not exist', async () => {
+  const { client, db } = service;
+  const now = new Date();
+  const stranger = await db.transaction(async (tx) => {
+    const { organizationId } = await createOrganization(tx, 'Other', now);
+    const source = { organizationId, actor: systemActor, requestId: null, ipAddress: null, userAgent: null };
+    return insertKey(tx, source, now, { name: 'stranger', permission: 'admin' });
+  });
+  watchSecret(stranger.secret!);
+  const other = new Signalbox({ baseUrl: service.url, apiKey: stranger.secret!, maxRetries: 0 });
+
+  const agent = await client.agents.create(scripted);
+  const session = await client.sessions.open({
+    agentId: agent.agentId,
+    environment: 'production',
+    metadata: { a: 'b' },
+  });
+  const key = await client.keys.create({ name: 'k', permission: 'read' });
+  await client.webhookSubscriptions.create({ environment: 'production', url: 'https://example.com/' });
+  await client.environments.secrets.set('production', 'X', { value: 'hidden-value', allowedHosts: ['example.com'] });
+  const [event] = (await client.events.list({ limit: 1 })).data;
+
+  for (const attempt of [
+    () => other.agents.get(agent.agentId),
+    () => other.agents.update(agent.agentId, { name: 'mine' }),
+    () => other.agents.archive(agent.agentId),
+    () => other.sessions.get(session.sessionId),
+    () => other.sessions.open({ agentId: agent.agentId, environment: 'production' }),
+    () => other.sessions.sendMessage(session.sessionId, { content: 'x' }),
+    () => other.sessions.cancel(session.sessionId),
+    () => other.sessions.chunks(session.sessionId),
+    () => other.keys.get(key.keyId),
+    () => other.keys.rotate(key.keyId),
+    () => other.webhookSubscriptions.get('production'),
+    () => other.webhookSubscriptions.rotateSecret('production'),
+    () => other.environments.secrets.delete('production', 'X'),
+    () => other.events.get(event!.eventId),
+  ]) {
+    await expect(attempt(), attempt.toString()).rejects.toThrow(NotFoundError);
+  }
+  expect((await other.agents.list()).data).toEqual([]);
+  expect((await other.sessions.list({ metadata: { a: 'b' } })).data).toEqual([]);
+  expect((await other.keys.list()).data.map(({ name }) => name)).toEqual(['stranger']);
+  expect((await client.sessions.list({ metadata: { a: 'b' } })).data).toMatchObject([{ sessionId: session.sessionId }]);
+});

@@ -1,0 +1,150 @@
+// What somebody without a key or a sign-in can take from those who have one: half-sent requests, long bodies.
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import type { Config } from '../../src/config/config.ts';
+import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
+import { asProblem, send } from '../support/raw.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+let service: TestService;
+let clock: ManualClock;
+const sockets: Socket[] = [];
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await clock.passWhile(service.stop());
+});
+
+async function start(config: Partial<Config> = {}): Promise<void> {
+  clock = createManualClock();
+  service = await startTestService({ clock, config });
+}
+
+interface Line {
+  socket: Socket;
+  /** All that came, when the other end has closed. */
+  closed: Promise<string>;
+  heard(): string;
+}
+
+/** Opens a connection and sends these bytes. */
+function line(text: string): Line {
+  const socket = connect(Number(new URL(service.url).port), '127.0.0.1').on('error', () => {});
+  sockets.push(socket);
+  let heard = '';
+  socket.on('data', (data) => {
+    heard += data;
+  });
+  socket.write(text);
+  return { socket, closed: once(socket, 'close').then(() => heard), heard: () => heard };
+}
+
+const post = (path: string, contentLength: number, headers: Record<string, string> = {}) =>
+  [
+    `POST ${path} HTTP/1.1`,
+    `Host: ${new URL(service.url).host}`,
+    'Content-Type: application/json',
+    `Content-Length: ${contentLength}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    '\r\n',
+  ].join('\r\n');
+
+const me = () => send(service.url, 'GET', '/me', { key: service.adminKey });
+const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+test('600 half-sent sign-ins of strangers take nothing from a caller that is known, and end after 5 seconds', async () => {
+  await start({ trustProxy: ['127.0.0.1'] });
+  const { origin } = new URL(service.url);
+  const lines = Array.from({ length: 600 }, (_, n) =>
+    line(
+      `${post('/console/api/sign_in', 10_000, { Origin: origin, 'Sec-Fetch-Site': 'same-origin', 'X-Forwarded-For': `10.0.${n % 60}.1` })}{`,
+    ),
+  );
+  // Those beyond the pool are refused at once.
+  await expect.poll(() => lines.filter(({ heard }) => heard() !== '').length).toBe(500);
+  expect((await Promise.all(Array.from({ length: 20 }, me))).map(({ status }) => status)).toEqual(Array(20).fill(200));
+  expect(lines.filter(({ heard }) => /^HTTP\/1.1 503/.test(heard()))).toHaveLength(500);
+
+  clock.advance(4_000);
+  await tick();
+  expect(lines.filter(({ heard }) => heard() === '')).toHaveLength(100);
+  clock.advance(1_000);
+  const answers = await Promise.all(lines.map(({ closed }) => closed));
+  expect(answers.filter((answer) => /^HTTP\/1.1 408/.test(answer))).toHaveLength(100);
+});
+
+test('one address has 20 sign-ins under way at once, and others sign in meanwhile', async () => {
+  await start({ trustProxy: ['127.0.0.1'] });
+  const { origin } = new URL(service.url);
+  const from = (address: string) => ({ Origin: origin, 'Sec-Fetch-Site': 'same-origin', 'X-Forwarded-For': address });
+  const lines = Array.from({ length: 30 }, () => line(`${post('/console/api/sign_in', 100, from('10.0.0.1'))}{`));
+  await expect.poll(() => lines.filter(({ heard }) => heard() !== '').length).toBe(10);
+  const tryFrom = (address: string) =>
+    fetch(`${service.url}/console/api/sign_in`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', origin, 'x-forwarded-for': address },
+      body: JSON.stringify({ email: 'a@example.com', password: 'correct horse battery' }),
+    });
+  expect((await tryFrom('10.0.0.1')).status).toBe(429);
+  expect((await tryFrom('10.0.0.2')).status).toBe(401);
+});
+
+test('half-sent bodies of a caller that is known take nothing from the work of others, and are answered when they are whole', async () => {
+  await start({ maxRequestsInFlight: 10 });
+  const other = await service.client.keys.create({ name: 'other', permission: 'write' });
+  const body = JSON.stringify({ name: 'A', model: 'scripted/x' });
+  const head = post('/api/v1/agents', Buffer.byteLength(body), { Authorization: `Bearer ${other.secret}` });
+  const half = (count: number) => Array.from({ length: count }, () => line(head + body.slice(0, 5)));
+  const lines = half(10);
+  const everybodyIsServed = async () => {
+    const answers = await Promise.all(Array.from({ length: 10 }, me));
+    return answers.every(({ status }) => status === 200);
+  };
+  await expect.poll(everybodyIsServed).toBe(true);
+  const more = half(5);
+  await expect.poll(() => more.filter(({ heard }) => /^HTTP\/1.1 429/.test(heard())).length).toBe(5);
+  for (const { socket } of lines) socket.write(body.slice(5));
+  await expect.poll(() => lines.filter(({ heard }) => /^HTTP\/1.1 201/.test(heard())).length).toBe(10);
+});
+
+test('a body of a sign-in is short', async () => {
+  await start();
+  const answer = await send(service.url, 'POST', `${service.url}/console/api/sign_in`, {
+    body: { email: 'a@example.com', password: 'x'.repeat(20_000) },
+    headers: { origin: new URL(service.url).origin },
+  });
+  expect(asProblem(answer)).toMatchObject({ status: 413, code: 'payload_too_large' });
+  expect(answer.json.detail).toContain('16 KiB');
+});
+
+test('an upload over the limit is told so, also by callers that send all of it before they read', async () => {
+  await start();
+  const chunk = Buffer.alloc(1024 * 1024, 'x');
+  for (const mebibytes of [2, 16]) {
+    const { socket, heard } = line(
+      post('/api/v1/agents', mebibytes * chunk.length, { Authorization: `Bearer ${service.adminKey}` }),
+    );
+    let failure: unknown;
+    socket.pause().on('error', (error) => {
+      failure = error;
+    });
+    for (let n = 0; n < mebibytes; n += 1) {
+      if (!socket.write(chunk)) await once(socket, 'drain');
+    }
+    socket.resume();
+    await expect.poll(heard).toMatch(/^HTTP\/1.1 413[\s\S]*payload_too_large/);
+    expect(failure).toBeUndefined();
+    // The connection is good for the next request.
+    socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+    await expect.poll(heard).toMatch(/alive/);
+  }
+});
+
+test('a caller that was refused and does not end its upload is cut off after 5 seconds', async () => {
+  await start();
+  const { heard, closed } = line(`${post('/api/v1/agents', 100_000_000)}{`);
+  await expect.poll(heard).toMatch(/^HTTP\/1.1 401/);
+  await tick();
+  clock.advance(5_000);
+  await closed;
+});

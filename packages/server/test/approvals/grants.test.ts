@@ -1,0 +1,55 @@
+// What a decision grants for the rest of the Session is known as soon as the decision is.
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { resolveApproval } from '../../src/approvals/approvals.ts';
+import { listApprovals } from '../../src/approvals/list.ts';
+import { sendMessage } from '../../src/sessions/messages.ts';
+import { answering, createWorld, httpTool, type World } from '../support/session-world.ts';
+
+let world: World;
+beforeEach(async () => {
+  world = await createWorld();
+});
+afterEach(() => world.close());
+
+test.each([
+  ['once', {}],
+  ['always', { scope: 'session' as const }],
+])('with the policy %s, by a decision that the worker finds as it lets go of the session', async (approval, scope) => {
+  // Another node, whose wake-ups do not reach the worker: it finds the decision because its commit does not come through.
+  const there = { ...world.ctx, ...(await world.anotherNode()) };
+  const asked: string[] = [];
+  let sessionId = '';
+  async function approve(): Promise<void> {
+    const { data } = await listApprovals(world.ctx, { sessionId, status: 'pending' });
+    for (const { operationId } of data) {
+      asked.push(operationId);
+      await resolveApproval(there, { operationId, decision: 'approved', ...scope });
+    }
+  }
+  await world.work({
+    ask: answering([
+      {
+        calls: [
+          ['pay', {}],
+          ['slow', {}],
+        ],
+      },
+      {
+        calls: [
+          ['pay', {}],
+          ['slow', {}],
+        ],
+      },
+      { text: 'ok' },
+    ]),
+    run: async ({ tool }) => {
+      if (tool.name === 'slow') await approve();
+      return { output: tool.name };
+    },
+  });
+  const agentId = await world.agent([httpTool('pay', { approval }), httpTool('slow')]);
+  sessionId = await world.open(agentId, { input: undefined });
+  await sendMessage(world.ctx, { sessionId, content: 'go' });
+  await world.until(sessionId, (chunk) => chunk.type === 'turn.completed');
+  expect(asked).toHaveLength(1);
+});

@@ -1,0 +1,145 @@
+// A database that stands still, becomes read-only, and fails over to its standby, under a service that is never restarted.
+import * as fs from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import {
+  isPostgresAlive,
+  type PostgresProcess,
+  serverPidOf,
+  spawnPostgres,
+} from '../../../embedded-postgres/test/support/postgres-process.ts';
+import { ask } from '../support/ask.ts';
+import { freePort } from '../support/free-port.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { copyAsStandby } from '../support/standby.ts';
+
+let base: string;
+let primary: { dataDir: string; process: PostgresProcess; url: string };
+let standby: { dataDir: string; process: PostgresProcess; url: string };
+let service: TestService;
+
+/** By TCP, as the standby follows it. */
+function atPort(url: string, port: number): string {
+  const at = new URL(url);
+  at.search = '';
+  at.hostname = '127.0.0.1';
+  at.port = String(port);
+  return at.href;
+}
+
+/** The server and each of its processes. */
+async function processesOf(dataDir: string): Promise<number[]> {
+  const server = await serverPidOf(dataDir);
+  const found = [server];
+  for (const name of await fs.readdir('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    const stat = await fs.readFile(`/proc/${name}/stat`, 'utf8').catch(() => '');
+    if (Number(/\) \S (\d+)/.exec(stat)?.[1]) === server) found.push(Number(name));
+  }
+  return found;
+}
+
+async function crash({ dataDir, process: started }: typeof primary): Promise<void> {
+  started.child.kill('SIGKILL');
+  const pid = await serverPidOf(dataDir);
+  process.kill(pid, 'SIGQUIT');
+  await vi.waitUntil(() => !isPostgresAlive(pid), { timeout: 30_000 });
+}
+
+beforeAll(async () => {
+  base = await fs.mkdtemp(join(tmpdir(), 'sb-'));
+  const [port, otherPort] = [await freePort(), await freePort()];
+  const started = spawnPostgres(join(base, 'primary'), { port });
+  primary = { dataDir: join(base, 'primary'), process: started, url: atPort((await started.next()).url!, port) };
+  await copyAsStandby(primary, join(base, 'standby'));
+  standby = {
+    dataDir: join(base, 'standby'),
+    process: spawnPostgres(join(base, 'standby'), { port: otherPort }),
+    url: atPort(primary.url, otherPort),
+  };
+  const isFollowed = async () => (await ask(primary.url, 'select 1 from pg_stat_replication')).length > 0;
+  await vi.waitUntil(isFollowed, { timeout: 30_000 });
+  const { host, username, password, pathname } = new URL(primary.url);
+  // The standby first: it must be passed over.
+  const hosts = `127.0.0.1:${otherPort},${host}`;
+  const url = `postgres://${username}:${password}@${hosts}${pathname}?target_session_attrs=read-write`;
+  service = await startTestService({ database: { url, drop: async () => {} }, config: { databaseUrl: url } });
+}, 180_000);
+
+afterAll(async () => {
+  await service?.stop();
+  for (const one of [primary, standby]) if (one) await crash(one).catch(() => {});
+  await fs.rm(base, { recursive: true, force: true });
+}, 120_000);
+
+let count = 0;
+
+/** A write. */
+async function post(): Promise<number> {
+  count += 1;
+  const body = JSON.stringify({ name: `key ${count}`, permission: 'read' });
+  const answer = await service.fetch('/api/v1/api_keys', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'idempotency-key': `trouble-${count}` },
+    body,
+  });
+  await answer.arrayBuffer();
+  return answer.status;
+}
+
+const ready = async () => (await fetch(`${service.url}/readyz`)).status;
+
+/** Writes until one is done; every other is answered with 503, whatever happens meanwhile. */
+async function untilWritten(during: () => Promise<unknown>): Promise<void> {
+  const others = new Set<number>();
+  const trouble = during();
+  await expect
+    .poll(
+      async () => {
+        const status = await post();
+        if (status !== 201) others.add(status);
+        return status;
+      },
+      { timeout: 50_000, interval: 20 },
+    )
+    .toBe(201);
+  await trouble;
+  expect([...others].filter((status) => status !== 503)).toEqual([]);
+}
+
+test('while it stands still requests are answered with 503, and it is used again when it goes on', async () => {
+  expect([await post(), await ready()]).toEqual([201, 200]);
+  const stopped = await processesOf(primary.dataDir);
+  for (const pid of stopped) process.kill(pid, 'SIGSTOP');
+  try {
+    expect(await Promise.all([post(), post(), post()])).toEqual([503, 503, 503]);
+    await expect.poll(ready).toBe(503);
+  } finally {
+    for (const pid of stopped) process.kill(pid, 'SIGCONT');
+  }
+  await untilWritten(async () => {});
+  expect(await ready()).toBe(200);
+});
+
+test('while it is read-only requests are answered with 503, and it is used again when it can be written to', async () => {
+  const set = async (value: string) => {
+    await ask(primary.url, `alter system set default_transaction_read_only = ${value}`);
+    await ask(primary.url, 'select pg_reload_conf()');
+  };
+  await set('on');
+  await expect.poll(ready).toBe(503);
+  expect(await post()).toBe(503);
+  expect(await (await fetch(`${service.url}/metrics`)).text()).toMatch(/^signalbox_database_up 0$/m);
+  await set('off');
+  await untilWritten(async () => {});
+  expect(await ready()).toBe(200);
+});
+
+test('when it is gone and its standby is promoted, that is used, by a URL that names both', async () => {
+  await crash(primary);
+  expect(await post()).toBe(503);
+  await expect.poll(ready).toBe(503);
+  await untilWritten(() => ask(standby.url, 'select pg_promote()'));
+  expect(await ready()).toBe(200);
+});

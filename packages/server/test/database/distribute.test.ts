@@ -1,0 +1,92 @@
+// `signalbox database distribute`, and migrations of a database that is sharded. Citus itself is played by the test's database.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { readConfig } from '../../src/config/config.ts';
+import { migrate, readMigrations } from '../../src/db/migrate.ts';
+import { distributeOnHost, OperatorError } from '../../src/main.ts';
+import { ask } from '../support/ask.ts';
+import { distributedIn, installFakeCitus } from '../support/fake-citus.ts';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { startTestService } from '../support/service.ts';
+
+let database: TestDatabase;
+beforeEach(async () => {
+  database = await createTestDatabase();
+});
+afterEach(() => database.drop());
+
+const distribute = () => distributeOnHost(readConfig({}, { DATABASE_URL: database.url }));
+const tablesWith = async (column: string) =>
+  (
+    await ask<{ name: string }>(
+      database.url,
+      `select table_name::text as name from information_schema.columns
+       where table_schema = 'public' and column_name = '${column}' order by 1`,
+    )
+  ).map(({ name }) => name);
+
+test('distributes every table with an organization beside `organizations`, parents first, and leaves the others', async () => {
+  await installFakeCitus(database.url);
+  const tables = await distribute();
+  expect(tables.toSorted()).toEqual(await tablesWith('organization_id'));
+  expect(tables.length).toBeGreaterThan(25);
+  const [root, ...others] = await distributedIn(database.url);
+  expect(root).toEqual({ name: 'organizations', colocatedWith: 'none' });
+  expect(others.map(({ name }) => name)).toEqual(tables.slice(1));
+  expect(new Set(others.map(({ colocatedWith }) => colocatedWith))).toEqual(new Set(['organizations']));
+  // Again it does nothing.
+  expect(await distribute()).toEqual([]);
+});
+
+test('distributes all of the tables or none', async () => {
+  await installFakeCitus(database.url);
+  await ask(
+    database.url,
+    `create function refuse() returns trigger language plpgsql as $$ begin raise exception 'a worker is away'; end $$`,
+  );
+  await ask(
+    database.url,
+    `create trigger refuse before insert on pg_dist_partition for each row
+     when (new.logicalrelid = 'segments'::regclass) execute function refuse()`,
+  );
+  await expect(distribute()).rejects.toThrow('a worker is away');
+  expect(await distributedIn(database.url)).toEqual([]);
+});
+
+test('refuses without Citus, without DATABASE_URL, and while a node runs', async () => {
+  await expect(distribute()).rejects.toThrow(/does not have the Citus extension/);
+  await expect(distributeOnHost(readConfig({}, {}))).rejects.toThrow(OperatorError);
+  await installFakeCitus(database.url);
+  for (const roles of [new Set(['api'] as const), new Set(['runtime'] as const)]) {
+    const service = await startTestService({ database, config: { roles } });
+    await expect(distribute()).rejects.toThrow(/Stop all of them/);
+    await service.stop();
+  }
+  expect(await distributedIn(database.url)).toEqual([]);
+  await distribute();
+});
+
+test('a migration of a sharded database distributes the tables that it creates, in its transaction', async () => {
+  await installFakeCitus(database.url);
+  const directory = await mkdtemp(join(tmpdir(), 'signalbox-migrations-'));
+  const known = await readMigrations();
+  for (const { version, name, text } of known) {
+    await writeFile(join(directory, `${String(version).padStart(4, '0')}_${name}.sql`), text);
+  }
+  const next = String(known.length + 1).padStart(4, '0');
+  const log = { info() {} };
+  await distribute();
+  await writeFile(
+    join(directory, `${next}_more.sql`),
+    `create table parts (organization_id uuid, part_id uuid, thing_id uuid, primary key (organization_id, part_id));
+     create table things (organization_id uuid references organizations, thing_id uuid, primary key (organization_id, thing_id));
+     alter table parts add foreign key (organization_id, thing_id) references things;
+     create table of_the_coordinator (id int primary key);`,
+  );
+  await migrate(database.url, log, directory);
+  const names = (await distributedIn(database.url)).map(({ name }) => name);
+  expect(names.slice(-2)).toEqual(['things', 'parts']);
+  await rm(directory, { recursive: true });
+});

@@ -1,0 +1,325 @@
+// The organization event log: P6, and every kind that these parts cause (api.md section 8).
+import { createHash } from 'node:crypto';
+import { type Event, verifyEvents } from '@signalbox/client';
+import { type EventType, eventTypes, type Route, routes } from '@signalbox/contract';
+import canonicalize from 'canonicalize';
+import type { Sql } from 'sql-template-tag';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Db, Queryable } from '../../src/db/db.ts';
+import { listEvents } from '../../src/events/events.ts';
+import { recordEvent, systemActor } from '../../src/events/record.ts';
+import { sequenceEvents } from '../../src/events/sequencer.ts';
+import type { PoolContext } from '../../src/lib/context.ts';
+import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
+import { send } from '../support/raw.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.stop());
+
+async function all(filter: object = {}): Promise<Event[]> {
+  const events: Event[] = [];
+  for await (const event of service.client.events.list({ order: 'asc', limit: 1000, ...filter })) events.push(event);
+  return events;
+}
+
+function expectChain(events: Pick<Event, 'sequence' | 'hash' | 'previousHash'>[]): void {
+  let previous = '0'.repeat(64);
+  for (const [index, { hash, previousHash, ...record }] of events.entries()) {
+    expect(record.sequence).toBe(index + 1);
+    expect(previousHash).toBe(previous);
+    expect(hash).toBe(
+      createHash('sha256').update(Buffer.from(previous, 'hex')).update(canonicalize(record)!).digest('hex'),
+    );
+    previous = hash;
+  }
+}
+
+test('every change is recorded with who did it, in a chain without gaps, and at once', async () => {
+  const { client } = service;
+  const key = await client.keys.create({ name: 'k', permission: 'read' });
+  await client.keys.update(key.keyId, { name: 'k2' });
+  await client.keys.rotate(key.keyId);
+  await client.keys.delete(key.keyId);
+  const agent = await client.agents.create({ name: 'A', model: 'scripted/x' });
+  await client.agents.update(agent.agentId, { instructions: 'more' });
+  await client.environments.create({ name: 'test' });
+  await client.environments.secrets.set('test', 'TOKEN', { value: 'very-secret-value', allowedHosts: ['example.com'] });
+  await client.environments.secrets.delete('test', 'TOKEN');
+  const created = await client.webhookSubscriptions.create({ environment: 'test', url: 'https://example.com/hook' });
+  await client.webhookSubscriptions.rotateSecret('test');
+  await client.webhookSubscriptions.delete('test');
+  await client.environments.delete('test');
+  const session = await client.sessions.open({ agentId: agent.agentId, environment: 'production' });
+  await client.sessions.close(session.sessionId);
+  await client.sessions.delete(session.sessionId);
+  await client.agents.archive(agent.agentId);
+
+  const events = await all();
+  expectChain(events);
+  const mine = events.filter(({ actor }) => actor.type === 'api_key');
+  expect(mine.map(({ type }) => type)).toEqual([
+    'api_key.created',
+    'api_key.updated',
+    'api_key.rotated',
+    'api_key.deleted',
+    'agent.created',
+    'agent.updated',
+    'environment.created',
+    'environment_secret.set',
+    'environment_secret.deleted',
+    'webhook_subscription.created',
+    'webhook_subscription.secret_rotated',
+    'webhook_subscription.deleted',
+    'environment.deleted',
+    'session.created',
+    'session.completed',
+    'session.deleted',
+    'agent.archived',
+  ]);
+  expect(mine[1]).toMatchObject({ changes: { name: ['k', 'k2'] }, resource: { type: 'api_key', id: key.keyId } });
+  for (const { context } of mine)
+    expect(context).toMatchObject({ requestId: expect.stringMatching(/^req_/), ipAddress: '127.0.0.1' });
+  const text = JSON.stringify(events);
+  for (const secret of [key.secret!, created.signingSecret!, 'very-secret-value']) expect(text).not.toContain(secret);
+});
+
+test('who stops a Session at work is recorded, and what became of it', async () => {
+  const { client } = service;
+  const script = [{ toolCalls: [{ name: 'ask', input: {} }] }];
+  const tools = [{ type: 'client' as const, name: 'ask', description: 'Asks', inputSchema: { type: 'object' } }];
+  const model = { provider: 'scripted' as const, model: 'x', settings: { script } };
+  const { agentId } = await client.agents.create({ name: 'B', model, tools });
+  const open = async () => {
+    const { sessionId } = await client.sessions.open({ agentId, environment: 'production', input: 'go' });
+    await untilStatus(sessionId, 'waiting');
+    return sessionId;
+  };
+  const [interrupted, closed, steered] = [await open(), await open(), await open()];
+  await client.sessions.interrupt(interrupted);
+  await untilStatus(interrupted, 'idle');
+  await client.sessions.close(closed);
+  await client.sessions.close(closed);
+  await client.sessions.cancel(closed);
+  await client.sessions.sendMessage(steered, { content: 'rather this', onBusy: 'steer' });
+  const typesOf = async (sessionId: string) => (await all({ sessionId })).map(({ type, actor }) => [type, actor.type]);
+  const begun = [
+    ['session.created', 'api_key'],
+    ['session.waiting', 'agent'],
+  ];
+  expect(await typesOf(interrupted)).toEqual([...begun, ['session.interrupted', 'api_key'], ['session.idle', 'agent']]);
+  expect(await typesOf(closed)).toEqual([...begun, ['session.closing', 'api_key'], ['session.cancelled', 'api_key']]);
+  expect((await typesOf(steered)).slice(0, 3)).toEqual([...begun, ['session.interrupted', 'api_key']]);
+});
+
+async function untilStatus(sessionId: string, wanted: string): Promise<void> {
+  for await (const { chunks } of service.client.sessions.stream(sessionId)) {
+    if (chunks.some((chunk) => chunk.type === 'session.status' && chunk.status === wanted)) return;
+  }
+}
+
+/** What each call that changes something leaves in the log; where nothing, why. */
+const recorded: Record<string, EventType[] | string> = {
+  createKey: ['api_key.created'],
+  updateKey: ['api_key.updated'],
+  rotateKey: ['api_key.rotated'],
+  deleteKey: ['api_key.deleted'],
+  createAgent: ['agent.created'],
+  updateAgent: ['agent.updated'],
+  archiveAgent: ['agent.archived'],
+  createEnvironment: ['environment.created'],
+  updateEnvironment: ['environment.updated'],
+  deleteEnvironment: ['environment.deleted'],
+  setSecret: ['environment_secret.set'],
+  deleteSecret: ['environment_secret.deleted'],
+  openSession: ['session.created'],
+  updateSession: ['session.updated'],
+  deleteSession: ['session.deleted'],
+  interruptSession: ['session.interrupted', 'session.idle'],
+  closeSession: ['session.closing', 'session.completed'],
+  cancelSession: ['session.cancelled'],
+  sendMessage: 'stands in the transcript; one that steers is session.interrupted',
+  sendToolResult: 'stands in the transcript',
+  resolveApproval: ['approval.resolved'],
+  claimWorkerTurn: 'part of a turn, as is what follows',
+  heartbeatWorkerTurn: 'part of a turn',
+  appendToWorkerTurn: 'part of a turn',
+  completeWorkerTurn: 'part of a turn, whose end is recorded',
+  releaseWorkerTurn: 'part of a turn',
+  createSchedule: ['schedule.created'],
+  updateSchedule: ['schedule.updated'],
+  deleteSchedule: ['schedule.deleted'],
+  updateMember: ['user.role_changed'],
+  removeMember: ['user.removed'],
+  resetPassword: ['user.password_reset_requested'],
+  createInvitation: ['user.invited'],
+  deleteInvitation: ['user.invitation_withdrawn'],
+  updateOrganization: ['organization.updated'],
+  createWebhookSubscription: ['webhook_subscription.created'],
+  updateWebhookSubscription: ['webhook_subscription.updated', 'webhook_subscription.enabled'],
+  deleteWebhookSubscription: ['webhook_subscription.deleted'],
+  rotateWebhookSecret: ['webhook_subscription.secret_rotated'],
+  testWebhookSubscription: 'changes nothing here',
+  recoverDeliveries: ['webhook_delivery.recovered'],
+  resendDelivery: ['webhook_delivery.resent'],
+};
+/** What happens by itself. */
+const unasked: EventType[] = [
+  'session.waiting',
+  'session.failed',
+  'tool_call.outcome_unknown',
+  'tool_server.unavailable',
+  'tool_server.available',
+  'approval.requested',
+  'schedule.opened',
+  'schedule.missed',
+  'schedule.failed',
+  'webhook_subscription.secret_confirmed',
+  'webhook_subscription.degraded',
+  'webhook_subscription.disabled',
+  'webhook_delivery.exhausted',
+  // By people, beside the interface (people.test.ts).
+  'organization.created',
+  'user.joined',
+  'user.signed_in',
+  'user.sign_in_failed',
+  'user.signed_out',
+  'user.password_reset',
+  'user.password_changed',
+  'user.passkey_added',
+  'user.passkey_removed',
+  'user.provider_connected',
+  'user.provider_disconnected',
+  'access.denied',
+];
+
+test('every call that changes something says what it leaves in the log, and every kind comes from somewhere', () => {
+  const changing = Object.entries<Route>(routes).filter(([, { method }]) => method !== 'GET');
+  expect(changing.map(([name]) => name).filter((name) => !(name in recorded))).toEqual([]);
+  const kinds = [...unasked, ...Object.values(recorded).flatMap((what) => (typeof what === 'string' ? [] : what))];
+  expect(kinds.toSorted()).toEqual([...eventTypes].toSorted());
+});
+
+test('a record is found by its id and by what it is about', async () => {
+  const agent = await service.client.agents.create({ name: 'Found', model: 'scripted/x' });
+  const [event] = await all({ resourceId: agent.agentId });
+  expect(event).toMatchObject({ type: 'agent.created' });
+  expect(await service.client.events.get(event!.eventId)).toEqual(event);
+  expect(await all({ type: 'agent.created', resourceId: agent.agentId, since: event!.occurredAt })).toEqual([event]);
+  expect(await all({ resourceId: agent.agentId, until: event!.occurredAt })).toEqual([]);
+  await service.client.agents.update(agent.agentId, { name: 'Found again' });
+  const types = async (type: EventType | EventType[]) =>
+    (await all({ type, resourceId: agent.agentId })).map((record) => record.type);
+  expect(await types(['agent.created', 'agent.updated'])).toEqual(['agent.created', 'agent.updated']);
+  expect(await types(['agent.archived', 'agent.updated'])).toEqual(['agent.updated']);
+  const refused = { code: 'invalid_request', errors: [{ path: 'type' }] };
+  for (const type of ['agent.created,', 'agent.created,agent.gone', '', 'x'])
+    await expect(types(type as EventType)).rejects.toMatchObject(refused);
+  const newest = (await service.client.events.list({ limit: 1 })).data[0]!;
+  expect(newest.sequence).toBeGreaterThanOrEqual(event!.sequence);
+});
+
+test('a refused key is recorded once a minute for a code', async () => {
+  const reader = (await service.client.keys.create({ name: 'denied', permission: 'read' })).secret!;
+  for (let n = 0; n < 3; n += 1) await send(service.url, 'GET', '/api_keys', { key: reader });
+  const denied = (await all({ type: 'access.denied' })).filter(({ actor }) => actor.name === 'denied');
+  expect(denied).toMatchObject([{ outcome: 'denied', changes: { code: [null, 'insufficient_permission'] } }]);
+});
+
+describe('readers against writers that stall and roll back (P6)', () => {
+  let node: TestPlatform;
+  let here: PoolContext;
+  let there: PoolContext;
+  beforeEach(async () => {
+    node = await createTestPlatform();
+    here = node.ctx;
+    there = { ...node.ctx, ...(await node.anotherNode()) };
+  });
+  afterEach(() => node.close());
+
+  const write = (tx: Queryable, id: string) => {
+    const draft = { type: 'agent.created' as const, resource: { type: 'agent', id } };
+    return tx.query(recordEvent({ ...here, actor: systemActor }, new Date(), draft));
+  };
+
+  test('on two nodes, all see the same chain: no gap, nothing behind a cursor, nothing that was rolled back', async () => {
+    let writing = 8;
+    const kept: string[] = [];
+    const writers = Array.from({ length: 8 }, async (_, writer) => {
+      const { db } = writer % 2 === 0 ? here : there;
+      for (let n = 0; n < 30; n += 1) {
+        const id = `${writer}.${n}`;
+        const isKept = (writer + n) % 5 !== 0;
+        if (isKept) kept.push(id);
+        await db
+          .transaction(async (tx) => {
+            await write(tx, id);
+            for (let turn = 0; turn < (writer * n) % 9; turn += 1)
+              await new Promise<void>((resolve) => setImmediate(resolve));
+            if (!isKept) throw new Error('rolled back');
+          })
+          .catch(() => {});
+      }
+      writing -= 1;
+    });
+    const read = async (ctx: PoolContext, query: { limit: number; wait?: number }) => {
+      const seen: Event[] = [];
+      let cursor: string | undefined;
+      for (let last = false; ; last = writing === 0) {
+        const { data, page } = await listEvents(ctx, { order: 'asc', ...query, ...(cursor && { cursor }) });
+        seen.push(...data);
+        cursor = page.nextCursor;
+        if (last && data.length === 0) return seen;
+      }
+    };
+    const readers = [read(here, { limit: 7 }), read(there, { limit: 1000 }), read(there, { limit: 3, wait: 1 })];
+    const [first, ...others] = await Promise.all([...readers, ...writers]);
+    expectChain(first!);
+    expect(await verifyEvents(first!)).toMatchObject({ ok: true, count: kept.length });
+    expect(first!.map(({ resource }) => resource.id).toSorted()).toEqual(kept.toSorted());
+    for (const seen of others.slice(0, 2)) expect(seen).toEqual(first);
+  });
+
+  test('what is written first and committed last comes last, and moves nothing that was read', async () => {
+    const stalled = Promise.withResolvers<void>();
+    const written = Promise.withResolvers<void>();
+    const late = here.db.transaction(async (tx) => {
+      await write(tx, 'late');
+      written.resolve();
+      await stalled.promise;
+    });
+    await written.promise;
+    for (let n = 0; n < 20; n += 1) await write(there.db, `${n}`);
+    const before = await listEvents(there, { order: 'asc' });
+    expect(before.data.map(({ resource }) => resource.id)).toEqual(Array.from({ length: 20 }, (_, n) => `${n}`));
+    stalled.resolve();
+    await late;
+    const after = await listEvents(here, { order: 'asc', cursor: before.page.nextCursor });
+    expect(after.data).toMatchObject([{ sequence: 21, resource: { id: 'late' }, previousHash: before.data[19]!.hash }]);
+    const { data } = await listEvents(there, { order: 'asc' });
+    expect(data).toEqual([...before.data, ...after.data]);
+  });
+
+  test('what is written between two statements of a reader comes once, on the next page', async () => {
+    await write(here.db, 'first');
+    let between = 0;
+    const db: Db = {
+      ...here.db,
+      async query<Row>(statement: Sql) {
+        const rows = await here.db.query<Row>(statement);
+        if (/^\s*select sequence, anchor_sequence/.test(statement.text) && between++ === 0) {
+          await write(there.db, 'between');
+          await sequenceEvents(there.db, there.organizationId);
+        }
+        return rows;
+      },
+    };
+    const first = await listEvents({ ...here, db }, { order: 'asc' });
+    const next = await listEvents(here, { order: 'asc', cursor: first.page.nextCursor });
+    expect(between).toBe(1);
+    expect([...first.data, ...next.data].map(({ resource }) => resource.id)).toEqual(['first', 'between']);
+  });
+});

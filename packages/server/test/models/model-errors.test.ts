@@ -1,0 +1,237 @@
+// A model that fails: what is asked again, when, and what is seen of it.
+import type { Chunk } from '@signalbox/contract';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { type AskModel, ModelFailure, type ModelFailureCode } from '../../src/runtime/models/model.ts';
+import { interruptSession } from '../../src/sessions/end-session.ts';
+import { listMessages } from '../../src/sessions/messages.ts';
+import { getSession } from '../../src/sessions/sessions.ts';
+import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
+import { answering, createWorld, httpTool, outline, usage, type World } from '../support/session-world.ts';
+
+let world: World;
+let clock: ManualClock;
+/** How long somebody slept or sleeps. */
+let sleeps: number[];
+beforeEach(async () => {
+  // In the middle of the eighth that is added by chance; nothing else sleeps as long.
+  vi.spyOn(Math, 'random').mockReturnValue(0.5);
+  sleeps = [];
+  const manual = createManualClock();
+  clock = {
+    ...manual,
+    sleep(ms, signal) {
+      sleeps.push(ms);
+      return manual.sleep(ms, signal);
+    },
+  };
+  world = await createWorld({ clock });
+});
+afterEach(async () => {
+  await world.close();
+  vi.restoreAllMocks();
+});
+
+const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === status;
+const waits = [563, 1_125, 2_250, 4_500];
+
+function failure(code: ModelFailureCode, more: { retryable?: boolean; retryAfterMs?: number } = {}): ModelFailure {
+  return new ModelFailure(code, `It went wrong (${code}).`, { retryable: true, ...more });
+}
+
+/** Fails as often, showing this text each time, and answers then. */
+function failing(times: number, error: ModelFailure, text = ''): AskModel & { asked: number } {
+  const ask: AskModel & { asked: number } = Object.assign(
+    async function* (...[call, signal]: Parameters<AskModel>): ReturnType<AskModel> {
+      ask.asked += 1;
+      if (ask.asked > times) return yield* answering([{ text: 'ok' }])({ ...call, callsBefore: 0 }, signal);
+      if (text) yield { type: 'text', delta: text };
+      throw error;
+    },
+    { asked: 0 },
+  );
+  return ask;
+}
+
+/** Resolves when as many have been sleeping for so long. */
+async function sleeping(ms: number, times = 1): Promise<void> {
+  while (sleeps.filter((slept) => slept === ms).length < times)
+    await new Promise<void>((resolve) => setImmediate(resolve));
+}
+
+test.each<ModelFailureCode>(['model_timeout', 'model_rate_limited', 'model_unavailable', 'model_protocol'])(
+  '%s is asked again four times, after waits that double, and fails the session then',
+  async (code) => {
+    const ask = failing(9, failure(code));
+    await world.work({ ask });
+    const sessionId = await world.open(await world.agent());
+    for (const [index, ms] of waits.entries()) {
+      await sleeping(ms);
+      expect(ask.asked).toBe(index + 1);
+      clock.advance(ms - 1);
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      expect(ask.asked).toBe(index + 1);
+      clock.advance(1);
+    }
+    expect(outline(await world.until(sessionId, is('failed')))).toEqual(['running', 'turn.completed error', 'failed']);
+    expect(ask.asked).toBe(5);
+    const { session } = await getSession(world.ctx, { sessionId });
+    expect(session).toMatchObject({
+      stopReason: 'error',
+      error: { code, message: `It went wrong (${code}).` },
+      usage: { steps: 0, inputTokens: 0, outputTokens: 0 },
+    });
+  },
+);
+
+test('a model that answers at the last try is as good as one that answers at once', async () => {
+  const ask = failing(4, failure('model_unavailable'));
+  await world.work({ ask });
+  const sessionId = await world.open(await world.agent());
+  for (const ms of waits) {
+    await sleeping(ms);
+    clock.advance(ms);
+  }
+  expect(outline(await world.until(sessionId, is('idle')))).toEqual([
+    'running',
+    '"ok"',
+    'turn.completed endTurn',
+    'idle',
+  ]);
+  expect((await getSession(world.ctx, { sessionId })).session.usage).toMatchObject({ ...usage, steps: 1 });
+});
+
+test('a provider that says how long to wait is asked no sooner, and one that says less than we would wait no sooner than that', async () => {
+  const ask = failing(1, failure('model_rate_limited', { retryAfterMs: 123_456 }));
+  const worker = await world.work({ ask });
+  const sessionId = await world.open(await world.agent());
+  await sleeping(123_456);
+  clock.advance(123_455);
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  expect(ask.asked).toBe(1);
+  clock.advance(1);
+  await world.until(sessionId, is('idle'));
+  await worker.stop();
+
+  await world.work({ ask: failing(1, failure('model_rate_limited', { retryAfterMs: 10 })) });
+  const other = await world.open(await world.agent());
+  await sleeping(waits[0]!);
+  clock.advance(waits[0]!);
+  await world.until(other, is('idle'));
+});
+
+test('a wait that the turn has no time for fails the session at once, and says how long it would have been', async () => {
+  const ask = failing(9, failure('model_rate_limited', { retryAfterMs: 60_000 }));
+  await world.work({ ask });
+  const sessionId = await world.open(await world.agent([], { limits: { turnTimeoutSeconds: 60 } }));
+  expect(outline(await world.until(sessionId, is('failed')))).toEqual(['running', 'turn.completed error', 'failed']);
+  expect(ask.asked).toBe(1);
+  const { session } = await getSession(world.ctx, { sessionId });
+  expect(session.error).toEqual({
+    code: 'model_rate_limited',
+    message: 'It went wrong (model_rate_limited).; it asks to wait 60 seconds, and the turn has 60 left',
+  });
+});
+
+test('an interrupt does not wait for the next try', async () => {
+  const ask = failing(9, failure('model_unavailable'), 'Hm');
+  await world.work({ ask });
+  const sessionId = await world.open(await world.agent());
+  await sleeping(waits[0]!);
+  await interruptSession(world.ctx, { sessionId });
+  await world.until(sessionId, is('idle'));
+  expect(ask.asked).toBe(1);
+  // What the failed try has said is void.
+  const { data } = await listMessages(world.ctx, { sessionId });
+  expect(data.map(({ role }) => role)).toEqual(['user']);
+});
+
+test('text that was shown is taken back each time, and only that of the step that failed', async () => {
+  let shown = Promise.withResolvers<void>();
+  let failures = 0;
+  await world.work({
+    ask: async function* (call, signal) {
+      if (call.callsBefore === 0) {
+        return yield* answering([{ text: 'Looking', calls: [['look', {}]] }])(call, signal);
+      }
+      yield { type: 'text', delta: `try ${failures}` };
+      await shown.promise;
+      shown = Promise.withResolvers();
+      failures += 1;
+      if (failures < 3) throw failure('model_unavailable');
+      yield { type: 'finish', reason: 'endTurn', usage };
+    },
+    run: async () => ({ output: 1 }),
+  });
+  const sessionId = await world.open(await world.agent([httpTool('look')]));
+  for (const n of [0, 1, 2]) {
+    await world.until(sessionId, (chunk) => chunk.type === 'message.chunk' && chunk.delta === `try ${n}`);
+    shown.resolve();
+    if (n === 2) break;
+    await sleeping(waits[n]!);
+    clock.advance(waits[n]!);
+  }
+  expect(outline(await world.until(sessionId, is('idle')))).toEqual([
+    'running',
+    '"Looking"',
+    'tool.call',
+    'tool.result',
+    '"try 0"',
+    'message.reset 5',
+    '"try 1"',
+    'message.reset 7',
+    '"try 2"',
+    'turn.completed endTurn',
+    'idle',
+  ]);
+  const { data } = await listMessages(world.ctx, { sessionId });
+  expect(data.at(-1)!.content).toEqual([{ type: 'text', text: 'try 2' }]);
+});
+
+test.each<ModelFailureCode>(['model_rejected', 'model_not_allowed', 'model_rate_limited', 'model_protocol'])(
+  '%s that asking again cannot mend fails the session at once, in words',
+  async (code) => {
+    const ask = failing(9, failure(code, { retryable: false }));
+    await world.work({ ask });
+    const sessionId = await world.open(await world.agent());
+    await world.until(sessionId, is('failed'));
+    expect(ask.asked).toBe(1);
+    const { session } = await getSession(world.ctx, { sessionId });
+    expect(session.error).toEqual({ code, message: `It went wrong (${code}).` });
+  },
+);
+
+test('a worker that dies between two tries leaves the next one to another, and what was said stays void', async () => {
+  const dying = await world.work({ ask: failing(9, failure('model_unavailable'), 'Hm') });
+  const sessionId = await world.open(await world.agent());
+  await sleeping(waits[0]!);
+  await world.expireLease(dying.workerId);
+  await world.work({ platform: await world.anotherNode(), ask: answering([{ text: 'ok' }]) });
+  await sleeping(waits[0]!, 2);
+  clock.advance(waits[0]!);
+  const chunks = await world.until(sessionId, is('idle'));
+  expect(outline(chunks).slice(-3)).toEqual(['"ok"', 'turn.completed endTurn', 'idle']);
+  const { data } = await listMessages(world.ctx, { sessionId });
+  expect(data.map(({ content }) => content)).toEqual([[{ type: 'text', text: 'go' }], [{ type: 'text', text: 'ok' }]]);
+});
+
+test('a worker that takes a turn over goes on counting, and waits as long as the provider has asked for', async () => {
+  const first = failing(9, failure('model_rate_limited', { retryAfterMs: 30_000 }));
+  const leaving = await world.work({ ask: first });
+  const sessionId = await world.open(await world.agent());
+  for (const _ of [1, 2, 3]) {
+    await sleeping(30_000);
+    sleeps = [];
+    clock.advance(30_000);
+  }
+  await sleeping(30_000);
+  clock.advance(20_000);
+  await leaving.stop();
+
+  const second = failing(9, failure('model_unavailable'));
+  await world.work({ platform: await world.anotherNode(), ask: second });
+  await sleeping(10_000);
+  expect(second.asked).toBe(0);
+  clock.advance(10_000);
+  await world.until(sessionId, is('failed'));
+  expect(second.asked).toBe(1);
+});

@@ -1,0 +1,123 @@
+// Sessions on the providers' own formats, end to end: what a provider wants to see again is kept while a person decides, and is
+// shown to nobody.
+import type { Chunk, Model } from '@signalbox/client';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { anthropicMessages } from '../support/anthropic-wire.ts';
+import { generateContent } from '../support/google-wire.ts';
+import { chatCompletions } from '../support/openai-server.ts';
+import { type ProviderServer, refuse, startProviderServer, type Wire } from '../support/provider-server.ts';
+import { responses } from '../support/responses-wire.ts';
+import { startTestService, type TestService, watchSecret } from '../support/service.ts';
+
+const KEY = 'provider-key-5d41402abc4b';
+const THOUGHT = 'the customer seems nervous';
+const SEAL = 'c2VhbC1vZi1yZWFzb25pbmc=';
+
+let service: TestService;
+let provider: ProviderServer;
+
+beforeAll(async () => {
+  for (const secret of [KEY, THOUGHT, SEAL]) watchSecret(secret);
+  service = await startTestService();
+});
+afterAll(() => service.stop());
+beforeEach(async () => {
+  provider = await startProviderServer('/v1');
+});
+afterEach(() => provider.close());
+
+const compatible: [Model['provider'], string, string, Wire] = [
+  'openai-compatible',
+  'any',
+  'MODEL_KEY',
+  chatCompletions,
+];
+const providers: [Model['provider'], string, string, Wire][] = [
+  ['openai', 'gpt-5', 'OPENAI_API_KEY', responses],
+  ['anthropic', 'claude-sonnet-4-5', 'ANTHROPIC_API_KEY', anthropicMessages],
+  ['google', 'gemini-3-pro-preview', 'GOOGLE_GENERATIVE_AI_API_KEY', generateContent],
+];
+
+test.each(providers)('%s: a call that a person approves, and the reasoning before it', async (...row) => {
+  const [name, model, keyName, wire] = row;
+  const { client } = service;
+  await client.environments.secrets.set('production', keyName, { value: KEY, allowedHosts: [provider.host] });
+  provider.next(
+    refuse(429, { headers: { 'retry-after': '0' }, body: wire.error(429, 'Slow down') }),
+    wire.answer({
+      parts: [
+        { reasoning: [THOUGHT], seal: SEAL },
+        { text: ['One moment'] },
+        { call: 'refund', input: { cents: 1250 } },
+      ],
+      usage: { input: 100, cached: 80, output: 20 },
+    }),
+    wire.answer({ parts: [{ text: ['Done'] }], usage: { input: 150, cached: 100, output: 5 } }),
+  );
+  const { agentId } = await client.agents.create({
+    name: 'Clerk',
+    model: { provider: name, model, baseUrl: provider.url },
+    tools: [{ type: 'client', name: 'refund', description: 'Gives money back', inputSchema: {}, approval: 'always' }],
+  });
+  const { sessionId } = await client.sessions.open({
+    agentId,
+    environment: 'production',
+    input: 'I want my money back',
+    closeOnIdle: true,
+  });
+
+  const chunks: Chunk[] = [];
+  for await (const envelope of client.sessions.stream(sessionId)) {
+    chunks.push(...envelope.chunks);
+    for (const chunk of envelope.chunks) {
+      const { operationIds = [], toolCallIds = [] } = (chunk.type === 'session.status' && chunk.waitingFor) || {};
+      for (const operationId of operationIds) await client.approvals.approve(operationId);
+      for (const toolCallId of toolCallIds)
+        await client.sessions.sendToolResult(sessionId, { toolCallId, output: 'ok' });
+    }
+  }
+
+  expect(chunks.flatMap((chunk) => (chunk.type === 'message.chunk' ? [chunk.delta] : [])).join('|')).toMatch(
+    /^One moment\|Done$/,
+  );
+  const session = await client.sessions.get(sessionId);
+  expect(session).toMatchObject({
+    status: 'completed',
+    usage: { inputTokens: 250, cachedTokens: 180, outputTokens: 25, steps: 2, toolCalls: 1 },
+  });
+  expect(JSON.stringify(provider.requests.at(-1)!.body)).toContain(SEAL);
+
+  const shown = JSON.stringify([chunks, session, (await client.sessions.messages(sessionId)).data]);
+  for (const secret of [THOUGHT, SEAL, KEY]) expect(shown).not.toContain(secret);
+});
+
+test.each([...providers, compatible])(
+  '%s: an answer that its token limit cut ends the turn as that',
+  async (...row) => {
+    const [name, model, keyName, wire] = row;
+    const { client } = service;
+    await client.environments.secrets.set('production', keyName, { value: KEY, allowedHosts: [provider.host] });
+    provider.next(
+      wire.answer({ parts: [{ text: ['Half an '] }, { call: 'refund', input: {} }], stop: 'maxOutputTokens' }),
+    );
+    const { agentId } = await client.agents.create({
+      name: 'Clerk',
+      model: { provider: name, model, baseUrl: provider.url, apiKeySecret: keyName },
+      tools: [{ type: 'client', name: 'refund', description: 'Gives money back', inputSchema: {}, approval: 'never' }],
+    });
+    const opened = { agentId, environment: 'production', input: 'I want my money back', closeOnIdle: true };
+    const { sessionId } = await client.sessions.open(opened);
+    const chunks: Chunk[] = [];
+    for await (const envelope of client.sessions.stream(sessionId)) chunks.push(...envelope.chunks);
+
+    const stopReason = 'maxOutputTokens';
+    expect(chunks.find(({ type }) => type === 'message.chunk')).toMatchObject({ delta: 'Half an ' });
+    expect(chunks.slice(-2)).toMatchObject([
+      { type: 'turn.completed', stopReason },
+      { type: 'session.status', status: 'completed', stopReason },
+    ]);
+    expect(await client.sessions.get(sessionId)).toMatchObject({ status: 'completed', stopReason, error: null });
+    expect((await client.sessions.turns(sessionId)).data).toMatchObject([{ status: 'completed', stopReason }]);
+    expect(provider.requests).toHaveLength(1);
+  },
+);

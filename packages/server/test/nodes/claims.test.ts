@@ -1,0 +1,204 @@
+// What a worker claims, and what finding and loading it costs: bounded by what there is room for, whatever waits beside it.
+import { randomBytes } from 'node:crypto';
+import sql, { type Sql } from 'sql-template-tag';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createAgent } from '../../src/agents/agents.ts';
+import type { Db } from '../../src/db/db.ts';
+import { newUuid, uuidOf } from '../../src/lib/ids.ts';
+import { createOrganization } from '../../src/organizations/organizations.ts';
+import type { Platform } from '../../src/platform.ts';
+import { candidatesOf, readyAfter, timedAfter } from '../../src/runtime/node/candidates.ts';
+import { createWorker, type Worker, type WorkerOptions } from '../../src/runtime/node/session-runner.ts';
+import { openSession } from '../../src/sessions/sessions.ts';
+import { answering, createWorld, type World } from '../support/session-world.ts';
+
+let world: World;
+let workers: Worker[];
+beforeEach(async () => {
+  world = await createWorld();
+  workers = [];
+});
+afterEach(async () => {
+  await Promise.all(workers.map((worker) => worker.stop()));
+  await world.close();
+});
+
+const FIRST = '00000000-0000-0000-0000-000000000000';
+
+async function work(platform: Platform, options: Partial<WorkerOptions>): Promise<string> {
+  const workerId = newUuid();
+  const tools = { list: async () => ({ tools: [], unavailable: [] }), run: async () => ({ output: null }) };
+  const worker = createWorker(platform, { workerId, tools, ask: answering([{ text: 'ok' }]), graceMs: 0, ...options });
+  workers.push(worker);
+  await worker.start();
+  return workerId;
+}
+
+/** A session of an organization of its own, which runs and which nobody holds. */
+async function openElsewhere(): Promise<{ organizationId: string; sessionId: string }> {
+  const { organizationId } = await world.platform.db.transaction((tx) => createOrganization(tx, 'Other', new Date()));
+  const ctx = { ...world.ctx, organizationId };
+  const { agent } = await createAgent(ctx, { name: 'Agent', model: 'scripted/test' });
+  const { session } = await openSession(ctx, { agentId: agent.agentId, environment: 'production', input: 'go' });
+  return { organizationId, sessionId: uuidOf('ses', session.sessionId) };
+}
+
+/** As if a worker had held them all when it died. */
+async function bury(organizationIds: readonly string[]): Promise<void> {
+  await world.platform.db.execute(sql`
+    update sessions set worker_id = ${newUuid()}, epoch = epoch + 1
+    where organization_id = any(${[...organizationIds]}::uuid[])`);
+}
+
+async function heldBy(): Promise<Map<string | null, number>> {
+  const rows = await world.platform.db.query<{ workerId: string | null; count: number }>(sql`
+    select worker_id as "workerId", count(*)::integer as count from sessions
+    where organization_id = ${world.organizationId} and status = 'running' group by worker_id`);
+  return new Map(rows.map(({ workerId, count }) => [workerId, count]));
+}
+
+test('of a dead worker’s 20 sessions with 1 MiB each a worker holds what fits into its memory, and another gets the rest', async () => {
+  const agentId = await world.agent();
+  const input = randomBytes(768 * 1024).toString('base64');
+  for (let n = 0; n < 20; n += 1) await world.open(agentId, { input });
+  await bury([world.organizationId]);
+  const goOn = Promise.withResolvers<void>();
+  const ask: WorkerOptions['ask'] = async function* (...args) {
+    await goOn.promise;
+    yield* answering([{ text: 'ok' }])(...args);
+  };
+  const first = await work(await world.anotherNode(), { ask, maxHeldBytes: 2 * 1024 * 1024 });
+  // Four MiB are loaded at once; what was claimed beyond them is given back.
+  await expect.poll(async () => (await heldBy()).get(null), { timeout: 20_000 }).toBe(16);
+  const second = await work(await world.anotherNode(), { ask, maxHeldBytes: 64 * 1024 * 1024 });
+  await expect.poll(heldBy, { timeout: 20_000 }).toEqual(
+    new Map([
+      [first, 4],
+      [second, 16],
+    ]),
+  );
+  goOn.resolve();
+  await expect.poll(heldBy, { timeout: 20_000 }).toEqual(new Map());
+});
+
+test('sessions of 40 organizations are taken over by three statements for each 32 of them', async () => {
+  const opened: { organizationId: string }[] = [];
+  for (let n = 0; n < 40; n += 1) opened.push(await openElsewhere());
+  const organizationIds = opened.map(({ organizationId }) => organizationId);
+  await bury(organizationIds);
+  const statements: Sql[] = [];
+  await work(await world.anotherNode({ onQuery: (statement) => statements.push(statement) }), {});
+  const idle = () =>
+    world.platform.db.execute(sql`
+      select from sessions where organization_id = any(${organizationIds}::uuid[]) and status = 'idle'`);
+  await expect.poll(idle, { timeout: 20_000 }).toBe(40);
+  const like = (pattern: RegExp) => statements.filter(({ text }) => pattern.test(text)).length;
+  expect([
+    like(/update sessions s set epoch/),
+    like(/octet_length/),
+    like(/cross join lateral \(\s+select x\.\*/),
+  ]).toEqual([2, 2, 2]);
+});
+
+/** Running, held by nobody; in the organization that sorts before every other. */
+async function insertBacklog(count: number, runnableAt = new Date()): Promise<string> {
+  const { db } = world.platform;
+  const organizationId = FIRST.replace(/0$/, '1');
+  await db.execute(sql`
+    insert into organizations (organization_id, name, created_at) values (${organizationId}, 'Full', now())
+    on conflict do nothing`);
+  await db.execute(sql`
+    insert into environments (organization_id, name, environment_id, created_at)
+    values (${organizationId}, 'production', ${newUuid()}, now()) on conflict do nothing`);
+  await db.execute(sql`
+    insert into agents (organization_id, agent_id, version, created_at, updated_at)
+    values (${organizationId}, ${organizationId}, 1, now(), now()) on conflict do nothing`);
+  await db.execute(sql`
+    insert into sessions (organization_id, session_id, agent_id, environment, status, turn, runnable_at, close_on_idle,
+      metadata, created_at, updated_at)
+    select ${organizationId}, gen_random_uuid(), ${organizationId}, 'production', 'running', 1,
+      ${runnableAt}::timestamptz, false, '{}', now(), now()
+    from generate_series(1, ${count}::integer)`);
+  await db.execute(sql`analyze sessions`);
+  return organizationId;
+}
+
+interface Plan {
+  'Shared Hit Blocks': number;
+  'Shared Read Blocks': number;
+}
+
+/** The pages that each statement touches. */
+async function pagesOf(look: (platform: Platform) => Promise<unknown>): Promise<number> {
+  const { platform } = world;
+  let pages = 0;
+  const query: Db['query'] = async (statement) => {
+    const text = `explain (analyze, buffers, timing off, format json) ${statement.text}`;
+    const explained = { ...statement, text, values: statement.values } as unknown as Sql;
+    const [row] = await platform.db.query<{ 'QUERY PLAN': [{ Plan: Plan }] }>(explained);
+    const { Plan: plan } = row!['QUERY PLAN'][0];
+    pages += plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+    return [];
+  };
+  await look({ ...platform, db: { ...platform.db, query } });
+  return pages;
+}
+
+const BACKLOG = 100_000;
+
+test('finding sessions to claim costs the same beside a backlog of 100,000 as beside one of 1,000', {
+  timeout: 300_000,
+}, async () => {
+  const other = await openElsewhere();
+  const full = await insertBacklog(1_000);
+  const looks = {
+    hinted: (on: Platform) => candidatesOf(on, [other]),
+    page: (on: Platform) => readyAfter(on, FIRST),
+    behindTheFullOne: (on: Platform) => readyAfter(on, full),
+    timed: (on: Platform) => timedAfter(on, { runnableAt: new Date(0), sessionId: FIRST }),
+  };
+  const measure = async () => {
+    await world.platform.shards.find([FIRST]);
+    const pages = new Map<string, number>();
+    for (const [name, look] of Object.entries(looks)) pages.set(name, await pagesOf(look));
+    return pages;
+  };
+  const before = await measure();
+  await insertBacklog(BACKLOG);
+  const after = await measure();
+  // An index may have become a level or two deeper; a page of 200 visits a row each.
+  for (const [name, pages] of after)
+    expect(pages, name).toBeLessThanOrEqual(before.get(name)! + (name === 'page' ? 420 : 12));
+  expect(after.get('page')).toBeLessThan(700);
+});
+
+test('beside the backlog of an organization that has its share, another’s session is claimed after two looks', async () => {
+  const full = await insertBacklog(1_000, new Date(0));
+  const other = await openElsewhere();
+  const looks: unknown[] = [];
+  const workerId = newUuid();
+  const hangs = Promise.withResolvers<never>();
+  hangs.promise.catch(() => {});
+  const platform = await world.anotherNode({
+    onQuery: ({ text, values }) => {
+      if (text.includes("status = 'running' and organization_id >")) looks.push(values[0]);
+    },
+  });
+  await world.platform.db.execute(sql`
+    update sessions set runnable_at = now() where organization_id = ${full}`);
+  const isIdle = async () =>
+    (await world.platform.db.execute(sql`
+      select from sessions
+      where organization_id = ${other.organizationId} and session_id = ${other.sessionId} and status = 'idle'`)) === 1;
+  await work(platform, {
+    workerId,
+    maxHeld: 10,
+    ask: async function* (call, signal) {
+      if (call.organizationId === full) await hangs.promise;
+      yield* answering([{ text: 'ok' }])(call, signal);
+    },
+  });
+  await expect.poll(isIdle).toBe(true);
+  expect(looks.slice(0, 2)).toEqual([FIRST, full]);
+  hangs.reject(new Error('over'));
+});

@@ -1,0 +1,97 @@
+// A node that is asked to stop behind a load balancer: it says so first, and serves on until everybody has gone elsewhere.
+import { get } from 'node:http';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
+import { asProblem, send } from '../support/raw.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+let service: TestService;
+let clock: ManualClock;
+let sessionId: string;
+beforeEach(async () => {
+  clock = createManualClock();
+  service = await startTestService({ clock, config: { drainSeconds: 4 } });
+  const { agentId } = await service.client.agents.create({ name: 'A', model: 'scripted/x' });
+  ({ sessionId } = await service.client.sessions.open({ agentId, environment: 'production' }));
+});
+afterEach(() => clock.passWhile(service.stop()));
+
+const ready = () => send(service.url, 'GET', `${service.url}/readyz`);
+const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** Moves the clock in steps of 100 ms, and lets what is due be done. */
+async function pass(ms: number): Promise<void> {
+  for (let left = ms; left > 0; left -= 100) {
+    clock.advance(100);
+    for (let turn = 0; turn < 5; turn += 1) await tick();
+  }
+}
+
+/** Resolves when the stream has begun; `ended` when it has come to its proper end, and rejects when it was cut off. */
+async function openStream(): Promise<{ ended: Promise<void>; isOpen(): boolean }> {
+  const response = await service.fetch(`/api/v1/sessions/${sessionId}/stream`);
+  let open = true;
+  const ended = response.text().then(() => {
+    open = false;
+  });
+  return { ended, isOpen: () => open };
+}
+
+/** Of an answer on a connection that the client would keep. */
+function connectionHeader(): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    get(`${service.url}/healthz`, { headers: { connection: 'keep-alive' } }, (response) => {
+      response.resume();
+      resolve(response.headers.connection);
+    }).on('error', reject);
+  });
+}
+
+test('from the first moment it is not ready, and all the same it serves, on connections that end with the answer', async () => {
+  expect((await ready()).status).toBe(200);
+  expect(await connectionHeader()).toBe('keep-alive');
+  const drained = service.drain();
+  expect(asProblem(await ready())).toMatchObject({ status: 503, code: 'unavailable' });
+  expect(await connectionHeader()).toBe('close');
+  for (let second = 0; second < 4; second += 1) {
+    await pass(900);
+    expect((await send(service.url, 'GET', '/me', { key: service.adminKey })).status).toBe(200);
+    const { agentId } = await service.client.agents.create({ name: `A${second}`, model: 'scripted/x' });
+    expect((await service.client.agents.get(agentId)).name).toBe(`A${second}`);
+  }
+  await clock.passWhile(drained);
+  await clock.passWhile(service.stop());
+  await expect(fetch(`${service.url}/healthz`)).rejects.toThrow();
+});
+
+test('streams end in its second half, one after another, as streams do that can be resumed', async () => {
+  const streams = await Promise.all(Array.from({ length: 20 }, openStream));
+  const open = () => streams.filter(({ isOpen }) => isOpen()).length;
+  const drained = service.drain();
+  await pass(1900);
+  expect(open()).toBe(20);
+  await pass(1100);
+  await expect.poll(open).toBe(10);
+  // One that comes only now is served as well.
+  const late = await openStream();
+  await clock.passWhile(drained);
+  await Promise.all(streams.map(({ ended }) => ended));
+  expect(late.isOpen()).toBe(true);
+  await clock.passWhile(service.stop());
+  await late.ended;
+});
+
+test('a long poll is answered with what there is, and its caller polls elsewhere', async () => {
+  const { sleepers } = clock;
+  const begun = clock.now().getTime();
+  const poll = send(service.url, 'POST', '/worker_turns/claim', {
+    key: service.adminKey,
+    body: { queue: 'q', waitSeconds: 20 },
+  });
+  await expect.poll(() => clock.sleepers).toBeGreaterThan(sleepers);
+  const drained = service.drain();
+  await clock.passWhile(drained);
+  const answer = await clock.passWhile(poll);
+  expect([answer.status, answer.json]).toEqual([200, { workerTurn: null }]);
+  expect(clock.now().getTime() - begun).toBeLessThan(6_000);
+});

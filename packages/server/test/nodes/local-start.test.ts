@@ -1,0 +1,208 @@
+// A turn that begins on a node with a worker is that worker's from its first commit on: nobody claims it. Where the worker does
+// not hear of it, it is found (P8); and one writer it has all the same (P3).
+import type { Chunk } from '@signalbox/contract';
+import sql, { type Sql } from 'sql-template-tag';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { DatabaseUnavailable, type Db } from '../../src/db/db.ts';
+import { newUuid, uuidOf } from '../../src/lib/ids.ts';
+import { interruptSession } from '../../src/sessions/end-session.ts';
+import { listSessions } from '../../src/sessions/list.ts';
+import { sendMessage } from '../../src/sessions/messages.ts';
+import { openSession } from '../../src/sessions/sessions.ts';
+import { createManualClock } from '../support/manual-clock.ts';
+import { answering, createWorld, never, outline, queryingBy, type World } from '../support/session-world.ts';
+
+let world: World;
+beforeEach(async () => {
+  world = await createWorld();
+});
+afterEach(() => world.close());
+
+const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === status;
+const isIdleOf = (turn: number) => (chunk: Chunk) => is('idle')(chunk) && chunk.turn === turn;
+const isClaim = ({ text }: Sql) => text.includes('update sessions s set epoch');
+
+const epochOf = async (sessionId: string) =>
+  (
+    await world.platform.db.query<{ epoch: number }>(sql`
+      select epoch from sessions
+      where organization_id = ${world.organizationId} and session_id = ${uuidOf('ses', sessionId)}`)
+  )[0]?.epoch;
+
+/** A worker of this node that is given Sessions and never hears of it. */
+function deafWorker(): () => void {
+  return world.platform.ownWorkers.join({ workerId: newUuid(), hasRoom: () => true, take() {} });
+}
+
+test('a first turn and those that messages begin are driven without a claim, with the whole transcript', async () => {
+  const seen: string[][] = [];
+  const claims: string[] = [];
+  await world.work({
+    platform: queryingBy(world.platform, async (statement) => {
+      if (isClaim(statement)) claims.push(statement.text);
+    }),
+    async *ask(call, signal) {
+      seen.push(call.transcript.map(({ role, content }) => `${role} ${JSON.stringify(content)}`));
+      yield* answering([{ text: `answer ${seen.length}` }])(call, signal);
+    },
+  });
+  const sessionId = await world.open(await world.agent());
+  await world.until(sessionId, isIdleOf(1));
+  await sendMessage(world.ctx, { sessionId, content: 'more' });
+  const chunks = await world.until(sessionId, isIdleOf(2));
+  expect(outline(chunks)).toEqual([
+    ...['running', '"answer 1"', 'turn.completed endTurn', 'idle'],
+    ...['running', '"answer 2"', 'turn.completed endTurn', 'idle'],
+  ]);
+  expect(seen.map((entries) => entries.length)).toEqual([1, 3]);
+  expect(seen[1]?.[2]).toContain('more');
+  expect(claims).toEqual([]);
+  expect(await epochOf(sessionId)).toBe(2);
+});
+
+test('a node without a worker leaves them to the others', async () => {
+  const sessionId = await world.open(await world.agent());
+  await world.work({ platform: await world.anotherNode() });
+  await world.until(sessionId, isIdleOf(1));
+  await sendMessage(world.ctx, { sessionId, content: 'more' });
+  await world.until(sessionId, isIdleOf(2));
+});
+
+test('a worker that has left, or has no room, is given nothing', async () => {
+  const { ownWorkers } = world.platform;
+  const leave = deafWorker();
+  expect(ownWorkers.withRoom(world.organizationId)).toBeDefined();
+  leave();
+  expect(ownWorkers.withRoom(world.organizationId)).toBeUndefined();
+  const full = ownWorkers.join({ workerId: newUuid(), hasRoom: () => false, take() {} });
+  expect(ownWorkers.withRoom(world.organizationId)).toBeUndefined();
+  full();
+  const worker = await world.work({});
+  expect(ownWorkers.withRoom(world.organizationId)?.workerId).toBe(worker.workerId);
+  await worker.stop();
+  expect(ownWorkers.withRoom(world.organizationId)).toBeUndefined();
+});
+
+describe('a session goes on', () => {
+  test('where the node died before its worker heard of it: opened, or with a message', async () => {
+    const leave = deafWorker();
+    const opened = await world.open(await world.agent());
+    leave();
+    await world.work({ platform: await world.anotherNode(), ask: answering([{ text: 'here' }]) });
+    const chunks = await world.until(opened, isIdleOf(1));
+    expect(outline(chunks)).toEqual(['running', '"here"', 'turn.completed endTurn', 'idle']);
+    deafWorker();
+    await sendMessage(world.ctx, { sessionId: opened, content: 'more' });
+    await world.until(opened, isIdleOf(2));
+  });
+
+  test.each(['opened', 'told more'])('where the answer to the commit was lost: %s', async (how) => {
+    await world.work({ ask: answering([{ text: 'here' }]) });
+    const agentId = await world.agent();
+    const before = how === 'opened' ? undefined : await world.open(agentId);
+    if (before) await world.until(before, isIdleOf(1));
+    const ctx = { ...world.ctx, db: withoutAnswers(world.platform.db) };
+    const call = before
+      ? sendMessage(ctx, { sessionId: before, content: 'more' })
+      : openSession(ctx, { agentId, environment: 'production', input: 'go' });
+    await expect(call).rejects.toBeInstanceOf(DatabaseUnavailable);
+    const sessionId = before ?? (await only());
+    await world.until(sessionId, isIdleOf(before ? 2 : 1));
+  });
+
+  test('where its transcript could not be read at once', async () => {
+    let broken = false;
+    await world.work({
+      platform: queryingBy(world.platform, async ({ text }) => {
+        if (!text.includes('from messages') || broken) return;
+        broken = true;
+        throw new DatabaseUnavailable(new Error('Connection terminated unexpectedly'));
+      }),
+    });
+    const sessionId = await world.open(await world.agent());
+    await world.until(sessionId, isIdleOf(1));
+    await sendMessage(world.ctx, { sessionId, content: 'more' });
+    await world.until(sessionId, isIdleOf(2));
+    expect(broken).toBe(true);
+  });
+});
+
+test('what comes while a worker reads the transcript is heard, without any poll', async () => {
+  await world.close();
+  world = await createWorld({ clock: createManualClock() });
+  const reading = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  await world.work({
+    platform: queryingBy(world.platform, async ({ text }) => {
+      if (!text.includes('from messages')) return;
+      reading.resolve();
+      await goOn.promise;
+    }),
+    async *ask(call, signal) {
+      if (call.transcript.length === 1) return yield* answering([{ text: 'first' }])(call, signal);
+      await never(signal);
+    },
+  });
+  const sessionId = await world.open(await world.agent());
+  await world.until(sessionId, isIdleOf(1));
+  await sendMessage(world.ctx, { sessionId, content: 'more' });
+  await reading.promise;
+  await interruptSession(world.ctx, { sessionId });
+  goOn.resolve();
+  const chunks = await world.until(sessionId, isIdleOf(2));
+  expect(outline(chunks).slice(-2)).toEqual(['turn.completed interrupted', 'idle']);
+});
+
+test('a worker that found the session by itself, while it read the transcript, does not take it a second time', async () => {
+  const goOn = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<void>();
+  const taken = Promise.withResolvers<void>();
+  let reads = 0;
+  let asks = 0;
+  await world.work({
+    platform: queryingBy(world.platform, async ({ text }) => {
+      if (!text.includes('from messages')) return;
+      reads += 1;
+      if (reads > 1) return;
+      await goOn.promise;
+      // Whoever waited for it goes on before this does.
+      setImmediate(taken.resolve);
+    }),
+    async *ask(call, signal) {
+      if (call.transcript.length > 1) {
+        asks += 1;
+        asked.resolve();
+        await answer.promise;
+      }
+      yield* answering([{ text: 'once' }])(call, signal);
+    },
+  });
+  const sessionId = await world.open(await world.agent());
+  await world.until(sessionId, isIdleOf(1));
+  await sendMessage(world.ctx, { sessionId, content: 'more' });
+  await asked.promise;
+  goOn.resolve();
+  await taken.promise;
+  answer.resolve();
+  const chunks = await world.until(sessionId, isIdleOf(2));
+  const words = outline(chunks.filter(({ turn }) => turn === 2));
+  expect(words).toEqual(['running', '"once"', 'turn.completed endTurn', 'idle']);
+  expect(asks).toBe(1);
+});
+
+/** Commits, and never says so. */
+function withoutAnswers(db: Db): Db {
+  return {
+    ...db,
+    async transaction(fn) {
+      await db.transaction((tx) => fn({ ...tx, afterCommit() {} }));
+      throw new DatabaseUnavailable(new Error('Connection terminated unexpectedly'), true);
+    },
+  };
+}
+
+async function only(): Promise<string> {
+  const { data } = await listSessions(world.ctx, {});
+  return data[0]!.sessionId;
+}

@@ -1,0 +1,591 @@
+// Schedules when their time has come: each occurrence once over nodes, crashes and lost answers, and what was missed.
+import type { Event, Input, Schedule, ScheduleRun } from '@signalbox/contract';
+import sql from 'sql-template-tag';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { archiveAgent, createAgent } from '../../src/agents/agents.ts';
+import { DatabaseUnavailable, type Db, type Tx } from '../../src/db/db.ts';
+import { listEvents } from '../../src/events/events.ts';
+import type { PoolContext } from '../../src/lib/context.ts';
+import { uuidOf } from '../../src/lib/ids.ts';
+import type { Platform } from '../../src/platform.ts';
+import { MAX_MISSED } from '../../src/schedules/occurrences.ts';
+import { type Candidate, runDue } from '../../src/schedules/run.ts';
+import { createScheduler, type Scheduler } from '../../src/schedules/scheduler.ts';
+import {
+  createSchedule,
+  deleteSchedule,
+  getSchedule,
+  listScheduleRuns,
+  updateSchedule,
+} from '../../src/schedules/schedules.ts';
+import { listSessions } from '../../src/sessions/list.ts';
+import { listMessages } from '../../src/sessions/messages.ts';
+import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
+import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+let clock: ManualClock;
+let node: TestPlatform;
+let ctx: PoolContext;
+let agentId: string;
+let running: { scheduler: Scheduler; wake(): void; asleep(): Promise<void> }[];
+beforeEach(async () => {
+  clock = createManualClock(new Date('2026-01-02T03:00:30.000Z'));
+  node = await createTestPlatform({ clock });
+  ctx = node.ctx;
+  ({ agentId } = (await createAgent(ctx, { name: 'Agent', model: 'scripted/test' })).agent);
+  running = [];
+});
+afterEach(async () => {
+  await Promise.all(running.map(({ scheduler }) => scheduler.stop()));
+  await node.close();
+});
+
+/** Resolves when the scheduler has looked for the first time. */
+async function start(platform: Platform = node.platform): Promise<void> {
+  let asleep = Promise.withResolvers<void>();
+  const sleep: ManualClock['sleep'] = (ms, signal) => {
+    asleep.resolve();
+    return clock.sleep(ms, signal);
+  };
+  const scheduler = createScheduler({ ...platform, clock: { now: clock.now, sleep } });
+  running.push({
+    scheduler,
+    wake: () => {
+      asleep = Promise.withResolvers<void>();
+    },
+    asleep: () => asleep.promise,
+  });
+  scheduler.start();
+  await asleep.promise;
+}
+
+/** Moves the clock, and resolves when every scheduler has looked since; by a second at least they wake. */
+async function advance(ms: number): Promise<void> {
+  for (const { wake } of running) wake();
+  clock.advance(ms);
+  await Promise.all(running.map(({ asleep }) => asleep()));
+}
+
+/** Of every hour, unless said otherwise. */
+async function schedule(more: Partial<Input<'createSchedule'>> = {}): Promise<Schedule> {
+  const hourly = more.at ? {} : { cron: '0 * * * *' };
+  return (await createSchedule(ctx, { agentId, environment: 'production', input: 'go', ...hourly, ...more })).schedule;
+}
+
+const read = async (scheduleId: string) => (await getSchedule(ctx, { scheduleId })).schedule;
+const runsOf = async (scheduleId: string, limit = 100): Promise<ScheduleRun[]> =>
+  (await listScheduleRuns(ctx, { scheduleId, limit })).data;
+const sessions = async () => (await listSessions(ctx, { limit: 100 })).data;
+const events = async (type: Event['type']) => (await listEvents(ctx, { type, order: 'asc', limit: 1000 })).data;
+
+const candidateOf = ({ scheduleId, nextAt }: Schedule): Candidate => ({
+  organizationId: node.organizationId,
+  scheduleId: uuidOf('sch', scheduleId),
+  nextAt: new Date(nextAt!),
+});
+
+/** The same node, with transactions that end as `end` says. */
+function withTransactions(platform: Platform, end: Db['transaction']): Platform {
+  return { ...platform, db: { ...platform.db, transaction: end } };
+}
+
+test('an occurrence opens a session as the schedule says, and the next one is awaited', async () => {
+  const { scheduleId, nextAt } = await schedule({
+    cron: '0 * * * *',
+    input: 'Report.',
+    metadata: { report: 'hourly' },
+    budget: { maxSteps: 3 },
+  });
+  expect(nextAt).toBe('2026-01-02T04:00:00.000Z');
+  await start();
+  await advance(HOUR_MS);
+  const [run] = await runsOf(scheduleId);
+  expect(run).toEqual({
+    scheduledAt: '2026-01-02T04:00:00.000Z',
+    status: 'opened',
+    sessionId: expect.stringMatching(/^ses_/),
+    error: null,
+    createdAt: '2026-01-02T04:00:30.000Z',
+  });
+  const [session] = await sessions();
+  expect(session).toMatchObject({
+    sessionId: run!.sessionId,
+    agentId,
+    environment: 'production',
+    status: 'running',
+    metadata: { report: 'hourly' },
+    budget: { maxSteps: 3 },
+  });
+  const [message] = (await listMessages(ctx, { sessionId: run!.sessionId! })).data;
+  expect(message?.content).toEqual([{ type: 'text', text: 'Report.' }]);
+  const { sessionId, scheduledAt, status } = run!;
+  expect(await read(scheduleId)).toMatchObject({
+    nextAt: '2026-01-02T05:00:00.000Z',
+    lastRun: { sessionId, scheduledAt, status },
+  });
+  await advance(HOUR_MS);
+  expect(await sessions()).toHaveLength(2);
+});
+
+test('the event log says which schedule opened which session, and that it was the schedule', async () => {
+  const { scheduleId } = await schedule();
+  await start();
+  await advance(HOUR_MS);
+  const [run] = await runsOf(scheduleId);
+  const actor = { type: 'system', id: scheduleId, name: 'Schedule' };
+  expect(await events('schedule.opened')).toMatchObject([
+    {
+      outcome: 'success',
+      actor,
+      resource: { type: 'schedule', id: scheduleId },
+      environment: 'production',
+      sessionId: run!.sessionId,
+      changes: { scheduledAt: [null, '2026-01-02T04:00:00.000Z'] },
+    },
+  ]);
+  expect(await events('session.created')).toMatchObject([{ actor, sessionId: run!.sessionId }]);
+});
+
+test('one that is due before the next look is not late: the scheduler wakes for it', async () => {
+  const { scheduleId } = await schedule({ at: '2026-01-02T03:00:30.300Z' });
+  await start();
+  await advance(300);
+  expect(await runsOf(scheduleId)).toMatchObject([{ status: 'opened', createdAt: '2026-01-02T03:00:30.300Z' }]);
+});
+
+test('without input the session is opened idle; closeOnIdle holds unless said otherwise', async () => {
+  const one = await schedule({ cron: '0 * * * *', input: null, closeOnIdle: false });
+  const two = await schedule({ cron: '0 * * * *' });
+  await start();
+  await advance(HOUR_MS);
+  const [idle] = await runsOf(one.scheduleId);
+  const [running] = await runsOf(two.scheduleId);
+  const stored = await node.platform.db.query<{ closeOnIdle: boolean; status: string }>(sql`
+    select s.close_on_idle as "closeOnIdle", s.status from sessions s
+    join unnest(${[idle, running].map((run) => uuidOf('ses', run!.sessionId!))}::uuid[]) with ordinality as x(id, n)
+      on s.session_id = x.id
+    where s.organization_id = ${node.organizationId} order by x.n`);
+  expect(stored).toEqual([
+    { closeOnIdle: false, status: 'idle' },
+    { closeOnIdle: true, status: 'running' },
+  ]);
+});
+
+describe('each occurrence happens once', () => {
+  test('where nodes look at the same moment', async () => {
+    const schedules = await Promise.all(Array.from({ length: 12 }, () => schedule()));
+    const nodes = [node.platform, await node.anotherNode(), await node.anotherNode()];
+    await advance(HOUR_MS);
+    await Promise.all(nodes.map(start));
+    // Who found a schedule locked by another node has gone past it; nobody has to come back for it.
+    for (const { scheduleId } of schedules) expect(await runsOf(scheduleId)).toHaveLength(1);
+    expect(await events('schedule.opened')).toHaveLength(12);
+    expect(await sessions()).toHaveLength(12);
+  });
+
+  test('where both have seen it due: one runs it, the other finds it done', async () => {
+    const candidate = candidateOf(await schedule());
+    const other = await node.anotherNode();
+    await advance(HOUR_MS);
+    const results = await Promise.all([node.platform, other].map((platform) => runDue(platform, candidate)));
+    expect(results.filter((result) => result !== undefined)).toHaveLength(1);
+    expect(await runDue(other, candidate)).toBeUndefined();
+    expect(await sessions()).toHaveLength(1);
+  });
+
+  test('where the answer to its commit was lost with the connection', async () => {
+    const { scheduleId } = await schedule();
+    let lost = 0;
+    const platform = await node.anotherNode();
+    await start(
+      withTransactions(platform, async (fn) => {
+        await platform.db.transaction(fn);
+        lost += 1;
+        throw new DatabaseUnavailable(new Error('Connection terminated unexpectedly'), true);
+      }),
+    );
+    await advance(HOUR_MS);
+    expect(lost).toBe(1);
+    await start();
+    await advance(10 * SECOND_MS);
+    expect(await runsOf(scheduleId)).toHaveLength(1);
+    expect(await sessions()).toHaveLength(1);
+  });
+
+  test('where the connection was cut before its commit: nothing is left behind, and it runs again', async () => {
+    const { scheduleId } = await schedule();
+    const platform = await node.anotherNode();
+    let cuts = 0;
+    await start(
+      withTransactions(platform, (fn) =>
+        platform.db.transaction(async (tx: Tx) => {
+          const value = await fn(tx);
+          cuts += 1;
+          if (cuts > 1) return value;
+          const [{ pid } = { pid: 0 }] = await tx.query<{ pid: number }>(sql`select pg_backend_pid() as pid`);
+          await node.platform.db.query(sql`select pg_terminate_backend(${pid})`);
+          return value;
+        }),
+      ),
+    );
+    await advance(HOUR_MS);
+    expect(await runsOf(scheduleId)).toEqual([]);
+    expect(await sessions()).toEqual([]);
+    expect(await events('session.created')).toEqual([]);
+    await advance(10 * SECOND_MS);
+    expect(cuts).toBe(2);
+    expect(await runsOf(scheduleId)).toHaveLength(1);
+    expect(await sessions()).toHaveLength(1);
+    expect(await events('session.created')).toHaveLength(1);
+  });
+
+  test('where a node whose clock is behind has set it due again', async () => {
+    const before = await schedule();
+    await advance(HOUR_MS);
+    const candidate = candidateOf(before);
+    await runDue(node.platform, candidate);
+    await node.platform.db.execute(sql`
+      update schedules set next_at = ${candidate.nextAt}
+      where organization_id = ${node.organizationId} and schedule_id = ${candidate.scheduleId}`);
+    expect(await runDue(node.platform, candidate)).toBeUndefined();
+    expect(await sessions()).toHaveLength(1);
+    expect((await read(before.scheduleId)).nextAt).toBe('2026-01-02T05:00:00.000Z');
+  });
+
+  test('where one that has run is due again among others: it stays as it is', async () => {
+    const before = await schedule();
+    const candidate = candidateOf(before);
+    await advance(HOUR_MS);
+    await runDue(node.platform, candidate);
+    await node.platform.db.execute(sql`
+      update schedules set next_at = ${candidate.nextAt}
+      where organization_id = ${node.organizationId} and schedule_id = ${candidate.scheduleId}`);
+    await advance(2 * HOUR_MS);
+    await runDue(node.platform, candidate);
+    expect((await runsOf(before.scheduleId)).map(({ status }) => status)).toEqual(['opened', 'missed', 'opened']);
+  });
+});
+
+describe('a clock that jumps', () => {
+  test('back, after the occurrence was seen due: it has run, and does not come again at its time', async () => {
+    const hourly = await schedule();
+    const once = await schedule({ at: '2026-01-02T04:00:00.000Z' });
+    clock.advance(HOUR_MS);
+    const candidates = [hourly, once].map(candidateOf);
+    clock.advance(-HOUR_MS / 2);
+    for (const candidate of candidates) expect(await runDue(node.platform, candidate)).toMatchObject({ missed: 0 });
+    await start();
+    await advance(HOUR_MS / 2);
+    for (const { scheduleId } of [hourly, once]) expect(await runsOf(scheduleId)).toHaveLength(1);
+    expect(await sessions()).toHaveLength(2);
+    expect((await read(hourly.scheduleId)).nextAt).toBe('2026-01-02T05:00:00.000Z');
+    expect((await read(once.scheduleId)).nextAt).toBeNull();
+  });
+
+  test('ahead and back: what it has dealt with too soon is done, and the schedule goes on after it', async () => {
+    const { scheduleId } = await schedule();
+    await start();
+    await advance(3 * HOUR_MS);
+    clock.advance(-3 * HOUR_MS);
+    await start(await node.anotherNode());
+    await advance(3 * HOUR_MS + SECOND_MS);
+    expect((await runsOf(scheduleId)).map(({ status }) => status)).toEqual(['opened', 'missed', 'missed']);
+    await advance(HOUR_MS);
+    expect(await sessions()).toHaveLength(2);
+    expect((await read(scheduleId)).nextAt).toBe('2026-01-02T08:00:00.000Z');
+  });
+
+  test('a year ahead: one session of each, and the newest of what it was too late for', async () => {
+    const daily = await schedule({ cron: '0 9 * * *', timezone: 'Europe/Berlin' });
+    const leap = await schedule({ cron: '0 0 29 2 *' });
+    await start();
+    await advance(365 * DAY_MS);
+    const runs = await runsOf(daily.scheduleId, 200);
+    expect(runs).toHaveLength(MAX_MISSED + 1);
+    expect(runs[0]).toMatchObject({ scheduledAt: '2027-01-01T08:00:00.000Z', status: 'opened' });
+    expect(runs[1]).toMatchObject({ scheduledAt: '2026-12-31T08:00:00.000Z', status: 'missed' });
+    expect(await runsOf(leap.scheduleId)).toEqual([]);
+    expect((await read(leap.scheduleId)).nextAt).toBe('2028-02-29T00:00:00.000Z');
+    expect(await sessions()).toHaveLength(1);
+  });
+});
+
+describe('what was missed while nothing ran', () => {
+  test('the last one runs, the others are recorded as missed, and one event says so', async () => {
+    const { scheduleId } = await schedule();
+    await advance(5 * HOUR_MS);
+    await start();
+    const runs = await runsOf(scheduleId);
+    expect(runs.map(({ scheduledAt, status }) => [scheduledAt.slice(11, 16), status])).toEqual([
+      ['08:00', 'opened'],
+      ['07:00', 'missed'],
+      ['06:00', 'missed'],
+      ['05:00', 'missed'],
+      ['04:00', 'missed'],
+    ]);
+    expect(await sessions()).toHaveLength(1);
+    expect(await events('schedule.missed')).toMatchObject([
+      {
+        outcome: 'failure',
+        resource: { type: 'schedule', id: scheduleId },
+        changes: {
+          missed: [
+            null,
+            { count: 4, more: false, first: '2026-01-02T04:00:00.000Z', last: '2026-01-02T07:00:00.000Z' },
+          ],
+        },
+      },
+    ]);
+    expect(await read(scheduleId)).toMatchObject({
+      nextAt: '2026-01-02T09:00:00.000Z',
+      lastRun: { scheduledAt: '2026-01-02T08:00:00.000Z', status: 'opened' },
+    });
+  });
+
+  test('a month of every minute is one session, a bounded number of rows and one event', async () => {
+    await schedule({ cron: '* * * * *' });
+    await advance(30 * DAY_MS);
+    await start();
+    const [{ count } = { count: 0 }] = await node.platform.db.query<{ count: number }>(sql`
+      select count(*) from schedule_runs where organization_id = ${node.organizationId}`);
+    expect(count).toBe(MAX_MISSED + 1);
+    expect(await sessions()).toHaveLength(1);
+    expect(await events('schedule.missed')).toMatchObject([
+      {
+        changes: {
+          missed: [
+            null,
+            { count: MAX_MISSED, more: true, first: '2026-01-02T03:01:00.000Z', last: '2026-02-01T02:59:00.000Z' },
+          ],
+        },
+      },
+    ]);
+  });
+
+  test('the one occurrence of an instant runs late rather than never, and there is no next', async () => {
+    const { scheduleId } = await schedule({ at: '2026-01-02T12:00:00.000Z' });
+    await advance(3 * DAY_MS);
+    await start();
+    const [run] = await runsOf(scheduleId);
+    expect(run).toMatchObject({ scheduledAt: '2026-01-02T12:00:00.000Z', status: 'opened' });
+    expect(await read(scheduleId)).toMatchObject({ nextAt: null, status: 'enabled' });
+    await advance(DAY_MS);
+    expect(await runsOf(scheduleId)).toHaveLength(1);
+  });
+});
+
+describe('a schedule that changes', () => {
+  test('opens nothing while it is paused, and makes up for nothing afterwards', async () => {
+    const { scheduleId } = await schedule();
+    await updateSchedule(ctx, { scheduleId, status: 'paused' });
+    expect((await read(scheduleId)).nextAt).toBeNull();
+    await start();
+    await advance(3 * HOUR_MS);
+    await updateSchedule(ctx, { scheduleId, status: 'enabled' });
+    expect((await read(scheduleId)).nextAt).toBe('2026-01-02T07:00:00.000Z');
+    expect(await runsOf(scheduleId)).toEqual([]);
+    await advance(HOUR_MS);
+    expect(await runsOf(scheduleId)).toMatchObject([{ scheduledAt: '2026-01-02T07:00:00.000Z', status: 'opened' }]);
+  });
+
+  test('that was paused past its instant has nothing to run', async () => {
+    const { scheduleId } = await schedule({ at: '2026-01-02T04:00:00.000Z' });
+    await updateSchedule(ctx, { scheduleId, status: 'paused' });
+    await advance(2 * HOUR_MS);
+    const { schedule: resumed } = await updateSchedule(ctx, { scheduleId, status: 'enabled' });
+    expect(resumed.nextAt).toBeNull();
+    const at = '2026-01-02T06:00:00.000Z';
+    expect((await updateSchedule(ctx, { scheduleId, at })).schedule.nextAt).toBe(at);
+  });
+
+  test('in its times drops what is due and was not dealt with', async () => {
+    const { scheduleId } = await schedule();
+    await advance(HOUR_MS);
+    const { schedule: changed } = await updateSchedule(ctx, { scheduleId, timezone: 'Asia/Kolkata' });
+    expect(changed.nextAt).toBe('2026-01-02T04:30:00.000Z');
+    await start();
+    expect(await runsOf(scheduleId)).toEqual([]);
+  });
+
+  test('in its times or is paused after it was seen due is left alone', async () => {
+    const changed = await schedule();
+    const paused = await schedule();
+    await advance(HOUR_MS);
+    await updateSchedule(ctx, { scheduleId: changed.scheduleId, cron: '30 * * * *' });
+    await updateSchedule(ctx, { scheduleId: paused.scheduleId, status: 'paused' });
+    for (const one of [changed, paused]) expect(await runDue(node.platform, candidateOf(one))).toBeUndefined();
+    expect((await read(changed.scheduleId)).nextAt).toBe('2026-01-02T04:30:00.000Z');
+    expect(await sessions()).toEqual([]);
+  });
+
+  test('at this moment keeps no other waiting, and is looked at again', async () => {
+    const changing = await schedule();
+    const other = await schedule({ cron: '1 4 * * *' });
+    await advance(HOUR_MS + MINUTE_MS);
+    await node.platform.db.transaction(async (tx) => {
+      await tx.query(sql`
+        select 1 from schedules
+        where organization_id = ${node.organizationId} and schedule_id = ${uuidOf('sch', changing.scheduleId)}
+        for update`);
+      await start(await node.anotherNode());
+      expect(await runsOf(other.scheduleId)).toHaveLength(1);
+      expect(await runsOf(changing.scheduleId)).toEqual([]);
+    });
+    await advance(SECOND_MS);
+    expect(await runsOf(changing.scheduleId)).toMatchObject([{ status: 'opened' }]);
+  });
+
+  test('in several things at once has all of them', async () => {
+    const { scheduleId } = await schedule();
+    const changes = [{ input: 'a' }, { metadata: { b: 1 } }, { budget: { maxSteps: 2 } }, { closeOnIdle: false }];
+    await Promise.all(changes.map((change) => updateSchedule(ctx, { scheduleId, ...change })));
+    expect(await read(scheduleId)).toMatchObject(Object.assign({}, ...changes));
+  });
+
+  test('in anything else runs what is due, as it is then', async () => {
+    const { scheduleId } = await schedule();
+    await advance(HOUR_MS);
+    await updateSchedule(ctx, { scheduleId, input: 'changed', cron: '0 * * * *' });
+    await start();
+    const [run] = await runsOf(scheduleId);
+    const [message] = (await listMessages(ctx, { sessionId: run!.sessionId! })).data;
+    expect(message?.content).toEqual([{ type: 'text', text: 'changed' }]);
+  });
+
+  test('and is deleted while it is due opens nothing any more', async () => {
+    const { scheduleId } = await schedule();
+    await advance(HOUR_MS);
+    await deleteSchedule(ctx, { scheduleId });
+    await start();
+    expect(await sessions()).toEqual([]);
+    expect(await events('schedule.opened')).toEqual([]);
+  });
+
+  test('and is deleted at the very moment has run or has not, and nothing hangs or is left behind', async () => {
+    const schedules = await Promise.all(Array.from({ length: 10 }, () => schedule()));
+    await advance(HOUR_MS);
+    const results = await Promise.all(
+      schedules.map(async (one) => {
+        const [result] = await Promise.all([
+          runDue(node.platform, candidateOf(one)),
+          deleteSchedule(ctx, { scheduleId: one.scheduleId }),
+        ]);
+        return result;
+      }),
+    );
+    expect(await sessions()).toHaveLength(results.filter((result) => result !== undefined).length);
+    const [{ count } = { count: -1 }] = await node.platform.db.query<{ count: number }>(sql`
+      select count(*) from schedule_runs where organization_id = ${node.organizationId}`);
+    expect(count).toBe(0);
+  });
+});
+
+describe('an occurrence that is refused', () => {
+  test('because the agent is archived has failed, says why, and is the schedule’s last', async () => {
+    const { scheduleId } = await schedule();
+    await archiveAgent(ctx, { agentId });
+    await start();
+    await advance(HOUR_MS);
+    const [run] = await runsOf(scheduleId);
+    const error = { code: 'agent_archived', message: expect.stringContaining('archived') };
+    expect(run).toMatchObject({ status: 'failed', sessionId: null, error });
+    expect(await events('schedule.failed')).toMatchObject([
+      {
+        outcome: 'failure',
+        resource: { type: 'schedule', id: scheduleId },
+        changes: {
+          scheduledAt: [null, '2026-01-02T04:00:00.000Z'],
+          error: [null, error],
+          status: ['enabled', 'paused'],
+        },
+      },
+    ]);
+    await advance(2 * HOUR_MS);
+    expect(await runsOf(scheduleId)).toHaveLength(1);
+    expect(await sessions()).toEqual([]);
+    expect((await getSchedule(ctx, { scheduleId })).schedule).toMatchObject({ status: 'paused', nextAt: null });
+
+    const other = (await createAgent(ctx, { name: 'Another', model: 'scripted/test' })).agent;
+    await updateSchedule(ctx, { scheduleId, agentId: other.agentId, status: 'enabled' });
+    await advance(HOUR_MS);
+    expect((await runsOf(scheduleId))[0]).toMatchObject({ status: 'opened' });
+  });
+
+  test('because its budget can not be counted has failed', async () => {
+    const { scheduleId } = await schedule();
+    await node.platform.db.execute(sql`
+      update schedules set budget = '{"maxCostUsd":1}'
+      where organization_id = ${node.organizationId} and schedule_id = ${uuidOf('sch', scheduleId)}`);
+    await start();
+    await advance(HOUR_MS);
+    expect(await runsOf(scheduleId)).toMatchObject([{ status: 'failed', error: { code: 'budget_invalid' } }]);
+  });
+});
+
+/** That many more, the same but for their ids. */
+async function copies(of: Schedule, count: number): Promise<void> {
+  await node.platform.db.execute(sql`
+    insert into schedules (organization_id, schedule_id, agent_id, environment, metadata, cron, timezone, status,
+      close_on_idle, next_at, created_at, updated_at)
+    select s.organization_id, ('018f0000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, s.agent_id, s.environment,
+      s.metadata, s.cron, s.timezone, s.status, s.close_on_idle, s.next_at, s.created_at, s.updated_at
+    from schedules s cross join generate_series(1, ${count}::int) n
+    where s.organization_id = ${node.organizationId} and s.schedule_id = ${uuidOf('sch', of.scheduleId)}`);
+}
+
+test('schedules that always fail keep no other waiting, are left alone for a while, and run when they can', async () => {
+  const bad = await schedule();
+  const good = await schedule({ cron: '1 4 * * *' });
+  const setCron = (cron: string) =>
+    node.platform.db.execute(sql`
+      update schedules set cron = ${cron} where organization_id = ${node.organizationId} and cron <> ${'1 4 * * *'}`);
+  await setCron('not cron');
+  // More than are read at a time.
+  await copies(bad, 230);
+  await advance(HOUR_MS + MINUTE_MS);
+  let attempts = 0;
+  await start(
+    withTransactions(node.platform, (fn) => {
+      attempts += 1;
+      return node.platform.db.transaction(fn);
+    }),
+  );
+  expect(attempts).toBe(232);
+  expect(await runsOf(good.scheduleId)).toHaveLength(1);
+  expect(await runsOf(bad.scheduleId)).toEqual([]);
+  await setCron('0 * * * *');
+  await advance(SECOND_MS);
+  expect(attempts).toBe(232);
+  await advance(4 * SECOND_MS);
+  expect(attempts).toBe(232 + 231);
+  expect(await runsOf(bad.scheduleId)).toMatchObject([{ status: 'opened' }]);
+});
+
+test('what is due at once is run in any number, whichever node takes it', async () => {
+  await copies(await schedule({ input: null }), 449);
+  await advance(HOUR_MS);
+  await Promise.all([start(), start(await node.anotherNode())]);
+  const [counted] = await node.platform.db.query<{ runs: number; opened: number }>(sql`
+    select (select count(*) from schedule_runs where organization_id = ${node.organizationId}) as runs,
+      (select count(*) from sessions where organization_id = ${node.organizationId}) as opened`);
+  expect(counted).toEqual({ runs: 450, opened: 450 });
+});
+
+test('runs are kept 90 days, and the last one for as long as the schedule', async () => {
+  const { scheduleId } = await schedule({ cron: '0 0 1 * *' });
+  await start();
+  await advance(31 * DAY_MS);
+  await updateSchedule(ctx, { scheduleId, status: 'paused' });
+  await advance(200 * DAY_MS);
+  expect((await read(scheduleId)).lastRun?.scheduledAt).toBe('2026-02-01T00:00:00.000Z');
+  await updateSchedule(ctx, { scheduleId, status: 'enabled' });
+  await advance(31 * DAY_MS);
+  const [newest] = await runsOf(scheduleId);
+  expect(newest?.scheduledAt).toBe('2026-09-01T00:00:00.000Z');
+  expect(await runsOf(scheduleId)).toHaveLength(1);
+});

@@ -1,0 +1,301 @@
+// Schedules through the client: what they may be, who may see and change them, and that a running service opens their
+// Sessions. What happens when many are due, nodes race or die: scheduler.test.ts.
+import { BadRequestError, type CreateSchedule, NotFoundError, PermissionError, Signalbox } from '@signalbox/client';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { systemActor } from '../../src/events/record.ts';
+import { insertKey } from '../../src/keys/keys.ts';
+import { createOrganization } from '../../src/organizations/organizations.ts';
+import { createManualClock } from '../support/manual-clock.ts';
+import { send } from '../support/raw.ts';
+import { startTestService, type TestService, watchSecret } from '../support/service.ts';
+
+const clock = createManualClock(new Date('2026-01-02T03:04:05.678Z'));
+let service: TestService;
+let agentId: string;
+beforeAll(async () => {
+  service = await startTestService({ clock });
+  ({ agentId } = await service.client.agents.create({ name: 'Agent', model: 'scripted/echo' }));
+});
+afterAll(() => service.stop());
+
+const create = (more: Partial<CreateSchedule> = { cron: '0 9 * * *' }) =>
+  service.client.schedules.create({ agentId, environment: 'production', ...more });
+const eventsOf = async (scheduleId: string) =>
+  (await service.client.events.list({ resourceId: scheduleId, order: 'asc' })).data;
+
+test('a schedule is shown with everything that holds unless said otherwise', async () => {
+  const schedule = await create({ cron: '0 9 * * 1-5' });
+  expect(schedule).toEqual({
+    scheduleId: expect.stringMatching(/^sch_/),
+    agentId,
+    environment: 'production',
+    input: null,
+    metadata: {},
+    budget: null,
+    cron: '0 9 * * 1-5',
+    timezone: 'UTC',
+    at: null,
+    status: 'enabled',
+    closeOnIdle: true,
+    nextAt: '2026-01-02T09:00:00.000Z',
+    lastRun: null,
+    createdAt: '2026-01-02T03:04:05.678Z',
+    updatedAt: '2026-01-02T03:04:05.678Z',
+  });
+  expect(await service.client.schedules.get(schedule.scheduleId)).toEqual(schedule);
+});
+
+test('what it is created with comes back, an instant in UTC', async () => {
+  const given: Partial<CreateSchedule> = {
+    input: [{ type: 'text', text: 'Report.' }],
+    metadata: { team: 'support' },
+    budget: { maxTokens: 1000 },
+    status: 'paused',
+    closeOnIdle: false,
+  };
+  expect(await create({ ...given, cron: '0 9 * * *', timezone: 'Asia/Kolkata' })).toMatchObject({
+    ...given,
+    nextAt: null,
+  });
+  expect(await create({ at: '2026-03-01T12:00:00+02:00' })).toMatchObject({
+    cron: null,
+    timezone: null,
+    at: '2026-03-01T10:00:00.000Z',
+    nextAt: '2026-03-01T10:00:00.000Z',
+  });
+});
+
+describe('is refused', () => {
+  test.each<[string, object, string, RegExp]>([
+    ['without a time', {}, 'cron', /is needed, or at/],
+    ['with two kinds of time', { cron: '0 9 * * *', at: '2027-01-01T00:00:00Z' }, 'at', /goes without cron/],
+    ['with seconds', { cron: '0 0 9 * * *' }, 'cron', /must be five fields.*such as "0 9 \* \* 1-5"/],
+    ['with a minute that is none', { cron: '61 9 * * *' }, 'cron', /is not a cron expression.*61/],
+    ['on 30 February', { cron: '0 9 30 2 *' }, 'cron', /never comes/],
+    ['in a place without clocks', { cron: '0 9 * * *', timezone: 'Mars/Base' }, 'timezone', /such as Europe\/Berlin/],
+    ['in a time zone of an instant', { at: '2027-01-01T00:00:00Z', timezone: 'UTC' }, 'timezone', /goes with cron/],
+    ['in the past', { at: '2026-01-02T03:04:05.678Z' }, 'at', /must be in the future/],
+    ['at what is no instant', { at: 'tomorrow' }, 'at', /ISO 8601/],
+    ['in a year that cannot be stored', { at: '0000-01-01T00:00:00Z' }, 'at', /years 1 to 9999/],
+    ['with a status that is none', { cron: '0 9 * * *', status: 'off' }, 'status', /"enabled", "paused"/],
+    ['with a field that is none', { cron: '0 9 * * *', every: 'day' }, 'every', /not a known field/],
+  ])('%s, by a 400 that names the field', async (_, body, path, message) => {
+    const given = { agentId, environment: 'production', ...body };
+    const created = await send(service.url, 'POST', '/schedules', { key: service.adminKey, body: given });
+    expect([created.status, created.json.errors]).toEqual([400, [{ path, message: expect.stringMatching(message) }]]);
+  });
+
+  test('with an agent or environment that is not there, an archived agent, or a budget that cannot be counted', async () => {
+    const { client } = service;
+    const archived = await client.agents.create({ name: 'Old', model: 'scripted/echo' });
+    await client.agents.archive(archived.agentId);
+    const cron = '0 9 * * *';
+    const unknown = 'agt_01k9xq3v7gf3pbt8zn5e6m2r4c';
+    await expect(create({ cron, environment: 'nowhere' })).rejects.toThrow(NotFoundError);
+    await expect(create({ cron, agentId: unknown })).rejects.toThrow(NotFoundError);
+    await expect(create({ cron, agentId: archived.agentId })).rejects.toMatchObject({ code: 'agent_archived' });
+    await expect(create({ cron, budget: { maxCostUsd: 1 } })).rejects.toMatchObject({ code: 'budget_invalid' });
+    const { scheduleId } = await create();
+    const update = (params: object) => client.schedules.update(scheduleId, params);
+    await expect(update({ environment: 'nowhere' })).rejects.toThrow(NotFoundError);
+    await expect(update({ agentId: unknown })).rejects.toThrow(NotFoundError);
+    await expect(update({ agentId: archived.agentId })).rejects.toMatchObject({ code: 'agent_archived' });
+    await expect(update({ budget: { maxCostUsd: 1 } })).rejects.toMatchObject({ code: 'budget_invalid' });
+  });
+});
+
+describe('changes', () => {
+  test('are recorded by field, and nothing different is no change', async () => {
+    const { client } = service;
+    const first = await create({ cron: '0 9 * * *', input: 'one' });
+    expect(await client.schedules.update(first.scheduleId, {})).toEqual(first);
+    expect(await client.schedules.update(first.scheduleId, { cron: '0 9 * * *', timezone: 'UTC' })).toEqual(first);
+    clock.advance(1_000);
+    const second = await client.schedules.update(first.scheduleId, {
+      input: 'two',
+      timezone: 'Europe/Berlin',
+      metadata: { a: 1 },
+    });
+    expect(second).toMatchObject({ input: 'two', timezone: 'Europe/Berlin', nextAt: '2026-01-02T08:00:00.000Z' });
+    await client.schedules.delete(first.scheduleId);
+    const events = await eventsOf(first.scheduleId);
+    expect(events.map(({ type, changes }) => ({ type, changes }))).toEqual([
+      {
+        type: 'schedule.created',
+        changes: {
+          agentId: [null, agentId],
+          cron: [null, '0 9 * * *'],
+          timezone: [null, 'UTC'],
+          status: [null, 'enabled'],
+        },
+      },
+      {
+        type: 'schedule.updated',
+        changes: { input: ['one', 'two'], metadata: [{}, { a: 1 }], timezone: ['UTC', 'Europe/Berlin'] },
+      },
+      { type: 'schedule.deleted', changes: null },
+    ]);
+    expect(events[0]).toMatchObject({ environment: 'production', actor: { type: 'api_key' } });
+  });
+
+  test('go from a cron expression to an instant and back, one replacing the other', async () => {
+    const { client } = service;
+    const { scheduleId } = await create({ cron: '0 9 * * *', timezone: 'Europe/Berlin' });
+    const at = '2026-06-01T00:00:00.000Z';
+    const refused = (params: object) => expect(client.schedules.update(scheduleId, params)).rejects;
+    await refused({ at }).toThrow(/at: goes without cron/);
+    await refused({ cron: null }).toThrow(/cron: is needed, or at/);
+    const once = await client.schedules.update(scheduleId, { cron: null, at });
+    expect(once).toMatchObject({ cron: null, timezone: null, at, nextAt: at });
+    await refused({ timezone: 'Europe/Berlin' }).toThrow(BadRequestError);
+    await refused({ at: '2025-01-01T00:00:00Z' }).toThrow(/must be in the future/);
+    const again = await client.schedules.update(scheduleId, { cron: '0 12 * * *', at: null });
+    expect(again).toMatchObject({ cron: '0 12 * * *', timezone: 'UTC', at: null });
+    const berlin = await client.schedules.update(scheduleId, { timezone: 'Europe/Berlin' });
+    expect(berlin).toMatchObject({ timezone: 'Europe/Berlin', nextAt: '2026-01-02T11:00:00.000Z' });
+    expect(await client.schedules.update(scheduleId, { timezone: null })).toMatchObject({ timezone: 'UTC' });
+    expect(await client.schedules.update(scheduleId, { input: 'a', budget: { maxSteps: 1 } })).toMatchObject({
+      input: 'a',
+      budget: { maxSteps: 1 },
+    });
+    expect(await client.schedules.update(scheduleId, { input: null, budget: null })).toMatchObject({
+      input: null,
+      budget: null,
+    });
+  });
+
+  test('of a schedule whose agent was archived may still pause it, and not enable it', async () => {
+    const { client } = service;
+    const agent = await client.agents.create({ name: 'Soon old', model: 'scripted/echo' });
+    const { scheduleId } = await create({ cron: '0 9 * * *', agentId: agent.agentId });
+    await client.agents.archive(agent.agentId);
+    expect(await client.schedules.update(scheduleId, { status: 'paused' })).toMatchObject({ nextAt: null });
+    const refused = { status: 409, code: 'agent_archived' };
+    await expect(client.schedules.update(scheduleId, { status: 'enabled' })).rejects.toMatchObject(refused);
+    const both = { status: 'enabled', agentId } as const;
+    expect(await client.schedules.update(scheduleId, both)).toMatchObject({ status: 'enabled' });
+  });
+});
+
+test('an environment with schedules stays', async () => {
+  const { client } = service;
+  await client.environments.create({ name: 'planned' });
+  const { scheduleId } = await create({ cron: '0 9 * * *', environment: 'planned', status: 'paused' });
+  const refused = { code: 'conflict', detail: expect.stringContaining('schedules') };
+  await expect(client.environments.delete('planned')).rejects.toMatchObject(refused);
+  await client.schedules.update(scheduleId, { environment: 'staging' });
+  expect(await client.environments.delete('planned')).toMatchObject({ deleted: true });
+});
+
+test('schedules are listed newest first, by agent, environment and status', async () => {
+  const { client } = service;
+  const agent = await client.agents.create({ name: 'Listed', model: 'scripted/echo' });
+  const of = { cron: '0 9 * * *', agentId: agent.agentId };
+  const one = await create(of);
+  const two = await create({ ...of, environment: 'staging' });
+  const three = await create({ ...of, status: 'paused' });
+  const found = async (query: object) =>
+    (await client.schedules.list({ agentId: agent.agentId, ...query })).data.map(({ scheduleId }) => scheduleId);
+  expect(await found({})).toEqual([three, two, one].map(({ scheduleId }) => scheduleId));
+  expect(await found({ environment: 'staging' })).toEqual([two.scheduleId]);
+  expect(await found({ status: 'paused' })).toEqual([three.scheduleId]);
+  const page = await client.schedules.list({ agentId: agent.agentId, limit: 2 });
+  expect((await page.nextPage())?.data).toEqual([one]);
+});
+
+test('a read key lists and reads; only a write key changes', async () => {
+  const { client } = service;
+  const { scheduleId } = await create();
+  const reader = service.clientWith((await client.keys.create({ name: 'r', permission: 'read' })).secret!);
+  const writer = service.clientWith((await client.keys.create({ name: 'w', permission: 'write' })).secret!);
+  expect(await reader.schedules.get(scheduleId)).toMatchObject({ scheduleId });
+  expect((await reader.schedules.list()).data.length).toBeGreaterThan(0);
+  expect((await reader.schedules.runs(scheduleId)).data).toEqual([]);
+  for (const attempt of [
+    () => reader.schedules.create({ agentId, environment: 'production', cron: '0 9 * * *' }),
+    () => reader.schedules.update(scheduleId, { status: 'paused' }),
+    () => reader.schedules.delete(scheduleId),
+  ]) {
+    await expect(attempt()).rejects.toThrow(PermissionError);
+  }
+  await writer.schedules.update(scheduleId, { status: 'paused' });
+  expect(await writer.schedules.delete(scheduleId)).toEqual({ scheduleId, deleted: true });
+  await expect(client.schedules.get(scheduleId)).rejects.toThrow(NotFoundError);
+});
+
+test('another organization sees and changes nothing of it: the same 404 as for what does not exist', async () => {
+  const { client, db } = service;
+  const stranger = await db.transaction(async (tx) => {
+    const { organizationId } = await createOrganization(tx, 'Other', clock.now());
+    const source = { organizationId, actor: systemActor, requestId: null, ipAddress: null, userAgent: null };
+    return insertKey(tx, source, clock.now(), { name: 'stranger', permission: 'admin' });
+  });
+  watchSecret(stranger.secret!);
+  const other = new Signalbox({ baseUrl: service.url, apiKey: stranger.secret!, maxRetries: 0 });
+  const { scheduleId } = await create();
+  const theirs = await other.agents.create({ name: 'Theirs', model: 'scripted/echo' });
+  for (const attempt of [
+    () => other.schedules.get(scheduleId),
+    () => other.schedules.update(scheduleId, { status: 'paused' }),
+    () => other.schedules.delete(scheduleId),
+    () => other.schedules.runs(scheduleId),
+    () => other.schedules.create({ agentId, environment: 'production', cron: '0 9 * * *' }),
+    () => client.schedules.update(scheduleId, { agentId: theirs.agentId }),
+  ]) {
+    await expect(attempt(), attempt.toString()).rejects.toThrow(NotFoundError);
+  }
+  expect((await other.schedules.list()).data).toEqual([]);
+  expect(await client.schedules.get(scheduleId)).toMatchObject({ status: 'enabled' });
+});
+
+test('a running service opens the session, drives it to its end, and its runs say which one it was', async () => {
+  const { client } = service;
+  const agent = await client.agents.create({
+    name: 'Reporter',
+    model: { provider: 'scripted', model: 'r', settings: { script: [{ text: 'Report: {{input}}' }] } },
+  });
+  const at = new Date(clock.now().getTime() + 60_000).toISOString();
+  const { scheduleId } = await create({ agentId: agent.agentId, input: 'sales', at });
+  clock.advance(60_000);
+  const opened = async () => {
+    while (true) {
+      const [run] = (await client.schedules.runs(scheduleId)).data;
+      if (run) return run;
+      clock.advance(1_000);
+    }
+  };
+  const run = await opened();
+  expect(run).toMatchObject({ scheduledAt: at, status: 'opened', error: null });
+  let text = '';
+  for await (const { chunks } of client.sessions.stream(run.sessionId!)) {
+    for (const chunk of chunks) if (chunk.type === 'message.chunk') text += chunk.delta;
+  }
+  expect(text).toBe('Report: sales');
+  expect(await client.sessions.get(run.sessionId!)).toMatchObject({ status: 'completed' });
+  expect(await client.schedules.get(scheduleId)).toMatchObject({
+    nextAt: null,
+    lastRun: { scheduledAt: at, status: 'opened', sessionId: run.sessionId },
+  });
+  expect((await client.schedules.runs(scheduleId, { status: 'failed' })).data).toEqual([]);
+  expect(
+    (await client.events.list({ sessionId: run.sessionId!, order: 'asc' })).data.map(({ type }) => type),
+  ).toContain('schedule.opened');
+});
+
+test('runs are read page by page, and a cursor that is none is refused', async () => {
+  const { client } = service;
+  const { scheduleId } = await create({ cron: '0 * * * *' });
+  clock.advance(10 * 3_600_000);
+  while ((await client.schedules.get(scheduleId)).lastRun === null) clock.advance(1_000);
+  const page = await client.schedules.runs(scheduleId, { limit: 4 });
+  const hours = [];
+  for await (const run of client.schedules.runs(scheduleId, { limit: 4 })) hours.push(run.scheduledAt);
+  expect(hours.length).toBeGreaterThanOrEqual(10);
+  expect(hours).toEqual(hours.toSorted().toReversed());
+  expect((await page.nextPage())?.data[0]?.scheduledAt).toBe(hours[4]);
+  const [version, list] = JSON.parse(Buffer.from(page.nextCursor, 'base64url').toString());
+  const forged = Buffer.from(JSON.stringify([version, list, 'yesterday'])).toString('base64url');
+  for (const cursor of ['nonsense', forged]) {
+    await expect(client.schedules.runs(scheduleId, { cursor })).rejects.toMatchObject({ code: 'invalid_cursor' });
+  }
+});

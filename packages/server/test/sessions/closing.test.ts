@@ -1,0 +1,145 @@
+// Readers that vanish, and the end of the service: nobody is waited for without end.
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import type { Sql } from 'sql-template-tag';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { readConfig } from '../../src/config/config.ts';
+import { type App, createApp } from '../../src/http/app.ts';
+import { createKey } from '../../src/keys/keys.ts';
+import type { Identity } from '../../src/people/identity.ts';
+import type { Platform } from '../../src/platform.ts';
+import { createWorld, type World } from '../support/session-world.ts';
+
+let world: World;
+let app: App;
+let port: number;
+let key: string;
+let sessionId: string;
+/** Holds up the query for a Session's head until it is resolved. */
+let gate: PromiseWithResolvers<void>;
+let asked: PromiseWithResolvers<void>;
+/** When the interface waits no longer for requests under way. */
+let graceOver: PromiseWithResolvers<void>;
+let following: number;
+let ended: PromiseWithResolvers<void>;
+
+beforeEach(async () => {
+  world = await createWorld();
+  const { platform } = world;
+  gate = Promise.withResolvers();
+  asked = Promise.withResolvers();
+  ended = Promise.withResolvers();
+  graceOver = Promise.withResolvers();
+  following = 0;
+  const gated: Platform = {
+    ...platform,
+    db: {
+      ...platform.db,
+      async query<Row>(sql: Sql) {
+        if (sql.text.includes('ended_at is not null as ended')) {
+          asked.resolve();
+          await gate.promise;
+        }
+        return platform.db.query<Row>(sql);
+      },
+    },
+    clock: {
+      ...platform.clock,
+      sleep: (ms, signal) => (ms === 5_000 ? graceOver.promise : platform.clock.sleep(ms, signal)),
+    },
+    live: {
+      ...platform.live,
+      follow(...of) {
+        const stream = platform.live.follow(...of);
+        return {
+          async *read(signal) {
+            following += 1;
+            try {
+              yield* stream.read(signal);
+            } finally {
+              following -= 1;
+              ended.resolve();
+            }
+          },
+        };
+      },
+    },
+  };
+  const scrape = { text: async () => '', stop: async () => {} };
+  app = await createApp(gated, {
+    version: 'test',
+    limits: readConfig({}, {}),
+    observation: { scrape, token: undefined, isDraining: () => false },
+    // Nobody signs in here.
+    identity: { cookieIn: () => undefined } as unknown as Identity,
+    provider: undefined,
+  });
+  port = await app.listen({ port: 0, host: '127.0.0.1' });
+  key = (await createKey(world.ctx, { name: 'k', permission: 'admin' })).apiKey.secret!;
+  sessionId = await world.open(await world.agent());
+});
+afterEach(async () => {
+  gate.resolve();
+  graceOver.resolve();
+  await app.close();
+  await world.close();
+});
+
+async function request(path: string): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => {});
+  await once(socket, 'connect');
+  socket.write(`GET /api/v1${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`);
+  return socket;
+}
+
+test('a reader that is gone before its stream begins is not followed', async () => {
+  const socket = await request(`/sessions/${sessionId}/stream`);
+  await asked.promise;
+  socket.resetAndDestroy();
+  await once(socket, 'close');
+  // Whoever is served after it, the server has noticed.
+  await (await fetch(`http://127.0.0.1:${port}/healthz`)).text();
+  gate.resolve();
+  await ended.promise;
+  expect(following).toBe(0);
+});
+
+test('a stream that is about to begin when the service ends does not hold it up', async () => {
+  const socket = await request(`/sessions/${sessionId}/stream`);
+  let answer = '';
+  socket.on('data', (data) => {
+    answer += data;
+  });
+  await asked.promise;
+  const closed = app.close();
+  gate.resolve();
+  await closed;
+  if (!socket.destroyed) await once(socket, 'close');
+  expect(answer).toContain('503');
+});
+
+test('a request under way is answered at the end, and its connection not waited for', async () => {
+  const socket = await request(`/sessions/${sessionId}/chunks`);
+  let answer = '';
+  socket.on('data', (data) => {
+    answer += data;
+  });
+  await asked.promise;
+  const closed = app.close();
+  gate.resolve();
+  await closed;
+  if (!socket.destroyed) await once(socket, 'close');
+  expect(answer).toContain('200 OK');
+});
+
+test('a request that never comes to its end does not hold up the end of the service', async () => {
+  const socket = await request('/me');
+  await once(socket, 'data');
+  socket.write(`POST /api/v1/agents HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`);
+  socket.write('Expect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{');
+  await once(socket, 'data'); // the server says that it reads on
+  const closed = app.close();
+  graceOver.resolve();
+  await closed;
+});

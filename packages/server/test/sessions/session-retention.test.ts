@@ -1,0 +1,252 @@
+// Sessions that ended long ago are deleted with all that belongs to them, and nothing else is.
+import sql, { raw } from 'sql-template-tag';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Db } from '../../src/db/db.ts';
+import { newUuid } from '../../src/lib/ids.ts';
+import { createMetrics } from '../../src/observe/metrics.ts';
+import { dropOldSessions } from '../../src/sessions/retention.ts';
+import { createManualClock } from '../support/manual-clock.ts';
+import { costOf, listenTo } from '../support/plans.ts';
+import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
+import { startTestService } from '../support/service.ts';
+
+const clock = createManualClock();
+const daysAgo = (days: number) => new Date(clock.now().getTime() - days * 86_400_000);
+const never = new AbortController().signal;
+
+let test_: TestPlatform;
+let db: Db;
+let organizationId: string;
+const subscriptionId = newUuid();
+
+beforeAll(async () => {
+  test_ = await createTestPlatform({ clock });
+  db = test_.platform.db;
+  organizationId = test_.organizationId;
+  await db.execute(sql`
+    insert into agents (organization_id, agent_id, version, created_at, updated_at)
+    values (${organizationId}, ${organizationId}, 1, now(), now())`);
+  await db.execute(sql`
+    insert into webhook_subscriptions (organization_id, environment, webhook_subscription_id, url, chunk_types, status,
+      sealed_secret, secret_version, created_at, updated_at)
+    values (${organizationId}, 'production', ${subscriptionId}, '', '{}', 'paused', '', 1, now(), now())`);
+});
+beforeEach(async () => {
+  await db.execute(sql`delete from segments where organization_id = ${organizationId}`);
+  await db.execute(sql`delete from webhook_deliveries where organization_id = ${organizationId}`);
+  await db.execute(sql`delete from pending_deliveries where organization_id = ${organizationId}`);
+  await db.execute(sql`delete from received_webhooks where organization_id = ${organizationId}`);
+  await db.execute(sql`delete from sessions where organization_id = ${organizationId}`);
+  await keepDays('production', null);
+});
+afterAll(() => test_.close());
+
+const keepDays = (environment: string, days: number | null) =>
+  db.execute(sql`
+    update environments set keep_sessions_days = ${days}
+    where organization_id = ${organizationId} and name = ${environment}`);
+
+/** `rows` of each kind that belongs to it. */
+async function session({
+  endedAt = null as Date | null,
+  environment = 'production',
+  rootId = null as string | null,
+  rows = 1,
+} = {}): Promise<string> {
+  const id = newUuid();
+  await db.batch([
+    sql`
+      insert into sessions (organization_id, session_id, agent_id, environment, status, close_on_idle, metadata, created_at,
+        updated_at, ended_at, root_session_id, parent_session_id)
+      values (${organizationId}, ${id}, ${organizationId}, ${environment}, ${endedAt ? 'completed' : 'idle'}, false, '{}',
+        now(), now(), ${endedAt}, ${rootId}, ${rootId})`,
+    sql`
+      insert into segments (organization_id, session_id, turn, seq_to, seq_from, body, created_at)
+      select ${organizationId}::uuid, ${id}::uuid, 1, n, n, '[]', now() from generate_series(1, ${rows}) n`,
+    sql`
+      insert into messages (organization_id, session_id, turn, position, message_id, role, content, created_at)
+      select ${organizationId}::uuid, ${id}::uuid, 1, n, gen_random_uuid(), 'user', '[]', now()
+      from generate_series(1, ${rows}) n`,
+    sql`
+      insert into operations (organization_id, session_id, turn, step, index, operation_id, kind, status, created_at)
+      select ${organizationId}::uuid, ${id}::uuid, 1, n, 0, gen_random_uuid(), 'model', 'succeeded', now()
+      from generate_series(1, ${rows}) n`,
+    sql`
+      insert into approvals (organization_id, operation_id, session_id, agent_id, environment, name, input_schema, once, status,
+        requested_at)
+      values (${organizationId}, ${newUuid()}, ${id}, ${organizationId}, ${environment}, 'x', '{}', false, 'denied', now())`,
+    sql`
+      insert into webhook_deliveries (organization_id, webhook_subscription_id, delivery_id, session_id, previous_cursor, from_turn,
+        from_seq, to_turn, to_seq, chunk_types, occurred_at, status, attempts, attempt_count, created_at, finished_at)
+      select ${organizationId}::uuid, ${subscriptionId}::uuid, gen_random_uuid(), ${id}::uuid, '', 0, 0, 1, n, 'm', now(),
+        'succeeded', '{}', 0, now(), now() from generate_series(1, ${rows}) n`,
+    sql`
+      insert into pending_deliveries (organization_id, webhook_subscription_id, delivery_id, session_id, previous_cursor, from_turn,
+        from_seq, to_turn, to_seq, chunk_types, occurred_at, created_at)
+      values (${organizationId}, ${subscriptionId}, ${id}, ${id}, '', 0, 0, 1, 1, 'm', now(), now())`,
+    sql`
+      update sessions set delivery_id = ${id}, delivery_subscription_id = ${subscriptionId}
+      where organization_id = ${organizationId} and session_id = ${id}`,
+    sql`
+      insert into received_webhooks (organization_id, webhook_subscription_id, received_webhook_id, session_id, headers, body,
+        truncated, verified, received_at)
+      values (${organizationId}, ${subscriptionId}, ${newUuid()}, ${id}, '{}', '', false, true, now())`,
+  ]);
+  return id;
+}
+
+async function left(table = 'sessions'): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(sql`
+    select distinct t.session_id as id from ${raw(table)} t where t.organization_id = ${organizationId} order by 1`);
+  return rows.map(({ id }) => id);
+}
+
+const drop = (keptDays?: number, over: Partial<TestPlatform['platform']> = {}, signal = never) =>
+  dropOldSessions({ ...test_.platform, ...over }, organizationId, keptDays, signal);
+
+test('a session goes with its children and every row of theirs; others stay whole', async () => {
+  const old = await session({ endedAt: daysAgo(30) });
+  await session({ endedAt: daysAgo(30), rootId: old });
+  const stays = [await session({ endedAt: daysAgo(29.9) }), await session()].toSorted();
+  const metrics = createMetrics();
+  await drop(30, { metrics });
+  for (const table of [
+    'sessions',
+    'segments',
+    'messages',
+    'operations',
+    'approvals',
+    'webhook_deliveries',
+    'pending_deliveries',
+    'received_webhooks',
+  ]) {
+    expect(await left(table), table).toEqual(stays);
+  }
+  expect(await metrics.registry.metrics()).toContain('signalbox_dropped_sessions_total 2');
+});
+
+test('the shorter of what the operator and the environment say counts; if neither says anything, all stay', async () => {
+  const [ten, twenty] = [await session({ endedAt: daysAgo(10) }), await session({ endedAt: daysAgo(20) })];
+  const both = [ten, twenty].toSorted();
+  const staging = await session({ endedAt: daysAgo(20), environment: 'staging' });
+  await drop();
+  expect(await left()).toEqual([...both, staging].toSorted());
+  await keepDays('production', 15);
+  await drop(30);
+  expect(await left()).toEqual([ten, staging].toSorted());
+  await drop(5);
+  expect(await left()).toEqual([]);
+});
+
+test('those of an environment that was deleted go by what the operator says', async () => {
+  await session({ endedAt: daysAgo(10), environment: 'gone' });
+  await drop();
+  expect(await left()).toHaveLength(1);
+  await drop(5);
+  expect(await left()).toEqual([]);
+});
+
+test('a session with an open child stays until that has ended, and keeps no other from going', async () => {
+  const parent = await session({ endedAt: daysAgo(30) });
+  const child = await session({ rootId: parent });
+  await session({ endedAt: daysAgo(20) });
+  await drop(5);
+  expect(await left()).toEqual([parent, child].toSorted());
+  await db.execute(sql`
+    update sessions set ended_at = ${daysAgo(0)} where organization_id = ${organizationId} and session_id = ${child}`);
+  await drop(5);
+  expect(await left()).toEqual([]);
+});
+
+test('a session of any length goes a thousand rows at a time, and a pass that was cut off is taken up by the next', async () => {
+  const id = await session({ endedAt: daysAgo(30), rows: 2_500 });
+  const counts: number[] = [];
+  const stopping = new AbortController();
+  const cut: Db = {
+    ...db,
+    async execute(statement) {
+      counts.push(await db.execute(statement));
+      if (counts.length === 5) stopping.abort();
+      return counts.at(-1)!;
+    },
+  };
+  await drop(5, { db: cut }, stopping.signal);
+  expect(counts).toEqual([1_000, 1_000, 500, 1_000, 1_000]);
+  expect(await left()).toEqual([id]);
+  await drop(5);
+  expect(await left()).toEqual([]);
+  expect(await left('messages')).toEqual([]);
+});
+
+test('it waits for no session that is being written', async () => {
+  const open = await session();
+  await session({ endedAt: daysAgo(30) });
+  await db.transaction(async (tx) => {
+    await tx.query(sql`
+      select 1 from sessions where organization_id = ${organizationId} and session_id = ${open} for update`);
+    await drop(5);
+    expect(await left()).toEqual([open]);
+  });
+});
+
+describe('among many', () => {
+  test('what is to go is found without reading what stays', async () => {
+    await db.execute(sql`
+      insert into sessions (organization_id, session_id, agent_id, environment, status, close_on_idle, metadata, created_at,
+        updated_at, ended_at)
+      select ${organizationId}::uuid, gen_random_uuid(), ${organizationId}::uuid, 'production',
+        case when n % 2 = 0 then 'idle' else 'completed' end, false, '{}', now(), now(),
+        case when n % 2 = 1 then ${daysAgo(1)}::timestamptz end
+      from generate_series(1, 20000) n`);
+    await db.execute(sql`analyze sessions`);
+    await session({ endedAt: daysAgo(30) });
+    const heard = listenTo(db);
+    await drop(5, { db: heard.db });
+    const looks = heard.statements.filter(({ text }) => /^\s*(with|select)/.test(text));
+    expect(looks.length).toBeGreaterThan(1);
+    for (const statement of looks) {
+      const { rows, wholeTables } = await costOf(db, statement);
+      expect(
+        wholeTables.filter((table) => table === 'sessions'),
+        statement.text,
+      ).toEqual([]);
+      expect(rows, statement.text).toBeLessThan(10);
+    }
+    expect(
+      (
+        await db.query<{ count: number }>(sql`
+      select count(*)::int as count from sessions where organization_id = ${organizationId}`)
+      )[0]!.count,
+    ).toBe(20_000);
+  });
+});
+
+test('an environment is told how long, and a node deletes what ended before that', async () => {
+  const clock = createManualClock();
+  const service = await startTestService({ clock });
+  const { client } = service;
+  const created = await client.environments.create({ name: 'short', keepSessionsDays: 1 });
+  expect(created.keepSessionsDays).toBe(1);
+  expect((await client.environments.update('short', { keepSessionsDays: null })).keepSessionsDays).toBeNull();
+  expect((await client.environments.update('short', { keepSessionsDays: 2 })).keepSessionsDays).toBe(2);
+  const { data: events } = await client.events.list({ type: 'environment.updated' });
+  expect(events.map(({ changes }) => changes)).toEqual([
+    { keepSessionsDays: [null, 2] },
+    { keepSessionsDays: [1, null] },
+  ]);
+  await expect(client.environments.update('short', { keepSessionsDays: 0 })).rejects.toMatchObject({ status: 400 });
+  await expect(client.environments.update('none', { keepSessionsDays: 1 })).rejects.toMatchObject({ status: 404 });
+  const { secret } = await client.keys.create({ name: 'W', permission: 'write' });
+  await expect(service.clientWith(secret!).environments.update('short', {})).rejects.toMatchObject({ status: 403 });
+
+  const { agentId } = await client.agents.create({ name: 'A', model: 'scripted/echo' });
+  const open = (environment: string) =>
+    client.sessions.open({ agentId, environment, input: 'Hi', closeOnIdle: true }).then(({ sessionId }) => sessionId);
+  const [goes, stays] = await Promise.all([open('short'), open('production')]);
+  const statusOf = (id: string) => client.sessions.get(id).then(({ status }) => status);
+  await expect.poll(async () => [await statusOf(goes), await statusOf(stays)]).toEqual(['completed', 'completed']);
+  clock.advance(2 * 86_400_000 + 1);
+  await expect.poll(() => statusOf(goes).catch(({ code }) => code)).toBe('not_found');
+  expect(await statusOf(stays)).toBe('completed');
+  await clock.passWhile(service.stop());
+});

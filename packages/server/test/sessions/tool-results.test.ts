@@ -1,0 +1,134 @@
+// Results of client tools (api.md section 5): which are taken, which are refused, and what the model is told.
+import type { Chunk } from '@signalbox/contract';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { listApprovals } from '../../src/approvals/list.ts';
+import { cancelSession, closeSession, interruptSession } from '../../src/sessions/end-session.ts';
+import { listMessages } from '../../src/sessions/messages.ts';
+import { getSession } from '../../src/sessions/sessions.ts';
+import { sendToolResult } from '../../src/sessions/tool-results.ts';
+import { childOf } from '../support/family.ts';
+import {
+  agentTool,
+  answering,
+  byModel,
+  clientTool,
+  createWorld,
+  httpTool,
+  never,
+  outline,
+  type World,
+} from '../support/session-world.ts';
+
+let world: World;
+beforeEach(async () => {
+  world = await createWorld();
+});
+afterEach(() => world.close());
+
+const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === status;
+const send = (sessionId: string, toolCallId: string, result: object) =>
+  sendToolResult(world.ctx, { sessionId, toolCallId, ...result });
+
+/** A Session that waits for the result of one call, and the call. */
+async function openWaiting(): Promise<[sessionId: string, toolCallId: string]> {
+  await world.work({ ask: answering([{ calls: [['where', {}]] }, { text: 'ok' }]) });
+  const sessionId = await world.open(await world.agent([clientTool('where')]));
+  await world.until(sessionId, is('waiting'));
+  const { session } = await getSession(world.ctx, { sessionId });
+  return [sessionId, session.waitingFor!.toolCallIds[0]!];
+}
+
+test.each([
+  ['output', { output: 0 }, { output: 0 }],
+  ['null', { output: null }, { output: null }],
+  ['error', { error: 'Nobody is there.' }, { error: 'Nobody is there.' }],
+])('the model is told of an %s', async (_title, result, told) => {
+  const [sessionId, toolCallId] = await openWaiting();
+  await send(sessionId, toolCallId, result);
+  await world.until(sessionId, is('idle'));
+  const { data } = await listMessages(world.ctx, { sessionId });
+  const type = 'tool_result';
+  expect(data.find(({ role }) => role === 'tool')?.content).toEqual([{ type, toolCallId, ...told }]);
+});
+
+test('a result is an output or an error: neither and both are refused, and the call goes on waiting', async () => {
+  const [sessionId, toolCallId] = await openWaiting();
+  for (const [result, path] of [
+    [{}, 'output'],
+    [{ output: null, error: 'x' }, 'error'],
+  ] as const) {
+    await expect(send(sessionId, toolCallId, result)).rejects.toMatchObject({
+      code: 'invalid_request',
+      errors: [{ path }],
+    });
+  }
+  expect((await send(sessionId, toolCallId, { output: 1 })).session.status).toBe('running');
+});
+
+test('only a client tool’s call that was shown takes a result, and only in its own session', async () => {
+  const begun = Promise.withResolvers<void>();
+  await world.work({
+    ask: byModel({
+      test: answering([
+        {
+          calls: [
+            ['run', {}],
+            ['sign', {}],
+            ['helper', { input: 'help' }],
+          ],
+        },
+      ]),
+      child: answering([{ calls: [['where', {}]] }]),
+    }),
+    run: (_, signal) => {
+      begun.resolve();
+      return never(signal);
+    },
+  });
+  const child = await world.agent([clientTool('where')], { model: 'scripted/child' });
+  const tools = [httpTool('run'), clientTool('sign', { approval: 'always' }), agentTool('helper', child)];
+  const sessionId = await world.open(await world.agent(tools));
+  await begun.promise;
+  const { sessionId: childId } = await childOf(world, sessionId);
+  await world.until(childId, is('waiting'));
+
+  const { data } = await listMessages(world.ctx, { sessionId });
+  const calls = data.flatMap(({ content }) => content).flatMap((part) => (part.type === 'tool_call' ? [part] : []));
+  expect(calls.map(({ tool }) => tool)).toEqual(['run', 'sign', 'helper']);
+  for (const { toolCallId } of calls) {
+    await expect(send(sessionId, toolCallId, { output: 'forged' })).rejects.toMatchObject({ code: 'conflict' });
+  }
+  expect((await listApprovals(world.ctx, { sessionId, status: 'pending' })).data).toHaveLength(1);
+  const { waitingFor } = (await getSession(world.ctx, { sessionId: childId })).session;
+  await expect(send(sessionId, waitingFor!.toolCallIds[0]!, { output: 1 })).rejects.toMatchObject({
+    code: 'not_found',
+  });
+  expect(outline(await world.chunks(sessionId))).not.toContain('tool.result');
+});
+
+test('after its turn was interrupted a call takes none, and says why', async () => {
+  const [sessionId, toolCallId] = await openWaiting();
+  await interruptSession(world.ctx, { sessionId });
+  await world.until(sessionId, is('idle'));
+  await expect(send(sessionId, toolCallId, { output: 1 })).rejects.toMatchObject({
+    code: 'conflict',
+    message: 'The call was cancelled with its turn.',
+  });
+});
+
+test('after the session has ended the same result again is fine, and any other is refused', async () => {
+  const [sessionId, toolCallId] = await openWaiting();
+  await send(sessionId, toolCallId, { output: 1 });
+  await world.until(sessionId, is('idle'));
+  await closeSession(world.ctx, { sessionId });
+  expect((await send(sessionId, toolCallId, { output: 1 })).session.status).toBe('completed');
+  for (const other of [{ output: 2 }, { error: '1' }])
+    await expect(send(sessionId, toolCallId, other)).rejects.toMatchObject({ code: 'session_ended' });
+});
+
+test('after the session was cancelled none is taken', async () => {
+  const [sessionId, toolCallId] = await openWaiting();
+  await cancelSession(world.ctx, { sessionId });
+  await expect(send(sessionId, toolCallId, { output: 1 })).rejects.toMatchObject({ code: 'session_ended' });
+  expect(outline(await world.chunks(sessionId)).at(-1)).toBe('cancelled');
+});

@@ -1,0 +1,189 @@
+// Promise P10 through everyone who sends: webhooks, http tools, MCP tools, models. Each is given a name whose owner answers with
+// an address that may be reached, and then with one that may not, at which a server of ours listens and hears nothing.
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Model, Tool } from '@signalbox/contract';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createEgress, type Egress } from '../../src/egress/egress.ts';
+import { createLookup, type Lookup } from '../../src/egress/lookup.ts';
+import { parseEgressAllow } from '../../src/egress/policy.ts';
+import { createModels } from '../../src/runtime/models/models.ts';
+import type { TurnTool } from '../../src/runtime/tools/tool.ts';
+import { createTools } from '../../src/runtime/tools/tools.ts';
+import { getDelivery, listDeliveries } from '../../src/webhooks/deliveries.ts';
+import { type DnsServer, startDnsServer } from '../support/dns-server.ts';
+import { createManualClock } from '../support/manual-clock.ts';
+import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
+import { append, createWorld as createWebhookWorld, status } from '../support/webhooks.ts';
+
+const NAME = 'rebinding.example.com';
+const ALLOWED = '127.0.0.1';
+const FORBIDDEN = '127.0.0.2';
+
+let dns: DnsServer;
+let lookup: Lookup;
+/** What DNS answers now. */
+let answers: { a: string[] };
+let base: TestPlatform;
+let egress: Egress;
+let allowed: Ear;
+let forbidden: Ear;
+const never = new AbortController().signal;
+
+interface Ear {
+  port: number;
+  connections: number;
+  requests: number;
+  close(): void;
+}
+
+/** Ends each connection after its answer, so that every request needs another. */
+async function listen(host: string, port = 0): Promise<Ear> {
+  const listener: RequestListener = (request, response) => {
+    ear.requests += 1;
+    request.resume().on('end', () => response.setHeader('connection', 'close').end('{}'));
+  };
+  const server = createServer(listener);
+  const sockets = new Set<Socket>();
+  const ear: Ear = {
+    port,
+    connections: 0,
+    requests: 0,
+    close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+  server.on('connection', (socket: Socket) => {
+    ear.connections += 1;
+    sockets.add(socket);
+  });
+  server.listen(port, host);
+  await once(server, 'listening');
+  ear.port = (server.address() as AddressInfo).port;
+  return ear;
+}
+
+beforeEach(async () => {
+  answers = { a: [ALLOWED] };
+  dns = await startDnsServer({ [NAME]: () => answers });
+  const asked = createLookup({ servers: [dns.address] });
+  lookup = (host) => asked(host, { system: false });
+  egress = createEgress({ policy: parseEgressAllow(ALLOWED), lookup });
+  allowed = await listen(ALLOWED);
+  forbidden = await listen(FORBIDDEN, allowed.port);
+  base = await createTestPlatform();
+});
+afterEach(async () => {
+  await base.close();
+  await egress.close();
+  allowed.close();
+  forbidden.close();
+  dns.close();
+});
+
+const url = () => `http://${NAME}:${allowed.port}/`;
+
+/** Does it while the name leads where it may, and again when it has moved; gives what the second came to. */
+async function afterRebinding<T>(act: () => Promise<T>): Promise<T> {
+  await act();
+  const before = allowed.requests;
+  expect(before).toBeGreaterThan(0);
+  answers = { a: [FORBIDDEN] };
+  const outcome = await act();
+  expect({ allowed: allowed.requests - before, forbidden: forbidden.connections }).toEqual({
+    allowed: 0,
+    forbidden: 0,
+  });
+  expect(JSON.stringify(outcome)).not.toContain(FORBIDDEN);
+  return outcome;
+}
+
+test('an http tool', async () => {
+  const tools = createTools({ ...base.platform, egress });
+  const source: Tool = {
+    type: 'http',
+    name: 'look',
+    description: '',
+    inputSchema: {},
+    request: { method: 'GET', url: url() },
+  };
+  const tool: TurnTool = {
+    name: 'look',
+    description: '',
+    inputSchema: {},
+    approval: 'never',
+    repeatable: true,
+    source,
+  };
+  const { organizationId } = base;
+  const run = { organizationId, environment: 'production', tool, input: {}, operationId: 'op_1' };
+  expect(await afterRebinding(() => tools.run(run, never))).toEqual({
+    error: expect.stringContaining('not allowed'),
+  });
+  await tools.close();
+});
+
+test('an MCP server', async () => {
+  const clock = createManualClock();
+  const tools = createTools({ ...base.platform, egress, clock });
+  const owner = { organizationId: base.organizationId, environment: 'production' };
+  const tool: Tool = { type: 'mcp', name: 'crm', url: url() };
+  const listed = await afterRebinding(() => {
+    // Longer than the failure of the time before is remembered.
+    clock.advance(60_000);
+    return tools.list(owner, [tool], never);
+  });
+  expect(listed).toMatchObject({ tools: [], unavailable: [{ reason: expect.stringContaining('not allowed') }] });
+  await tools.close();
+});
+
+test('a model at a base url', async () => {
+  const ask = createModels({ ...base.platform, egress });
+  const config: Model = { provider: 'openai-compatible', model: 'small', baseUrl: `${url()}v1` };
+  const failure = await afterRebinding(async () => {
+    try {
+      const call = {
+        organizationId: base.organizationId,
+        environment: 'production',
+        config,
+        instructions: '',
+        tools: [],
+        limits: { maxOutputTokens: null },
+        outputSchema: null,
+        transcript: [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'go' }] }],
+        callsBefore: 0,
+      };
+      for await (const _ of ask(call, never));
+      return undefined;
+    } catch (error) {
+      return { ...(error as object), message: (error as Error).message };
+    }
+  });
+  expect(failure).toMatchObject({ code: 'model_not_allowed', retryable: false });
+});
+
+test('a webhook', async () => {
+  const world = await createWebhookWorld({ lookup });
+  try {
+    await world.subscribe(url());
+    await world.node();
+    const session = await world.session();
+    const context = world.context();
+    const attempted = async () => {
+      const known = (await listDeliveries(context, { env: 'production' })).data.length;
+      await append(world, session, [status()]);
+      await world.advanceUntil(async () => {
+        const { data } = await listDeliveries(context, { env: 'production' });
+        return data.length > known && data[0]!.attemptCount > 0;
+      }, 100);
+      const { data } = await listDeliveries(context, { env: 'production' });
+      return (await getDelivery(context, { env: 'production', deliveryId: data[0]!.deliveryId })).webhookDelivery;
+    };
+    const { attempts } = await afterRebinding(attempted);
+    expect(attempts).toMatchObject([{ status: null, error: 'not_allowed', responseBody: null }]);
+  } finally {
+    await world.end();
+  }
+});

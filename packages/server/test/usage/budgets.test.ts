@@ -1,0 +1,271 @@
+// Budgets: what a Session may use, looked at before each model call, over all of its turns and with all of its children.
+import type { Chunk } from '@signalbox/contract';
+import sql from 'sql-template-tag';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { updateAgent } from '../../src/agents/agents.ts';
+import type { AskModel } from '../../src/runtime/models/model.ts';
+import { closeSession, interruptSession } from '../../src/sessions/end-session.ts';
+import { listSessions } from '../../src/sessions/list.ts';
+import { listMessages, sendMessage } from '../../src/sessions/messages.ts';
+import { getSession, openSession } from '../../src/sessions/sessions.ts';
+import { createPrices } from '../../src/usage/prices.ts';
+import { childOf, childrenOf, openFamily } from '../support/family.ts';
+import {
+  agentTool,
+  answering,
+  byModel,
+  createWorld,
+  httpTool,
+  never,
+  outline,
+  usage,
+  type World,
+} from '../support/session-world.ts';
+
+// A call of the worlds' models costs 0.00002 dollars: 5 tokens at 4 dollars a million.
+const CALL_USD = 0.00002;
+const prices = createPrices({
+  'scripted/test': { inputUsd: 4, outputUsd: 4 },
+  'scripted/parent': { inputUsd: 4, outputUsd: 4 },
+});
+let world: World;
+beforeEach(async () => {
+  world = await createWorld({ prices });
+});
+afterEach(() => world.close());
+
+const is =
+  (status: string, turn?: number) =>
+  (chunk: Chunk): boolean =>
+    chunk.type === 'session.status' && chunk.status === status && chunk.turn === (turn ?? chunk.turn);
+const forEver = answering([{ calls: [['again', {}]] }]);
+const helper: [string, unknown] = ['helper', { input: 'help' }];
+
+async function sessionOf(sessionId: string) {
+  return (await getSession(world.ctx, { sessionId })).session;
+}
+
+async function errorsOf(sessionId: string): Promise<unknown[]> {
+  const { data } = await listMessages(world.ctx, { sessionId });
+  return data.flatMap(({ content }) => content).flatMap((part) => (part.type === 'tool_result' ? [part.error] : []));
+}
+
+test.each([
+  ['tokens', { maxTokens: 11 }, 3],
+  ['tokens, reached to the last', { maxTokens: 10 }, 2],
+  ['steps', { maxSteps: 3 }, 3],
+  ['money', { maxCostUsd: 2.5 * CALL_USD }, 3],
+  ['money, reached to the last', { maxCostUsd: 2 * CALL_USD }, 2],
+  ['whichever is first', { maxTokens: 1_000, maxSteps: 2, maxCostUsd: 1 }, 2],
+])('a budget of %s ends the turn before the call that is too much', async (_, budget, steps) => {
+  await world.work({ ask: forEver });
+  const sessionId = await world.open(await world.agent([httpTool('again')]), { budget });
+  expect(outline(await world.until(sessionId, is('idle'))).slice(-2)).toEqual(['turn.completed budgetReached', 'idle']);
+  expect(await sessionOf(sessionId)).toMatchObject({ budget, stopReason: 'budgetReached', usage: { steps } });
+});
+
+test('a budget is for all turns: once it is used, a message is answered by nothing', async () => {
+  let asked = 0;
+  await world.work({
+    ask: answering([{ text: 'ok' }], () => {
+      asked += 1;
+    }),
+  });
+  const sessionId = await world.open(await world.agent(), { budget: { maxSteps: 2 } });
+  await world.until(sessionId, is('idle', 1));
+  await sendMessage(world.ctx, { sessionId, content: 'second' });
+  await world.until(sessionId, is('idle', 2));
+  await sendMessage(world.ctx, { sessionId, content: 'third' });
+  const chunks = await world.until(sessionId, is('idle', 3));
+  expect(outline(chunks.filter(({ turn }) => turn === 3))).toEqual(['running', 'turn.completed budgetReached', 'idle']);
+  expect(asked).toBe(2);
+  expect((await closeSession(world.ctx, { sessionId })).session.status).toBe('completed');
+});
+
+test('a turn that ends before it asks its model leaves no model call behind as if it were under way', async () => {
+  await world.work({ ask: forEver });
+  const sessionId = await world.open(await world.agent([httpTool('again')]), { budget: { maxSteps: 1 } });
+  await world.until(sessionId, is('idle'));
+  expect(await world.platform.db.query(sql`select 1 from operations where finished_at is null`)).toEqual([]);
+});
+
+// ── Shared with children ─────────────────────────────────────────────────────────────────────────────────────────────
+
+test('a child spends of its parent’s budget, and its parent is told when that is used', async () => {
+  await world.work({ ask: byModel({ parent: answering([{ calls: [helper] }, { text: 'Done' }]), child: forEver }) });
+  const budget = { maxSteps: 4 };
+  const sessionId = await openFamily(world, { childTools: [httpTool('again')], open: { budget } });
+  await world.until(sessionId, is('idle'));
+  expect(await childOf(world, sessionId)).toMatchObject({
+    budget,
+    status: 'completed',
+    stopReason: 'budgetReached',
+    usage: { steps: 3 },
+  });
+  expect(await sessionOf(sessionId)).toMatchObject({ stopReason: 'budgetReached', usage: { steps: 1 } });
+  expect(await errorsOf(sessionId)).toEqual(['The agent stopped before it was done: the budget is used up.']);
+});
+
+test('what children of earlier turns used counts also for a worker that has never heard of them', async () => {
+  const ask = byModel({
+    parent: answering([{ calls: [helper] }, { text: 'Done' }, { text: 'Again' }]),
+    child: answering([{ text: 'ok' }]),
+  });
+  const first = await world.work({ ask });
+  const sessionId = await openFamily(world, { open: { budget: { maxTokens: 15 } } });
+  await world.until(sessionId, is('idle'));
+  await first.stop();
+  await world.work({ ask });
+  await sendMessage(world.ctx, { sessionId, content: 'again' });
+  await world.until(sessionId, is('idle', 2));
+  expect(await sessionOf(sessionId)).toMatchObject({ stopReason: 'budgetReached', usage: { steps: 2 } });
+});
+
+test('children that run at once, on two nodes, never pass the budget of steps together', async () => {
+  const calls = Array.from({ length: 8 }, () => helper);
+  const ask = byModel({ parent: answering([{ calls }, { text: 'Done' }]), child: forEver });
+  await world.work({ platform: await world.anotherNode(), ask });
+  await world.work({ platform: await world.anotherNode(), ask });
+  const families = await Promise.all(
+    [5, 9, 17].map(async (maxSteps) => {
+      const sessionId = await openFamily(world, { childTools: [httpTool('again')], open: { budget: { maxSteps } } });
+      return { maxSteps, sessionId };
+    }),
+  );
+  for (const { maxSteps, sessionId } of families) {
+    await world.until(sessionId, is('idle'));
+    const sessions = [await sessionOf(sessionId), ...(await childrenOf(world, sessionId, calls.length))];
+    expect(sessions.reduce((sum, one) => sum + one.usage.steps, 0)).toBe(maxSteps);
+    expect(sessions.map(({ stopReason }) => stopReason)).toEqual(sessions.map(() => 'budgetReached'));
+  }
+});
+
+test('a call that was under way when its worker died is made again: it is not a second step', async () => {
+  const begun = Promise.withResolvers<void>();
+  const hanging: AskModel = async function* (_, signal) {
+    yield { type: 'text', delta: 'Hm' };
+    begun.resolve();
+    await never(signal);
+  };
+  const parent = answering([{ calls: [helper] }, { text: 'Done' }]);
+  const dying = await world.work({ ask: byModel({ parent, child: hanging }) });
+  const sessionId = await openFamily(world, { open: { budget: { maxSteps: 2 } } });
+  await begun.promise;
+  await world.expireLease(dying.workerId);
+  const child = answering([{ text: 'ok' }]);
+  await world.work({ platform: await world.anotherNode(), ask: byModel({ parent, child }) });
+  await world.until(sessionId, is('idle'));
+  expect(await childOf(world, sessionId)).toMatchObject({ stopReason: 'endTurn', usage: { steps: 1 } });
+  expect(await sessionOf(sessionId)).toMatchObject({ stopReason: 'budgetReached', usage: { steps: 1 } });
+});
+
+test('a call that was interrupted is no step, and what waits for its turn may be', async () => {
+  const begun = Promise.withResolvers<void>();
+  await world.work({
+    ask: byModel({
+      parent: answering([{ calls: [helper] }, { text: 'Done' }]),
+      child: async function* (_, signal) {
+        yield { type: 'text', delta: 'Hm' };
+        begun.resolve();
+        await never(signal);
+      },
+    }),
+  });
+  const sessionId = await openFamily(world, { open: { budget: { maxSteps: 2 } } });
+  await begun.promise;
+  const { sessionId: childId } = await childOf(world, sessionId);
+  await interruptSession(world.ctx, { sessionId: childId });
+  await world.until(sessionId, is('idle'));
+  expect(await sessionOf(sessionId)).toMatchObject({ stopReason: 'endTurn', usage: { steps: 2 } });
+});
+
+test('the budget of the root is that of every session below it', async () => {
+  const grandchildAgent = await world.agent([httpTool('again')], { model: 'scripted/grandchild' });
+  await world.work({
+    ask: byModel({
+      parent: answering([{ calls: [helper] }, { text: 'Done' }]),
+      child: answering([{ calls: [['deeper', { input: 'help' }]] }, { text: 'ok' }]),
+      grandchild: forEver,
+    }),
+  });
+  const childTools = [agentTool('deeper', grandchildAgent)];
+  const sessionId = await openFamily(world, { childTools, open: { budget: { maxTokens: 25 } } });
+  await world.until(sessionId, is('idle'));
+  const { data } = await listSessions(world.ctx, {});
+  expect(data.reduce((sum, one) => sum + one.usage.inputTokens + one.usage.outputTokens, 0)).toBe(25);
+  expect(data.map(({ stopReason }) => stopReason)).toEqual(Array.from({ length: 3 }, () => 'budgetReached'));
+});
+
+// ── Money needs prices ───────────────────────────────────────────────────────────────────────────────────────────────
+
+const budget = { maxCostUsd: 1 };
+
+test('a budget in money is refused for a model without a price', async () => {
+  const agentId = await world.agent([], { model: 'scripted/unpriced' });
+  const open = (more: object) => openSession(world.ctx, { agentId, environment: 'production', budget, ...more });
+  await expect(open({})).rejects.toMatchObject({
+    code: 'budget_invalid',
+    errors: [{ path: 'budget.maxCostUsd', message: 'needs a configured price for scripted/unpriced' }],
+  });
+  await updateAgent(world.ctx, { agentId, model: 'scripted/test' });
+  await open({});
+  await expect(open({ agentVersion: 1 })).rejects.toMatchObject({ code: 'budget_invalid' });
+  await open({ agentVersion: 2 });
+});
+
+test('an agent whose model has no price takes no part in a session whose budget is in money', async () => {
+  await world.work({ ask: byModel({ parent: answering([{ calls: [helper] }, { text: 'Done' }]) }) });
+  const sessionId = await openFamily(world, { open: { budget } });
+  await world.until(sessionId, is('idle'));
+  expect((await listSessions(world.ctx, { parentSessionId: sessionId })).data).toEqual([]);
+  expect(await errorsOf(sessionId)).toEqual(['The budget is in money, and the model of this agent has no price.']);
+  expect(await sessionOf(sessionId)).toMatchObject({ stopReason: 'endTurn' });
+});
+
+test('a message is refused while the agent’s model has no price, and nothing of the session is lost', async () => {
+  await world.work({ ask: answering([{ text: 'ok' }]) });
+  const agentId = await world.agent();
+  const sessionId = await world.open(agentId, { budget });
+  await world.until(sessionId, is('idle', 1));
+  await updateAgent(world.ctx, { agentId, model: 'scripted/unpriced' });
+  const say = () => sendMessage(world.ctx, { sessionId, content: 'again' });
+  await expect(say()).rejects.toMatchObject({ code: 'budget_invalid' });
+  await updateAgent(world.ctx, { agentId, model: 'scripted/test' });
+  await say();
+  await world.until(sessionId, is('idle', 2));
+});
+
+test('a queued message whose agent has got a model without a price fails the session, before it spends unseen', async () => {
+  const hold = Promise.withResolvers<void>();
+  const asked: string[] = [];
+  await world.work({
+    ask: async function* ({ config }) {
+      asked.push(config.model!);
+      await hold.promise;
+      yield { type: 'finish', reason: 'endTurn', usage };
+    },
+  });
+  const agentId = await world.agent();
+  const sessionId = await world.open(agentId, { budget });
+  await sendMessage(world.ctx, { sessionId, content: 'again' });
+  await updateAgent(world.ctx, { agentId, model: 'scripted/unpriced' });
+  hold.resolve();
+  const chunks = await world.until(sessionId, is('failed'));
+  expect(outline(chunks.filter(({ turn }) => turn === 2))).toEqual(['running', 'turn.completed error', 'failed']);
+  expect(await sessionOf(sessionId)).toMatchObject({
+    error: {
+      code: 'budget_invalid',
+      message: 'The budget is in money, and no price is configured for scripted/unpriced.',
+    },
+  });
+  expect(asked).toEqual(['test']);
+  expect(await world.platform.db.query(sql`select 1 from operations where finished_at is null`)).toEqual([]);
+});
+
+test('without a budget in money a model needs no price', async () => {
+  await world.work({ ask: answering([{ text: 'ok' }]) });
+  const agentId = await world.agent([], { model: 'scripted/unpriced' });
+  const sessionId = await world.open(agentId, { budget: { maxSteps: 1 } });
+  await world.until(sessionId, is('idle'));
+  expect(await sessionOf(sessionId)).toMatchObject({ stopReason: 'endTurn', usage: { costUsd: null } });
+});

@@ -1,0 +1,155 @@
+// What deliveries cost: the space of a row that is kept for weeks, and what a page of them reads.
+import sql, { type Sql } from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Db } from '../../src/db/db.ts';
+import type { Context } from '../../src/lib/context.ts';
+import { newUuid } from '../../src/lib/ids.ts';
+import { listDeliveries } from '../../src/webhooks/deliveries.ts';
+import { findCandidates, type Held, hold } from '../../src/webhooks/sending/assignments.ts';
+import type { KeptAttempt } from '../../src/webhooks/sending/kept-attempt.ts';
+import { type Delivery, type Done, fixMany, settleMany } from '../../src/webhooks/sending/progress.ts';
+import { createWorld, type World } from '../support/webhooks.ts';
+
+const SESSIONS = 200;
+const DELIVERIES_OF_EACH = 50;
+// The promise is 1 kB; this leaves room for a longer answer of the receiver.
+const MAX_BYTES = 768;
+
+let world: World;
+let held: Held;
+beforeAll(async () => {
+  world = await createWorld();
+  await world.subscribe('https://example.com/');
+  const workerId = newUuid();
+  await world.db.query(sql`
+    insert into workers (worker_id, lease_expires_at) values (${workerId}, now() + interval '1 hour')`);
+  [held] = (await hold(world.platform, workerId, await findCandidates(world.db, workerId))) as [Held];
+  const ids = Array.from({ length: SESSIONS }, () => newUuid());
+  await world.db.query(sql`
+    insert into sessions (organization_id, session_id, agent_id, environment, status, turn, next_seq, close_on_idle, metadata,
+      delivery_due, delivery_subscription_id, delivered_turn, created_at, updated_at)
+    select a.organization_id, id, a.agent_id, 'production', 'idle', 1, 1000, false, '{}', true,
+      ${held.webhookSubscriptionId}::uuid, 1, now(), now()
+    from agents a join unnest(${ids}::uuid[]) as made(id) on true where a.organization_id = ${world.organizationId}`);
+  let done: (Done | undefined)[] = ids.map(() => undefined);
+  for (let seq = 0; seq < DELIVERIES_OF_EACH; seq += 1) {
+    const inputs = ids.map((sessionId, n) => {
+      const next = deliveryOf(sessionId, seq);
+      return { epoch: held.epoch, after: next.from, next, done: done[n] };
+    });
+    expect(await fixMany(world.db, held, inputs, world.clock.now())).toEqual(ids.map(() => true));
+    done = inputs.map(({ next }) => ({ delivery: next, attempts: [accepted()], through: next.to }));
+  }
+  await settleMany(
+    world.db,
+    held,
+    done.map((one) => ({ done: one! })),
+    world.clock.now(),
+  );
+});
+afterAll(() => world.end());
+
+function deliveryOf(sessionId: string, seq: number): Delivery {
+  return {
+    deliveryId: newUuid(),
+    sessionId,
+    from: { turn: 1, seq },
+    to: { turn: 1, seq: seq + 1 },
+    chunkTypes: held.chunkTypes,
+    occurredAt: world.clock.now(),
+    previousCursor: seq === 0 ? '' : `turn_1:seq_${seq}`,
+    attemptCount: 0,
+    retries: 0,
+    nextAttemptAt: null,
+    body: null,
+  };
+}
+
+/** As attempt.ts keeps one that was answered with 200. */
+function accepted(): KeptAttempt {
+  return {
+    attempt: 1,
+    at: world.clock.now().toISOString(),
+    durationMs: 12,
+    status: 200,
+    error: null,
+    responseBody: '{"ok":true}',
+    secretVersion: 1,
+    sent: { hex: 'ab'.repeat(32), standard: `v1,${'A'.repeat(43)}=`, version: '0.1.0' },
+  };
+}
+
+test('one that was accepted takes less than 1 kB with its indexes', async () => {
+  const [{ count, bytes } = { count: 0, bytes: 0 }] = await world.db.query<{ count: number; bytes: number }>(sql`
+    select (select count(*)::int from webhook_deliveries where status = 'succeeded') as count,
+      pg_total_relation_size('webhook_deliveries')::int as bytes`);
+  expect(count).toBe(SESSIONS * DELIVERIES_OF_EACH);
+  expect(bytes / count).toBeLessThanOrEqual(MAX_BYTES);
+});
+
+test.each(['pending', 'exhausted', 'cancelled'] as const)(
+  'a page of those that are %s reads a few rows, however many were accepted after them',
+  async (status) => {
+    // One that is older than all that were accepted.
+    const deliveryId = '00000000-0000-7000-8000-000000000001';
+    const [table, more, values] =
+      status === 'pending'
+        ? [sql`pending_deliveries`, sql`created_at`, sql`now()`]
+        : [
+            sql`webhook_deliveries`,
+            sql`created_at, status, attempts, attempt_count, finished_at`,
+            sql`now(), ${status}, '{}', 0, now()`,
+          ];
+    await world.db.query(sql`
+      insert into ${table} (organization_id, webhook_subscription_id, delivery_id, session_id, previous_cursor, from_turn, from_seq,
+        to_turn, to_seq, chunk_types, occurred_at, ${more})
+      select o.organization_id, ${held.webhookSubscriptionId}::uuid, ${deliveryId}::uuid, gen_random_uuid(), '', 1, 0, 1, 1, 's',
+        now(), ${values}
+      from organizations o where o.organization_id = ${world.organizationId}
+      on conflict do nothing`);
+    await world.db.query(sql`analyze webhook_deliveries, pending_deliveries`);
+    const { page, rowsRead } = await rowsReadBy((context) =>
+      listDeliveries(context, { env: 'production', status, limit: 100 }),
+    );
+    expect(page.data.map((delivery) => delivery.status)).toEqual([status]);
+    expect(rowsRead).toBeLessThan(10);
+    await world.db.query(sql`delete from ${table} where delivery_id = ${deliveryId}`);
+  },
+);
+
+/** The rows of deliveries that statements read, also those that a condition then took out. */
+async function rowsReadBy<T>(act: (context: Context) => Promise<T>): Promise<{ page: T; rowsRead: number }> {
+  const explained: Sql[] = [];
+  const { db } = world;
+  const listening: Db = {
+    ...db,
+    query: (statement) => {
+      explained.push(statement as Sql);
+      return db.query(statement);
+    },
+  };
+  const page = await act({ ...world.context(), db: listening });
+  let rowsRead = 0;
+  for (const statement of explained) {
+    const [row] = await db.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
+      sql`explain (analyze, format json) ${statement}`,
+    );
+    rowsRead += rowsOf(row!['QUERY PLAN'][0].Plan);
+  }
+  return { page, rowsRead };
+}
+
+interface PlanNode {
+  'Relation Name'?: string;
+  'Actual Rows': number;
+  'Actual Loops': number;
+  'Rows Removed by Filter'?: number;
+  Plans?: PlanNode[];
+}
+
+function rowsOf(node: PlanNode): number {
+  const own = /deliveries/.test(node['Relation Name'] ?? '')
+    ? (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
+    : 0;
+  return own + (node.Plans ?? []).reduce((sum, inner) => sum + rowsOf(inner), 0);
+}

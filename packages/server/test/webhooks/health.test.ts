@@ -1,0 +1,333 @@
+// A destination that fails: it is probed, someone is warned, it is given up, and others never feel it.
+import sql from 'sql-template-tag';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { formatId } from '../../src/lib/ids.ts';
+import { getDelivery, listDeliveries } from '../../src/webhooks/deliveries.ts';
+import { maxKeptAttempts } from '../../src/webhooks/sending/finishing.ts';
+import { getWebhookSubscription, updateWebhookSubscription } from '../../src/webhooks/subscriptions.ts';
+import type { Received, Receiver } from '../support/receiver.ts';
+import { append, createWorld, status, type TestSession, type World } from '../support/webhooks.ts';
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+
+let world: World;
+
+beforeEach(async () => {
+  world = await createWorld();
+});
+
+afterEach(() => world.end());
+
+const receiverOf = (answer?: Receiver['answer']) => world.receiver(answer);
+
+const idOf = ({ sessionId }: TestSession) => formatId('ses', sessionId);
+const sessions = (count: number) => Promise.all(Array.from({ length: count }, () => world.session()));
+
+/** Of a Session's chunks, in the order of arrival. */
+function seqsOf(received: readonly Received[], session: TestSession): number[] {
+  return received
+    .filter(({ envelope }) => envelope.sessionId === idOf(session))
+    .flatMap(({ envelope }) => envelope.chunks.map(({ seq }) => seq));
+}
+
+async function listed() {
+  return (await listDeliveries(world.context(), { env: 'production', limit: 100 })).data;
+}
+
+async function subscription() {
+  return (await getWebhookSubscription(world.context(), { env: 'production' })).webhookSubscription;
+}
+
+async function isDelivered(...those: TestSession[]): Promise<boolean> {
+  const due = await world.db.query(sql`
+    select 1 from sessions where session_id = any(${those.map(({ sessionId }) => sessionId)}::uuid[]) and delivery_due`);
+  return due.length === 0;
+}
+
+async function health() {
+  const [row] = await world.db.query<{ failures: number; probeAt: Date | null; lastFailureAt: Date | null }>(sql`
+    select failures, probe_at as "probeAt", last_failure_at as "lastFailureAt" from webhook_subscriptions where organization_id = ${world.organizationId}`);
+  return row!;
+}
+
+/** Until an attempt has been counted: what its failure means is written then. */
+async function attempted(count: number): Promise<void> {
+  await world.advanceUntil(async () => {
+    const counts = (await listed()).map(({ attemptCount }) => attemptCount);
+    return counts.reduce((sum, each) => sum + each, 0) >= count;
+  }, 0);
+}
+
+/** Time passes in which every poll comes round. */
+async function pass(ms: number, stepMs = SECOND_MS): Promise<void> {
+  for (let passed = 0; passed < ms; passed += stepMs) {
+    world.clock.advance(Math.min(stepMs, ms - passed));
+    do await world.db.query(sql`select 1`);
+    while (world.clock.sleepers === 0);
+  }
+}
+
+async function eventTypes(): Promise<string[]> {
+  const rows = await world.db.query<{ type: string }>(
+    sql`select body->>'type' as type from events_pending order by event_id`,
+  );
+  return rows.map(({ type }) => type);
+}
+
+describe('a destination that fails 5 times in a row', () => {
+  test('is probed: one attempt every 30 s, doubling to 15 min; the others wait without using up attempts', async () => {
+    const receiver = await receiverOf(() => 500);
+    await world.subscribe(receiver.url);
+    const some = await sessions(12);
+    await world.node();
+    for (const session of some.slice(0, 5)) await append(world, session, [status()]);
+    await receiver.first(5);
+    await attempted(5);
+    for (const session of some.slice(5)) await append(world, session, [status()]);
+    const waits: number[] = [];
+    for (let probe = 0; probe < 8; probe += 1) {
+      await world.advanceUntil(async () => ((await health()).probeAt ?? 0) > world.clock.now(), 10);
+      const { probeAt, lastFailureAt } = await health();
+      waits.push((probeAt!.getTime() - lastFailureAt!.getTime()) / SECOND_MS);
+      await pass(probeAt!.getTime() - 1 - world.clock.now().getTime(), MINUTE_MS);
+      if (world.clock.now() < probeAt!) expect(receiver.received).toHaveLength(5 + probe);
+      await world.advanceUntil(() => receiver.received.length === 6 + probe, 50);
+      await attempted(6 + probe);
+    }
+    expect(waits).toEqual([30, 60, 120, 240, 480, 900, 900, 900]);
+    // Those that have not failed are probes before others are again; nobody has used more than one attempt of its own.
+    const attempts = new Map<string, number>();
+    for (const { envelope } of receiver.received) {
+      attempts.set(envelope.sessionId, (attempts.get(envelope.sessionId) ?? 0) + 1);
+    }
+    expect(attempts.size).toBe(12);
+    expect(Math.max(...attempts.values())).toBe(2);
+  });
+
+  test('gets everything, in order, as soon as a probe is accepted', async () => {
+    const receiver = await receiverOf(() => 500);
+    await world.subscribe(receiver.url);
+    const some = await sessions(20);
+    await world.node();
+    for (const session of some) await append(world, session, [status()]);
+    await attempted(5);
+    for (const session of some) await append(world, session, [status()]);
+    await pass(2 * HOUR_MS, MINUTE_MS);
+    receiver.answer = () => 200;
+    const failed = receiver.received.length;
+    await world.advanceUntil(() => receiver.received.length > failed, MINUTE_MS);
+    // No time passes any more: nothing waits for a retry of its own.
+    await world.advanceUntil(() => isDelivered(...some), 0);
+    for (const session of some) {
+      expect(seqsOf(receiver.received.slice(failed), session)).toEqual([1, 2]);
+    }
+    expect((await health()).probeAt).toBeNull();
+  });
+
+  test('leaves nothing to the long waits of retries once it is back', async () => {
+    const receiver = await receiverOf(() => 500);
+    await world.subscribe(receiver.url);
+    const some = await sessions(2);
+    await world.node();
+    for (const session of some) await append(world, session, [status()]);
+    await pass(12 * HOUR_MS, MINUTE_MS);
+    receiver.answer = () => 200;
+    const failed = receiver.received.length;
+    await world.advanceUntil(() => receiver.received.length > failed, MINUTE_MS);
+    await world.advanceUntil(() => isDelivered(...some), 100);
+    expect(receiver.received.length - failed).toBe(2);
+  });
+
+  test('costs next to nothing, however much there is to send', async () => {
+    const receiver = await receiverOf(() => 500);
+    await world.subscribe(receiver.url);
+    const some = await sessions(30);
+    await world.node();
+    for (const session of some) await append(world, session, [status()]);
+    await attempted(5);
+    await world.advanceUntil(async () => (await health()).probeAt !== null, 100);
+    for (const session of some) for (let n = 0; n < 5; n += 1) await append(world, session, [status()]);
+    const { length } = receiver.received;
+    const reads = world.statementsLike(/from webhook_subscriptions w cross join unnest|^select h\.n|left join workers/);
+    await pass(HOUR_MS, 10 * SECOND_MS);
+    // 30 s, 1, 2, 4, 8, 15, 15 min.
+    expect(receiver.received.length - length).toBeLessThanOrEqual(8);
+    // One look at the subscriptions for each poll, and a few statements for each probe.
+    expect(reads.count()).toBeLessThanOrEqual(360 + 8 * 4);
+  });
+
+  test('may ask for more time: Retry-After puts the probe off', async () => {
+    const receiver = await receiverOf(() => ({ status: 503, headers: { 'retry-after': '7200' } }));
+    await world.subscribe(receiver.url);
+    const some = await sessions(6);
+    await world.node();
+    for (const session of some.slice(0, 5)) await append(world, session, [status()]);
+    await attempted(5);
+    await append(world, some[5]!, [status()]);
+    await pass(2 * HOUR_MS - MINUTE_MS, MINUTE_MS);
+    expect(receiver.received).toHaveLength(5);
+    await world.advanceUntil(() => receiver.received.length === 6);
+  });
+
+  test('is probed by the node that takes the subscription over, not hammered anew', async () => {
+    const receiver = await receiverOf(() => 500);
+    await world.subscribe(receiver.url);
+    const some = await sessions(40);
+    const { dispatcher } = await world.node();
+    for (const session of some.slice(0, 5)) await append(world, session, [status()]);
+    await attempted(5);
+    await dispatcher.stop();
+    for (const session of some) await append(world, session, [status()], { isQuiet: true });
+    await world.node();
+    await pass(29 * SECOND_MS);
+    expect(receiver.received).toHaveLength(5);
+    await world.advanceUntil(() => receiver.received.length > 5, 100);
+    await pass(30 * SECOND_MS);
+    expect(receiver.received).toHaveLength(6);
+  });
+
+  test('gets everything at once when a person gives another url', async () => {
+    const [before, after] = [await receiverOf(() => 500), await receiverOf()];
+    await world.subscribe(before.url);
+    const some = await sessions(8);
+    await world.node();
+    for (const session of some) await append(world, session, [status()]);
+    await attempted(5);
+    const changedAt = world.clock.now().getTime();
+    await updateWebhookSubscription(world.context(), { env: 'production', url: after.url });
+    // What was on its way to the other url comes with its own retry.
+    await world.advanceUntil(() => isDelivered(...some), 50);
+    expect(world.clock.now().getTime() - changedAt).toBeLessThan(30 * SECOND_MS);
+    expect(new Set(after.received.map(({ envelope }) => envelope.sessionId)).size).toBe(8);
+    expect(await health()).toMatchObject({ failures: 0, probeAt: null });
+  });
+});
+
+describe('where it is one Session that the receiver cannot take', () => {
+  test('the others go on, also when it is probed', async () => {
+    const [poison, other] = await sessions(2);
+    const receiver = await receiverOf(({ envelope }) => (envelope.sessionId === idOf(poison!) ? 500 : 200));
+    await world.subscribe(receiver.url);
+    await world.node();
+    await append(world, poison!, [status()]);
+    for (let count = 1; count <= 9; count += 1) {
+      await world.advanceUntil(() => receiver.received.length === count, 10 * SECOND_MS);
+      await attempted(count);
+    }
+    const { failures, probeAt } = await health();
+    expect(failures).toBeGreaterThanOrEqual(5);
+    expect((await subscription()).health).toMatchObject({
+      state: 'failing',
+      failingSince: expect.any(String),
+      consecutiveFailures: failures,
+      lastError: 'status',
+      lastStatus: 500,
+      nextProbeAt: probeAt!.toISOString(),
+      failingSessionId: idOf(poison!),
+    });
+    await append(world, other!, [status()]);
+    await world.advanceUntil(() => isDelivered(other!), 0);
+    const [delivery] = (await listed()).filter(({ sessionId }) => sessionId === idOf(poison!));
+    // The probes came before its own time, and cost none of its retries.
+    expect(delivery).toMatchObject({ status: 'pending', attemptCount: 9 });
+    const [{ retries } = { retries: 0 }] = await world.db.query<{ retries: number }>(sql`
+      select retries from pending_deliveries where session_id = ${poison!.sessionId}`);
+    expect(retries).toBeLessThan(9);
+  });
+
+  test('what its delivery shows of its attempts is bounded, and they are numbered on', async () => {
+    const receiver = await receiverOf(() => 500);
+    await world.subscribe(receiver.url);
+    const session = await world.session();
+    await world.node();
+    await append(world, session, [status()]);
+    await attempted(1);
+    await world.db.query(sql`
+      update pending_deliveries set attempt_count = 49, attempts = (
+        select array_agg(replace(attempts[1], '"attempt":1,', format('"attempt":%s,', n)) order by n)
+        from generate_series(1, 49) n)`);
+    await attempted(49);
+    for (const count of [50, 51, 52]) {
+      await world.advanceUntil(() => receiver.received.length === count - 48);
+      await attempted(count);
+    }
+    const [{ deliveryId } = { deliveryId: '' }] = await listed();
+    const { webhookDelivery } = await getDelivery(world.context(), { env: 'production', deliveryId });
+    expect(webhookDelivery.attempts).toHaveLength(maxKeptAttempts);
+    expect(webhookDelivery.attempts.map(({ attempt }) => attempt)).toEqual(
+      Array.from({ length: maxKeptAttempts }, (_, n) => n + 3),
+    );
+  });
+});
+
+describe('failing for long', () => {
+  test('after a day someone is warned, once; after five days it is disabled, keeps everything, and catches up', async () => {
+    const receiver = await receiverOf(() => 500);
+    await world.subscribe(receiver.url);
+    const some = await sessions(6);
+    await world.node();
+    for (const session of some) await append(world, session, [status()]);
+    await attempted(5);
+    const started = world.clock.now().getTime();
+    const hoursOf = new Map<string, number>();
+    while ((await subscription()).status === 'enabled') {
+      const { length } = receiver.received;
+      world.clock.advance(6 * HOUR_MS);
+      await world.advanceUntil(() => receiver.received.length > length, SECOND_MS);
+      await attempted(receiver.received.length);
+      for (const type of await eventTypes()) {
+        if (!hoursOf.has(type)) hoursOf.set(type, (world.clock.now().getTime() - started) / HOUR_MS);
+      }
+    }
+    expect(hoursOf.get('webhook_subscription.degraded')).toBeGreaterThanOrEqual(24);
+    expect(hoursOf.get('webhook_subscription.degraded')).toBeLessThan(31);
+    expect(hoursOf.get('webhook_subscription.disabled')).toBeGreaterThanOrEqual(120);
+    expect(hoursOf.get('webhook_subscription.disabled')).toBeLessThan(127);
+    expect((await eventTypes()).filter((type) => type === 'webhook_subscription.degraded')).toHaveLength(1);
+    expect((await subscription()).health.state).toBe('degraded');
+    expect(await subscription()).toMatchObject({ status: 'disabled', disabledReason: 'failing' });
+
+    for (const session of some) await append(world, session, [status()]);
+    const { length } = receiver.received;
+    await pass(48 * HOUR_MS, HOUR_MS);
+    expect(receiver.received).toHaveLength(length);
+    receiver.answer = () => 200;
+    await updateWebhookSubscription(world.context(), { env: 'production', status: 'enabled' });
+    await world.advanceUntil(() => isDelivered(...some), 0);
+    for (const session of some) {
+      expect(seqsOf(receiver.received.slice(length), session)).toEqual([1, 2]);
+    }
+    expect(await eventTypes()).toContain('webhook_subscription.enabled');
+    expect((await subscription()).disabledReason).toBeNull();
+  });
+});
+
+describe('one that hangs', () => {
+  test('delays neither another organization nor another Environment', async () => {
+    const gate = Promise.withResolvers<number>();
+    const [hanging, staging, foreign] = [await receiverOf(() => gate.promise), await receiverOf(), await receiverOf()];
+    await world.subscribe(hanging.url);
+    await world.subscribe(staging.url, { environment: 'staging' });
+    await world.subscribe(foreign.url, {}, world.strangerId);
+    const stuck = await sessions(250);
+    const free = [
+      await world.session({ environment: 'staging' }),
+      await world.session({ organizationId: world.strangerId }),
+    ];
+    await world.node();
+    for (const session of stuck) await append(world, session, [status()]);
+    await hanging.first(200);
+    for (let round = 0; round < 20; round += 1) {
+      for (const session of free) await append(world, session, [status()]);
+      // The clock stands still and nothing of the one that hangs has ended.
+      await world.advanceUntil(() => isDelivered(...free), 0);
+    }
+    expect(staging.received.at(-1)!.envelope.cursor).toBe('turn_1:seq_20');
+    expect(foreign.received.at(-1)!.envelope.cursor).toBe('turn_1:seq_20');
+    expect(hanging.received).toHaveLength(200);
+    gate.resolve(200);
+    await world.advanceUntil(() => isDelivered(...stuck), 0);
+  });
+});

@@ -1,0 +1,130 @@
+// Looking for deliveries costs what is due, and one organization that can't be reached stops nobody else's.
+import sql, { type Sql } from 'sql-template-tag';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Db } from '../../src/db/db.ts';
+import { createShards } from '../../src/db/shards.ts';
+import { newUuid } from '../../src/lib/ids.ts';
+import { createDispatcher, type Dispatcher } from '../../src/webhooks/sending/dispatcher.ts';
+import { createSearch, SEARCH_PAGE_SIZE } from '../../src/webhooks/sending/search.ts';
+import { costOf, listenTo } from '../support/plans.ts';
+import { append, createWorld, status, type World } from '../support/webhooks.ts';
+
+let world: World;
+let dispatcher: Dispatcher | undefined;
+beforeEach(async () => {
+  world = await createWorld();
+});
+afterEach(async () => {
+  await dispatcher?.stop();
+  dispatcher = undefined;
+  await world.end();
+});
+
+/** A dispatcher of a node of its own on this database. */
+async function start(db: Db, shards = createShards(db)): Promise<void> {
+  const workerId = newUuid();
+  await world.db.query(sql`
+    insert into workers (worker_id, lease_expires_at) values (${workerId}, now() + interval '1 day')`);
+  const platform = { ...world.platform, db, shards };
+  dispatcher = createDispatcher(platform, { workerId, version: '0.0.0', random: () => 0, graceMs: 0 });
+  dispatcher.start();
+}
+
+async function areHeld(): Promise<boolean> {
+  const free = await world.db.query(sql`select 1 from webhook_subscriptions where worker_id is null`);
+  return free.length === 0;
+}
+
+/** An organization with a subscription of its production environment. */
+async function organization(url: string): Promise<string> {
+  const id = newUuid();
+  await world.db.batch([
+    sql`insert into organizations (organization_id, name, created_at) values (${id}, 'Test', now())`,
+    sql`
+      insert into environments (organization_id, name, environment_id, created_at)
+      values (${id}, 'production', ${newUuid()}, now())`,
+  ]);
+  await world.subscribe(url, {}, id);
+  return id;
+}
+
+test('a poll of 200 idle subscriptions takes the statements of a poll of 10, and reads as few rows', async () => {
+  const heard = listenTo(world.db);
+  let count = 0;
+  async function pollOf(subscriptions: number): Promise<Sql[]> {
+    for (; count < subscriptions; count += 1) await organization('https://example.com/');
+    await world.advanceUntil(areHeld);
+    heard.statements.length = 0;
+    const starts = () =>
+      heard.statements.flatMap(({ text }, n) => (/from workers w where w\.delivers/.test(text) ? n : []));
+    // What the claims left to do ends before the second.
+    await world.advanceUntil(() => starts().length >= 4);
+    return heard.statements.slice(starts()[2], starts()[3]);
+  }
+  await start(heard.db);
+  const few = await pollOf(10);
+  const many = await pollOf(200);
+  expect(few.length).toBeGreaterThan(1);
+  expect(many.map(({ text }) => text)).toEqual(few.map(({ text }) => text));
+  const rowsOf = async (statements: readonly Sql[]) =>
+    Promise.all(statements.map(async (one) => (await costOf(world.db, one, { asIfLarge: true })).rows));
+  expect(await rowsOf(many)).toEqual(await rowsOf(few));
+  // The node's own, in workers.
+  expect((await rowsOf(many)).reduce((sum, rows) => sum + rows, 0)).toBe(1);
+});
+
+test('a search finds what is behind a subscription for which many sessions wait, by pages of a bounded number of entries', async () => {
+  const ids = [newUuid(), newUuid(), newUuid()].toSorted();
+  const insert = (subscriptionId: string, sessions: number) => sql`
+    insert into sessions (organization_id, session_id, agent_id, environment, status, close_on_idle, metadata, delivery_due,
+      delivery_subscription_id, created_at, updated_at)
+    select a.organization_id, gen_random_uuid(), a.agent_id, 'production', 'idle', false, '{}', true, ${subscriptionId}::uuid,
+      now(), now() from agents a cross join generate_series(1, ${sessions}::int) where a.organization_id = ${world.organizationId}`;
+  await world.db.batch([insert(ids[0]!, 20 * SEARCH_PAGE_SIZE), insert(ids[1]!, SEARCH_PAGE_SIZE), insert(ids[2]!, 1)]);
+  const { db, statements } = listenTo(world.db);
+  const search = createSearch(db);
+  expect([...(await search())].toSorted()).toEqual(ids);
+  expect(statements.length).toBeLessThanOrEqual(5);
+  // From the beginning again.
+  expect([...(await search())].toSorted()).toEqual(ids);
+});
+
+test('while the shard of one organization is down, deliveries of another go on without wake-ups; its own follow when it is back', async () => {
+  const receiver = await world.receiver();
+  const [near, far] = [world.organizationId, world.strangerId];
+  for (const id of [near, far]) await world.subscribe(receiver.url, {}, id);
+  let isDown = false;
+  const isReached = ({ text, values }: Sql) =>
+    isDown &&
+    (values.flat().includes(far) || /^\s*(with alive|select organization_id as "organizationId", \w+ as)/.test(text));
+  const refuse = () => Promise.reject(new Error('the worker of its shard is away'));
+  const db: Db = {
+    ...world.db,
+    query: (statement) => (isReached(statement) ? refuse() : world.db.query(statement)),
+    execute: (statement) => (isReached(statement) ? refuse() : world.db.execute(statement)),
+    batch: (statements) => (statements.some(isReached) ? refuse() : world.db.batch(statements)),
+  };
+  const shardOf = (id: string) => (id === far ? 2 : 1);
+  const shards = createShards({
+    query: <Row>({ text, values }: Sql) => {
+      if (text.includes('to_regclass')) return Promise.resolve([{ isThere: true }] as Row[]);
+      if (text.includes('from pg_dist_partition')) return Promise.resolve([{}] as Row[]);
+      const rows = (values[0] as string[]).map((organizationId) => ({
+        organizationId,
+        shard: shardOf(organizationId),
+      }));
+      return Promise.resolve(rows as Row[]);
+    },
+  });
+  await start(db, shards);
+  await world.advanceUntil(areHeld);
+  const sessions = [await world.session(), await world.session({ organizationId: far })];
+  isDown = true;
+  for (const session of sessions) await append(world, session, [status()], { isQuiet: true });
+  await world.advanceUntil(() => receiver.received.length === 1);
+  await append(world, sessions[0]!, [status()], { isQuiet: true });
+  await world.advanceUntil(() => receiver.received.length === 2);
+  expect(new Set(receiver.received.map(({ envelope }) => envelope.sessionId)).size).toBe(1);
+  isDown = false;
+  await world.advanceUntil(() => receiver.received.length === 3);
+});

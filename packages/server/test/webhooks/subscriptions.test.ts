@@ -1,0 +1,463 @@
+import { createHmac } from 'node:crypto';
+import { webhooks } from '@signalbox/client';
+import sql from 'sql-template-tag';
+import { Webhook } from 'standardwebhooks';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { formatId } from '../../src/lib/ids.ts';
+import { getDelivery, listDeliveries } from '../../src/webhooks/deliveries.ts';
+import {
+  createWebhookSubscription,
+  deleteWebhookSubscription,
+  getWebhookSubscription,
+  listWebhookSubscriptions,
+  rotateWebhookSecret,
+  updateWebhookSubscription,
+} from '../../src/webhooks/subscriptions.ts';
+import type { Received, Receiver } from '../support/receiver.ts';
+import { append, createWorld, status, type TestSession, type World } from '../support/webhooks.ts';
+
+let world: World;
+const production = { env: 'production' };
+
+beforeEach(async () => {
+  world = await createWorld();
+});
+
+afterEach(() => world.end());
+
+const receiverOf = (answer?: Receiver['answer']) => world.receiver(answer);
+
+async function settled(...sessions: TestSession[]): Promise<void> {
+  await world.advanceUntil(async () => {
+    const due = await world.db.query(sql`
+      select 1 from sessions where session_id = any(${sessions.map(({ sessionId }) => sessionId)}::uuid[]) and delivery_due`);
+    return due.length === 0;
+  }, 0);
+}
+
+/** Time passes in which every poll comes round. */
+async function hours(count: number): Promise<void> {
+  for (let n = 0; n < count * 4; n += 1) {
+    world.clock.advance(900_000);
+    await world.db.query(sql`select 1`);
+  }
+}
+
+async function events() {
+  return await world.db.query<{ type: string; changes: unknown; body: object }>(sql`
+    select body->>'type' as type, body->'changes' as changes, body from events_pending
+    where organization_id = ${world.organizationId} order by event_id`);
+}
+
+const cursorsOf = (received: readonly Received[]) => received.map(({ envelope }) => envelope.cursor);
+const seqsOf = (received: readonly Received[]) => received.map(({ envelope }) => envelope.chunks.map(({ seq }) => seq));
+
+/** A receiver that knows some secrets and checks the hex signature, as the source's reference verification does. */
+function knowing(...secrets: string[]): Receiver['answer'] {
+  return ({ headers, body }) => {
+    const signed = `${headers['x-service-timestamp']}.${body}`;
+    const signature = headers['x-service-signature'];
+    return secrets.some((secret) => createHmac('sha256', secret).update(signed).digest('hex') === signature)
+      ? 200
+      : 401;
+  };
+}
+
+describe('creating', () => {
+  test('answers with the subscription and a secret that nothing else shows', async () => {
+    const { webhookSubscription, signingSecret } = await createWebhookSubscription(world.context(), {
+      environment: 'production',
+      url: 'https://example.com/hook',
+    });
+    expect(signingSecret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    expect(webhookSubscription).toEqual({
+      webhookSubscriptionId: expect.stringMatching(/^whs_/),
+      environment: 'production',
+      url: 'https://example.com/hook',
+      chunkTypes: ['message.chunk', 'session.status', 'tool.call', 'approval.requested', 'approval.resolved'],
+      status: 'enabled',
+      disabledReason: null,
+      secretVersion: 1,
+      previousSecretExpiresAt: null,
+      confirmedSecretVersion: null,
+      createdAt: '2026-01-01T00:00:00.000Z',
+      updatedAt: '2026-01-01T00:00:00.000Z',
+      lastSuccessAt: null,
+      lastFailureAt: null,
+      health: {
+        state: 'blocked',
+        blockedBy: 'no_delivery_node',
+        reason: expect.stringContaining('Start one'),
+        failingSince: null,
+        consecutiveFailures: 0,
+        lastError: null,
+        lastStatus: null,
+        nextProbeAt: null,
+        failingSessionId: null,
+      },
+    });
+    expect(await getWebhookSubscription(world.context(), production)).toEqual({ webhookSubscription });
+    expect(await listWebhookSubscriptions(world.context(), {})).toMatchObject({ data: [webhookSubscription] });
+    const bare = signingSecret!.slice('whsec_'.length);
+    for (const { body } of await events()) expect(JSON.stringify(body)).not.toContain(bare);
+    const stored = await world.db.query(sql`select webhook_subscriptions::text as row from webhook_subscriptions`);
+    expect(JSON.stringify(stored)).not.toContain(Buffer.from(bare).toString('hex'));
+  });
+
+  test('a second one for the Environment is refused, also when both come at once', async () => {
+    const input = { environment: 'production', url: 'https://example.com/' };
+    const outcomes = await Promise.allSettled([1, 2, 3].map(() => createWebhookSubscription(world.context(), input)));
+    expect(outcomes.filter(({ status: outcome }) => outcome === 'fulfilled')).toHaveLength(1);
+    await expect(createWebhookSubscription(world.context(), input)).rejects.toMatchObject({
+      code: 'subscription_exists',
+    });
+    expect((await events()).map(({ type }) => type)).toEqual(['webhook_subscription.created']);
+  });
+
+  test('an unknown Environment is 404; a url that is not allowed is 422 and names no address', async () => {
+    const create = (environment: string, url: string) =>
+      createWebhookSubscription(world.context(), { environment, url });
+    await expect(create('nowhere', 'https://example.com/')).rejects.toMatchObject({ code: 'not_found' });
+    for (const url of [
+      'http://10.0.0.1/',
+      'https://10.0.0.1/',
+      'https://u:p@example.com/',
+      'https://[::ffff:10.0.0.1]/',
+    ]) {
+      const refusal = await create('production', url).catch((error: unknown) => error);
+      expect(refusal).toMatchObject({ code: 'url_not_allowed', errors: [{ path: 'url' }] });
+      expect(String(refusal)).not.toMatch(/10\.0|private|range/);
+    }
+    expect(await events()).toEqual([]);
+  });
+
+  test('a subscription made anew inherits nothing, and misses nothing that is committed after', async () => {
+    const receiver = await receiverOf();
+    const [old, open, untouched] = [await world.session(), await world.session(), await world.session()];
+    await world.subscribe(receiver.url);
+    await world.node();
+    await append(world, old, [status()]);
+    await settled(old);
+    await append(world, open, [status()]);
+    await settled(open);
+    await updateWebhookSubscription(world.context(), { ...production, status: 'paused' });
+    await append(world, open, [status()]);
+    await deleteWebhookSubscription(world.context(), production);
+    await append(world, open, [status()]);
+    await append(world, untouched, [status()]);
+    receiver.received.length = 0;
+
+    await world.subscribe(receiver.url);
+    await hours(1);
+    expect(receiver.received).toEqual([]);
+    for (const session of [old, open, untouched]) await append(world, session, [status()]);
+    await settled(old, open, untouched);
+    expect(cursorsOf(receiver.received).toSorted()).toEqual(['turn_1:seq_2', 'turn_1:seq_2', 'turn_1:seq_4']);
+    expect(seqsOf(receiver.received).toSorted()).toEqual([[2], [2], [4]]);
+    // This receiver has acknowledged nothing yet, whatever another one had.
+    expect(receiver.received.map(({ previousCursor }) => previousCursor)).toEqual(['', '', '']);
+  });
+
+  test('a transaction that holds a session does not hold up the creation, and what it shows afterwards is delivered', async () => {
+    const receiver = await receiverOf();
+    const session = await world.session();
+    await append(world, session, [status()]);
+    await world.node();
+    const began = Promise.withResolvers<void>();
+    const go = Promise.withResolvers<void>();
+    const appending = world.db.transaction(async (tx) => {
+      await tx.query(sql`
+        select 1 from sessions where organization_id = ${session.organizationId} and session_id = ${session.sessionId}
+        for no key update`);
+      began.resolve();
+      await go.promise;
+    });
+    await began.promise;
+    await world.subscribe(receiver.url);
+    go.resolve();
+    await appending;
+    await append(world, session, [status()]);
+    await settled(session);
+    expect(cursorsOf(receiver.received)).toEqual(['turn_1:seq_2']);
+    expect(seqsOf(receiver.received)).toEqual([[2]]);
+  });
+});
+
+describe('changing', () => {
+  test('a paused one keeps its chunks and sends them in order when it is enabled', async () => {
+    const receiver = await receiverOf();
+    await world.subscribe(receiver.url);
+    const session = await world.session();
+    await world.node();
+    await updateWebhookSubscription(world.context(), { ...production, status: 'paused' });
+    await append(world, session, [status()]);
+    await append(world, session, [status()]);
+    await hours(1);
+    expect(receiver.received).toEqual([]);
+    await updateWebhookSubscription(world.context(), { ...production, status: 'enabled' });
+    await settled(session);
+    expect(cursorsOf(receiver.received)).toEqual(['turn_1:seq_2']);
+    expect((await events()).slice(1, 3)).toMatchObject([
+      { type: 'webhook_subscription.updated', changes: { status: ['enabled', 'paused'] } },
+      { type: 'webhook_subscription.enabled', changes: { status: ['paused', 'enabled'] } },
+    ]);
+  });
+
+  test('a chunk committed at the moment of a change is sent without waiting for the poll', async () => {
+    const receiver = await receiverOf();
+    await world.subscribe(receiver.url);
+    const sessions = await Promise.all(Array.from({ length: 5 }, () => world.session()));
+    await world.node();
+    for (let round = 0; round < 30; round += 1) {
+      const chunkTypes = round % 2 === 0 ? (['session.status'] as const) : (['session.status', 'tool.call'] as const);
+      await Promise.all([
+        updateWebhookSubscription(world.context(), { ...production, chunkTypes: [...chunkTypes] }),
+        ...sessions.map((session) => append(world, session, [status()])),
+      ]);
+      // The clock stands still, so no poll comes.
+      await settled(...sessions);
+    }
+    expect(receiver.received.length).toBeGreaterThanOrEqual(150);
+  });
+
+  test('a new url gets what is sent from then on, retries included', async () => {
+    const [before, after] = [await receiverOf(() => 500), await receiverOf()];
+    await world.subscribe(before.url);
+    const session = await world.session();
+    await world.node();
+    await append(world, session, [status()]);
+    await world.advanceUntil(async () => {
+      const { data } = await listDeliveries(world.context(), production);
+      return data[0]?.attemptCount === 1;
+    }, 0);
+    await updateWebhookSubscription(world.context(), { ...production, url: after.url });
+    await world.advanceUntil(() => after.received.length === 1);
+    expect(after.received[0]!.body).toBe(before.received[0]!.body);
+    expect(before.received).toHaveLength(1);
+  });
+
+  test('nothing to change is no change, and a url that is not allowed changes nothing', async () => {
+    await world.subscribe('https://example.com/');
+    const before = await getWebhookSubscription(world.context(), production);
+    world.clock.advance(1_000);
+    const same = { ...production, url: 'https://example.com/', status: 'enabled' as const };
+    expect(await updateWebhookSubscription(world.context(), same)).toEqual(before);
+    await expect(
+      updateWebhookSubscription(world.context(), { ...production, url: 'https://127.0.0.2/', status: 'paused' }),
+    ).rejects.toMatchObject({ code: 'url_not_allowed' });
+    expect(await getWebhookSubscription(world.context(), production)).toEqual(before);
+    expect(await events()).toHaveLength(1);
+  });
+});
+
+describe('deleting', () => {
+  test('sends nothing more, and ends what waits for a retry', async () => {
+    const receiver = await receiverOf(() => 500);
+    await world.subscribe(receiver.url);
+    const session = await world.session();
+    await world.node();
+    await append(world, session, [status()]);
+    await world.advanceUntil(async () => {
+      const { data } = await listDeliveries(world.context(), production);
+      return data[0]?.attemptCount === 1;
+    }, 0);
+    const { deleted } = await deleteWebhookSubscription(world.context(), production);
+    expect(deleted).toBe(true);
+    receiver.answer = () => 200;
+    await append(world, session, [status()]);
+    await hours(48);
+    expect(receiver.received).toHaveLength(1);
+    for (const call of [getWebhookSubscription, deleteWebhookSubscription, rotateWebhookSecret, listDeliveries]) {
+      await expect(call(world.context(), production)).rejects.toMatchObject({ code: 'not_found' });
+    }
+  });
+
+  test('while a delivery is on its way, its answer changes nothing any more', async () => {
+    const gate = Promise.withResolvers<number>();
+    const receiver = await receiverOf(() => gate.promise);
+    await world.subscribe(receiver.url);
+    const session = await world.session();
+    const { dispatcher } = await world.node();
+    await append(world, session, [status()]);
+    await receiver.first(1);
+    await deleteWebhookSubscription(world.context(), production);
+    gate.resolve(200);
+    await dispatcher.stop();
+    const [row] = await world.db.query(sql`
+      select s.delivered_seq as seq, (select count(*)::int from webhook_deliveries) as over from sessions s`);
+    expect(row).toEqual({ seq: 0, over: 0 });
+  });
+});
+
+describe('another organization', () => {
+  test('its subscription of the same Environment is never touched, seen or sent to', async () => {
+    const [ours, theirs] = [await receiverOf(), await receiverOf()];
+    const session = await world.session();
+    const foreign = await world.session({ organizationId: world.strangerId });
+    const staging = await world.session({ environment: 'staging' });
+    await world.subscribe(ours.url);
+    await world.subscribe(theirs.url, {}, world.strangerId);
+    await world.node();
+    for (const each of [session, foreign, staging]) await append(world, each, [status()]);
+    await settled(session, foreign);
+    expect(ours.received.map(({ envelope }) => envelope.sessionId)).toEqual([formatId('ses', session.sessionId)]);
+    expect(theirs.received.map(({ envelope }) => envelope.sessionId)).toEqual([formatId('ses', foreign.sessionId)]);
+    const { deliveryId } = theirs.received[0]!;
+    await expect(getDelivery(world.context(), { ...production, deliveryId })).rejects.toMatchObject({
+      code: 'not_found',
+    });
+
+    await deleteWebhookSubscription(world.context(), production);
+    await append(world, foreign, [status()]);
+    await settled(foreign);
+    expect(theirs.received).toHaveLength(2);
+    await expect(getWebhookSubscription(world.context(), production)).rejects.toMatchObject({ code: 'not_found' });
+  });
+});
+
+describe('rotation', () => {
+  async function rotated(gracePeriodSeconds?: number) {
+    const input = gracePeriodSeconds === undefined ? production : { ...production, gracePeriodSeconds };
+    return await rotateWebhookSecret(world.context(), input);
+  }
+  async function confirmed() {
+    return (await getWebhookSubscription(world.context(), production)).webhookSubscription.confirmedSecretVersion;
+  }
+
+  test('answers with the new secret and the end of the grace period, a day unless said', async () => {
+    const first = await world.subscribe('https://example.com/');
+    const second = await rotated();
+    expect(second).toEqual({
+      signingSecret: expect.stringMatching(/^whsec_/),
+      secretVersion: 2,
+      previousSecretExpiresAt: '2026-01-02T00:00:00.000Z',
+    });
+    expect(second.signingSecret).not.toBe(first);
+    expect(await rotated(0)).toMatchObject({ secretVersion: 3, previousSecretExpiresAt: null });
+    const { changes } = (await events()).at(-1)!;
+    expect(changes).toEqual({ secretVersion: [2, 3] });
+  });
+
+  test('a receiver that knows the old secret, the new one or both loses nothing and waits for no retry', async () => {
+    const receiver = await receiverOf();
+    const old = await world.subscribe(receiver.url);
+    receiver.answer = knowing(old);
+    const session = await world.session();
+    await world.node();
+    await append(world, session, [status()]);
+    await settled(session);
+    const { signingSecret } = await rotated();
+
+    await append(world, session, [status()]);
+    await settled(session);
+    expect(await confirmed()).toBe(1);
+    receiver.answer = knowing(signingSecret!);
+    await append(world, session, [status()]);
+    await settled(session);
+    receiver.answer = knowing(old, signingSecret!);
+    await append(world, session, [status()]);
+    await settled(session);
+
+    expect(await confirmed()).toBe(2);
+    const { data } = await listDeliveries(world.context(), production);
+    expect(data.map(({ status: outcome }) => outcome)).toEqual(Array(4).fill('succeeded'));
+    const known = await Promise.all(
+      data.toReversed().map(async ({ deliveryId }) => {
+        const { webhookDelivery } = await getDelivery(world.context(), { ...production, deliveryId });
+        return webhookDelivery.attempts.map((attempt) => [attempt.attempt, attempt.secretVersion, attempt.status]);
+      }),
+    );
+    expect(known).toEqual([
+      [[1, 1, 200]],
+      // The new one is refused; the old one follows at once, and is tried first for a while.
+      [
+        [1, 2, 401],
+        [2, 1, 200],
+      ],
+      [
+        [1, 1, 401],
+        [2, 2, 200],
+      ],
+      [[1, 2, 200]],
+    ]);
+    expect((await events()).filter(({ type }) => type.endsWith('secret_confirmed'))).toHaveLength(2);
+  });
+
+  test('in the grace period the Standard Webhooks library and the client accept with either secret', async () => {
+    const receiver = await receiverOf();
+    const old = await world.subscribe(receiver.url);
+    const { signingSecret } = await rotated();
+    // Both libraries compare the time stamp with the real time.
+    world.clock.advance(Date.now() - world.clock.now().getTime() - 1_000);
+    const { signingSecret: newest } = await rotated();
+    const session = await world.session();
+    await world.node();
+    await append(world, session, [status()]);
+    await settled(session);
+    const { body, headers } = receiver.received[0]!;
+    for (const secret of [signingSecret!, newest!]) {
+      new Webhook(secret).verify(body, headers as Record<string, string>);
+    }
+    expect(await webhooks.verify(body, headers, [newest!])).toMatchObject({ event: 'session.chunks' });
+    // Two secrets at most: the first is dead, though its grace period would not have been over.
+    expect(() => new Webhook(old).verify(body, headers as Record<string, string>)).toThrow();
+  });
+
+  test('a refusal with both secrets costs one retry', async () => {
+    const receiver = await receiverOf(() => 401);
+    await world.subscribe(receiver.url);
+    await rotated();
+    const session = await world.session();
+    await world.node();
+    await append(world, session, [status()]);
+    await world.advanceUntil(async () => {
+      const { data } = await listDeliveries(world.context(), production);
+      return data[0]?.attemptCount === 2;
+    }, 0);
+    const { data } = await listDeliveries(world.context(), production);
+    expect(data[0]).toMatchObject({ status: 'pending', nextAttemptAt: '2026-01-01T00:00:05.000Z' });
+    expect(receiver.received.map(({ headers }) => headers['x-service-secret-version'])).toEqual(['2', '1']);
+  });
+
+  test('after the grace period the old secret signs nothing', async () => {
+    const receiver = await receiverOf();
+    const old = await world.subscribe(receiver.url);
+    receiver.answer = knowing(old);
+    const session = await world.session();
+    await world.node();
+    await append(world, session, [status()]);
+    await settled(session);
+    await rotated(60);
+    await append(world, session, [status()]);
+    await settled(session);
+    world.clock.advance(60_000);
+    receiver.received.length = 0;
+    await append(world, session, [status()]);
+    await world.advanceUntil(() => receiver.received.length >= 4);
+    for (const { headers } of receiver.received) {
+      expect(headers['x-service-secret-version']).toBe('2');
+      expect(headers['webhook-signature']).not.toContain(' ');
+    }
+    expect((await getWebhookSubscription(world.context(), production)).webhookSubscription).toMatchObject({
+      previousSecretExpiresAt: null,
+    });
+  });
+
+  test('without a grace period the old secret is dead at once', async () => {
+    const receiver = await receiverOf();
+    const old = await world.subscribe(receiver.url);
+    const session = await world.session();
+    await world.node();
+    await append(world, session, [status()]);
+    await settled(session);
+    const { signingSecret } = await rotated(0);
+    await append(world, session, [status()]);
+    await settled(session);
+    const [, { headers, body }] = receiver.received as [Received, Received];
+    const signed = `${headers['x-service-timestamp']}.${body}`;
+    const hex = (secret: string) => createHmac('sha256', secret).update(signed).digest('hex');
+    expect(headers['x-service-signature']).toBe(hex(signingSecret!));
+    expect(headers['x-service-signature']).not.toBe(hex(old));
+    expect(headers['webhook-signature']).not.toContain(' ');
+  });
+});

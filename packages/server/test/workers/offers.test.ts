@@ -1,0 +1,206 @@
+// Claims that wait for offered steps: who gets what, and when.
+import { channel } from 'node:diagnostics_channel';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { formatId, newUuid, uuidOf } from '../../src/lib/ids.ts';
+import { interruptSession } from '../../src/sessions/end-session.ts';
+import type { Want } from '../../src/workers/offers.ts';
+import { appendToWorkerTurn, claimWorkerTurn } from '../../src/workers/worker-turns.ts';
+import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
+import { createWorld, outline, type World } from '../support/session-world.ts';
+
+let world: World;
+let clock: ManualClock;
+beforeAll(async () => {
+  clock = createManualClock();
+  world = await createWorld({ clock });
+});
+afterAll(() => world.close());
+
+/** A Session in its first turn, of which no worker of the service takes any notice. */
+async function open(queue: string): Promise<string> {
+  const agentId = await world.agent([], { model: { provider: 'worker', queue } });
+  return uuidOf('ses', await world.open(agentId));
+}
+
+async function offer(sessionId: string, queue: string, more = sql``): Promise<void> {
+  await world.platform.db.execute(sql`
+    update sessions set queue = ${queue}, runnable_at = ${new Date(clock.now().getTime() + 60_000)} ${more}
+    where organization_id = ${world.organizationId} and session_id = ${sessionId}`);
+}
+
+function announce(sessionId: string, queue: string): void {
+  world.platform.wake.publish('offered', { organizationId: world.organizationId, sessionId, queue });
+}
+
+function claim(queue: string, more: Partial<Want> = {}, waitMs = 20_000) {
+  const want = { organizationId: world.organizationId, queue, ...more };
+  return world.platform.offers.claim(want, waitMs, new AbortController().signal);
+}
+
+/** Resolves when those that wait have been looked for once, all of them: the second look begins after the end of the first. */
+async function looked(): Promise<void> {
+  await claim('nothing', {}, 0);
+  await claim('nothing', {}, 0);
+}
+
+test('who waits for that very Session is first, then who waits longest', async () => {
+  const [one, other] = [await open('order'), await open('order')];
+  const first = claim('order');
+  const second = claim('order');
+  const own = claim('order', { sessionId: other, turn: 1 });
+  await looked();
+  await offer(other, 'order');
+  announce(other, 'order');
+  expect((await own)!.sessionId).toBe(other);
+  await offer(one, 'order');
+  announce(one, 'order');
+  expect((await first)!.sessionId).toBe(one);
+  clock.advance(20_000);
+  expect(await second).toBeUndefined();
+});
+
+test('who waits for that very Session is first, also where it is found in looking for others', async () => {
+  const [one, other] = [await open('kept'), await open('kept')];
+  const own = claim('kept', { sessionId: one, turn: 1 });
+  const any = claim('kept');
+  const elsewhere = claim('else', { sessionId: other, turn: 1 });
+  await looked();
+  await offer(one, 'kept');
+  await offer(other, 'kept');
+  announce(other, 'kept');
+  expect((await any)!.sessionId).toBe(other);
+  expect((await own)!.sessionId).toBe(one);
+  clock.advance(20_000);
+  expect(await elsewhere).toBeUndefined();
+});
+
+test('of 50 queues with a claim that waits, a step is looked for in its own, and the poll looks at all by one statement', async () => {
+  const gone = new AbortController();
+  const asked: unknown[][] = [];
+  const node = await world.anotherNode({
+    onQuery: ({ text, values }) => {
+      if (text.includes('x.queue = h.queue')) asked.push(values[1] as unknown[]);
+    },
+  });
+  const queues = Array.from({ length: 50 }, (_, n) => `one-of-many-${n}`);
+  const waits = queues.map((queue) =>
+    node.offers.claim({ organizationId: world.organizationId, queue }, 60_000, gone.signal),
+  );
+  await expect.poll(() => asked).toEqual([queues]);
+  const sessionId = await open('one-of-many-7');
+  await offer(sessionId, 'one-of-many-7');
+  node.wake.publish('offered', { organizationId: world.organizationId, sessionId, queue: 'one-of-many-7' });
+  expect((await waits[7])!.sessionId).toBe(sessionId);
+  clock.advance(2_000);
+  await expect.poll(() => asked.length).toBe(3);
+  expect(asked.slice(1)).toEqual([['one-of-many-7'], queues.filter((queue) => queue !== 'one-of-many-7')]);
+  gone.abort();
+  await Promise.all(waits);
+});
+
+test('without any wake-up the poll finds what is offered', async () => {
+  const sessionId = await open('quiet');
+  const waits = claim('quiet', {}, 60_000);
+  await looked();
+  await offer(sessionId, 'quiet');
+  await clock.asleep();
+  clock.advance(2_000);
+  expect((await waits)!.sessionId).toBe(sessionId);
+});
+
+test('what is to stop, or has taken too long, is offered to nobody', async () => {
+  const [stopped, late, session] = [await open('late'), await open('late'), await open('late')];
+  await offer(stopped, 'late', sql`, stop = 'interrupt'`);
+  await offer(late, 'late');
+  clock.advance(60_000);
+  await offer(session, 'late');
+  expect((await claim('late', {}, 0))!.sessionId).toBe(session);
+  expect(await claim('late', {}, 0)).toBeUndefined();
+  expect(await claim('late', { sessionId: stopped }, 0)).toBeUndefined();
+  expect(await claim('late', { sessionId: late }, 0)).toBeUndefined();
+});
+
+test('of two nodes that find the same step one gets it, and the other goes on waiting', async () => {
+  const sessionId = await open('two');
+  const node = await world.anotherNode();
+  await offer(sessionId, 'two');
+  const want = (): Want => ({ organizationId: world.organizationId, queue: 'two' });
+  const gone = new AbortController();
+  const claims = [world.platform, node].flatMap(({ offers }) =>
+    Array.from({ length: 5 }, () => offers.claim(want(), 20_000, gone.signal)),
+  );
+  const winner = await Promise.race(claims);
+  expect(winner!.sessionId).toBe(sessionId);
+  gone.abort();
+  const rows = await Promise.all(claims);
+  expect(rows.filter((row) => row !== undefined)).toHaveLength(1);
+});
+
+test('a claim that is given something as it goes gives it back', async () => {
+  const sessionId = await open('gone');
+  const { offers, wake, db } = world.platform;
+  const gone = new AbortController();
+  const statements = channel('signalbox.statement');
+  const leave = (text: unknown) => void (String(text).includes('insert into workers') && gone.abort());
+  statements.subscribe(leave);
+  const givenBack = Promise.withResolvers<void>();
+  const stopListening = wake.subscribe('runnable', () => givenBack.resolve());
+  await offer(sessionId, 'gone');
+  const want: Want = { organizationId: world.organizationId, queue: 'gone' };
+  expect(await offers.claim(want, 20_000, gone.signal)).toBeUndefined();
+  await givenBack.promise;
+  statements.unsubscribe(leave);
+  stopListening();
+  const rows = await db.query(sql`
+    select worker_id as "workerId", epoch from sessions
+    where organization_id = ${world.organizationId} and session_id = ${sessionId}`);
+  expect(rows).toEqual([{ workerId: null, epoch: 2 }]);
+});
+
+test('a claim sent again that finds its step given back meanwhile has none, rather than an error that ends its program', async () => {
+  const sessionId = await open('replayed');
+  await offer(sessionId, 'replayed');
+  const { ctx } = world;
+  const input = { queue: 'replayed', waitSeconds: 0 };
+  const own = { ...ctx, idempotencyKey: 'one' };
+  expect((await claimWorkerTurn(own, input)).workerTurn).not.toBeNull();
+  const givenBackBefore: typeof ctx.db.query = async (statement) => {
+    // As the first one does, whose caller has gone.
+    if (statement.text.includes('lease_expires_at as "expiresAt"'))
+      await ctx.db.execute(sql`delete from workers where claim is not null`);
+    return ctx.db.query(statement);
+  };
+  const again = { ...own, db: { ...ctx.db, query: givenBackBefore } };
+  expect(await claimWorkerTurn(again, input)).toEqual({ workerTurn: null });
+});
+
+test('an organization does not take all the room that there is for claims', async () => {
+  const gone = new AbortController();
+  const wants = (organizationId: string): Want => ({ organizationId, queue: 'many' });
+  const { offers } = world.platform;
+  const waits = Array.from({ length: 2_000 }, () => offers.claim(wants(world.organizationId), 60_000, gone.signal));
+  await expect(offers.claim(wants(world.organizationId), 60_000, gone.signal)).rejects.toMatchObject({
+    code: 'unavailable',
+  });
+  const ofAnother = offers.claim(wants(newUuid()), 60_000, gone.signal);
+  gone.abort();
+  expect(new Set(await Promise.all([...waits, ofAnother]))).toEqual(new Set([undefined]));
+  expect(await offers.claim(wants(world.organizationId), 0, new AbortController().signal)).toBeUndefined();
+});
+
+test('text that a program sends at the very moment of an interrupt is refused', async () => {
+  const sessionId = await open('interrupted');
+  await offer(sessionId, 'interrupted');
+  const { workerId } = (await claim('interrupted'))!;
+  const { ctx } = world;
+  const batch: typeof ctx.db.batch = async (statements) => {
+    await interruptSession(ctx, { sessionId: formatId('ses', sessionId) });
+    return ctx.db.batch(statements);
+  };
+  const input = { workerTurnId: formatId('wtn', workerId!), deltas: ['too late'] };
+  await expect(appendToWorkerTurn({ ...ctx, db: { ...ctx.db, batch } }, input)).rejects.toMatchObject({
+    code: 'turn_lost',
+  });
+  expect(outline(await world.chunks(formatId('ses', sessionId)))).toEqual(['running']);
+});

@@ -1,0 +1,247 @@
+// People and programs that use an installation while something goes wrong with it: Sessions that stream, call tools, are approved by
+// two people on two nodes, are written to, and are read by one who hops from node to node and by another who comes later, while a
+// webhook receiver gets them too. support/history.ts of the server judges what all of them saw. (P1–P5, P7, P8)
+import { type Chunk, ConflictError, type CreateAgent, type Signalbox } from '@signalbox/client';
+import { chunkTypes } from '../../packages/contract/src/chunks.ts';
+import {
+  brokenPromises,
+  cursorOf,
+  type History,
+  isEnd,
+  operationOf,
+  type Position,
+  type Reading,
+  type SeenDelivery,
+} from '../../packages/server/test/support/history.ts';
+import type { Random } from '../../packages/server/test/support/random.ts';
+import { createReceiver } from '../../packages/server/test/support/receiver.ts';
+import { leftoversIn } from '../../packages/server/test/support/stored.ts';
+import type { Nodes } from './nodes.ts';
+import { startToolServer, type ToolServer } from './tool-server.ts';
+
+export interface Load {
+  /** Resolves when readers were shown so many more chunks. */
+  shown(chunks: number): Promise<void>;
+  /**
+   * Has Sessions one after another on a few lanes, for as long as the trouble lasts, and waits for the last to end. Every promise that
+   * was broken.
+   */
+  during(trouble: () => Promise<void>): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+export interface LoadOptions {
+  nodes: Nodes;
+  random: Random;
+  /** Where what is stored can be seen, whatever the nodes' own way there meets. */
+  databaseUrl: () => string;
+}
+
+const AT_ONCE = 8;
+const TOOL_TAKES_MS = 60;
+// Of its first chunks, the one after which somebody says more, or comes to read along.
+const EARLY_CHUNKS = 20;
+const HOPS = 0.04;
+
+const answers = ['one two three four five six ', 'seven eight nine ten eleven twelve ', 'and the end.'];
+
+/** Its last answer again in every turn but the first. */
+const isTextOfTurn = (turn: number, text: string) => text === (turn === 1 ? answers.join('') : answers.at(-1));
+
+function agentOn({ tool }: ToolServer): CreateAgent {
+  const both = [{ name: 'pay' }, { name: 'look' }];
+  const script = [
+    { text: answers[0]!, tokenDelayMs: 20, toolCalls: both },
+    { text: answers[1]!, tokenDelayMs: 20, toolCalls: [...both, { name: 'refund' }] },
+    { text: answers[2]!, tokenDelayMs: 20 },
+  ];
+  return {
+    name: 'Loaded',
+    model: { provider: 'scripted', model: 'any', settings: { script } },
+    tools: [tool('pay'), tool('look', { idempotent: true }), tool('refund', { approval: 'always' })],
+  };
+}
+
+/** Resolves when the count is reached. */
+function createCounter() {
+  const waiting = new Set<() => void>();
+  const counter = {
+    count: 0,
+    add(more: number): void {
+      counter.count += more;
+      for (const check of waiting) check();
+    },
+    reaches(count: number): Promise<void> {
+      return new Promise((resolve) => {
+        const check = () => {
+          if (counter.count < count) return;
+          waiting.delete(check);
+          resolve();
+        };
+        waiting.add(check);
+        check();
+      });
+    },
+  };
+  return counter;
+}
+
+export async function startLoad({ nodes, random, databaseUrl }: LoadOptions): Promise<Load> {
+  const tools = await startToolServer(async () => {
+    await new Promise((resolve) => setTimeout(resolve, TOOL_TAKES_MS));
+    return { ok: true };
+  });
+  const deliveries: (SeenDelivery & { sessionId: string })[] = [];
+  const delivered = createCounter();
+  const receiver = await createReceiver(({ deliveryId, body, envelope: { sessionId } }) => {
+    deliveries.push({ sessionId, deliveryId, body, isTaken: true });
+    delivered.add(1);
+    return 200;
+  });
+  const shown = createCounter();
+  const laneFailed = Promise.withResolvers<never>();
+  laneFailed.promise.catch(() => {});
+  const [first] = nodes.clients;
+  const { agentId } = await first!.agents.create(agentOn(tools));
+  await first!.webhookSubscriptions.create({
+    environment: 'production',
+    url: receiver.url,
+    chunkTypes: [...chunkTypes],
+  });
+
+  const any = (chances: Random): Signalbox => chances.pick(nodes.clients);
+
+  /** To the end of the Session, now on this node and then on that. */
+  async function read(
+    sessionId: string,
+    after: Position | undefined,
+    chances: Random,
+    see: (chunks: readonly Chunk[]) => void = () => {},
+  ): Promise<Reading> {
+    const chunks: Chunk[] = [];
+    let cursor = after ? cursorOf(after) : null;
+    for (let hops = true; hops; ) {
+      hops = false;
+      const stream = any(chances).sessions.stream(sessionId, { cursor });
+      for await (const { chunks: more } of stream) {
+        chunks.push(...more);
+        shown.add(more.length);
+        see(more);
+        hops = chances.chance(HOPS) && !more.some(isLast);
+        if (hops) break;
+      }
+      cursor = stream.cursor;
+    }
+    return { after, chunks };
+  }
+
+  /** What the service said that it took; undefined where somebody else had decided otherwise. */
+  async function decide(operationId: string, chances: Random): Promise<string | undefined> {
+    const decision = chances.chance(0.6) ? 'approved' : 'denied';
+    try {
+      await any(chances).approvals.resolve(operationId, { decision });
+      return decision;
+    } catch (error) {
+      if (error instanceof ConflictError) return undefined;
+      throw error;
+    }
+  }
+
+  /** Opens a Session, talks with it and reads it to its end. Resolves with what is judged when all is quiet. */
+  async function converse(chances: Random): Promise<() => Promise<string[]>> {
+    const messages = Array.from({ length: 1 + chances.below(2) }, (_, index) => `message ${index + 1}`);
+    const input = messages[0]!;
+    const { sessionId } = await any(chances).sessions.open({ agentId, environment: 'production', input });
+    const seen: Chunk[] = [];
+    const early = createCounter();
+    const decisions = new Map<string, string[]>();
+    const deciding: Promise<void>[] = [];
+    const clicks = chances.fork();
+    const whole = read(sessionId, undefined, chances.fork(), (chunks) => {
+      seen.push(...chunks);
+      early.add(chunks.some(isIdle) ? EARLY_CHUNKS : chunks.length);
+      for (const chunk of chunks) {
+        if (chunk.type !== 'approval.requested') continue;
+        const { operationId } = chunk;
+        decisions.set(operationId, []);
+        // Two people, of one mind or two.
+        for (const person of [clicks.fork(), clicks.fork()]) {
+          deciding.push(
+            decide(operationId, person).then((told) => void (told && decisions.get(operationId)!.push(told))),
+          );
+        }
+      }
+    });
+    async function readLate(): Promise<Reading> {
+      await early.reaches(1 + chances.below(EARLY_CHUNKS));
+      const { turn, seq } = chances.pick(seen);
+      return read(sessionId, { turn, seq }, chances.fork());
+    }
+    async function talk(): Promise<void> {
+      for (const content of messages.slice(1)) {
+        await early.reaches(1 + chances.below(EARLY_CHUNKS));
+        await any(chances).sessions.sendMessage(sessionId, { content });
+      }
+      await any(chances).sessions.close(sessionId);
+    }
+    const [readings] = await Promise.all([Promise.all([whole, readLate()]), talk()]);
+    await Promise.all(deciding);
+
+    return async () => {
+      const stored: Chunk[] = [];
+      for await (const { chunks } of any(chances).sessions.chunks(sessionId, { limit: 1000 })) stored.push(...chunks);
+      await deliveredToEnd(sessionId);
+      const transcript: History['transcript'][number][] = [];
+      for await (const { role, content } of any(chances).sessions.messages(sessionId)) {
+        transcript.push({ role, text: content.map((part) => (part.type === 'text' ? part.text : '')).join('') });
+      }
+      const own = new Set(stored.flatMap((chunk) => ('toolCallId' in chunk ? [operationOf(chunk.toolCallId)] : [])));
+      const broken = brokenPromises({
+        stored,
+        readings,
+        sent: messages.map((text) => ({ text, isAcknowledged: true })),
+        transcript,
+        decisions,
+        calls: new Map([...tools.calls].filter(([operationId]) => own.has(operationId))),
+        isTextOfTurn,
+        repeatable: new Set(['look']),
+        deliveries: deliveries.filter((delivery) => delivery.sessionId === sessionId),
+      });
+      return broken.map((promise) => `${sessionId}: ${promise}`);
+    };
+  }
+
+  async function deliveredToEnd(sessionId: string): Promise<void> {
+    while (!deliveries.some((delivery) => delivery.sessionId === sessionId && lastOf(delivery.body))) {
+      await delivered.reaches(delivered.count + 1);
+    }
+  }
+
+  return {
+    // Without it, a test whose Sessions all broke off would wait for more of them until its time is over.
+    shown: (chunks) => Promise.race([shown.reaches(shown.count + chunks), laneFailed.promise]),
+    async during(trouble) {
+      let isOver = false;
+      async function lane(chances: Random): Promise<(() => Promise<string[]>)[]> {
+        const all = [await converse(chances.fork())];
+        while (!isOver) all.push(await converse(chances.fork()));
+        return all;
+      }
+      const lanes = Promise.all(Array.from({ length: AT_ONCE }, () => lane(random.fork())));
+      lanes.catch(laneFailed.reject);
+      const troubled = trouble().finally(() => {
+        isOver = true;
+      });
+      const [judgements] = await Promise.all([lanes, troubled]);
+      const broken = await Promise.all(judgements.flat().map((judge) => judge()));
+      return [...broken.flat(), ...(await leftoversIn(databaseUrl()))];
+    },
+    async close() {
+      await Promise.all([tools.close(), receiver.close()]);
+    },
+  };
+}
+
+const isIdle = (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === 'idle';
+const isLast = (chunk: Chunk) => chunk.type === 'session.status' && isEnd(chunk.status);
+const lastOf = (body: string) => (JSON.parse(body) as { chunks: Chunk[] }).chunks.some(isLast);

@@ -1,0 +1,127 @@
+// Nodes of one installation as processes of their own, to be killed and stopped.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { Signalbox } from '@signalbox/client';
+import { workerOf } from '../../packages/server/test/support/stored.ts';
+
+const command = fileURLToPath(new URL('../../packages/cli/src/main.ts', import.meta.url));
+
+// So often may a call meet a node or a database that is away: for minutes.
+const MAX_RETRIES = 30;
+
+export interface Nodes {
+  urls: readonly string[];
+  /** Of an admin key. */
+  apiKey: string;
+  /** With that key, one for each node. They are patient. */
+  clients: readonly Signalbox[];
+  /** `kill -9` of one, which is then started again at the same address. */
+  kill(index: number): Promise<void>;
+  /** Asks one to stop by SIGTERM, as a process manager does, and starts it again at the same address. */
+  restart(index: number): Promise<void>;
+  /** The process stands still, and its connections with it, until it is told to go on. */
+  pause(index: number): void;
+  goOn(index: number): void;
+  /** By what id the database knows it. */
+  workerId(index: number): string;
+  /** Which node drives the Session now; -1 where none does. `databaseUrl`: where that can be seen. */
+  driverOf(sessionId: string, databaseUrl: string): Promise<number>;
+  /** The sum of a metric of the node, over those of its labels that match. */
+  metric(index: number, pattern: RegExp): Promise<number>;
+  /** Ends all of them. */
+  end(): Promise<void>;
+}
+
+interface Node {
+  url: string;
+  workerId: string;
+  child: ChildProcess;
+}
+
+/** So many nodes on one database, which reach tools and receivers on this machine. */
+export async function startNodes(
+  count: number,
+  databaseUrl: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Nodes> {
+  const env = {
+    PATH: process.env.PATH,
+    DATABASE_URL: databaseUrl,
+    SIGNALBOX_MASTER_KEY: 'ab'.repeat(32),
+    SIGNALBOX_EGRESS_ALLOW: '127.0.0.1',
+    SIGNALBOX_LEASE_SECONDS: '2',
+    ...settings,
+  };
+  const nodes = await Promise.all(Array.from({ length: count }, () => startNode(env, '0')));
+  const made = spawn(process.execPath, [command, 'keys', 'create', '--name', 'test', '--permission', 'admin'], { env });
+  const [secret, said] = await Promise.all([text(made.stdout), text(made.stderr)]);
+  const apiKey = secret.trim();
+  if (!apiKey) throw new Error(`No key was made: ${said}`);
+  const urls = nodes.map(({ url }) => url);
+  return {
+    urls,
+    apiKey,
+    clients: urls.map((baseUrl) => new Signalbox({ apiKey, baseUrl, maxRetries: MAX_RETRIES })),
+    async kill(index) {
+      const { url } = nodes[index]!;
+      await killNode(nodes[index]!);
+      nodes[index] = await startNode(env, new URL(url).port);
+    },
+    async restart(index) {
+      const { url, child } = nodes[index]!;
+      child.kill('SIGTERM');
+      await once(child, 'close');
+      nodes[index] = await startNode(env, new URL(url).port);
+    },
+    pause: (index) => void nodes[index]!.child.kill('SIGSTOP'),
+    goOn: (index) => void nodes[index]!.child.kill('SIGCONT'),
+    workerId: (index) => nodes[index]!.workerId,
+    async driverOf(sessionId, databaseUrl) {
+      const workerId = await workerOf(databaseUrl, sessionId);
+      return nodes.findIndex((node) => node.workerId === workerId);
+    },
+    async metric(index, pattern) {
+      const lines = (await (await fetch(`${nodes[index]!.url}/metrics`)).text()).split('\n');
+      return lines.filter((line) => pattern.test(line)).reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+    },
+    async end() {
+      await Promise.all(nodes.map(killNode));
+    },
+  };
+}
+
+async function startNode(env: Record<string, string | undefined>, port: string): Promise<Node> {
+  const child = spawn(process.execPath, [command, 'start', '--port', port], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let printed = '';
+  child.stderr.setEncoding('utf8').on('data', (part: string) => {
+    printed += part;
+  });
+  const log = createInterface(child.stdout);
+  const started = Promise.withResolvers<Omit<Node, 'child'>>();
+  log.on('line', (line) => {
+    const { msg, nodeId, port } = JSON.parse(line) as { msg: string; nodeId: string; port: number };
+    if (msg !== 'started') return;
+    log.removeAllListeners('line');
+    started.resolve({ url: `http://127.0.0.1:${port}`, workerId: nodeId });
+  });
+  child.once('close', () => started.reject(new Error(`The node ended:\n${printed}`)));
+  return { ...(await started.promise), child };
+}
+
+async function killNode({ child }: Node): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill('SIGKILL');
+  await once(child, 'close');
+}
+
+/** How often a test breaks something: more where `npm run prove` asks for it. And the seed of when and where. */
+export const faults = {
+  times: Number(process.env.SIGNALBOX_FAULTS ?? 2),
+  seed: Number(process.env.SIGNALBOX_FAULT_SEED ?? Math.floor(Math.random() * 2 ** 31)),
+};
