@@ -54,7 +54,7 @@ export function createPlaces(maxRequestsInFlight: number, clock: Clock): Places 
       let isOver = false;
       let leavePool = () => {};
       let pool: Pool | undefined;
-      const hasArrived = new AbortController();
+      let hasArrived: AbortController | undefined;
 
       function moveTo(next: Pool | undefined, who?: string): void {
         // Its response was closed already, and nothing would ever take it out again.
@@ -68,14 +68,16 @@ export function createPlaces(maxRequestsInFlight: number, clock: Clock): Places 
         lookUp: (isTrusted) => moveTo(isTrusted ? work : lookingUp),
         work: (callerId) => (request.raw.complete ? moveTo(work) : moveTo(arriving, callerId)),
         serveStranger(ipAddress) {
+          if (isOver) return;
           moveTo(strangers, networkOf(ipAddress));
+          hasArrived = new AbortController();
           clock.sleep(STRANGER_BODY_MS, hasArrived.signal).then(
             () => requestTimeout(request.raw.socket),
             () => {},
           );
         },
         arrived() {
-          hasArrived.abort();
+          hasArrived?.abort();
           if (pool === arriving) moveTo(work);
         },
         leave: () => moveTo(undefined),
@@ -84,7 +86,7 @@ export function createPlaces(maxRequestsInFlight: number, clock: Clock): Places 
       onceClosed(reply.raw, () => {
         moveTo(undefined);
         isOver = true;
-        hasArrived.abort();
+        hasArrived?.abort();
       });
       return place;
     },
