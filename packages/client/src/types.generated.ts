@@ -555,6 +555,8 @@ export interface Overview {
   };
   pendingApprovals: number;
   webhooks: {
+    /** Enabled subscriptions for which nothing can be sent (`health.blockedBy`), among the 1,000 newest. One that also fails is counted there too. */
+    blocked: number;
     /** Enabled subscriptions whose destination fails, for less than a day. */
     failing: number;
     /** Those that fail for longer. */

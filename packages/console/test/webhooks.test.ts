@@ -230,6 +230,8 @@ test('one for which nothing can be sent says why, and how to fix it', async () =
   await page.getByRole('link', { name }).click();
   await page.getByText('Nothing can be sent.').waitFor();
   await page.getByText('or rotate the secret with a grace period of 0 seconds').waitFor();
+  await page.getByRole('link', { name: 'Overview' }).click();
+  await page.getByText('1 webhook receiver that nothing can be sent to').waitFor();
   await page.context().close();
 });
 

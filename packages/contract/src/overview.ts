@@ -19,6 +19,9 @@ export const Overview = Type.Object(
     }),
     pendingApprovals: Count(),
     webhooks: Type.Object({
+      blocked: Count(
+        'Enabled subscriptions for which nothing can be sent (`health.blockedBy`), among the 1,000 newest. One that also fails is counted there too.',
+      ),
       failing: Count('Enabled subscriptions whose destination fails, for less than a day.'),
       degraded: Count('Those that fail for longer.'),
       disabled: Count('Those that the service has disabled.'),

@@ -2,6 +2,7 @@
 import { type Input, maxCount, type Overview, type Result } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { PoolContext } from '../lib/context.ts';
+import { countBlocked } from '../webhooks/sending/blocked.ts';
 
 const HOUR_MS = 3_600_000;
 const ENDED_WITHIN_MS = 24 * HOUR_MS;
@@ -77,7 +78,10 @@ export async function getOverview(
     Object.fromEntries(names.map((name) => [name, count(name)])) as Record<N, number>;
   const overview: Overview = {
     sessions: counted('idle', 'running', 'waiting', 'completed', 'failed', 'cancelled'),
-    webhooks: counted('failing', 'degraded', 'disabled', 'waitingDeliveries'),
+    webhooks: {
+      blocked: await countBlocked(ctx, environment),
+      ...counted('failing', 'degraded', 'disabled', 'waitingDeliveries'),
+    },
     ...counted('pendingApprovals', 'keysExpiringSoon'),
   };
   return { overview };

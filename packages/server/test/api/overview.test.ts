@@ -15,7 +15,7 @@ import { startTestService, type TestService } from '../support/service.ts';
 const nothing = {
   sessions: { idle: 0, running: 0, waiting: 0, completed: 0, failed: 0, cancelled: 0 },
   pendingApprovals: 0,
-  webhooks: { failing: 0, degraded: 0, disabled: 0, waitingDeliveries: 0 },
+  webhooks: { blocked: 0, failing: 0, degraded: 0, disabled: 0, waitingDeliveries: 0 },
   keysExpiringSoon: 0,
 };
 const DAY_MS = 86_400_000;
@@ -89,7 +89,7 @@ describe('of a service', () => {
     await open('production', [{ text: 'ok' }], 'idle');
     await expect
       .poll(async () => (await client.overview()).webhooks)
-      .toEqual({ failing: 1, degraded: 0, disabled: 0, waitingDeliveries: 1 });
+      .toEqual({ blocked: 0, failing: 1, degraded: 0, disabled: 0, waitingDeliveries: 1 });
     expect((await client.overview({ environment: 'staging' })).webhooks).toEqual(nothing.webhooks);
     receiver.answer = () => 410;
     const [delivery] = (await client.webhookSubscriptions.deliveries.list('production')).data;
@@ -97,6 +97,16 @@ describe('of a service', () => {
     await expect.poll(async () => (await client.overview()).webhooks.disabled).toBe(1);
     expect((await client.overview()).webhooks.failing).toBe(0);
     await receiver.close();
+  });
+
+  test('a subscription for which nothing can be sent, in its environment alone', async () => {
+    const { client, db } = service;
+    await client.webhookSubscriptions.create({ environment: 'staging', url: 'signalbox:test-receiver' });
+    expect((await client.overview()).webhooks.blocked).toBe(0);
+    await db.execute(sql`update webhook_subscriptions set sealed_secret = '' where environment = 'staging'`);
+    expect((await client.overview()).webhooks.blocked).toBe(1);
+    expect((await client.overview({ environment: 'staging' })).webhooks.blocked).toBe(1);
+    expect((await client.overview({ environment: 'production' })).webhooks.blocked).toBe(0);
   });
 });
 
@@ -156,6 +166,7 @@ describe('of many', () => {
         values (${ctx.organizationId}, ${name}, ${newUuid()}, '', '{}', ${status}, '', 1, ${now}, ${degraded}, ${now}, ${now})`);
     }
     const { webhooks } = (await getOverview(ctx, {})).overview;
-    expect(webhooks).toEqual({ failing: 1, degraded: 1, disabled: 1, waitingDeliveries: 0 });
+    // Their secrets are not sealed, and no node delivers here.
+    expect(webhooks).toEqual({ blocked: 2, failing: 1, degraded: 1, disabled: 1, waitingDeliveries: 0 });
   });
 });

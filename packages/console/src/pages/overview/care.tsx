@@ -9,7 +9,7 @@ import { capped } from '../../words.ts';
 export function Care({ overview }: { overview: Overview }) {
   const { organizationId, may } = useOrganization();
   const { webhooks, keysExpiringSoon: keys } = overview;
-  const { failing, degraded, disabled, waitingDeliveries } = webhooks;
+  const { blocked, failing, degraded, disabled, waitingDeliveries } = webhooks;
   const toWebhooks = (text: string) => (
     <Link to="/$organizationId/webhooks" params={{ organizationId }}>
       {text}
@@ -27,6 +27,12 @@ export function Care({ overview }: { overview: Overview }) {
     `${capped(count)} ${count === 1 ? 'webhook receiver' : 'webhook receivers'} ${what}`;
   const lines: { tone: Tone; word: string; text: ReactNode; count: number }[] = [
     { tone: 'bad', word: 'disabled', count: disabled, text: toWebhooks(receivers(disabled, 'get nothing any more')) },
+    {
+      tone: 'bad',
+      word: 'blocked',
+      count: blocked,
+      text: toWebhooks(receivers(blocked, 'that nothing can be sent to')),
+    },
     { tone: 'bad', word: 'degraded', count: degraded, text: toWebhooks(receivers(degraded, 'failing for a day')) },
     { tone: 'warn', word: 'failing', count: failing, text: toWebhooks(receivers(failing, 'failing now')) },
     {

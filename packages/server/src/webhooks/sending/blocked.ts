@@ -1,7 +1,7 @@
 // Why nothing at all can be sent for a subscription, whatever its receiver would answer: the reasons that an operator or the
 // owner of the url has to remove. It is looked at when a subscription is shown, on the node that shows it.
 import { testReceiverUrl, type WebhookBlock } from '@signalbox/contract';
-import sql, { type Sql } from 'sql-template-tag';
+import sql, { empty, type Sql } from 'sql-template-tag';
 import { UrlNotAllowed } from '../../egress/errors.ts';
 import type { Context } from '../../lib/context.ts';
 import { CannotOpen } from '../../vault/vault.ts';
@@ -41,6 +41,25 @@ export function blockOf(
         ? 'url_not_allowed'
         : null;
   return { blockedBy, reason: blockedBy && reasons[blockedBy] };
+}
+
+// Opening a secret takes some microseconds.
+const MOST_COUNTED = 1_000;
+
+/** How many enabled subscriptions are blocked, of the organization or of one environment: of the thousand newest. */
+export async function countBlocked(
+  ctx: Pick<Context, 'db' | 'organizationId' | 'vault' | 'egress'>,
+  environment: string | undefined,
+): Promise<number> {
+  const rows = await ctx.db.query<Blockable>(sql`
+    select w.webhook_subscription_id as "webhookSubscriptionId", w.environment, w.url, w.sealed_secret as "sealedSecret",
+      w.previous_sealed_secret as "previousSealedSecret", w.secret_version as "secretVersion", w.last_error as "lastError",
+      ${hasDeliveryNode()}
+    from webhook_subscriptions w
+    where w.organization_id = ${ctx.organizationId} and w.status = 'enabled'
+      ${environment === undefined ? empty : sql`and w.environment = ${environment}`}
+    order by w.webhook_subscription_id desc limit ${MOST_COUNTED}`);
+  return rows.filter((row) => blockOf(ctx, row).blockedBy !== null).length;
 }
 
 /** As the node that sends opens them: all or nothing. */
