@@ -228,9 +228,10 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
           return JSON.stringify(value);
         };
         if (route.stream === 'sse') {
-          const found = (await actAlone(ctx, withLastEventId(input, request.headers))) as JournalStream | undefined;
+          const from = withLastEventId(input, request.headers);
+          const found = await whileWanted(reply, (signal) => actAlone({ ...ctx, signal }, from));
           if (!found) return reply.code(204).send();
-          return stream(request, reply, still, openAnswers, (...to) => writeEvents(...to, found));
+          return stream(request, reply, still, openAnswers, (...to) => writeEvents(...to, found as JournalStream));
         }
         if (route.stream === 'export') {
           const file = (await actAlone(ctx, input)) as FileStream;

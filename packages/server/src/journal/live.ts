@@ -14,6 +14,7 @@
 import type { ChunkType, Input } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { onceAborted } from '../lib/aborted.ts';
+import { ApiError } from '../lib/api-error.ts';
 import type { Context } from '../lib/context.ts';
 import { createFairGate } from '../lib/fair-gate.ts';
 import { uuidOf } from '../lib/ids.ts';
@@ -40,6 +41,11 @@ export interface Live {
   /** Called after each commit on this node; `previous` is where the journal ended before. */
   committed(sessionId: string, previous: Position, segments: readonly Segment[]): void;
   follow(head: Head, after: Position, types: ReadonlySet<ChunkType> | undefined): JournalStream;
+  /**
+   * Runs a read of a journal when the organization has a place at the gate; never in a transaction, which would hold a connection
+   * meanwhile. Throws 503 `unavailable` if the signal is aborted first.
+   */
+  inPlace<T>(organizationId: string, read: () => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** How many streams are open on this node. */
   readers(): number;
   start(): void;
@@ -83,7 +89,9 @@ const SHORT_CHARACTERS = 15 * 1024;
 
 /** The answer of the stream route: undefined where nothing can follow the cursor. Throws 404 and `invalid_cursor`. */
 export async function streamSession(ctx: Context, input: Input<'streamSession'>): Promise<JournalStream | undefined> {
-  const head = await readHead(ctx.db, ctx.organizationId, uuidOf('ses', input.sessionId));
+  const { organizationId } = ctx;
+  const sessionId = uuidOf('ses', input.sessionId);
+  const head = await ctx.live.inPlace(organizationId, () => readHead(ctx.db, organizationId, sessionId), ctx.signal);
   const after = positionAfter(input.cursor, head);
   if (head.ended && comparePositions(after, head.position) === 0) return undefined;
   return ctx.live.follow(head, after, typesOf(input));
@@ -216,6 +224,16 @@ export function createLive({
     }
   }
 
+  async function inPlace<T>(organizationId: string, act: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const leave = await gate.enter(organizationId, signal);
+    if (!leave) throw new ApiError('unavailable', 'Nobody waits for this any more.', { retryAfterSeconds: 1 });
+    try {
+      return await act();
+    } finally {
+      leave();
+    }
+  }
+
   /** Once for all who are at the same position. False if nothing follows it. */
   function readPage(feed: Feed, after: Position): Promise<boolean> {
     const key = `${feed.head.sessionId} ${formatCursor(after)}`;
@@ -311,6 +329,7 @@ export function createLive({
 
   return {
     committed,
+    inPlace,
     follow: (head, after, types) => ({ read: (signal) => read(head, after, types, signal) }),
     readers: () => [...feeds.values()].reduce((sum, { readers }) => sum + readers.size, 0),
     start() {

@@ -141,7 +141,11 @@ export async function listChunks(ctx: Context, input: Input<'listChunks'>): Prom
   let shownCharacters = 0;
   const data: Envelope[] = [];
   while (room > 0 && shownCharacters < MAX_PAGE_CHARACTERS) {
-    const { segments, isEnd } = await readSome(ctx.db, ctx.organizationId, head.sessionId, after, limit);
+    const { segments, isEnd } = await ctx.live.inPlace(
+      ctx.organizationId,
+      () => readSome(ctx.db, ctx.organizationId, head.sessionId, after, limit),
+      ctx.signal,
+    );
     for (const segment of segments) {
       const chunks = chunksOf(segment, after, types);
       const shown = chunks.slice(0, room);

@@ -8,13 +8,11 @@ import { runInNewContext } from 'node:vm';
 import sql from 'sql-template-tag';
 import { afterEach, expect, test } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
-import { systemActor } from '../../src/events/record.ts';
-import { insertKey } from '../../src/keys/keys.ts';
 import { uuidOf } from '../../src/lib/ids.ts';
-import { createOrganization } from '../../src/organizations/organizations.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
 import { send } from '../support/raw.ts';
-import { startTestService, type TestService, watchSecret } from '../support/service.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { createTenant, type Tenant } from '../support/tenant.ts';
 
 let service: TestService;
 let clock: ManualClock;
@@ -33,23 +31,8 @@ async function start(config: Partial<Config> = {}): Promise<void> {
   service = await startTestService({ clock, config });
 }
 
-interface Tenant {
-  organizationId: string;
-  key: string;
-}
-
 /** Of the organization that the service begins with. */
 const first = (): Tenant => ({ organizationId: uuidOf('org', service.organizationId), key: service.adminKey });
-
-async function another(): Promise<Tenant> {
-  return service.db.transaction(async (tx) => {
-    const { organizationId } = await createOrganization(tx, 'Other', new Date());
-    const source = { organizationId, actor: systemActor, requestId: null, ipAddress: null, userAgent: null };
-    const { secret } = await insertKey(tx, source, new Date(), { name: 'k', permission: 'admin' });
-    watchSecret(secret!);
-    return { organizationId, key: secret! };
-  });
-}
 
 /** A Session whose journal has these texts, each committed on its own. */
 async function sessionOf(texts: readonly string[], { organizationId, key } = first()): Promise<string> {
@@ -151,7 +134,7 @@ test('200 streams that nobody reads cost 64 KiB each beside what they share, and
 
 test('what waits for readers has a bound: beyond it the slowest of the organization with most is closed, and no other', async () => {
   await start({ maxUnreadMegabytes: 2 });
-  const few = await another();
+  const few = await createTenant(service);
   const chunks = Array.from({ length: 30 }, () => 'a'.repeat(450_000));
   const [own, others] = [await sessionOf(chunks), await sessionOf(chunks, few)];
   subscribe('http.server.request.start', note);
