@@ -57,7 +57,7 @@ test('a file that was tampered with: the first bad record and its line, and 1', 
   const { code, stderr, stdout } = await verify(['--file', file]);
   expect([code, stdout]).toEqual([1, '']);
   expect(stderr).toBe(
-    'signalbox: line 17 of events.jsonl: changed: Record 17 is not what was recorded: its hash is another. (evt_17) The 16 records before it are intact.\n',
+    'signalbox: line 17 of events.jsonl: changed: Record 17 was changed: its hash does not match its content. (evt_17) The 16 records before it are intact.\n',
   );
   const json = await verify(['--file', file, '--json']);
   expect([json.code, JSON.parse(json.stdout)]).toMatchObject([1, { ok: false, sequence: 17, problem: 'changed' }]);

@@ -129,23 +129,27 @@ class Chain {
   }
 
   #addOne(event: Event | undefined, ownHash: string | undefined): Broken | undefined {
-    if (!event) return this.#broken(event, 'not_a_record', 'It is no record of an event log.');
+    if (!event) return this.#broken(event, 'not_a_record', 'This is not an event log record.');
     const { sequence, hash, previousHash } = event;
     const before = this.#last;
     if (before && sequence <= before.sequence) {
-      return this.#broken(event, 'out_of_order', `Record ${sequence} comes after record ${before.sequence}.`);
+      return this.#broken(
+        event,
+        'out_of_order',
+        `Record ${sequence} follows record ${before.sequence}: it is out of order.`,
+      );
     }
     if (before && sequence > before.sequence + 1) {
       const gap = sequence === before.sequence + 2 ? sequence - 1 : `${before.sequence + 1} to ${sequence - 1}`;
-      return this.#broken(event, 'records_missing', `Before record ${sequence}, ${gap} is missing.`);
+      return this.#broken(event, 'records_missing', `Before record ${sequence}, records are missing: ${gap}.`);
     }
     if (hash !== ownHash) {
-      return this.#broken(event, 'changed', `Record ${sequence} is not what was recorded: its hash is another.`);
+      return this.#broken(event, 'changed', `Record ${sequence} was changed: its hash does not match its content.`);
     }
     if (previousHash !== (before?.hash ?? (sequence === 1 ? firstHash : previousHash))) {
       const detail = before
-        ? `Record ${sequence} does not follow record ${before.sequence} as that stands here: one of the two was changed.`
-        : 'The first record of an organization has zeros as its previousHash.';
+        ? `Record ${sequence} is not linked to record ${before.sequence}: one of the two was changed.`
+        : 'The first record of an organization must have zeros as its previousHash.';
       return this.#broken(event, 'not_linked', detail);
     }
     const known = this.#checkpoint;
@@ -154,7 +158,7 @@ class Chain {
       ((sequence === known.sequence && hash !== known.hash) ||
         (sequence === known.sequence + 1 && previousHash !== known.hash))
     ) {
-      return this.#broken(event, 'other_history', `The log is not the one of the checkpoint at ${known.sequence}.`);
+      return this.#broken(event, 'other_history', `The log does not match the checkpoint at record ${known.sequence}.`);
     }
     this.#last = { sequence, hash };
     this.#first ??= this.#last;

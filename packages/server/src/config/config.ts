@@ -233,7 +233,7 @@ export const settings = {
   maxUnreadMegabytes: required({
     variable: 'SIGNALBOX_MAX_UNREAD_MEGABYTES',
     default: '256',
-    about: 'how much of its responses a node holds for clients that read slowly',
+    about: 'memory of a node for responses that slow clients have not read yet, in megabytes',
     parse: (text) => parseCount(text, { minimum: 16, maximum: 1_000_000 }),
   }),
   maxOpenSessions: required({
