@@ -1,4 +1,4 @@
-// The demo: `npm run demo`, and `npm run demo -- --help` for what it takes.
+// The demo: `npm run demo`, and `npm run demo -- --help` for its options.
 //
 // It needs only this repository, and calls the service through the TypeScript client. The code to copy is in scenarios/, one
 // file for each, in follow.ts (follows a session) and in person.ts (resolves approvals).
