@@ -1,25 +1,7 @@
 // Who is signed in, and the calls beside /api/v1: signing in and out, links. Below /console/api, with the session cookie.
 import { type ErrorCode, SignalboxError } from '@signalbox/client';
+import type { Account, ConsoleBody, ConsoleCall, ConsoleResult } from '@signalbox/contract/console';
 import { MutationCache, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
-
-export type Role = 'viewer' | 'member' | 'admin' | 'owner';
-export type Permission = 'read' | 'write' | 'admin';
-
-export interface Membership {
-  organizationId: string;
-  name: string;
-  role: Role;
-  permission: Permission;
-}
-
-export interface Account {
-  user: { userId: string; name: string; email: string } | null;
-  /** Goes with every change; null where nobody is signed in. */
-  csrfToken: string | null;
-  organizations: Membership[];
-  signIn: { password: boolean; passkey: boolean; providers: { id: string; name: string }[] };
-  version: string;
-}
 
 /** Who is refused may have been signed out, removed or given another role elsewhere: the page asks who they are now. */
 export function noteRefusal(error: unknown): void {
@@ -44,16 +26,20 @@ export const queryClient: QueryClient = new QueryClient({
 
 export const accountQuery = queryOptions({
   queryKey: ['account'],
-  queryFn: () => consoleCall<Account>('GET', 'account'),
+  queryFn: () => consoleCall('GET /account'),
   staleTime: 60_000,
 });
 
-/** Makes one of these calls; what it refuses is a `SignalboxError` like the client's. */
-export async function consoleCall<T>(method: 'GET' | 'POST', path: string, body?: unknown): Promise<T> {
+/** Makes one of these calls; a refusal is a `SignalboxError` like the client's. */
+export async function consoleCall<C extends ConsoleCall>(
+  call: C,
+  ...[body]: ConsoleBody<C> extends undefined ? [] : [body: ConsoleBody<C>]
+): Promise<ConsoleResult<C>> {
+  const [method, path] = call.split(' ') as [string, string];
   const csrfToken = queryClient.getQueryData<Account>(['account'])?.csrfToken;
   let response: Response;
   try {
-    response = await fetch(`/console/api/${path}`, {
+    response = await fetch(`/console/api${path}`, {
       method,
       headers: {
         accept: 'application/json',
@@ -66,7 +52,7 @@ export async function consoleCall<T>(method: 'GET' | 'POST', path: string, body?
     throw new SignalboxError({ status: 0, code: 'connection_error', detail: String(error) });
   }
   const answer = await response.json().catch(() => ({}));
-  if (response.ok) return answer as T;
+  if (response.ok) return answer as ConsoleResult<C>;
   throw new SignalboxError({
     status: response.status,
     code: (answer.code ?? 'unexpected_response') as ErrorCode,
@@ -84,6 +70,6 @@ export function becomeAccount(account: Account): void {
 
 /** Ends the sign-in of this browser. Nothing that was loaded for the person stays in the page. */
 export async function signOut(): Promise<void> {
-  await consoleCall('POST', 'sign_out', {});
+  await consoleCall('POST /sign_out', {});
   location.assign('/console/sign-in');
 }

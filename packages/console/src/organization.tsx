@@ -1,5 +1,7 @@
 // The organization that the page is about: its client, what the person may do, and the shapes of queries.
+import type { Permission } from '@signalbox/client';
 import { type Page, Signalbox } from '@signalbox/client';
+import type { Account, Membership } from '@signalbox/contract/console';
 import {
   type QueryKey,
   type UseInfiniteQueryResult,
@@ -9,7 +11,6 @@ import {
   useQueryClient,
 } from '@tanstack/react-query';
 import { createContext, type ReactNode, useContext, useMemo } from 'react';
-import type { Account, Membership, Permission } from './account.ts';
 
 export interface Organization extends Membership {
   client: Signalbox;

@@ -1,5 +1,6 @@
 // Every page and its address. A page is loaded when somebody goes there. What a list shows stands in the URL, so that it can be
 // sent to a colleague.
+import type { Account } from '@signalbox/contract/console';
 import {
   createRootRoute,
   createRoute,
@@ -8,7 +9,7 @@ import {
   Outlet,
   redirect,
 } from '@tanstack/react-router';
-import { type Account, accountQuery, queryClient } from './account.ts';
+import { accountQuery, queryClient } from './account.ts';
 import { agentSearch, agentsSearch, newAgentSearch, versionsSearch } from './pages/agents/search.ts';
 import { approvalsSearch } from './pages/approvals/search.ts';
 import { eventsSearch } from './pages/events/search.ts';

@@ -1,8 +1,9 @@
 // The frame around every page of an organization.
+import type { Account } from '@signalbox/contract/console';
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useParams, useRouter, useRouterState } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
-import { type Account, accountQuery, signOut } from './account.ts';
+import { accountQuery, signOut } from './account.ts';
 import icon from './icon.svg';
 import { useLive } from './live.ts';
 import { OrganizationProvider, useOrganization } from './organization.tsx';

@@ -158,3 +158,9 @@ export function Checkbox({ label, ...input }: { label: ReactNode } & InputHTMLAt
     </label>
   );
 }
+
+/** What was typed into inputs of a form, by their names. */
+export function textsOf<N extends string>(form: HTMLFormElement, names: readonly N[]): Record<N, string> {
+  const data = new FormData(form);
+  return Object.fromEntries(names.map((name) => [name, String(data.get(name) ?? '')])) as Record<N, string>;
+}

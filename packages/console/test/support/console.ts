@@ -1,5 +1,8 @@
 // A whole service with the console and people in it, and browsers in which they are signed in.
+
+import type { Role } from '@signalbox/client';
 import { Signalbox } from '@signalbox/client';
+import type { Account } from '@signalbox/contract/console';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import {
@@ -8,7 +11,6 @@ import {
   type TestServiceOptions,
   watchSecret,
 } from '../../../server/test/support/service.ts';
-import type { Account, Role } from '../../src/account.ts';
 import { browser } from './browser.ts';
 import { consoleDir } from './console-dir.ts';
 

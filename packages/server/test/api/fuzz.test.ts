@@ -1,18 +1,17 @@
 // Every route of the contract, and what the console has beside it, fuzzed by its own schema: what it allows, and what is done to
 // that. Over the network, to a whole service on PostgreSQL. Whatever is sent:
 //
-//   - the answer comes, and is never a 500: what the contract has for the route (the console's have no contract), or a problem
-//     with its request id
+//   - the answer comes, and is never a 500: what the contract has for the route, or a problem with its request id
 //   - no secret is in an answer that is not the one to show it, nor in any log line, event or stored answer (P9)
 //   - nothing of another organization is in an answer, and nothing of it is changed
 //
 // The seed is printed; SIGNALBOX_FUZZ_SEED gives the same requests again, SIGNALBOX_FUZZ_RUNS says how many to send to each route.
 import { Problem, type Route, routes } from '@signalbox/contract';
+import { type ConsoleCall, consoleRoutes } from '@signalbox/contract/console';
 import fc from 'fast-check';
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { consoleBodies } from '../../src/http/console/api.ts';
 import { type Case, casesOf } from './fuzz/cases.ts';
 import { requestOf } from './fuzz/request.ts';
 import { exchange, type WireAnswer, type WireRequest } from './fuzz/wire.ts';
@@ -66,32 +65,25 @@ beforeAll(async () => {
 });
 afterAll(() => world?.close());
 
+/** With what a browser puts into it, of which the contract says nothing. */
+const byBrowser: Partial<Record<ConsoleCall, object>> = {
+  'POST /auth/passkey/verify-registration': Type.Object({ response: Credential, name: Type.String() }),
+  'POST /auth/passkey/verify-authentication': Type.Object({ response: Credential }),
+};
+
 /** Below /console/api. What ends the person's sign-in comes last. */
 const consoleCalls: Record<string, Route> = Object.fromEntries(
-  [
-    ['GET', '/account'],
-    ['GET', '/sign_ins'],
-    ['GET', '/auth/passkey/generate-register-options'],
-    ['GET', '/auth/passkey/list-user-passkeys'],
-    ['GET', '/auth/passkey/generate-authenticate-options'],
-    ['POST', '/auth/passkey/verify-registration', Type.Object({ response: Credential, name: Type.String() })],
-    ['POST', '/auth/passkey/verify-authentication', Type.Object({ response: Credential })],
-    ['POST', '/auth/passkey/delete-passkey', Type.Object({ id: Type.String() })],
-    ...Object.entries(consoleBodies)
-      .map(([path, body]) => ['POST', path, body] as const)
-      .toSorted(([, a], [, b]) => Number(a === '/sign_out') - Number(b === '/sign_out')),
-  ].map(([method, path, body]) => [
-    `${method} ${path}`,
-    // The CSRF token is for who is signed in.
-    {
-      method,
-      path: `/console/api${path}`,
-      body,
-      byPerson: true,
-      reveals: 'csrfToken',
-      result: Type.Unknown(),
-    } as unknown as Route,
-  ]),
+  Object.entries(consoleRoutes)
+    // Without a provider there is no such route.
+    .filter(([call]) => call !== 'POST /oidc')
+    .toSorted(([a], [b]) => Number(a === 'POST /sign_out') - Number(b === 'POST /sign_out'))
+    .map(([call, route]) => {
+      const [method, path] = call.split(' ');
+      const body = byBrowser[call as ConsoleCall] ?? ('body' in route ? route.body : undefined);
+      // The CSRF token is for who is signed in.
+      const shown = { byPerson: true, reveals: 'csrfToken' };
+      return [call, { ...route, method, path: `/console/api${path}`, body, ...shown } as unknown as Route];
+    }),
 );
 
 test.each(Object.entries<Route>({ ...routes, ...consoleCalls }))(

@@ -1,38 +1,22 @@
+import type { Passkey, SignIn } from '@signalbox/contract/console';
 import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
-import { type Account, accountQuery, consoleCall } from '../../account.ts';
+import { accountQuery, consoleCall } from '../../account.ts';
 import { useOrganization } from '../../organization.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
-import { TextField } from '../../ui/field.tsx';
+import { TextField, textsOf } from '../../ui/field.tsx';
 import { type Column, Rows } from '../../ui/list.tsx';
 import { ErrorNotice, fieldError } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';
 import { exactly, Time } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { ProviderButtons } from '../sign-in/provider.tsx';
-import { addPasskey, listPasskeys, type Passkey, removePasskey } from './passkeys.ts';
-
-interface SignIn {
-  signInId: string;
-  createdAt: string;
-  lastUsedAt: string;
-  ipAddress: string | null;
-  userAgent: string | null;
-  isThis: boolean;
-}
-
-/** How the person can sign in. */
-interface Ways {
-  password: boolean;
-  provider: boolean;
-  /** How many. */
-  passkeys: number;
-}
+import { addPasskey, listPasskeys, removePasskey } from './passkeys.ts';
 
 const signInsQuery = queryOptions({
   queryKey: ['sign-ins'],
-  queryFn: () => consoleCall<{ signIns: SignIn[]; ways: Ways }>('GET', 'sign_ins'),
+  queryFn: () => consoleCall('GET /sign_ins'),
 });
 
 export function AccountPage() {
@@ -55,7 +39,7 @@ function SignIns() {
   const query = useQuery(signInsQuery);
   async function end(signInId: string) {
     try {
-      await consoleCall('POST', 'sign_ins/end', { signInId });
+      await consoleCall('POST /sign_ins/end', { signInId });
       await queries.invalidateQueries({ queryKey: ['sign-ins'] });
       toast('Signed out there');
     } catch (problem) {
@@ -64,7 +48,7 @@ function SignIns() {
   }
   async function endAll() {
     try {
-      await consoleCall('POST', 'sign_out', { everywhere: true });
+      await consoleCall('POST /sign_out', { everywhere: true });
       location.assign('/console/sign-in');
     } catch (problem) {
       setError(problem);
@@ -144,7 +128,7 @@ function Provider() {
     setBusy(true);
     setError(undefined);
     try {
-      await consoleCall('POST', 'oidc/disconnect', {});
+      await consoleCall('POST /oidc/disconnect', {});
       await queries.invalidateQueries({ queryKey: ['sign-ins'] });
       toast('Disconnected');
     } catch (problem) {
@@ -264,7 +248,7 @@ function Password() {
       // The same person with another sign-in: its CSRF token is what the page goes on with.
       queries.setQueryData(
         accountQuery.queryKey,
-        await consoleCall<Account>('POST', 'password', Object.fromEntries(new FormData(form))),
+        await consoleCall('POST /password', textsOf(form, ['currentPassword', 'newPassword'])),
       );
       await queries.invalidateQueries({ queryKey: ['sign-ins'] });
       form.reset();

@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
-import { type Account, accountQuery, becomeAccount, consoleCall, signOut } from '../../account.ts';
+import { accountQuery, becomeAccount, consoleCall, signOut } from '../../account.ts';
 import { Alone } from '../../ui/alone.tsx';
 import { Button } from '../../ui/button.tsx';
-import { TextField } from '../../ui/field.tsx';
+import { TextField, textsOf } from '../../ui/field.tsx';
 import { ErrorNotice, fieldError } from '../../ui/notice.tsx';
 import { enter } from '../sign-in/enter.ts';
 
@@ -13,12 +13,12 @@ export function NewOrganizationPage() {
   const [error, setError] = useState<unknown>();
   async function submit(event: FormEvent<HTMLFormElement>) {
     event.preventDefault();
-    const name = new FormData(event.currentTarget).get('name');
+    const body = textsOf(event.currentTarget, ['name']);
     setBusy(true);
     setError(undefined);
     try {
       const before = new Set(account?.organizations.map(({ organizationId }) => organizationId));
-      const next = await consoleCall<Account>('POST', 'organizations', { name });
+      const next = await consoleCall('POST /organizations', body);
       becomeAccount(next);
       const made = next.organizations.find(({ organizationId }) => !before.has(organizationId));
       enter(made && `/${made.organizationId}`);

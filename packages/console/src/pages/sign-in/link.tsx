@@ -1,7 +1,9 @@
 // A link with a one-time token: the first person of an installation, an invitation, a new password.
+
+import type { Account, Link } from '@signalbox/contract/console';
 import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useState } from 'react';
-import { type Account, accountQuery, becomeAccount, consoleCall, type Role } from '../../account.ts';
+import { accountQuery, becomeAccount, consoleCall } from '../../account.ts';
 import { Alone } from '../../ui/alone.tsx';
 import { Button } from '../../ui/button.tsx';
 import { TextField } from '../../ui/field.tsx';
@@ -10,15 +12,6 @@ import { Await } from '../../ui/page.tsx';
 import { Time } from '../../ui/time.tsx';
 import { enter } from './enter.ts';
 import { ProviderButtons } from './provider.tsx';
-
-interface LinkInfo {
-  type: 'setup' | 'invitation' | 'passwordReset';
-  organizationName: string;
-  role: Role | null;
-  email: string | null;
-  name: string | null;
-  expiresAt: string;
-}
 
 // Kept by this tab alone, for a reload and for the way back from a provider; taken out of the address bar and the history.
 const KEY = 'signalbox.link';
@@ -46,7 +39,7 @@ export function LinkPage() {
   const { data: account } = useQuery(accountQuery);
   const query = useQuery({
     queryKey: ['link', token],
-    queryFn: async () => (await consoleCall<{ link: LinkInfo }>('POST', 'links/look', { token })).link,
+    queryFn: async () => (await consoleCall('POST /links/look', { token })).link,
     staleTime: Number.POSITIVE_INFINITY,
   });
   if (!token) {
@@ -63,7 +56,7 @@ export function LinkPage() {
   );
 }
 
-const titles: Record<LinkInfo['type'], (organization: string) => string> = {
+const titles: Record<Link['type'], (organization: string) => string> = {
   setup: () => 'Welcome to Signalbox',
   invitation: (organization) => `Join ${organization}`,
   passwordReset: () => 'Choose a new password',
@@ -75,19 +68,21 @@ function fieldsOf(isReset: boolean, isSignedIn: boolean): string[] {
   return isSignedIn ? ['organizationName'] : ['organizationName', 'name', 'email', 'password'];
 }
 
-function LinkForm({ token, link, account }: { token: string; link: LinkInfo; account: Account | undefined }) {
+function LinkForm({ token, link, account }: { token: string; link: Link; account: Account | undefined }) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
   const isReset = link.type === 'passwordReset';
   const person = isReset ? null : account?.user;
   async function submit(event: FormEvent<HTMLFormElement>) {
     event.preventDefault();
-    const form = new FormData(event.currentTarget);
+    // The fields that the form has depend on the link and on who is signed in.
+    const fields = Object.fromEntries(
+      [...new FormData(event.currentTarget)].map(([name, value]) => [name, String(value)]),
+    );
     setBusy(true);
     setError(undefined);
     try {
-      const body = { token, ...Object.fromEntries(form) };
-      becomeAccount(await consoleCall<Account>('POST', 'links/accept', body));
+      becomeAccount(await consoleCall('POST /links/accept', { ...fields, token }));
       sessionStorage.removeItem(KEY);
       enter(undefined);
     } catch (problem) {

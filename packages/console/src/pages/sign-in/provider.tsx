@@ -26,7 +26,7 @@ export function ProviderButtons({
     setBusy(true);
     setError(undefined);
     try {
-      const { url } = await consoleCall<{ url: string }>('POST', 'oidc', { returnTo, ...wish });
+      const { url } = await consoleCall('POST /oidc', { returnTo, ...wish });
       location.assign(url);
     } catch (problem) {
       setError(problem);

@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
-import { type Account, accountQuery, becomeAccount, consoleCall } from '../../account.ts';
+import { accountQuery, becomeAccount, consoleCall } from '../../account.ts';
 import { Alone } from '../../ui/alone.tsx';
 import { Button } from '../../ui/button.tsx';
-import { TextField } from '../../ui/field.tsx';
+import { TextField, textsOf } from '../../ui/field.tsx';
 import { ErrorNotice, Notice } from '../../ui/notice.tsx';
 import { enter } from './enter.ts';
 import { ProviderButtons, providerError } from './provider.tsx';
@@ -16,12 +16,11 @@ export function SignInPage() {
   const [error, setError] = useState<unknown>();
   async function submit(event: FormEvent<HTMLFormElement>) {
     event.preventDefault();
-    const form = new FormData(event.currentTarget);
+    const body = textsOf(event.currentTarget, ['email', 'password']);
     setBusy(true);
     setError(undefined);
     try {
-      const body = { email: form.get('email'), password: form.get('password') };
-      becomeAccount(await consoleCall<Account>('POST', 'sign_in', body));
+      becomeAccount(await consoleCall('POST /sign_in', body));
       enter(from);
     } catch (problem) {
       setError(problem);

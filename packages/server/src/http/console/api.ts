@@ -1,11 +1,17 @@
-// What the console needs beside `/api/v1`, below `/console/api`: signing in and out, the account, and following a link. Not a
-// part of the contract: the console of this version is its one caller.
+// What the console needs beside `/api/v1`, below `/console/api`: signing in and out, the account, and following a link. The
+// contract has its shapes (console.ts), and OpenAPI does not: the console of this version is its only caller.
 //
 // A change must come from our own page (session-cookie.ts); one made as the person who is signed in needs the CSRF token too.
 import type { Route } from '@signalbox/contract';
 import { permissionOfRole } from '@signalbox/contract';
+import {
+  type Account,
+  type ConsoleBody,
+  type ConsoleCall,
+  type ConsoleResult,
+  consoleRoutes,
+} from '@signalbox/contract/console';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type Static, Type } from 'typebox';
 import { ApiError } from '../../lib/api-error.ts';
 import { formatId } from '../../lib/ids.ts';
 import { foundOrganization } from '../../organizations/manage.ts';
@@ -33,15 +39,6 @@ export interface ConsoleApiOptions {
   callerOf(request: FastifyRequest): Caller;
 }
 
-/** What every page of the console begins with. */
-interface Account {
-  user: { userId: string; name: string; email: string } | null;
-  csrfToken: string | null;
-  organizations: { organizationId: string; name: string; role: string; permission: string }[];
-  signIn: { password: true; passkey: boolean; providers: { id: string; name: string }[] };
-  version: string;
-}
-
 /** One call: who asks, and as whom. */
 export interface Call<B> {
   visitor: Visitor;
@@ -50,38 +47,10 @@ export interface Call<B> {
   reply: FastifyReply;
 }
 
-const PATH = '/console/api';
-const text = (maxLength: number, minLength = 1) => Type.String({ minLength, maxLength });
-export const strict = <P extends Parameters<typeof Type.Object>[0]>(properties: P) =>
-  Type.Object(properties, { additionalProperties: false });
-const email = Type.String({
-  maxLength: 254,
-  pattern: '^[^\\s@]+@[^\\s@]+\\.[^\\s@.]+$',
-  'x-expected': 'an e-mail address',
-  examples: ['mara@example.com'],
-});
-// Longer ones are refused by what a password must be; this only bounds the work.
-const password = text(1000);
-const token = text(200);
-const name = text(200);
-
-/** What each call takes. */
-export const consoleBodies = {
-  '/sign_in': strict({ email: text(254), password }),
-  '/sign_out': strict({ everywhere: Type.Optional(Type.Boolean()) }),
-  '/links/look': strict({ token }),
-  '/links/accept': strict({
-    token,
-    name: Type.Optional(name),
-    email: Type.Optional(email),
-    password: Type.Optional(password),
-    organizationName: Type.Optional(name),
-  }),
-  '/organizations': strict({ name }),
-  '/password': strict({ currentPassword: password, newPassword: password }),
-  '/oidc/disconnect': strict({}),
-  '/sign_ins/end': strict({ signInId: Type.String({ format: 'uuid' }) }),
-};
+/** The path of a call of the contract. */
+export const pathOf = (call: ConsoleCall) => `/console/api${call.slice(call.indexOf(' ') + 1)}`;
+/** What a handler of the contract's call gives; nothing where there is nothing to say. */
+type Answer<C extends ConsoleCall> = Promise<object extends ConsoleResult<C> ? void : ConsoleResult<C>>;
 
 /** A place for a call that anybody may make: among those of strangers, unless it comes with the cookie of a sign-in. */
 export async function enterConsole(
@@ -106,13 +75,13 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
   app.addHook('onClose', async () => void (await Promise.all(background)));
 
   /** `asPerson`: for who is signed in alone. `optional`: for anybody, and a sign-in that is used needs its CSRF token. */
-  function post<P extends keyof typeof consoleBodies>(
-    path: P,
+  function post<C extends ConsoleCall & `POST ${string}`>(
+    call: C,
     who: 'anybody' | 'asPerson' | 'optional',
-    act: (call: Call<Static<(typeof consoleBodies)[P]>>) => Promise<unknown>,
+    act: (call: Call<ConsoleBody<C>>) => Answer<C>,
   ): void {
-    const validate = validatorOf({ body: consoleBodies[path] } as unknown as Route);
-    app.post(PATH + path, {
+    const validate = validatorOf(consoleRoutes[call] as unknown as Route);
+    app.post(pathOf(call), {
       bodyLimit: STRANGER_BODY_BYTES,
       onRequest: async (request, reply) => {
         await enterConsole(options, request, reply);
@@ -123,16 +92,17 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
         const signIn = who === 'anybody' ? undefined : await identity.find(visitor.cookie);
         if (who === 'asPerson' && !signIn) throw signedOut();
         if (signIn) requireCsrfToken(identity, signIn, request.headers);
-        const given = validate({ params: {}, query: request.query, body: request.body }) as Static<
-          (typeof consoleBodies)[P]
-        >;
-        return (await act({ visitor, signIn, body: given, reply })) ?? {};
+        const body = validate({ params: {}, query: request.query, body: request.body }) as ConsoleBody<C>;
+        return (await act({ visitor, signIn, body, reply })) ?? {};
       },
     });
   }
 
-  function get(path: string, act: (call: Call<undefined> & { signIn: SignIn }) => Promise<unknown>): void {
-    app.get(PATH + path, async (request, reply) => {
+  function get<C extends ConsoleCall & `GET ${string}`>(
+    call: C,
+    act: (call: Call<undefined> & { signIn: SignIn }) => Answer<C>,
+  ): void {
+    app.get(pathOf(call), async (request, reply) => {
       places.of(request, reply).lookUp(false);
       const visitor = visitorOf(options.callerOf(request));
       const signIn = await identity.find(visitor.cookie);
@@ -181,14 +151,14 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
     return accountOf(signIn);
   }
 
-  app.get(`${PATH}/account`, async (request, reply) => {
+  app.get(pathOf('GET /account'), async (request, reply): Promise<Account> => {
     places.of(request, reply).lookUp(false);
     const { signIn, setCookies } = await identity.refresh(visitorOf(options.callerOf(request)));
     if (setCookies.length > 0) reply.header('set-cookie', setCookies);
     return accountOf(signIn);
   });
 
-  post('/sign_in', 'anybody', async ({ visitor, body, reply }) => {
+  post('POST /sign_in', 'anybody', async ({ visitor, body, reply }) => {
     const begun = await limits.signIn(visitor.ipAddress, body.email, () =>
       identity.signIn(body.email, body.password, visitor),
     );
@@ -200,7 +170,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
     return accountOfBegun(reply, { visitor }, begun.setCookies);
   });
 
-  post('/sign_out', 'optional', async ({ visitor, signIn, body, reply }) => {
+  post('POST /sign_out', 'optional', async ({ visitor, signIn, body, reply }) => {
     if (signIn) {
       if (body.everywhere) await endSignIns(platform.db, signIn.userId);
       else await endSignIn(platform.db, signIn.userId, signIn.signInId);
@@ -211,13 +181,13 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
     return accountOf(undefined);
   });
 
-  post('/links/look', 'anybody', async ({ visitor, body }) => {
+  post('POST /links/look', 'anybody', async ({ visitor, body }) => {
     limits.begin(visitor.ipAddress);
     const { expiresAt, organizationId: _, ...link } = await lookLink(platform, body.token);
     return { link: { ...link, expiresAt: expiresAt.toISOString() } };
   });
 
-  post('/links/accept', 'optional', async ({ visitor, signIn, body, reply }) => {
+  post('POST /links/accept', 'optional', async ({ visitor, signIn, body, reply }) => {
     limits.begin(visitor.ipAddress);
     const { userId, isNewSignIn } = await acceptLink(platform, visitor, signIn, body);
     doubts.about(userId);
@@ -226,13 +196,13 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
     return accountOfBegun(reply, { visitor }, setCookies);
   });
 
-  post('/organizations', 'asPerson', async ({ visitor, signIn, body, reply }) => {
+  post('POST /organizations', 'asPerson', async ({ visitor, signIn, body, reply }) => {
     await foundOrganization(platform, visitor, signIn!, body.name);
     reply.code(201);
     return accountOf(signIn);
   });
 
-  post('/password', 'asPerson', async ({ visitor, signIn, body, reply }) => {
+  post('POST /password', 'asPerson', async ({ visitor, signIn, body, reply }) => {
     requireGoodPassword(body.newPassword, signIn!, 'newPassword');
     const begun = await limits.signIn(visitor.ipAddress, signIn!.email, () =>
       identity.changePassword(body.currentPassword, body.newPassword, visitor),
@@ -247,14 +217,14 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
     return accountOfBegun(reply, { visitor }, begun.setCookies);
   });
 
-  post('/oidc/disconnect', 'asPerson', async ({ visitor, signIn }) => {
+  post('POST /oidc/disconnect', 'asPerson', async ({ visitor, signIn }) => {
     if (!(await disconnectProvider(platform.db, signIn!.userId))) {
       throw new ApiError('not_found', 'No account of the provider is connected.');
     }
     await recordOfPerson(platform, signIn!.userId, visitor, { type: 'user.provider_disconnected' });
   });
 
-  get('/sign_ins', async ({ signIn }) => {
+  get('GET /sign_ins', async ({ signIn }) => {
     const rows = await signInsOf(platform.db, signIn.userId, platform.clock.now());
     return {
       signIns: rows.map(({ signInId, createdAt, lastUsedAt, ...row }) => ({
@@ -268,7 +238,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
     };
   });
 
-  post('/sign_ins/end', 'asPerson', async ({ visitor, signIn, body }) => {
+  post('POST /sign_ins/end', 'asPerson', async ({ visitor, signIn, body }) => {
     if (!(await endSignIn(platform.db, signIn!.userId, body.signInId))) {
       throw new ApiError('not_found', 'This sign-in has ended already.');
     }

@@ -1,8 +1,8 @@
 // Signing in otherwise than by a password: passkeys, and an OpenID Connect provider. Of better-auth's own interface these paths
 // are let through and no other; what it refuses becomes a problem like any other.
 import type { Route } from '@signalbox/contract';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type TSchema, Type } from 'typebox';
+import { type ConsoleBody, type ConsoleCall, type ConsoleResult, consoleRoutes } from '@signalbox/contract/console';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { ApiError, invalidField } from '../../lib/api-error.ts';
 import { AUTH_PATH, PROVIDER_ID, type Visitor } from '../../people/identity.ts';
 import { lookLink } from '../../people/links.ts';
@@ -12,12 +12,10 @@ import type { Platform } from '../../platform.ts';
 import { STRANGER_BODY_BYTES } from '../request/places.ts';
 import { replaceSignIn, requireCsrfToken, requireOwnOrigin, signedOut, visitorOf } from '../request/session-cookie.ts';
 import { validatorOf } from '../request/validate.ts';
-import { type ConsoleApiOptions, enterConsole, strict } from './api.ts';
+import { type ConsoleApiOptions, enterConsole, pathOf } from './api.ts';
 
 interface PasskeyCall {
-  method: 'GET' | 'POST';
-  path: string;
-  body?: TSchema;
+  call: ConsoleCall;
   /** For who is signed in alone. */
   asPerson?: true;
   isSignIn?: true;
@@ -26,28 +24,13 @@ interface PasskeyCall {
   records?: 'user.passkey_added' | 'user.passkey_removed';
 }
 
-/** What a browser makes; better-auth looks into it. */
-const credential = Type.Object({});
-
 const passkeyCalls: readonly PasskeyCall[] = [
-  { method: 'GET', path: '/passkey/generate-register-options', asPerson: true },
-  {
-    method: 'POST',
-    path: '/passkey/verify-registration',
-    body: strict({ response: credential, name: Type.Optional(Type.String({ maxLength: 200 })) }),
-    asPerson: true,
-    records: 'user.passkey_added',
-  },
-  { method: 'GET', path: '/passkey/list-user-passkeys', asPerson: true },
-  {
-    method: 'POST',
-    path: '/passkey/delete-passkey',
-    body: strict({ id: Type.String({ format: 'uuid' }) }),
-    asPerson: true,
-    records: 'user.passkey_removed',
-  },
-  { method: 'GET', path: '/passkey/generate-authenticate-options', isOptions: true },
-  { method: 'POST', path: '/passkey/verify-authentication', body: strict({ response: credential }), isSignIn: true },
+  { call: 'GET /auth/passkey/generate-register-options', asPerson: true },
+  { call: 'POST /auth/passkey/verify-registration', asPerson: true, records: 'user.passkey_added' },
+  { call: 'GET /auth/passkey/list-user-passkeys', asPerson: true },
+  { call: 'POST /auth/passkey/delete-passkey', asPerson: true, records: 'user.passkey_removed' },
+  { call: 'GET /auth/passkey/generate-authenticate-options', isOptions: true },
+  { call: 'POST /auth/passkey/verify-authentication', isSignIn: true },
 ];
 
 // As better-auth has it for passkeys: who finds an old sign-in must not make themselves another way in.
@@ -56,35 +39,38 @@ const FRESH_MS = 24 * 3600_000;
 export function addOtherSignIns(app: FastifyInstance, platform: Platform, options: ConsoleApiOptions): void {
   const { identity, limits, places, provider } = options;
 
-  for (const call of passkeyCalls) {
-    const validate = validatorOf({ body: call.body } as unknown as Route);
+  for (const { call, asPerson, isSignIn, isOptions, records } of passkeyCalls) {
+    const method = call.startsWith('GET ') ? 'GET' : 'POST';
+    const path = pathOf(call);
+    const route = consoleRoutes[call] as unknown as Route;
+    const validate = validatorOf(route);
     app.route({
-      method: call.method,
-      url: AUTH_PATH + call.path,
+      method,
+      url: path,
       bodyLimit: STRANGER_BODY_BYTES,
       onRequest: async (request, reply) => {
         await enterConsole(options, request, reply);
-        if (call.method === 'POST') requireOwnOrigin(request.headers, platform.publicUrl());
+        if (method === 'POST') requireOwnOrigin(request.headers, platform.publicUrl());
       },
       handler: async (request, reply) => {
         const visitor = visitorOf(options.callerOf(request));
-        if (!call.asPerson && !call.isSignIn) limits.begin(visitor.ipAddress);
-        const signIn = call.asPerson ? await identity.find(visitor.cookie) : undefined;
-        if (call.asPerson && !signIn) throw signedOut();
-        if (signIn && call.method === 'POST') requireCsrfToken(identity, signIn, request.headers);
-        const body = call.body && (validate({ params: {}, query: {}, body: request.body }) as Record<string, unknown>);
-        if (signIn && call.records === 'user.passkey_removed') {
+        if (!asPerson && !isSignIn) limits.begin(visitor.ipAddress);
+        const signIn = asPerson ? await identity.find(visitor.cookie) : undefined;
+        if (asPerson && !signIn) throw signedOut();
+        if (signIn && method === 'POST') requireCsrfToken(identity, signIn, request.headers);
+        const body = route.body && (validate({ params: {}, query: {}, body: request.body }) as Record<string, unknown>);
+        if (signIn && records === 'user.passkey_removed') {
           await requireOtherWayThanPasskey(platform.db, signIn.userId);
         }
-        const ask = () => identity.handle({ method: call.method, path: AUTH_PATH + call.path, body }, visitor);
-        const response = call.isSignIn ? await signInBy(visitor, body, ask) : await ask();
+        const ask = () => identity.handle({ method, path, body }, visitor);
+        const response = isSignIn ? await signInBy(visitor, body, ask) : await ask();
         const answer = await answerOf(response);
-        if (call.isSignIn) await replaceSignIn(platform.db, identity, visitor, response.headers.getSetCookie());
-        if (call.records && signIn) await recordOfPerson(platform, signIn.userId, visitor, { type: call.records });
+        if (isSignIn) await replaceSignIn(platform.db, identity, visitor, response.headers.getSetCookie());
+        if (records && signIn) await recordOfPerson(platform, signIn.userId, visitor, { type: records });
         passCookies(response, reply);
         // better-auth would tell the page its own token, which the cookie keeps from it.
-        if (call.isSignIn) return { signedIn: true };
-        return call.isOptions ? { ...(answer as object), userVerification: 'required' } : answer;
+        if (isSignIn) return { signedIn: true } satisfies ConsoleResult<'POST /auth/passkey/verify-authentication'>;
+        return isOptions ? { ...(answer as object), userVerification: 'required' } : answer;
       },
     });
   }
@@ -106,16 +92,18 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
   if (!provider) return;
 
   // Answers where to go. With the token of a link a new person may come back; without one, only somebody who is known.
-  app.post('/console/api/oidc', {
+  const validateWish = validatorOf(consoleRoutes['POST /oidc'] as unknown as Route);
+  app.post(pathOf('POST /oidc'), {
     bodyLimit: STRANGER_BODY_BYTES,
     onRequest: async (request, reply) => {
       await enterConsole(options, request, reply);
       requireOwnOrigin(request.headers, platform.publicUrl());
     },
-    handler: async (request, reply) => {
+    handler: async (request, reply): Promise<ConsoleResult<'POST /oidc'>> => {
       const visitor = visitorOf(options.callerOf(request));
       limits.begin(visitor.ipAddress);
-      const { token, returnTo = '/console', link } = wishOf(request.body);
+      const wish = validateWish({ params: {}, query: {}, body: request.body ?? {} }) as ConsoleBody<'POST /oidc'>;
+      const { token, returnTo = '/console', link } = wish;
       if (link) {
         const signIn = await identity.find(visitor.cookie);
         if (!signIn) throw signedOut();
@@ -188,18 +176,4 @@ async function answerOf(response: Response): Promise<unknown> {
     default:
       throw new ApiError('unavailable', 'It did not work now. Try again soon.', { retryAfterSeconds: 1 });
   }
-}
-
-function wishOf(body: FastifyRequest['body']): { token?: string; returnTo?: string; link?: boolean } {
-  const given = (body ?? {}) as Record<string, unknown>;
-  const { token, returnTo, link, ...others } = given;
-  const [unknown] = Object.keys(others);
-  if (unknown !== undefined) throw invalidField(unknown, 'is not a known field');
-  if (token !== undefined && typeof token !== 'string') throw invalidField('token', 'must be a string');
-  if (link !== undefined && typeof link !== 'boolean') throw invalidField('link', 'must be true or false');
-  // A page of the console, and nothing that a browser would take for another host.
-  if (returnTo !== undefined && !(typeof returnTo === 'string' && /^\/console(\/[\w./?=&%-]*)?$/.test(returnTo))) {
-    throw invalidField('returnTo', 'must be a path of the console, such as /console/link');
-  }
-  return { ...(token !== undefined && { token }), ...(returnTo !== undefined && { returnTo }), ...(link && { link }) };
 }
