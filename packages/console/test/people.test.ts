@@ -258,7 +258,7 @@ test('whoever changes their password goes on in the same page, and other browser
   await page.getByRole('link', { name: 'Environments' }).click();
   await page.getByRole('button', { name: 'New Environment' }).click();
   await page.getByLabel('Name').fill('after-password');
-  await page.getByRole('button', { name: 'Make it' }).click();
+  await page.getByRole('button', { name: 'Create' }).click();
   await page.getByRole('table').getByText('after-password').waitFor();
   await other.reload();
   await other.getByRole('heading', { name: 'Sign in' }).waitFor();
