@@ -226,7 +226,8 @@ export function createLive({
 
   async function inPlace<T>(organizationId: string, act: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const leave = await gate.enter(organizationId, signal);
-    if (!leave) throw new ApiError('unavailable', 'Nobody waits for this any more.', { retryAfterSeconds: 1 });
+    // Or the caller has gone, and nobody reads it.
+    if (!leave) throw new ApiError('unavailable', 'The service is shutting down.', { retryAfterSeconds: 1 });
     try {
       return await act();
     } finally {
