@@ -1,5 +1,5 @@
-// Judges every statement that the tests ran: `node test/sql-lint.ts FILE`, a JSON text a line, as the tests write it down. With
-// `--some`, of a run of some tests, nothing is missed that they did not run.
+// Judges every statement that the tests ran: `node test/sql-lint.ts FILE`, a JSON text a line, as the tests write it down; of one
+// that db/shards.ts sends across organizations, an object of the whole and the confined text. With `--some`, of a run of some tests, nothing is missed that they did not run.
 //
 // Statements are put together at run time, so reading the sources would not show them whole. Instead, each template in the
 // sources must have been run by some test, and what was run is judged.
@@ -7,15 +7,22 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { loadModule } from 'libpg-query';
 import { exceptions, neverRun } from './sql-exceptions.ts';
-import { problemsOf, schemaOf } from './sql-rules.ts';
+import { type Across, problemsOf, schemaOf } from './sql-rules.ts';
 import { cameFrom, holds, sqlTemplates } from './sql-templates.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const [file = '', some] = process.argv.slice(2);
 const isWhole = some !== '--some';
-const run = [...new Set(readFileSync(file, 'utf8').split('\n').filter(Boolean))].map(
-  (line) => JSON.parse(line) as string,
+const lines = [...new Set(readFileSync(file, 'utf8').split('\n').filter(Boolean))].map(
+  (line) => JSON.parse(line) as string | { whole: string; confined: string },
 );
+const run = lines.filter((line) => typeof line === 'string');
+const ways = new Map<string, Across>();
+for (const line of lines) {
+  if (typeof line === 'string') continue;
+  ways.set(line.whole, 'everywhere').set(line.confined, 'confined');
+  run.push(line.confined);
+}
 const templates = sqlTemplates(root);
 await loadModule();
 const schema = schemaOf(readFileSync(`${root}/packages/server/schema.sql`, 'utf8'));
@@ -31,7 +38,7 @@ for (const template of templates) {
   if (template.isStatement) for (const statement of matching) ours.set(statement, template.place);
 }
 for (const [statement, place] of ours) {
-  for (const problem of problemsOf(statement, schema, exceptions)) {
+  for (const problem of problemsOf(statement, schema, exceptions, ways.get(statement))) {
     complaints.push(`${place}: ${problem}\n    ${statement.replaceAll(/\s+/g, ' ').trim()}`);
   }
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { loadModule } from 'libpg-query';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { type Exception, problemsOf, schemaOf } from './sql-rules.ts';
+import { type Across, type Exception, problemsOf, schemaOf } from './sql-rules.ts';
 import { cameFrom, holds, templatesIn } from './sql-templates.ts';
 
 const tenantTables = new Set(['sessions', 'segments', 'agents']);
@@ -162,6 +162,24 @@ test('an exception must be needed, and lock and update nothing', () => {
   expect(problems('select * from sessions for update', exceptions)).toEqual(['an exception must not lock rows']);
   expect(problems('update sessions set epoch = 1', exceptions)).toEqual(['an exception must not update rows']);
   expect(problems('select * from sessions where organization_id = $1', exceptions)).toHaveLength(1);
+});
+
+test('a statement across organizations goes through db/shards.ts, which can confine it, and locks and updates nothing', () => {
+  const sent = (text: string, across: Across) => problemsOf(text, { tenantTables, tables }, [], across);
+  const whole = 'select * from sessions where worker_id = any($1)';
+  const confined = `${whole} and organization_id = any($2::uuid[])`;
+  expect(problems(whole)).toEqual(['sessions: without an organization']);
+  expect(sent(whole, 'everywhere')).toEqual([]);
+  expect(sent(confined, 'confined')).toEqual([]);
+  expect(sent(whole, 'confined')).toEqual(['sessions: without an organization']);
+  expect(sent('select * from sessions s, agents a where s.organization_id = any($1)', 'confined')).toEqual([
+    'agents: without an organization',
+  ]);
+  expect(sent('select * from sessions for update', 'everywhere')).toHaveLength(1);
+  expect(sent('update sessions set epoch = 1', 'everywhere')).toHaveLength(1);
+  expect(sent('select * from sessions where organization_id = $1', 'everywhere')).toHaveLength(1);
+  const exceptions = [{ like: /sessions/, reason: 'of the test' }];
+  expect(problemsOf(whole, { tenantTables, tables }, exceptions, 'everywhere')).toHaveLength(1);
 });
 
 test('every key of the schema begins with the organization, and every table but four and those of people has one', () => {

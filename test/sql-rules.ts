@@ -9,7 +9,9 @@
 //   - beside an outer join, every condition has a column; one that has none is refused
 //   - it is not reached by an array of organizations beside an array of anything else: each would be looked up with each of the
 //     other. A lateral join over `unnest` looks up pairs
-//   - exceptions look across organizations; they read or delete, and take no row locks
+//   - a statement across organizations goes through `shards.query` or `shards.execute` (db/shards.ts), which can confine it to the
+//     organizations of a server: confined, it keeps to the rules above, but for arrays. It reads or deletes, and takes no row locks.
+//     So does an exception, which needs the whole installation
 //   - `returning` names columns with their table; no clock or chance decides in `on conflict` or in a `set`
 //   - nothing that is for one node alone: advisory locks, sequences, `merge`, NOTIFY beside tables
 //   - a DELETE by age has a limit: after a pause there is more than one statement can delete before its time-out
@@ -33,6 +35,11 @@ interface Scope {
   ctes: Map<string, boolean>;
 }
 
+/**
+ * How `shards.query` and `shards.execute` (db/shards.ts) send a statement: to all servers, or to one, confined to the organizations on it.
+ */
+export type Across = 'everywhere' | 'confined';
+
 /** In a comparison that another node repeats, these could come out differently. */
 const UNSTABLE = /^(now|clock_timestamp|statement_timestamp|transaction_timestamp|random|gen_random_uuid|uuidv7)$/;
 const ONE_NODE_ONLY = /^(nextval|currval|setval|lastval|pg_(try_)?advisory_.*)$/;
@@ -43,6 +50,7 @@ export function problemsOf(
   text: string,
   { tenantTables, tables: allTables }: { tenantTables: ReadonlySet<string>; tables: ReadonlySet<string> },
   exceptions: readonly Exception[],
+  across?: Across,
 ): string[] {
   const localTables = new Set([...allTables].filter((table) => !tenantTables.has(table)));
   const problems = new Set<string>();
@@ -51,10 +59,13 @@ export function problemsOf(
   for (const { stmt } of parseSync(text).stmts as { stmt: Node }[]) {
     const crosses = new Set<string>();
     check(stmt, { fixed: new Set(), ctes: new Map() });
-    if (exception) {
-      if (crosses.size === 0) problems.add(`needs no exception: ${exception.reason}`);
-      if (find(stmt, 'lockingClause').length > 0) problems.add('an exception must not lock rows');
-      if (find(stmt, 'UpdateStmt').length > 0) problems.add('an exception must not update rows');
+    const what = across === 'everywhere' ? 'a statement across organizations' : 'an exception';
+    if (across === 'everywhere' || exception) {
+      if (exception && crosses.size === 0) problems.add(`needs no exception: ${exception.reason}`);
+      if (across && crosses.size === 0) problems.add('is not across organizations: use db.query');
+      if (exception && across) problems.add(`is sent by db/shards.ts and needs no exception: ${exception.reason}`);
+      if (find(stmt, 'lockingClause').length > 0) problems.add(`${what} must not lock rows`);
+      if (find(stmt, 'UpdateStmt').length > 0) problems.add(`${what} must not update rows`);
     } else {
       for (const table of crosses) problems.add(`${table}: without an organization`);
     }
@@ -90,7 +101,7 @@ export function problemsOf(
       for (const [alias, table] of tables) {
         if (!scope.fixed.has(alias)) crosses.add(table);
         const columns = arrays.get(alias) ?? new Set();
-        if (columns.has('organization_id') && !columns.has('one') && columns.size > 1)
+        if (!across && columns.has('organization_id') && !columns.has('one') && columns.size > 1)
           problems.add(`${table}: an array of organizations beside another is a cross product; look up pairs`);
       }
       for (const inner of subqueriesIn(value)) {

@@ -140,14 +140,14 @@ async function startPlatform(
     ...(config.egressProxy && { proxy: config.egressProxy }),
   });
   stops.push(() => egress.close());
-  const shards = createShards(db);
-  const live = createLive({ db, shards, wake, clock, log });
+  const shards = createShards(db, { clock, log });
+  const live = createLive({ db, shards, wake, clock });
   live.start();
   stops.push(() => live.stop());
-  const offers = createOffers({ db, shards, wake, clock, log });
+  const offers = createOffers({ db, shards, wake, clock });
   offers.start();
   stops.push(() => offers.stop());
-  const eventWatch = createEventWatch({ db, clock, log });
+  const eventWatch = createEventWatch({ db, shards, clock });
   stops.push(() => eventWatch.stop());
   // Until it listens, and on a node that does not, it is what other nodes would say.
   let ownUrl = ownUrlAt(config.port);

@@ -7,7 +7,7 @@ import { organizationsToSequence, sequenceEvents } from './events/sequencer.ts';
 import { dropExpiredAnswers } from './http/request/idempotency.ts';
 import { dropRetiredSecrets } from './keys/retired.ts';
 import { formatId } from './lib/ids.ts';
-import { allOrganizations } from './organizations/organizations.ts';
+import { reachableOrganizations } from './organizations/organizations.ts';
 import { dropExpiredLinks } from './people/invitations.ts';
 import { dropExpiredSignIns } from './people/sign-ins.ts';
 import type { Platform } from './platform.ts';
@@ -44,12 +44,14 @@ interface Kept {
 }
 
 export function createUpkeep(
-  platform: Pick<Platform, 'db' | 'clock' | 'log' | 'metrics'>,
+  platform: Pick<Platform, 'db' | 'shards' | 'clock' | 'log' | 'metrics'>,
   { eventsKeptDays, deliveriesKeptDays, sessionsKeptDays }: Kept,
 ): Upkeep {
-  const { db, clock, log } = platform;
+  const { db, shards, clock, log } = platform;
   const stopping = new AbortController();
   const loops: Promise<void>[] = [];
+  /** Of what may go on after its loop. */
+  const names = new Set<string>();
 
   async function every(ms: number, what: string, act: () => Promise<unknown>): Promise<void> {
     while (!stopping.signal.aborted) {
@@ -58,43 +60,50 @@ export function createUpkeep(
     }
   }
 
-  /** One after the other; an organization that fails keeps no other from its turn. */
+  /** One after the other, and shards side by side; an organization that fails keeps no other from its turn. */
   async function eachOf(
     organizationIds: readonly string[],
     what: string,
     act: (organizationId: string) => Promise<unknown>,
   ): Promise<void> {
-    for (const organizationId of organizationIds) {
-      if (stopping.signal.aborted) return;
-      await act(organizationId).catch((error) =>
-        log.warn({ err: error, organizationId: formatId('org', organizationId) }, `${what} failed; retrying`),
-      );
-    }
+    names.add(what);
+    await shards.eachInTime(
+      what,
+      organizationIds,
+      (id) => id,
+      async (group) => {
+        for (const organizationId of group) {
+          if (stopping.signal.aborted) return;
+          await act(organizationId).catch((error) =>
+            log.warn({ err: error, organizationId: formatId('org', organizationId) }, `${what} failed; retrying`),
+          );
+        }
+      },
+    );
   }
 
   async function sequence(): Promise<void> {
-    await eachOf(await organizationsToSequence(db), 'sequencing the event log', (organizationId) =>
+    await eachOf(await organizationsToSequence(platform), 'sequencing the event log', (organizationId) =>
       sequenceEvents(db, organizationId, { isBackground: true }),
     );
   }
 
   async function compact(): Promise<void> {
-    await eachOf(await organizationsToCompact(db), 'compacting usage', async (organizationId) => {
+    await eachOf(await organizationsToCompact(platform), 'compacting usage', async (organizationId) => {
       while (!stopping.signal.aborted && (await compactUsage(db, organizationId)));
     });
   }
 
   async function dropOldEvents(): Promise<void> {
     const before = new Date(clock.now().getTime() - eventsKeptDays * DAY_MS);
-    await eachOf(await organizationsToDropEvents(db, before), 'deleting old events', async (organizationId) => {
+    await eachOf(await organizationsToDropEvents(platform, before), 'deleting old events', async (organizationId) => {
       while (!stopping.signal.aborted && (await dropEvents(db, organizationId, before)));
     });
   }
 
   async function dropOldDeliveries(): Promise<void> {
     const before = new Date(clock.now().getTime() - deliveriesKeptDays * DAY_MS);
-    const organizationIds = (await allOrganizations(db)).map(({ organizationId }) => organizationId);
-    await eachOf(organizationIds, 'deleting old deliveries', async (organizationId) => {
+    await eachOf(await reachableOrganizations(platform), 'deleting old deliveries', async (organizationId) => {
       for (const webhookSubscriptionId of await subscriptionsWithDeliveries(db, organizationId)) {
         const of = { organizationId, webhookSubscriptionId };
         while (!stopping.signal.aborted && (await dropDeliveries(db, of, before)));
@@ -108,19 +117,18 @@ export function createUpkeep(
   }
 
   async function dropSessions(): Promise<void> {
-    for (const { organizationId } of await allOrganizations(db)) {
-      if (stopping.signal.aborted) return;
-      await dropOldSessions(platform, organizationId, sessionsKeptDays, stopping.signal);
-    }
+    await eachOf(await reachableOrganizations(platform), 'deleting old sessions', (organizationId) =>
+      dropOldSessions(platform, organizationId, sessionsKeptDays, stopping.signal),
+    );
   }
 
   async function expire(): Promise<void> {
     const now = clock.now();
-    await dropExpiredAnswers(db, now, stopping.signal);
-    await dropRetiredSecrets(db, now, stopping.signal);
-    await dropAccessDenials(db, now, stopping.signal);
-    await dropExpiredLinks(db, now, stopping.signal);
-    await dropExpiredSignIns(db, now, stopping.signal);
+    await dropExpiredAnswers(platform, now, stopping.signal);
+    await dropRetiredSecrets(platform, now, stopping.signal);
+    await dropAccessDenials(platform, now, stopping.signal);
+    await dropExpiredLinks(platform, now, stopping.signal);
+    await dropExpiredSignIns(platform, now, stopping.signal);
   }
 
   return {
@@ -137,6 +145,7 @@ export function createUpkeep(
     async stop() {
       stopping.abort();
       await Promise.all(loops);
+      await Promise.all([...names].map(shards.ended));
     },
   };
 }

@@ -27,10 +27,13 @@ const LOST = new Set(['57P01', '57P02', '57P03', '57P04', '57P05', '25P03']);
 // A sharded database says so, as an internal error, when it has lost a node in the middle of a transaction.
 const LOST_SHARD = /marked as essential/;
 
+/** A time-out, or a cancel. */
+export const CANCELLED = '57014';
+
 // After these the connection is dropped, though it still answers. 57014 (time-out or cancel) and 08006 (a shard was lost)
 // can leave a cluster's inner connections in doubt; 0A000 comes from a prepared statement whose table a migration
 // changed, 26000 and 42P05 from one that a pooler mislaid, and would come again on every use.
-const DROP_AFTER = new Set([READ_ONLY, '57014', '08006', '0A000', '26000', '42P05']);
+const DROP_AFTER = new Set([READ_ONLY, CANCELLED, '08006', '0A000', '26000', '42P05']);
 
 // Half as many again as have a name at a time (db.ts): so many texts have to come and go before a connection is replaced.
 const MAX_PREPARED_ON_CONNECTION = 1_500;

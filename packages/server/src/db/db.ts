@@ -19,7 +19,7 @@ import { Connections, hasNoRoom } from './connections.ts';
 import { rowCount, type Statement, type StatementResult, statement } from './pipeline.ts';
 import { Transaction } from './transaction.ts';
 
-export { DatabaseUnavailable } from './checkout.ts';
+export { CANCELLED, DatabaseUnavailable } from './checkout.ts';
 
 export interface Queryable {
   /** The rows. */

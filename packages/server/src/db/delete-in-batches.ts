@@ -4,6 +4,7 @@
 // a statement deletes a thousand rows at most, which it finds by an index; each is a transaction of its own.
 import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable } from './db.ts';
+import type { Shards, Within } from './shards.ts';
 
 // Some ten milliseconds of a statement.
 const BATCH = 1_000;
@@ -17,4 +18,14 @@ export async function deleteInBatches(
   statementOf: (limit: Sql) => Sql,
 ): Promise<void> {
   while (!signal.aborted && (await db.execute(statementOf(LIMIT))) === BATCH);
+}
+
+/** As `deleteInBatches`, of whatever organizations; `within` stands in the statement beside `limit`. */
+export async function deleteAcross(
+  { execute }: Pick<Shards, 'execute'>,
+  what: string,
+  signal: AbortSignal,
+  statementOf: (limit: Sql, within: Within) => Sql,
+): Promise<void> {
+  while (!signal.aborted && (await execute(what, (within) => statementOf(LIMIT, within))) === BATCH);
 }

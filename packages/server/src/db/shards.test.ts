@@ -1,11 +1,13 @@
 // Work for many organizations, grouped by the shard that each is on. Citus's own functions are played by the test's database.
 import { channel } from 'node:diagnostics_channel';
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { shardedDb } from '../../test/support/lost-server.ts';
+import { createManualClock } from '../../test/support/manual-clock.ts';
 import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts';
 import { newUuid } from '../lib/ids.ts';
 import { createDb, type Db } from './db.ts';
-import { createShards } from './shards.ts';
+import { createShards, type Within } from './shards.ts';
 
 let database: TestDatabase;
 let db: Db;
@@ -29,6 +31,7 @@ afterEach(async () => {
 async function shard(rule = sql`ascii(right($2::text, 1))`): Promise<void> {
   await db.query(sql`create table if not exists pg_dist_partition (logicalrelid regclass)`);
   await db.query(sql`insert into pg_dist_partition values ('sessions')`);
+  await db.query(sql`create table if not exists pg_dist_placement (shardid bigint, groupid int)`);
   await db.query(sql`drop function if exists get_shard_id_for_distribution_column`);
   await db.query({
     ...rule,
@@ -120,6 +123,7 @@ test('while organizations cannot be placed only those that are unknown fail, and
   await shard();
   let isDown = false;
   const shards = createShards({
+    ...db,
     query: (statement) => (isDown ? Promise.reject(new Error('down')) : db.query(statement)),
   });
   const [known, unknown] = [organizationOn('0'), organizationOn('1')];
@@ -134,4 +138,165 @@ test('while organizations cannot be placed only those that are unknown fail, and
   expect(done).toEqual([known]);
   isDown = false;
   expect(await shards.each([known, unknown], same, act)).toEqual([]);
+});
+
+const ANYWHERE = (within: Within) => sql`select organization_id as id from organizations where true ${within()}`;
+
+/** Organizations that are there, on shards 48, 49, … and as many servers. */
+async function organizationsOn(...digits: string[]): Promise<string[]> {
+  const ids = digits.map(organizationOn);
+  await db.query(sql`
+    insert into organizations (organization_id, name, created_at) select id, 'A', now() from unnest(${ids}::uuid[]) id`);
+  await db.query(sql`insert into pg_dist_placement select n, n from generate_series(48, 57) n`);
+  asked = [];
+  return ids;
+}
+
+test('on a database that is not sharded a statement across organizations is a single one, without a condition', async () => {
+  const shards = createShards(db);
+  await shards.find([]);
+  asked = [];
+  for (let n = 0; n < 3; n += 1) await shards.query('look', ANYWHERE);
+  expect(asked).toEqual(Array(3).fill('select organization_id as id from organizations where true '));
+});
+
+test('on a sharded database that answers it is a single one as well', async () => {
+  await shard();
+  const ids = await organizationsOn('0', '1');
+  const shards = createShards(db);
+  await shards.query('look', ANYWHERE);
+  asked = [];
+  const { rows, covers } = await shards.query<{ id: string }>('look', ANYWHERE);
+  expect(rows.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+  expect(covers(newUuid())).toBe(true);
+  expect(asked).toHaveLength(1);
+});
+
+test('while a server fails or hangs the rows of the others are there, and it is tried again less and less often', async () => {
+  await shard();
+  const ids = await organizationsOn('0', '1', '2');
+  const [dead, hanging, alive] = ids;
+  const clock = createManualClock();
+  const sharded = await shardedDb(db);
+  const shards = createShards(sharded, { clock });
+  await shards.query('look', ANYWHERE);
+  for (const [lost, how] of [
+    [dead, 'fails'],
+    [hanging, 'hangs'],
+  ] as const) {
+    sharded.lose([lost!], how);
+    const look = () => clock.passWhile(shards.query<{ id: string }>('look', ANYWHERE));
+    const { rows, covers } = await look();
+    expect(rows.map(({ id }) => id).toSorted()).toEqual(ids.filter((id) => id !== lost).toSorted());
+    expect([covers(lost!), covers(alive!)]).toEqual([false, true]);
+    const before = sharded.tries();
+    for (let second = 0; second < 300; second += 1) {
+      await look();
+      clock.advance(1_000);
+    }
+    const tries = sharded.tries() - before;
+    // One that hangs is under way all the time; the other is tried after 1, 2, 4, … and then 30 s, and listed each minute.
+    if (how === 'hangs') expect(tries).toBeLessThanOrEqual(1);
+    else expect(tries).toSatisfy((count: number) => count >= 10 && count <= 25);
+    sharded.find();
+    await expect
+      .poll(
+        async () => {
+          clock.advance(30_000);
+          return (await look()).rows.length;
+        },
+        { timeout: 30_000 },
+      )
+      .toBe(3);
+  }
+});
+
+test('a server that is slow is waited for in the end', async () => {
+  await shard();
+  const [slow] = await organizationsOn('0', '1');
+  const clock = createManualClock();
+  const sharded = await shardedDb(db);
+  const late: Db = {
+    ...sharded,
+    transaction: (fn) =>
+      sharded.transaction((tx) =>
+        fn({
+          ...tx,
+          async query<Row>(statement: Sql) {
+            if (statement.values.flat().includes(slow)) await clock.sleep(2_500);
+            return tx.query<Row>(statement);
+          },
+        }),
+      ),
+  };
+  const shards = createShards(late, { clock });
+  await shards.query('look', ANYWHERE);
+  sharded.lose([organizationOn('5')], 'fails');
+  await expect
+    .poll(
+      async () => {
+        clock.advance(1_000);
+        return (await clock.passWhile(shards.query('look', ANYWHERE))).rows.length;
+      },
+      { timeout: 30_000 },
+    )
+    .toBe(2);
+});
+
+test('when no server answers a statement across organizations fails', async () => {
+  await shard();
+  const ids = await organizationsOn('0', '1');
+  const sharded = await shardedDb(db);
+  const shards = createShards(sharded);
+  await shards.query('look', ANYWHERE);
+  sharded.lose(ids, 'fails');
+  for (let n = 0; n < 2; n += 1) await expect(shards.query('look', ANYWHERE)).rejects.toThrow('not available');
+});
+
+test('deleting across organizations tells the most rows of any server', async () => {
+  await shard();
+  const ids = await organizationsOn('0', '0', '1', '2');
+  const sharded = await shardedDb(db);
+  const shards = createShards(sharded);
+  await shards.query('look', ANYWHERE);
+  sharded.lose([ids[3]!], 'fails');
+  const drop = (within: Within) => sql`delete from organizations where name = 'A' ${within()}`;
+  expect(await shards.execute('drop', drop)).toBe(2);
+  expect(await db.query(sql`select 1 from organizations`)).toHaveLength(1);
+});
+
+test('a statement confined to a server is cancelled after 5 s', async () => {
+  await shard();
+  const [lost] = await organizationsOn('0', '1');
+  const sharded = await shardedDb(db);
+  const shards = createShards(sharded);
+  await shards.query('look', ANYWHERE);
+  sharded.lose([lost!], 'fails');
+  const limit = await shards.query(
+    'look',
+    (within) => sql`
+    select current_setting('statement_timeout') as "limit" from organizations where true ${within()}`,
+  );
+  expect(limit.rows).toEqual([{ limit: '5s' }]);
+});
+
+test('work for a shard that hangs is not begun again until it has ended', async () => {
+  await shard();
+  const [hanging, alive] = ['0', '1'].map(organizationOn);
+  const clock = createManualClock();
+  const shards = createShards(db, { clock });
+  const hang = Promise.withResolvers<void>();
+  const begun: string[] = [];
+  const act = async ([id]: readonly string[]) => {
+    begun.push(id!);
+    if (id === hanging) await hang.promise;
+  };
+  const round = () => clock.passWhile(shards.eachInTime('work', [hanging!, alive!], same, act));
+  for (let n = 0; n < 3; n += 1) expect(await round()).toMatchObject([{ items: [hanging] }]);
+  expect(begun.filter((id) => id === alive)).toHaveLength(3);
+  expect(begun.filter((id) => id === hanging)).toHaveLength(1);
+  hang.resolve();
+  await shards.ended('work');
+  expect(await round()).toEqual([]);
+  expect(begun.filter((id) => id === hanging)).toHaveLength(2);
 });

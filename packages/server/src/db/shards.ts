@@ -1,13 +1,24 @@
-// Which organizations one statement may name together.
+// Work for many organizations, so that a part of the database that is down or hangs holds up only its own.
 //
-// On one PostgreSQL: any. On one that Citus shards by organization: those of one shard. A statement that names organizations of
-// two is refused (0A000), and one that the planner can send to both would stand still with either. So work for many
-// organizations is grouped by shard, and a shard that is down fails its own group only.
-import sql from 'sql-template-tag';
-import type { Db } from './db.ts';
+// On one PostgreSQL a statement may name any organizations, and one that looks across all of them is a single statement. On one that
+// Citus shards by organization:
+//
+// - a statement that names organizations names those of one shard. With those of two it is refused (0A000), or stands still with
+//   either. So work is grouped by shard, and a group fails by itself (`each`, `eachInTime`).
+// - a statement across organizations needs every server. Once one does not answer, the statement goes to each server by itself, for
+//   the organizations on it, until all answer again (`query`, `execute`).
+//
+// Loops use `eachInTime`, `query` and `execute`: those wait for a part that hangs only for a moment, and then leave it alone for a
+// while (lane.ts). An organization that was created while a server is away is found by these look-ups when it is back; until then
+// its work goes on by wake-ups, which name it.
+import { channel } from 'node:diagnostics_channel';
+import sql, { empty, type Sql } from 'sql-template-tag';
+import { type Clock, systemClock } from '../lib/clock.ts';
+import { CANCELLED, DatabaseUnavailable, type Db, type Queryable } from './db.ts';
+import { type Failure, Lane } from './lane.ts';
+import { createPlacement, type Placement, type Server, type Shard } from './placement.ts';
 
-/** The number that Citus gives it; 0 on a database that is not sharded. */
-export type Shard = number;
+export type { Shard } from './placement.ts';
 
 /** Work that failed: the items that it was for. */
 export interface FailedGroup<T> {
@@ -15,7 +26,19 @@ export interface FailedGroup<T> {
   error: unknown;
 }
 
-export interface Shards {
+/**
+ * `and column = any(…)` with the organizations that the statement is for; nothing if it is for all. Every table of the statement that
+ * has organizations needs it, or equality to one that has it. Without an argument the column is `organization_id`.
+ */
+export type Within = (column?: Sql) => Sql;
+
+export interface Found<Row> {
+  rows: Row[];
+  /** Whether the organization was looked at. */
+  covers(organizationId: string): boolean;
+}
+
+export interface Shards extends Pick<Placement, 'of' | 'find' | 'failed'> {
   /**
    * Calls `act` with items of at most 32 organizations of one shard at a time; shards side by side, groups of one shard one
    * after the other. Never rejects: a group that fails is in the result, and stops no other shard.
@@ -25,87 +48,211 @@ export interface Shards {
     organizationOf: (item: T) => string,
     act: (group: readonly T[]) => Promise<void>,
   ): Promise<FailedGroup<T>[]>;
-  /** Undefined until `find` has found it. */
-  of(organizationId: string): Shard | undefined;
-  /** One query for those that are not known yet. Rejects as the query does. */
-  find(organizationIds: Iterable<string>): Promise<void>;
-  /** Hears of a failed statement: where it says that the organizations are placed otherwise, they are looked up anew. */
-  failed(error: unknown): void;
+  /**
+   * As `each`, for a loop: waits only for a moment for a shard that hangs. Its groups are then in the result, and `act` goes on;
+   * until that is over, later calls of the same name leave the shard out, and their groups are in the result too. Failures are
+   * logged as `${what} failed; retrying`.
+   */
+  eachInTime<T>(
+    what: string,
+    items: readonly T[],
+    organizationOf: (item: T) => string,
+    act: (group: readonly T[]) => Promise<void>,
+  ): Promise<FailedGroup<T>[]>;
+  /** Resolves when nothing that `eachInTime` began under this name goes on. */
+  ended(what: string): Promise<void>;
+  /**
+   * The rows of a statement across organizations; of those on servers that do not answer, none. Rejects only if no server answers;
+   * other failures are logged as `${what} failed; retrying`. The order is that of the statement on each server.
+   */
+  query<Row>(what: string, statementOf: (within: Within) => Sql): Promise<Found<Row>>;
+  /** As `query`: how many rows were touched, the most of any server. */
+  execute(what: string, statementOf: (within: Within) => Sql): Promise<number>;
 }
 
 // Past this the planner no longer looks each of them up by the index.
 const GROUP_ORGANIZATIONS = 32;
-// Some ten megabytes.
-const MAX_REMEMBERED = 100_000;
-const FEATURE_NOT_SUPPORTED = '0A000';
+const LIST_EVERY_MS = 60_000;
+// For a statement that reads some index entries or deletes a thousand rows.
+const LIMIT_MS = 5_000;
 
-export function createShards({ query }: Pick<Db, 'query'>): Shards {
-  const shardOf = new Map<string, Shard>();
-  /** Sharding a database needs every node stopped, so it is asked for once. */
-  let isSharded: Promise<boolean> | undefined;
-  let isOne = false;
+// Hears of each statement across organizations, as it is for all and confined to some: for the SQL rules.
+const statements = channel('signalbox.across');
 
-  function of(organizationId: string): Shard | undefined {
-    return isOne ? 0 : shardOf.get(organizationId);
+export interface ShardsOptions {
+  clock?: Clock;
+  log?: { warn(fields: object, message: string): void };
+}
+
+export function createShards(
+  db: Pick<Db, 'query' | 'execute' | 'transaction'>,
+  { clock = systemClock, log }: ShardsOptions = {},
+): Shards {
+  const placement = createPlacement(db);
+  const lanes = new Map<string, Lane>();
+  let listedAt = Number.NEGATIVE_INFINITY;
+
+  function laneOf(what: string, part: string | number): Lane {
+    const key = `${what} ${part}`;
+    const lane = lanes.get(key) ?? new Lane(clock);
+    lanes.set(key, lane);
+    return lane;
   }
 
-  async function find(organizationIds: Iterable<string>): Promise<void> {
-    if (isOne) return;
-    isSharded ??= askWhetherSharded();
-    // The next caller asks again.
-    isOne = !(await isSharded.catch((error: unknown) => {
-      isSharded = undefined;
-      throw error;
-    }));
-    const missing = [...new Set(organizationIds)].filter((id) => of(id) === undefined);
-    if (missing.length === 0) return;
-    const rows = await query<{ organizationId: string; shard: Shard }>(sql`
-      select o as "organizationId", get_shard_id_for_distribution_column('sessions', o) as shard
-      from unnest(${missing}::uuid[]) as o`);
-    if (shardOf.size + rows.length > MAX_REMEMBERED) shardOf.clear();
-    for (const { organizationId, shard } of rows) shardOf.set(organizationId, shard);
+  function warnOf(what: string): (error: unknown) => void {
+    return (error) => log?.warn({ err: error }, `${what} failed; retrying`);
   }
 
-  async function askWhetherSharded(): Promise<boolean> {
-    const [citus] = await query<{ isThere: boolean }>(
-      sql`select to_regclass('pg_dist_partition') is not null as "isThere"`,
-    );
-    if (!citus?.isThere) return false;
-    const rows = await query(sql`select 1 from pg_dist_partition where logicalrelid = 'sessions'::regclass`);
-    return rows.length > 0;
+  // ── By shard ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  interface Way {
+    run(shard: Shard, work: () => Promise<void>): Promise<Failure>;
+    onError(error: unknown): void;
   }
 
-  function failed(error: unknown): void {
-    if ((error as { code?: unknown } | undefined)?.code === FEATURE_NOT_SUPPORTED) shardOf.clear();
-  }
-
-  return {
-    of,
-    find,
-    failed,
-    async each(items, organizationOf, act) {
-      const failures: FailedGroup<(typeof items)[number]>[] = [];
-      const unplaced = await find(items.map(organizationOf)).catch((error: unknown) => ({ error }));
-      const lanes = Map.groupBy(items, (item) => of(organizationOf(item)));
-      await Promise.all(
-        [...lanes].map(async ([shard, lane]) => {
-          if (shard === undefined) {
-            failures.push({ items: lane, error: unplaced?.error ?? new Error('An organization without a shard') });
-            return;
-          }
-          for (const group of groupOrganizations(lane, organizationOf)) {
+  async function eachBy<T>(
+    { run, onError }: Way,
+    items: readonly T[],
+    organizationOf: (item: T) => string,
+    act: (group: readonly T[]) => Promise<void>,
+  ): Promise<FailedGroup<T>[]> {
+    const failures: FailedGroup<T>[] = [];
+    const unplaced = await placement.find(items.map(organizationOf)).catch((error: unknown) => ({ error }));
+    const byShard = Map.groupBy(items, (item) => placement.of(organizationOf(item)));
+    await Promise.all(
+      [...byShard].map(async ([shard, ofShard]) => {
+        if (shard === undefined) {
+          const error = unplaced?.error ?? new Error('An organization without a shard');
+          onError(error);
+          failures.push({ items: ofShard, error });
+          return;
+        }
+        const left = groupOrganizations(ofShard, organizationOf);
+        const failure = await run(shard, async () => {
+          let outage: Failure;
+          for (let group = left[0]; group; group = left[0]) {
             try {
               await act(group);
             } catch (error) {
-              failed(error);
+              placement.failed(error);
+              onError(error);
               failures.push({ items: group, error });
+              if (isOutage(error)) outage = { error };
             }
+            left.shift();
           }
-        }),
-      );
-      return failures;
+          if (outage) throw outage.error;
+        });
+        if (failure) for (const group of left) failures.push({ items: group, error: failure.error });
+      }),
+    );
+    // What is late may still fail.
+    return [...failures];
+  }
+
+  async function waitFor(_: Shard, work: () => Promise<void>): Promise<Failure> {
+    await work().catch(() => {});
+    return undefined;
+  }
+
+  // ── Across organizations ───────────────────────────────────────────────────────────────────────────────────────────
+
+  /** One answer of all, or that of each server that answers. */
+  async function ask<T>(
+    what: string,
+    statementOf: (within: Within) => Sql,
+    send: (on: Queryable, statement: Sql) => Promise<T>,
+  ): Promise<{ answer: T; server?: Server }[]> {
+    if (statements.hasSubscribers) {
+      statements.publish({ whole: statementOf(everywhere).text, confined: statementOf(within([])).text });
+    }
+    if (!(await placement.isSharded())) return [{ answer: await send(db, statementOf(everywhere)) }];
+    await listNowAndThen();
+    const servers = placement.servers();
+    const apart = servers.map(({ id }) => laneOf(what, `on server ${id}`));
+    let failure: Failure;
+    if (apart.every((lane) => lane.isWell)) {
+      let answer: T | undefined;
+      failure = await laneOf(what, 'everywhere').run(async () => {
+        answer = await send(db, statementOf(everywhere));
+      }, warnOf(what));
+      if (!failure) return [{ answer: answer! }];
+    }
+    const answers: { answer: T; server: Server }[] = [];
+    const failures = await Promise.all(
+      servers.map(async (server, index) => {
+        let answer: T | undefined;
+        const failure = await apart[index]!.run(async () => {
+          answer = await limited((on) => send(on, statementOf(within(server.organizationIds))));
+        }, warnOf(what));
+        if (!failure) answers.push({ answer: answer!, server });
+        return failure;
+      }),
+    );
+    if (answers.length === 0) throw (failure ?? failures.find(Boolean))!.error;
+    return answers;
+  }
+
+  /** The server cancels it in time. */
+  function limited<T>(act: (on: Queryable) => Promise<T>): Promise<T> {
+    return db.transaction((tx) => {
+      tx.write(sql`select set_config('statement_timeout', ${String(LIMIT_MS)}, true)`);
+      return act(tx);
+    });
+  }
+
+  /** While a server is away the list stays as it is. */
+  async function listNowAndThen(): Promise<void> {
+    const now = clock.now().getTime();
+    if (now - listedAt < LIST_EVERY_MS) return;
+    listedAt = now;
+    await laneOf('listing organizations', 'everywhere').run(placement.list, warnOf('listing organizations'));
+  }
+
+  return {
+    of: placement.of,
+    find: placement.find,
+    failed: placement.failed,
+
+    each: (items, organizationOf, act) => eachBy({ run: waitFor, onError() {} }, items, organizationOf, act),
+
+    async eachInTime(what, items, organizationOf, act) {
+      const isSharded = await placement.isSharded().catch(() => false);
+      const inTime: Way['run'] = (shard, work) => laneOf(what, `on shard ${shard}`).run(work);
+      return eachBy({ run: isSharded ? inTime : waitFor, onError: warnOf(what) }, items, organizationOf, act);
+    },
+
+    async ended(what) {
+      const ofName = [...lanes].flatMap(([key, lane]) => (key.startsWith(`${what} on shard`) ? lane : []));
+      await Promise.all(ofName.map((lane) => lane.ended()));
+    },
+
+    async query<Row>(what: string, statementOf: (within: Within) => Sql): Promise<Found<Row>> {
+      const answers = await ask(what, statementOf, (on, statement) => on.query<Row>(statement));
+      const isWhole = answers.some(({ server }) => server === undefined);
+      const covered = new Set(answers.flatMap(({ server }) => server?.organizationIds ?? []));
+      return {
+        rows: answers.flatMap(({ answer }) => answer),
+        covers: (organizationId) => isWhole || covered.has(organizationId),
+      };
+    },
+
+    async execute(what, statementOf) {
+      const answers = await ask(what, statementOf, (on, statement) => on.execute(statement));
+      return Math.max(0, ...answers.map(({ answer }) => answer));
     },
   };
+}
+
+const everywhere: Within = () => empty;
+
+function within(organizationIds: readonly string[]): Within {
+  return (column = sql`organization_id`) => sql`and ${column} = any(${organizationIds}::uuid[])`;
+}
+
+/** Whether the next statement would fail as well. */
+function isOutage(error: unknown): boolean {
+  return error instanceof DatabaseUnavailable || (error as { code?: unknown } | undefined)?.code === CANCELLED;
 }
 
 /** In groups of as many organizations as one statement may name; those of an organization stay together, in their order. */

@@ -2,10 +2,10 @@
 // the log, nor make each refusal cost a transaction: this node remembers what it has asked the database lately.
 import type { Route } from '@signalbox/contract';
 import sql from 'sql-template-tag';
-import type { Db } from '../db/db.ts';
-import { deleteInBatches } from '../db/delete-in-batches.ts';
+import { deleteAcross } from '../db/delete-in-batches.ts';
 import type { ApiError } from '../lib/api-error.ts';
 import type { PoolContext } from '../lib/context.ts';
+import type { Platform } from '../platform.ts';
 import { recordEvent } from './record.ts';
 
 const EVERY_MS = 60_000;
@@ -42,17 +42,18 @@ export function createNoteDenied(): NoteDenied {
 }
 
 /** Forgets what no longer keeps a refusal from being recorded. */
-export function dropAccessDenials(db: Db, now: Date, signal: AbortSignal): Promise<void> {
+export function dropAccessDenials({ shards }: Pick<Platform, 'shards'>, now: Date, signal: AbortSignal): Promise<void> {
   const before = new Date(now.getTime() - EVERY_MS);
-  return deleteInBatches(
-    db,
+  return deleteAcross(
+    shards,
+    'deleting old access denials',
     signal,
     // Compared again: a refusal that was recorded meanwhile is young.
-    (limit) => sql`
+    (limit, within) => sql`
       delete from access_denials d using (
         select organization_id, caller_id, code from access_denials
-        where recorded_at <= ${before} order by recorded_at ${limit}) old
-      where d.organization_id = old.organization_id and d.caller_id = old.caller_id and d.code = old.code
+        where recorded_at <= ${before} ${within()} order by recorded_at ${limit}) old
+      where d.organization_id = old.organization_id ${within(sql`d.organization_id`)} and d.caller_id = old.caller_id and d.code = old.code
         and d.recorded_at <= ${before}`,
   );
 }

@@ -2,16 +2,20 @@
 // went is kept as its anchor (event_heads), and the first that is left names it as its `previousHash`.
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
+import type { Platform } from '../platform.ts';
 
 // The head's row is locked meanwhile, and the sequencer waits for it.
 const BATCH = 1_000;
 
 /** Organizations whose oldest record is older than `before`, for the background pass: one look by the key for each. */
-export async function organizationsToDropEvents(db: Db, before: Date): Promise<string[]> {
-  const rows = await db.query<{ organizationId: string }>(sql`
+export async function organizationsToDropEvents({ shards }: Pick<Platform, 'shards'>, before: Date): Promise<string[]> {
+  const { rows } = await shards.query<{ organizationId: string }>(
+    'looking for old event records',
+    (within) => sql`
     select h.organization_id as "organizationId" from event_heads h
     join events e on e.organization_id = h.organization_id and e.sequence = h.anchor_sequence + 1
-    where e.occurred_at < ${before} limit 1000`);
+    where e.occurred_at < ${before} ${within(sql`h.organization_id`)} limit 1000`,
+  );
   return rows.map(({ organizationId }) => organizationId);
 }
 

@@ -10,6 +10,7 @@ import canonicalize from 'canonicalize';
 import sql, { empty } from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import { formatId } from '../lib/ids.ts';
+import type { Platform } from '../platform.ts';
 import type { PendingEvent } from './record.ts';
 
 /** The `previousHash` of an organization's first record. */
@@ -46,9 +47,11 @@ export async function sequenceEvents(db: Db, organizationId: string, { isBackgro
 }
 
 /** Organizations with records that wait, for the background pass. */
-export async function organizationsToSequence(db: Db): Promise<string[]> {
-  const rows = await db.query<{ organizationId: string }>(
-    sql`select distinct organization_id as "organizationId" from events_pending limit 1000`,
+export async function organizationsToSequence({ shards }: Pick<Platform, 'shards'>): Promise<string[]> {
+  const { rows } = await shards.query<{ organizationId: string }>(
+    'looking for event records to sequence',
+    (within) => sql`
+    select distinct organization_id as "organizationId" from events_pending where true ${within()} limit 1000`,
   );
   return rows.map((row) => row.organizationId);
 }

@@ -1,9 +1,7 @@
 // Waiting for the next record of an organization: a long poll. However many wait on this node, one look in a while asks for
 // all of them; it takes no lock and moves nothing, and whoever is told that there is something reads for itself.
 import sql from 'sql-template-tag';
-import type { Db } from '../db/db.ts';
-import type { Clock } from '../lib/clock.ts';
-import type { Log } from '../lib/log.ts';
+import type { Platform } from '../platform.ts';
 
 export interface EventWatch {
   /**
@@ -23,7 +21,7 @@ interface Waiter {
   tell(): void;
 }
 
-export function createEventWatch({ db, clock, log }: { db: Db; clock: Clock; log: Log }): EventWatch {
+export function createEventWatch({ db, shards, clock }: Pick<Platform, 'db' | 'shards' | 'clock'>): EventWatch {
   const waiters = new Set<Waiter>();
   const stopping = new AbortController();
   let looking: Promise<void> | undefined;
@@ -32,19 +30,19 @@ export function createEventWatch({ db, clock, log }: { db: Db; clock: Clock; log
     while (waiters.size > 0 && !stopping.signal.aborted) {
       await clock.sleep(LOOK_EVERY_MS, stopping.signal).catch(() => {});
       if (waiters.size > 0 && !stopping.signal.aborted) {
-        await look().catch((error) => log.warn({ err: error }, 'looking for new event records failed; retrying'));
+        await shards.eachInTime('looking for new event records', [...waiters], organizationOf, look);
       }
     }
   }
 
-  async function look(): Promise<void> {
-    const organizations = [...new Set([...waiters].map(({ organizationId }) => organizationId))];
+  async function look(waiting: readonly Waiter[]): Promise<void> {
+    const organizations = [...new Set(waiting.map(organizationOf))];
     const heads = await db.query<{ organizationId: string; sequence: number; more: boolean }>(sql`
       select h.organization_id as "organizationId", h.sequence, exists (
         select 1 from events_pending p where p.organization_id = h.organization_id) as more
       from event_heads h where h.organization_id = any(${organizations}::uuid[])`);
     const byId = new Map(heads.map((head) => [head.organizationId, head]));
-    for (const { organizationId, sequence, tell } of [...waiters]) {
+    for (const { organizationId, sequence, tell } of waiting) {
       const head = byId.get(organizationId);
       if (head && (head.more || head.sequence > sequence)) tell();
     }
@@ -69,4 +67,8 @@ export function createEventWatch({ db, clock, log }: { db: Db; clock: Clock; log
       await looking;
     },
   };
+}
+
+function organizationOf({ organizationId }: Waiter): string {
+  return organizationId;
 }

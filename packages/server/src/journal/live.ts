@@ -97,13 +97,7 @@ export async function streamSession(ctx: Context, input: Input<'streamSession'>)
   return ctx.live.follow(head, after, typesOf(input));
 }
 
-export function createLive({
-  db,
-  shards,
-  wake,
-  clock,
-  log,
-}: Pick<Platform, 'db' | 'shards' | 'wake' | 'clock' | 'log'>): Live {
+export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 'shards' | 'wake' | 'clock'>): Live {
   const feeds = new Map<string, Feed>();
   const recent = createRecent();
   const gate = createFairGate(MAX_AT_ONCE);
@@ -272,8 +266,7 @@ export function createLive({
         return feed ? { ...feed.head, after: feed.end } : [];
       });
       hinted.clear();
-      const failures = await shards.each(places, ({ organizationId }) => organizationId, fetch);
-      for (const { error } of failures) log.warn({ err: error }, 'reading commits of other nodes failed; retrying');
+      await shards.eachInTime('reading commits of other nodes', places, ({ organizationId }) => organizationId, fetch);
     }
   }
 
@@ -306,8 +299,12 @@ export function createLive({
   async function look(): Promise<void> {
     const heads = [...feeds.values()].map(({ head }) => head);
     if (heads.length === 0 || stopping.signal.aborted) return;
-    const failures = await shards.each(heads, ({ organizationId }) => organizationId, lookAt);
-    for (const { error } of failures) log.warn({ err: error }, 'polling for missed stream wake-ups failed');
+    await shards.eachInTime(
+      'polling for missed stream wake-ups',
+      heads,
+      ({ organizationId }) => organizationId,
+      lookAt,
+    );
   }
 
   async function lookAt(heads: readonly Head[]): Promise<void> {

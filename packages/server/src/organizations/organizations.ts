@@ -3,6 +3,7 @@ import sql from 'sql-template-tag';
 import type { Db, Tx } from '../db/db.ts';
 import { firstHash } from '../events/sequencer.ts';
 import { newUuid } from '../lib/ids.ts';
+import type { Platform } from '../platform.ts';
 
 /** The environments that every organization has from the start (api.md section 4). */
 const firstEnvironments = ['production', 'staging'];
@@ -30,11 +31,21 @@ export async function createOrganization(tx: Tx, name: string, now: Date): Promi
   return { organizationId, name };
 }
 
-/** Every organization of the installation, oldest first: for the operator and the background pass, never for a request. */
+/** Every organization of the installation, oldest first: for the operator, never for a request. */
 export function allOrganizations(db: Db): Promise<Organization[]> {
   return db.query<Organization>(
     sql`select organization_id as "organizationId", name from organizations order by organization_id`,
   );
+}
+
+/** As `allOrganizations`, for the background pass: those that can be reached. */
+export async function reachableOrganizations({ shards }: Pick<Platform, 'shards'>): Promise<string[]> {
+  const { rows } = await shards.query<{ organizationId: string }>(
+    'looking for organizations',
+    (within) => sql`
+    select organization_id as "organizationId" from organizations where true ${within()} order by organization_id`,
+  );
+  return rows.map(({ organizationId }) => organizationId);
 }
 
 /** The first organization, made where there is none. Two nodes that start at once make one. */

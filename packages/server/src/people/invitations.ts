@@ -3,13 +3,14 @@
 import type { Input, Invitation, Result, Role } from '@signalbox/contract';
 import sql, { empty } from 'sql-template-tag';
 import type { Db, Tx } from '../db/db.ts';
-import { deleteInBatches } from '../db/delete-in-batches.ts';
+import { deleteAcross } from '../db/delete-in-batches.ts';
 import { type EventSource, recordEvent, systemActor } from '../events/record.ts';
 import { hashSecret, newSecret } from '../keys/secret.ts';
 import { ApiError, notFound } from '../lib/api-error.ts';
 import { type Actor, type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
+import type { Platform } from '../platform.ts';
 import { lockMember, presentRole, requireRank } from './members.ts';
 import { hasMembers, holdOrganization, membershipsOf } from './memberships.ts';
 import { userResource } from './records.ts';
@@ -197,24 +198,30 @@ export async function createSetupToken(
 }
 
 /** What has expired is worth nothing already; this gives back its space. */
-export async function dropExpiredLinks(db: Db, now: Date, signal: AbortSignal): Promise<void> {
-  await deleteInBatches(
-    db,
+export async function dropExpiredLinks(
+  { shards }: Pick<Platform, 'shards'>,
+  now: Date,
+  signal: AbortSignal,
+): Promise<void> {
+  await deleteAcross(
+    shards,
+    'deleting expired invitations',
     signal,
-    (limit) => sql`
+    (limit, within) => sql`
       delete from invitations i using (
         select organization_id, invitation_id from invitations
-        where expires_at <= ${now} order by expires_at ${limit}) old
-      where i.organization_id = old.organization_id and i.invitation_id = old.invitation_id`,
+        where expires_at <= ${now} ${within()} order by expires_at ${limit}) old
+      where i.organization_id = old.organization_id ${within(sql`i.organization_id`)} and i.invitation_id = old.invitation_id`,
   );
-  await deleteInBatches(
-    db,
+  await deleteAcross(
+    shards,
+    'deleting expired password resets',
     signal,
-    (limit) => sql`
+    (limit, within) => sql`
       delete from password_resets r using (
         select organization_id, password_reset_id from password_resets
-        where expires_at <= ${now} order by expires_at ${limit}) old
-      where r.organization_id = old.organization_id and r.password_reset_id = old.password_reset_id`,
+        where expires_at <= ${now} ${within()} order by expires_at ${limit}) old
+      where r.organization_id = old.organization_id ${within(sql`r.organization_id`)} and r.password_reset_id = old.password_reset_id`,
   );
 }
 

@@ -4,6 +4,7 @@ import sql from 'sql-template-tag';
 import type { Db, Queryable } from '../db/db.ts';
 import { deleteInBatches } from '../db/delete-in-batches.ts';
 import { ApiError } from '../lib/api-error.ts';
+import type { Platform } from '../platform.ts';
 
 export interface SignInRow {
   signInId: string;
@@ -71,7 +72,7 @@ function lastWayIn(): ApiError {
 }
 
 /** Sign-ins that have ended by themselves, and challenges nobody answered. */
-export async function dropExpiredSignIns(db: Db, now: Date, signal: AbortSignal): Promise<void> {
+export async function dropExpiredSignIns({ db }: Pick<Platform, 'db'>, now: Date, signal: AbortSignal): Promise<void> {
   await deleteInBatches(
     db,
     signal,

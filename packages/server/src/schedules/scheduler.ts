@@ -18,7 +18,7 @@ export interface Scheduler {
 const POLL_MS = 1_000;
 // Read at a time; at the full hour there may be thousands.
 const BATCH = 200;
-// Transactions at once, of the pool's 20 connections.
+// Transactions of a shard at once, of the pool's 20 connections.
 const AT_ONCE = 4;
 // After a failure that was not foreseen, so that a schedule that always fails neither keeps others waiting nor fills the log.
 const UNFORESEEN_PAUSE_MS = 5_000;
@@ -29,7 +29,7 @@ const beforeAll: Pick<Candidate, 'nextAt' | 'scheduleId'> = {
 };
 
 export function createScheduler(platform: Platform): Scheduler {
-  const { db, clock, log } = platform;
+  const { shards, clock, log } = platform;
   const stopping = new AbortController();
   /** Schedules that failed, and until when they are left alone. */
   const pausedUntil = new Map<string, number>();
@@ -51,23 +51,32 @@ export function createScheduler(platform: Platform): Scheduler {
     let after = beforeAll;
     while (!stopping.signal.aborted) {
       const now = clock.now().getTime();
-      const found = await db.query<Candidate>(sql`
+      const page = await shards.query<Candidate>(
+        'looking for due schedules',
+        (within) => sql`
         select organization_id as "organizationId", schedule_id as "scheduleId", next_at as "nextAt" from schedules
         where status = 'enabled' and next_at <= ${new Date(now + POLL_MS)}
-          and (next_at, schedule_id) > (${after.nextAt}, ${after.scheduleId})
-        order by next_at, schedule_id limit ${BATCH}`);
+          and (next_at, schedule_id) > (${after.nextAt}, ${after.scheduleId}) ${within()}
+        order by next_at, schedule_id limit ${BATCH}`,
+      );
+      // Each server may have a page of its own.
+      const found = page.rows.toSorted(byTime).slice(0, BATCH);
       for (const [scheduleId, until] of pausedUntil) if (until <= now) pausedUntil.delete(scheduleId);
       const due = found.filter(({ nextAt, scheduleId }) => nextAt.getTime() <= now && !pausedUntil.has(scheduleId));
-      for (let at = 0; at < due.length && !stopping.signal.aborted; at += AT_ONCE) {
-        const results = await Promise.allSettled(due.slice(at, at + AT_ONCE).map(run));
-        for (const result of results) if (result.status === 'rejected') throw result.reason;
-      }
+      await shards.eachInTime('running schedules', due, ({ organizationId }) => organizationId, runSome);
       const soon = found.find(({ nextAt }) => nextAt.getTime() > now);
       const last = found.at(-1);
       if (soon || !last || found.length < BATCH) return soon?.nextAt;
       after = last;
     }
     return undefined;
+  }
+
+  async function runSome(due: readonly Candidate[]): Promise<void> {
+    for (let at = 0; at < due.length && !stopping.signal.aborted; at += AT_ONCE) {
+      const results = await Promise.allSettled(due.slice(at, at + AT_ONCE).map(run));
+      for (const result of results) if (result.status === 'rejected') throw result.reason;
+    }
   }
 
   async function run(candidate: Candidate): Promise<void> {
@@ -94,6 +103,11 @@ export function createScheduler(platform: Platform): Scheduler {
     async stop() {
       stopping.abort();
       await loop;
+      await shards.ended('running schedules');
     },
   };
+}
+
+function byTime(a: Candidate, b: Candidate): number {
+  return a.nextAt.getTime() - b.nextAt.getTime() || (a.scheduleId < b.scheduleId ? -1 : 1);
 }

@@ -6,7 +6,7 @@
 import type { AgentTool, StopReason } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { readDefinition } from '../agents/agents.ts';
-import type { Db, Tx } from '../db/db.ts';
+import type { Tx } from '../db/db.ts';
 import { type EventSource, recordEvent } from '../events/record.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
@@ -77,9 +77,14 @@ export interface UnheardChild {
   sessionId: string;
 }
 
-export function unheardChildren(db: Db): Promise<UnheardChild[]> {
-  return db.query(sql`
-    select organization_id as "organizationId", session_id as "sessionId" from sessions where parent_due limit 200`);
+export async function unheardChildren({ shards }: Pick<Platform, 'shards'>): Promise<UnheardChild[]> {
+  const { rows } = await shards.query<UnheardChild>(
+    'looking for ended child sessions',
+    (within) => sql`
+    select organization_id as "organizationId", session_id as "sessionId" from sessions
+    where parent_due ${within()} limit 200`,
+  );
+  return rows;
 }
 
 /** Tells the parent. Told already, by another node at the same moment, or either of them deleted: nothing. */

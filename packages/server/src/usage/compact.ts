@@ -5,14 +5,17 @@
 // any number of nodes may do it at once.
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
+import type { Platform } from '../platform.ts';
 
 // Bounds what one transaction locks and deletes.
 const BATCH_CALLS = 1_000;
 
 /** Organizations with calls that are not in their sums yet. */
-export async function organizationsToCompact(db: Db): Promise<string[]> {
-  const rows = await db.query<{ organizationId: string }>(
-    sql`select distinct organization_id as "organizationId" from model_usage limit 1000`,
+export async function organizationsToCompact({ shards }: Pick<Platform, 'shards'>): Promise<string[]> {
+  const { rows } = await shards.query<{ organizationId: string }>(
+    'looking for usage to compact',
+    (within) => sql`
+    select distinct organization_id as "organizationId" from model_usage where true ${within()} limit 1000`,
   );
   return rows.map(({ organizationId }) => organizationId);
 }

@@ -64,8 +64,8 @@ interface Candidate {
 /** What a Session's row says of whether it is offered. */
 type Offered = Candidate & Pick<SessionRow, 'status' | 'turn' | 'workerId' | 'queue' | 'stop' | 'endedAt'>;
 
-export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' | 'wake' | 'log'>): Offers {
-  const { db, shards, clock, wake, log } = platform;
+export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' | 'wake'>): Offers {
+  const { db, shards, clock, wake } = platform;
   /** Waiters for any session of a queue. */
   const forQueue = new Map<string, Set<Waiter>>();
   const forSession = new Map<string, Set<Waiter>>();
@@ -96,11 +96,10 @@ export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' 
     wanted = new Set();
     const { forOne = [], forAny = [] } = Object.groupBy(waiters, ({ want }) => (want.sessionId ? 'forOne' : 'forAny'));
     const failures = [
-      ...(await shards.each(forOne, organizationOf, lookAtSessions)),
-      ...(await shards.each(forAny, organizationOf, lookAtQueues)),
+      ...(await shards.eachInTime('looking at offered worker turns', forOne, organizationOf, lookAtSessions)),
+      ...(await shards.eachInTime('looking for offered worker turns', forAny, organizationOf, lookAtQueues)),
     ];
     for (const { error, items } of failures) {
-      log.warn({ err: error }, 'looking for offered worker turns failed; the next poll retries');
       for (const waiter of items) if (waiter.once && !waiter.settled) waiter.refuse(error);
     }
     for (const waiter of waiters) if (waiter.once && !waiter.settled) waiter.settle(undefined);

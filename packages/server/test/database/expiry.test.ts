@@ -2,6 +2,7 @@
 import sql, { raw } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Db } from '../../src/db/db.ts';
+import { createShards } from '../../src/db/shards.ts';
 import { dropAccessDenials } from '../../src/events/denied.ts';
 import { dropExpiredAnswers } from '../../src/http/request/idempotency.ts';
 import { dropRetiredSecrets } from '../../src/keys/retired.ts';
@@ -103,7 +104,7 @@ test.each([
         return counts.at(-1)!;
       },
     };
-    await drop(watched, new Date(), new AbortController().signal);
+    await drop({ db: watched, shards: createShards(watched) }, new Date(), new AbortController().signal);
     expect(counts).toEqual(tables.flatMap(() => [BATCH, BATCH, OLD - 2 * BATCH]));
     for (const table of tables) {
       const [left] = await db.query<{ count: number }>(sql`select count(*)::int as count from ${raw(table)}`);
@@ -121,6 +122,6 @@ test('stopping ends it between two batches', async () => {
     return BATCH;
   };
   const full: Db = { ...db, execute };
-  await dropExpiredAnswers(full, new Date(), stopping.signal);
+  await dropExpiredAnswers({ shards: createShards(full) }, new Date(), stopping.signal);
   expect(statements).toBe(2);
 });

@@ -36,6 +36,8 @@ export interface NodeOptions {
   acrossNodes?: boolean;
   /** Each statement outside of a transaction, before it runs. */
   onQuery?: (statement: Sql) => void;
+  /** The database as the node sees it. */
+  over?: (db: Db) => Promise<Db>;
 }
 
 export async function createTestPlatform(options: { clock?: Clock; prices?: Prices } = {}): Promise<TestPlatform> {
@@ -44,24 +46,24 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
   const nodes: { platform: Platform; close(): Promise<void> }[] = [];
 
   async function node(more: NodeOptions = {}): Promise<Platform> {
-    const { clock = options.clock ?? systemClock, acrossNodes = false, onQuery } = more;
+    const { clock = options.clock ?? systemClock, acrossNodes = false, onQuery, over = async (db: Db) => db } = more;
     const log = createLog({ level: 'silent' });
     const pool = createDb({ url: database.url, log });
     const query: Db['query'] = (statement) => {
       onQuery?.(statement);
       return pool.query(statement);
     };
-    const db: Db = { ...pool, query };
+    const db = await over({ ...pool, query });
     const metrics = createMetrics();
     const wake: Wake = createWake({ db, log, clock, acrossNodes });
-    const shards = createShards(db);
-    const live = createLive({ db, shards, wake, clock, log });
+    const shards = createShards(db, { clock, log });
+    const live = createLive({ db, shards, wake, clock });
     const egress = createEgress({ policy: parseEgressAllow('127.0.0.1/32') });
     live.start();
     const prices = options.prices ?? createPrices({});
-    const offers = createOffers({ db, shards, wake, clock, log });
+    const offers = createOffers({ db, shards, wake, clock });
     offers.start();
-    const eventWatch = createEventWatch({ db, clock, log });
+    const eventWatch = createEventWatch({ db, shards, clock });
     const tracing = undefined;
     const platform: Platform = {
       db,

@@ -8,9 +8,12 @@ const file = inject('statementsFile');
 const seen = new Set<unknown>();
 
 if (file) {
-  subscribe('signalbox.statement', (text) => {
-    if (seen.has(text)) return;
-    seen.add(text);
-    appendFileSync(file, `${JSON.stringify(text)}\n`);
-  });
+  const record = (statement: unknown) => {
+    const line = JSON.stringify(statement);
+    if (seen.has(line)) return;
+    seen.add(line);
+    appendFileSync(file, `${line}\n`);
+  };
+  subscribe('signalbox.statement', record);
+  subscribe('signalbox.across', record);
 }

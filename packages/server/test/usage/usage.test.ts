@@ -63,7 +63,7 @@ describe('the report', () => {
     beforeAll(async () => {
       if (when === 'after') {
         while (await compactUsage(ctx.db, test_.organizationId, 3));
-        expect(await organizationsToCompact(ctx.db)).toEqual([]);
+        expect(await organizationsToCompact(ctx)).toEqual([]);
       }
     });
 

@@ -23,7 +23,7 @@ beforeAll(async () => {
   const workerId = newUuid();
   await world.db.query(sql`
     insert into workers (worker_id, lease_expires_at) values (${workerId}, now() + interval '1 hour')`);
-  [held] = (await hold(world.platform, workerId, await findCandidates(world.db, workerId))) as [Held];
+  [held] = (await hold(world.platform, workerId, (await findCandidates(world.platform, workerId)).rows)) as [Held];
   const ids = Array.from({ length: SESSIONS }, () => newUuid());
   await world.db.query(sql`
     insert into sessions (organization_id, session_id, agent_id, environment, status, turn, next_seq, close_on_idle, metadata,

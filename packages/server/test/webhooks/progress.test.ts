@@ -39,7 +39,7 @@ async function claim({ leaseSeconds = 60 } = {}): Promise<{ held: Held; workerId
   await world.db.query(sql`
     insert into workers (worker_id, lease_expires_at)
     values (${workerId}, now() + ${`${leaseSeconds} seconds`}::interval)`);
-  const [held] = await hold(world.platform, workerId, await findCandidates(world.db, workerId));
+  const [held] = await hold(world.platform, workerId, (await findCandidates(world.platform, workerId)).rows);
   return { held: held!, workerId };
 }
 
@@ -79,30 +79,32 @@ const doneOf = ({ next }: FixInput): Done => ({ delivery: next, attempts: [], th
 test('a subscription has one holder; another may claim it when the lease is over, and a node without one holds nothing', async () => {
   const first = await claim();
   const second = newUuid();
-  expect(await findCandidates(world.db, second)).toEqual([]);
+  expect((await findCandidates(world.platform, second)).rows).toEqual([]);
   await world.db.query(sql`
     insert into workers (worker_id, lease_expires_at) values (${second}, now() + interval '1 minute')`);
-  expect(await findCandidates(world.db, second)).toEqual([]);
-  expect(await findCandidates(world.db, first.workerId)).toMatchObject([{ isHeld: true }]);
+  expect((await findCandidates(world.platform, second)).rows).toEqual([]);
+  expect((await findCandidates(world.platform, first.workerId)).rows).toMatchObject([{ isHeld: true }]);
   await expire(first.workerId);
-  expect(await findCandidates(world.db, first.workerId)).toEqual([]);
-  expect(await findCandidates(world.db, second)).toMatchObject([{ isHeld: false, epoch: first.held.epoch }]);
+  expect((await findCandidates(world.platform, first.workerId)).rows).toEqual([]);
+  expect((await findCandidates(world.platform, second)).rows).toMatchObject([
+    { isHeld: false, epoch: first.held.epoch },
+  ]);
 });
 
 test('a subscription is free until it is claimed, after each change of it, and once its node is gone', async () => {
   const [before, after] = ['00000000-0000-4000-8000-000000000000', 'ffffffff-ffff-4fff-bfff-ffffffffffff'];
-  expect(await areAnyFree(world.db, [before, after])).toBe(true);
+  expect(await areAnyFree(world.platform, [before, after])).toBe(true);
   const first = await claim();
-  const isFree = () => areAnyFree(world.db, [before, first.workerId, after]);
+  const isFree = () => areAnyFree(world.platform, [before, first.workerId, after]);
   const again = async () => {
     expect(await isFree()).toBe(true);
-    await hold(world.platform, first.workerId, await findCandidates(world.db, first.workerId));
+    await hold(world.platform, first.workerId, (await findCandidates(world.platform, first.workerId)).rows);
     expect(await isFree()).toBe(false);
   };
   expect(await isFree()).toBe(false);
-  expect(await areAnyFree(world.db, [before, after])).toBe(true);
-  expect(await areAnyFree(world.db, [before])).toBe(true);
-  expect(await areAnyFree(world.db, [after])).toBe(true);
+  expect(await areAnyFree(world.platform, [before, after])).toBe(true);
+  expect(await areAnyFree(world.platform, [before])).toBe(true);
+  expect(await areAnyFree(world.platform, [after])).toBe(true);
   await updateWebhookSubscription(world.context(), { env: 'production', url: 'https://example.com/other' });
   await again();
   await rotateWebhookSecret(world.context(), { env: 'production' });
@@ -119,8 +121,8 @@ test('of two nodes that found it free, one gets it', async () => {
     await world.db.query(sql`
       insert into workers (worker_id, lease_expires_at) values (${workerId}, now() + interval '1 minute')`);
   }
-  const found = await Promise.all(workers.map((workerId) => findCandidates(world.db, workerId)));
-  const held = await Promise.all(workers.map((workerId, n) => hold(world.platform, workerId, found[n]!)));
+  const found = await Promise.all(workers.map((workerId) => findCandidates(world.platform, workerId)));
+  const held = await Promise.all(workers.map((workerId, n) => hold(world.platform, workerId, found[n]!.rows)));
   expect(held.flat()).toHaveLength(1);
 });
 

@@ -7,10 +7,11 @@ import { createHash } from 'node:crypto';
 import type { Route } from '@signalbox/contract';
 import canonicalize from 'canonicalize';
 import sql from 'sql-template-tag';
-import type { Db, Tx } from '../../db/db.ts';
-import { deleteInBatches } from '../../db/delete-in-batches.ts';
+import type { Tx } from '../../db/db.ts';
+import { deleteAcross } from '../../db/delete-in-batches.ts';
 import { ApiError, invalidField } from '../../lib/api-error.ts';
 import type { Context, PoolContext } from '../../lib/context.ts';
+import type { Platform } from '../../platform.ts';
 import { openUnderCredential, sealUnderCredential } from '../../vault/vault.ts';
 import { problemOf } from './errors.ts';
 
@@ -207,16 +208,21 @@ function withoutSecret(value: unknown, path: string): unknown {
 }
 
 /** What has expired is without effect already; this gives back its space. */
-export function dropExpiredAnswers(db: Db, now: Date, signal: AbortSignal): Promise<void> {
-  return deleteInBatches(
-    db,
+export function dropExpiredAnswers(
+  { shards }: Pick<Platform, 'shards'>,
+  now: Date,
+  signal: AbortSignal,
+): Promise<void> {
+  return deleteAcross(
+    shards,
+    'deleting expired idempotency records',
     signal,
     // Compared again: a key that was used anew meanwhile is another request's.
-    (limit) => sql`
+    (limit, within) => sql`
       delete from idempotency_records r using (
         select organization_id, caller_id, idempotency_key from idempotency_records
-        where expires_at <= ${now} order by expires_at ${limit}) old
-      where r.organization_id = old.organization_id and r.caller_id = old.caller_id
+        where expires_at <= ${now} ${within()} order by expires_at ${limit}) old
+      where r.organization_id = old.organization_id ${within(sql`r.organization_id`)} and r.caller_id = old.caller_id
         and r.idempotency_key = old.idempotency_key and r.expires_at <= ${now}`,
   );
 }

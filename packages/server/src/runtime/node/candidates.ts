@@ -25,11 +25,12 @@ export const PAGE_SIZE = 200;
 
 /** Of those that were named, the ones that may be claimed now. */
 export async function candidatesOf(
-  { db, shards, clock, log }: Pick<Platform, 'db' | 'shards' | 'clock' | 'log'>,
+  { db, shards, clock }: Pick<Platform, 'db' | 'shards' | 'clock'>,
   hints: readonly SessionHint[],
 ): Promise<Candidate[]> {
   const found: Candidate[] = [];
-  const failures = await shards.each(
+  await shards.eachInTime(
+    'looking for sessions to claim',
     hints,
     ({ organizationId }) => organizationId,
     async (group) => {
@@ -45,21 +46,30 @@ export async function candidatesOf(
       for (const row of rows) found.push(row);
     },
   );
-  for (const { error } of failures) log.warn({ err: error }, 'looking for sessions to claim failed; retrying');
-  return found;
+  // What comes late is found by the poll.
+  return [...found];
 }
 
 /** A page of what runs and nobody holds, of organizations behind this one; of each the longest waiting first. */
-export function readyAfter(
-  { db, clock }: Pick<Platform, 'db' | 'clock'>,
+export async function readyAfter(
+  { shards, clock }: Pick<Platform, 'shards' | 'clock'>,
   organizationId: string,
 ): Promise<Candidate[]> {
-  return db.query<Candidate>(sql`
-    select organization_id as "organizationId", session_id as "sessionId", epoch, crashes, worker_id as "workerId"
+  const now = clock.now();
+  const { rows } = await shards.query<Candidate & { runnableAt: Date }>(
+    'looking for running sessions',
+    (within) => sql`
+    select organization_id as "organizationId", session_id as "sessionId", epoch, crashes, worker_id as "workerId",
+      runnable_at as "runnableAt"
     from sessions
     where worker_id is null and runnable_at is not null and queue is null and status = 'running' and organization_id > ${organizationId}
-      and runnable_at <= ${clock.now()}
-    order by organization_id, runnable_at limit ${PAGE_SIZE}`);
+      and runnable_at <= ${now} ${within()}
+    order by organization_id, runnable_at limit ${PAGE_SIZE}`,
+  );
+  // Each server may have a page of its own.
+  return rows
+    .toSorted((a, b) => compare(a.organizationId, b.organizationId) || a.runnableAt.getTime() - b.runnableAt.getTime())
+    .slice(0, PAGE_SIZE);
 }
 
 export interface Timed extends Candidate {
@@ -67,17 +77,25 @@ export interface Timed extends Candidate {
 }
 
 /** A page of those whose time has come, behind this one. */
-export function timedAfter(
-  { db, clock }: Pick<Platform, 'db' | 'clock'>,
+export async function timedAfter(
+  { shards, clock }: Pick<Platform, 'shards' | 'clock'>,
   { runnableAt, sessionId }: Pick<Timed, 'runnableAt' | 'sessionId'>,
 ): Promise<Timed[]> {
-  return db.query<Timed>(sql`
+  const now = clock.now();
+  const { rows } = await shards.query<Timed>(
+    'looking for sessions whose time has come',
+    (within) => sql`
     select organization_id as "organizationId", session_id as "sessionId", epoch, crashes, worker_id as "workerId",
       runnable_at as "runnableAt"
     from sessions
     where worker_id is null and runnable_at is not null and (queue is not null or status <> 'running')
-      and (runnable_at, session_id) > (${runnableAt}, ${sessionId}) and runnable_at <= ${clock.now()}
-    order by runnable_at, session_id limit ${PAGE_SIZE}`);
+      and (runnable_at, session_id) > (${runnableAt}, ${sessionId}) and runnable_at <= ${now}
+      ${within()}
+    order by runnable_at, session_id limit ${PAGE_SIZE}`,
+  );
+  return rows
+    .toSorted((a, b) => a.runnableAt.getTime() - b.runnableAt.getTime() || compare(a.sessionId, b.sessionId))
+    .slice(0, PAGE_SIZE);
 }
 
 /**
@@ -85,16 +103,24 @@ export function timedAfter(
  * without suspects if one is held (crashes.ts).
  */
 export async function heldByDead(
-  { db }: Pick<Platform, 'db'>,
+  { shards }: Pick<Platform, 'shards'>,
   dead: readonly string[],
   full: readonly string[],
   hasSuspect: boolean,
 ): Promise<Candidate[]> {
   if (dead.length === 0) return [];
-  return db.query<Candidate>(sql`
+  const { rows } = await shards.query<Candidate>(
+    'looking for sessions of dead workers',
+    (within) => sql`
     select organization_id as "organizationId", session_id as "sessionId", epoch, crashes, worker_id as "workerId"
     from sessions
     where worker_id = any(${[...dead]}::uuid[]) and organization_id <> all(${[...full]}::uuid[])
-      ${hasSuspect ? sql`and ${notSuspicious}` : empty}
-    limit ${PAGE_SIZE}`);
+      ${hasSuspect ? sql`and ${notSuspicious}` : empty} ${within()}
+    limit ${PAGE_SIZE}`,
+  );
+  return rows;
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
 }

@@ -117,7 +117,7 @@ export function createClaiming(
     let isClaimed = false;
     while (rest.length > 0 && hasRoom()) {
       const some = rest.splice(0, Math.min(PAGE_SIZE, room.left()));
-      const failures = await shards.each(some, organizationOf, async (group) => {
+      await shards.eachInTime('claiming sessions', some, organizationOf, async (group) => {
         const rows = await claim(platform, workerId, group, dead);
         isClaimed ||= rows.length > 0;
         const claimed = new Set(rows.map(({ sessionId }) => sessionId));
@@ -125,7 +125,6 @@ export function createClaiming(
         const takenOver = new Set(group.flatMap((one) => (one.workerId === null ? [] : [one.sessionId])));
         await driveAll(rows, (id) => takenOver.has(id));
       });
-      for (const { error } of failures) log.warn({ err: error }, 'claiming sessions failed; retrying');
     }
     return isClaimed;
   }
@@ -205,7 +204,7 @@ export function createClaiming(
         operationsOf.set(row.sessionId, operations);
         return row;
       });
-      const failures = await shards.each(rows, organizationOf, (group) =>
+      await shards.eachInTime('taking over sessions of this node', rows, organizationOf, (group) =>
         load(group, (some) => {
           for (const { row, transcript, bytes } of some) {
             // By then it may have been found as a stray.
@@ -215,7 +214,6 @@ export function createClaiming(
           }
         }),
       );
-      for (const { error } of failures) log.warn({ err: error }, 'claiming a session failed; retrying');
     }
   }
 
@@ -234,6 +232,7 @@ export function createClaiming(
     async ended() {
       await claiming;
       await taking;
+      await Promise.all(['claiming sessions', 'taking over sessions of this node'].map(shards.ended));
     },
   };
 }

@@ -74,7 +74,7 @@ class HandedOver extends Error {
 }
 
 export function createWorker(platform: Platform, options: WorkerOptions): Worker {
-  const { db, clock, log, metrics, ownWorkers, wake } = platform;
+  const { db, shards, clock, log, metrics, ownWorkers, wake } = platform;
   const {
     workerId,
     leaseSeconds,
@@ -171,11 +171,15 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
   // ── Lease and net ──────────────────────────────────────────────────────────────────────────────────────────────────
 
   async function lookForDead(): Promise<void> {
-    const rows = await db.query<{ workerId: string }>(sql`
+    const { rows } = await shards.query<{ workerId: string }>(
+      'looking for dead workers',
+      (within) => sql`
       with alive as materialized (select w.worker_id from workers w where w.lease_expires_at >= now())
       select distinct s.worker_id as "workerId" from sessions s
-      where s.worker_id is not null and s.worker_id <> ${workerId} and s.worker_id not in (select worker_id from alive)`);
-    claiming.knowDead(rows.map((row) => row.workerId));
+      where s.worker_id is not null and s.worker_id <> ${workerId} and s.worker_id not in (select worker_id from alive)
+        ${within(sql`s.organization_id`)}`,
+    );
+    claiming.knowDead([...new Set(rows.map((row) => row.workerId))]);
     await db.execute(sql`
       delete from workers w using (
         select worker_id from workers where lease_expires_at < now() - interval '1 day' limit ${MOST_FORGOTTEN}) dead
@@ -185,12 +189,16 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
   /** What a lost wake-up would have said of the Sessions held here, and which of this worker's nobody holds. */
   async function lookAtHeld(): Promise<void> {
     const before = [...held.values()];
-    const rows = await db.query<Candidate & Hint>(sql`
+    const { rows, covers } = await shards.query<Candidate & Hint>(
+      'looking at the sessions that are held',
+      (within) => sql`
       select organization_id as "organizationId", session_id as "sessionId", epoch, worker_id as "workerId", crashes,
         turn, inbox, stop from sessions
-      where worker_id = ${workerId}`);
+      where worker_id = ${workerId} ${within()}`,
+    );
     const found = new Map(rows.map((row) => [row.sessionId, row]));
     for (const one of before) {
+      if (!covers(one.head.organizationId)) continue;
       const row = found.get(one.head.sessionId);
       if (row?.epoch !== one.head.epoch) one.abort(new Fenced());
       else hear(one, row);
@@ -229,11 +237,19 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
 
   /** Tells parents what came of their children, as far as nobody did. */
   const tellParents = onceMore(async () => {
-    for (const child of await unheardChildren(db)) {
-      await tellParent(platform, child).catch((error) =>
-        log.warn({ err: error }, 'notifying a parent session failed; retrying'),
-      );
-    }
+    const children = await unheardChildren(platform);
+    await shards.eachInTime(
+      'notifying parent sessions',
+      children,
+      ({ organizationId }) => organizationId,
+      async (group) => {
+        for (const child of group) {
+          await tellParent(platform, child).catch((error) =>
+            log.warn({ err: error }, 'notifying a parent session failed; retrying'),
+          );
+        }
+      },
+    );
   });
 
   /** Whether every turn under way ends in this time. */

@@ -4,6 +4,7 @@
 import type { ChunkType } from '@signalbox/contract';
 import sql, { join, type Sql } from 'sql-template-tag';
 import type { Db } from '../../db/db.ts';
+import type { Found } from '../../db/shards.ts';
 import { recordEvent, systemActor } from '../../events/record.ts';
 import { formatId } from '../../lib/ids.ts';
 import type { Platform } from '../../platform.ts';
@@ -65,15 +66,18 @@ interface Row {
  * Enabled subscriptions that are this node's, or nobody's because the holder's lease is over. None where this node's own
  * lease is: others may take what it held.
  */
-export function findCandidates(db: Db, workerId: string): Promise<Candidate[]> {
-  return db.query<Candidate>(sql`
+export function findCandidates({ shards }: Pick<Platform, 'shards'>, workerId: string): Promise<Found<Candidate>> {
+  return shards.query<Candidate>(
+    'looking for subscriptions',
+    (within) => sql`
     with alive as materialized (select h.worker_id from workers h where h.lease_expires_at > now())
     select w.organization_id as "organizationId", w.environment, w.webhook_subscription_id as "webhookSubscriptionId",
       w.epoch, w.worker_id is not distinct from ${workerId}::uuid as "isHeld"
     from webhook_subscriptions w
     where w.status = 'enabled'
       and (w.worker_id is null or w.worker_id = ${workerId} or w.worker_id not in (select a.worker_id from alive a))
-      and ${workerId}::uuid in (select a.worker_id from alive a)`);
+      and ${workerId}::uuid in (select a.worker_id from alive a) ${within(sql`w.organization_id`)}`,
+  );
 }
 
 /**
@@ -81,16 +85,20 @@ export function findCandidates(db: Db, workerId: string): Promise<Candidate[]> {
  * takes it from its node, so one that changed is found too. The ids of other nodes are ranges between these: an index finds
  * them without a look at what these nodes hold.
  */
-export async function areAnyFree(db: Db, nodes: readonly string[]): Promise<boolean> {
+export async function areAnyFree({ shards }: Pick<Platform, 'shards'>, nodes: readonly string[]): Promise<boolean> {
   const holders = [
     sql`w.worker_id is null`,
     ...nodes.map((node, n) => (n === 0 ? sql`w.worker_id < ${node}` : between(nodes[n - 1]!, node))),
     ...nodes.slice(-1).map((last) => sql`w.worker_id > ${last}`),
   ];
-  const looks = holders.map(
-    (holder) => sql`(select 1 from webhook_subscriptions w where w.status = 'enabled' and ${holder} limit 1)`,
-  );
-  return (await db.query(join(looks, ' union all '))).length > 0;
+  const { rows } = await shards.query('looking for subscriptions to claim', (within) => {
+    const of = within(sql`w.organization_id`);
+    const looks = holders.map(
+      (holder) => sql`(select 1 from webhook_subscriptions w where w.status = 'enabled' and ${holder} ${of} limit 1)`,
+    );
+    return join(looks, ' union all ');
+  });
+  return rows.length > 0;
 }
 
 function between(a: string, b: string): Sql {

@@ -60,7 +60,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
   const scanning = new Set<Sender>();
   const scanAgain = new Set<Sender>();
   const background = new Set<Promise<void>>();
-  const search = createSearch(db);
+  const search = createSearch(shards);
   let refreshing: Promise<void> | undefined;
   let refreshAgain = false;
   /** The nodes by which subscriptions were shared last; undefined if that failed. */
@@ -97,18 +97,19 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
     const nodes = await deliveryNodes(db, workerId);
     const isSame = nodes.join() === refreshedFor?.join();
     const isLeaving = [...senders.values()].some(({ isActive }) => !isActive);
-    if (!isSame || isLeaving || (await areAnyFree(db, nodes))) await refresh();
+    if (!isSame || isLeaving || (await areAnyFree(platform, nodes))) await refresh();
   }
 
   async function refreshOnce(): Promise<void> {
     refreshedFor = undefined;
-    const [nodes, candidates] = stopping.signal.aborted
-      ? [[], []]
-      : [await deliveryNodes(db, workerId), await findCandidates(db, workerId)];
+    const nodes = stopping.signal.aborted ? [] : await deliveryNodes(db, workerId);
+    const { rows: candidates, covers } = stopping.signal.aborted
+      ? { rows: [], covers: () => true }
+      : await findCandidates(platform, workerId);
     const mine = candidates.filter(({ webhookSubscriptionId: id }) => nodeFor(id, nodes) === workerId);
     const ids = new Set(mine.map(({ webhookSubscriptionId }) => webhookSubscriptionId));
     for (const [id, sender] of senders) {
-      if (ids.has(id)) continue;
+      if (ids.has(id) || !covers(sender.held.organizationId)) continue;
       sender.halt();
       // One whose deliveries are still on their way stays, so that a Session never has two loops on this node.
       if (sender.isIdle) forget(id, sender);
@@ -128,19 +129,20 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
    */
   async function giveUp(others: readonly Candidate[]): Promise<void> {
     const idle = others.filter(({ webhookSubscriptionId }) => !senders.has(webhookSubscriptionId));
-    for (const candidate of idle) {
-      await handOver(db, workerId, candidate);
-      wake.publish('subscription', candidate);
-    }
+    await shards.eachInTime('handing over subscriptions', idle, organizationOf, async (group) => {
+      for (const candidate of group) {
+        await handOver(db, workerId, candidate);
+        wake.publish('subscription', candidate);
+      }
+    });
   }
 
   /** Whether none failed. */
   async function takeAll(candidates: readonly Candidate[]): Promise<boolean> {
-    const failures = await shards.each(candidates, organizationOf, async (group) => {
+    const failures = await shards.eachInTime('claiming subscriptions', candidates, organizationOf, async (group) => {
       for (const ofOne of Map.groupBy(group, organizationOf).values())
         for (let at = 0; at < ofOne.length; at += CLAIM_BATCH) await take(ofOne.slice(at, at + CLAIM_BATCH));
     });
-    for (const { error } of failures) log.warn({ err: error }, 'claiming subscriptions failed; retrying');
     return failures.length === 0;
   }
 

@@ -49,20 +49,21 @@ interface RetryRow {
  * not be looked at.
  */
 export async function findDue(
-  { db, shards, log }: Pick<Platform, 'db' | 'shards' | 'log'>,
+  { db, shards }: Pick<Platform, 'db' | 'shards'>,
   places: readonly Place[],
   now: Date,
 ): Promise<Map<Place, Page>> {
   const pages = new Map<Place, Page>();
-  const failures = await shards.each(
+  await shards.eachInTime(
+    'looking for due deliveries',
     places,
     ({ organizationId }) => organizationId,
     async (group) => {
       for (const [index, page] of (await pagesOf(db, group, now)).entries()) pages.set(group[index]!, page);
     },
   );
-  for (const { error } of failures) log.warn({ err: error }, 'looking for due deliveries failed; retrying');
-  return pages;
+  // What comes late is found by the poll.
+  return new Map(pages);
 }
 
 async function pagesOf(db: Db, group: readonly Place[], now: Date): Promise<Page[]> {

@@ -5,7 +5,7 @@
 // A search looks at a bounded number of index entries. A page begins behind the subscription that the last page ended in, so
 // however much waits for one subscription, the next page has another.
 import sql, { type Sql } from 'sql-template-tag';
-import type { Db } from '../../db/db.ts';
+import type { Shards, Within } from '../../db/shards.ts';
 
 interface Place {
   organizationId: string;
@@ -20,14 +20,20 @@ const MAX_PAGES = 10;
 const ZERO = '00000000-0000-0000-0000-000000000000';
 const first: Place = { organizationId: ZERO, webhookSubscriptionId: ZERO };
 
-export function createSearch({ query }: Pick<Db, 'query'>): Search {
-  const walks = [walk(waitingAfter), walk(resendsAfter), walk(recoveriesAfter)];
+export function createSearch({ query }: Pick<Shards, 'query'>): Search {
+  const walks = [
+    walk('searching for due deliveries', waitingAfter),
+    walk('searching for deliveries to resend', resendsAfter),
+    walk('searching for recoveries', recoveriesAfter),
+  ];
 
-  function walk(pageAfter: (place: Place) => Sql): (found: Set<string>) => Promise<void> {
+  function walk(what: string, pageAfter: (place: Place, within: Within) => Sql): (found: Set<string>) => Promise<void> {
     let place = first;
     return async (found) => {
       for (let pages = 0; pages < MAX_PAGES; pages += 1) {
-        const rows = await query<Place>(pageAfter(place));
+        const page = await query<Place>(what, (within) => pageAfter(place, within));
+        // Each server may have a page of its own.
+        const rows = page.rows.toSorted(byPlace).slice(0, SEARCH_PAGE_SIZE);
         for (const { webhookSubscriptionId } of rows) found.add(webhookSubscriptionId);
         const isLast = rows.length < SEARCH_PAGE_SIZE;
         place = isLast ? first : rows.at(-1)!;
@@ -43,24 +49,30 @@ export function createSearch({ query }: Pick<Db, 'query'>): Search {
   };
 }
 
-function waitingAfter({ organizationId, webhookSubscriptionId }: Place): Sql {
+function waitingAfter({ organizationId, webhookSubscriptionId }: Place, within: Within): Sql {
   return sql`
     select organization_id as "organizationId", delivery_subscription_id as "webhookSubscriptionId" from sessions
     where delivery_due and (organization_id, delivery_subscription_id) > (${organizationId}, ${webhookSubscriptionId})
+      ${within()}
     order by organization_id, delivery_subscription_id limit ${SEARCH_PAGE_SIZE}`;
 }
 
-function resendsAfter({ organizationId, webhookSubscriptionId }: Place): Sql {
+function resendsAfter({ organizationId, webhookSubscriptionId }: Place, within: Within): Sql {
   return sql`
     select organization_id as "organizationId", webhook_subscription_id as "webhookSubscriptionId" from webhook_deliveries
     where next_attempt_at is not null
-      and (organization_id, webhook_subscription_id) > (${organizationId}, ${webhookSubscriptionId})
+      and (organization_id, webhook_subscription_id) > (${organizationId}, ${webhookSubscriptionId}) ${within()}
     order by organization_id, webhook_subscription_id limit ${SEARCH_PAGE_SIZE}`;
 }
 
-function recoveriesAfter({ organizationId, webhookSubscriptionId }: Place): Sql {
+function recoveriesAfter({ organizationId, webhookSubscriptionId }: Place, within: Within): Sql {
   return sql`
     select organization_id as "organizationId", webhook_subscription_id as "webhookSubscriptionId" from webhook_recoveries
-    where (organization_id, webhook_subscription_id) > (${organizationId}, ${webhookSubscriptionId})
+    where (organization_id, webhook_subscription_id) > (${organizationId}, ${webhookSubscriptionId}) ${within()}
     order by organization_id, webhook_subscription_id limit ${SEARCH_PAGE_SIZE}`;
+}
+
+function byPlace(a: Place, b: Place): number {
+  const [left, right] = [a, b].map((place) => `${place.organizationId} ${place.webhookSubscriptionId}`);
+  return left! < right! ? -1 : Number(left! > right!);
 }

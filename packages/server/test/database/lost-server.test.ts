@@ -1,0 +1,202 @@
+// On a sharded database a server that is away stops the work of its own organizations alone, whether its statements fail or hang.
+import sql from 'sql-template-tag';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createAgent } from '../../src/agents/agents.ts';
+import { beginning } from '../../src/journal/cursor.ts';
+import { readHead } from '../../src/journal/read.ts';
+import type { PoolContext } from '../../src/lib/context.ts';
+import { newUuid, uuidOf } from '../../src/lib/ids.ts';
+import { createUpkeep } from '../../src/maintenance.ts';
+import { createOrganization } from '../../src/organizations/organizations.ts';
+import type { Platform } from '../../src/platform.ts';
+import { createWorker } from '../../src/runtime/node/session-runner.ts';
+import { createScheduler } from '../../src/schedules/scheduler.ts';
+import { createSchedule } from '../../src/schedules/schedules.ts';
+import { openSession } from '../../src/sessions/sessions.ts';
+import { installShards, type ShardedDb, shardedDb } from '../support/lost-server.ts';
+import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
+import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
+import { answering } from '../support/session-world.ts';
+
+let clock: ManualClock;
+let world: TestPlatform;
+/** A node that hears of nothing but by looking; near and far are contexts of organizations on either server. */
+let node: Platform;
+let sharded: ShardedDb;
+let near: PoolContext;
+let far: PoolContext;
+let stops: (() => Promise<void>)[];
+beforeEach(async () => {
+  clock = createManualClock();
+  world = await createTestPlatform({ clock });
+  near = await organization();
+  far = await organization();
+  await installShards(world.platform.db, [far.organizationId]);
+  node = await world.anotherNode({
+    over: async (db) => {
+      sharded = await shardedDb(db);
+      return sharded;
+    },
+  });
+  stops = [];
+});
+afterEach(async () => {
+  sharded.find();
+  await clock.passWhile(Promise.all(stops.map((stop) => stop())));
+  await clock.passWhile(world.close());
+});
+
+async function organization(): Promise<PoolContext> {
+  const { organizationId } = await world.platform.db.transaction((tx) => createOrganization(tx, 'Other', clock.now()));
+  return { ...world.ctx, organizationId };
+}
+
+async function open(ctx: PoolContext): Promise<string> {
+  const { agent } = await createAgent(ctx, { name: 'Agent', model: 'scripted/test' });
+  const { session } = await openSession(ctx, { agentId: agent.agentId, environment: 'production', input: 'go' });
+  return uuidOf('ses', session.sessionId);
+}
+
+/** Resolves once of `table` there are, under a condition, so many rows of near, and of far. */
+async function until(table: string, condition: string, rows: { near: number; far: number }): Promise<void> {
+  const count = async ({ organizationId }: PoolContext) => {
+    const { rows } = await client.query(`select from ${table} where organization_id = $1 and ${condition}`, [
+      organizationId,
+    ]);
+    return rows.length;
+  };
+  const client = await world.platform.db.connect();
+  try {
+    const counts = async () => ({ near: await count(near), far: await count(far) });
+    await clock.passWhile(
+      expect
+        .poll(counts, { timeout: 30_000 })
+        .toEqual(rows)
+        .then(() => {}),
+    );
+  } finally {
+    await client.end();
+  }
+}
+
+function run({ start, stop }: { start(): unknown; stop(): Promise<void> }): Promise<unknown> {
+  stops.push(stop);
+  return clock.passWhile(Promise.resolve(start()));
+}
+
+function worker() {
+  const tools = { list: async () => ({ tools: [], unavailable: [] }), run: async () => ({ output: null }) };
+  return createWorker(node, { workerId: newUuid(), tools, ask: answering([{ text: 'ok' }]), graceMs: 0 });
+}
+
+describe.each(['fails', 'hangs'] as const)('while a server %s,', (how) => {
+  const lose = () => sharded.lose([far.organizationId], how);
+
+  /** The node has seen the organizations: once it looked, it knows which there are. */
+  async function losing(): Promise<void> {
+    await node.shards.query('look', (within) => sql`select 1 from organizations where true ${within()}`);
+    lose();
+  }
+
+  test('sessions of the others are claimed, and its own when it is back', async () => {
+    for (const ctx of [near, far]) await open(ctx);
+    await losing();
+    await run(worker());
+    await until('sessions', "status = 'idle'", { near: 1, far: 0 });
+    sharded.find();
+    await until('sessions', "status = 'idle'", { near: 1, far: 1 });
+  });
+
+  test('sessions of a dead worker are taken over for the others', async () => {
+    for (const ctx of [near, far]) await open(ctx);
+    await world.platform.db.execute(sql`
+      update sessions set worker_id = ${newUuid()}, epoch = epoch + 1
+      where organization_id = any(${[near.organizationId, far.organizationId]}::uuid[])`);
+    await losing();
+    await run(worker());
+    await until('sessions', "status = 'idle'", { near: 1, far: 0 });
+  });
+
+  test('a worker keeps the sessions that it holds of both', async () => {
+    for (const ctx of [near, far]) await open(ctx);
+    const goOn = Promise.withResolvers<void>();
+    let asked = 0;
+    const tools = { list: async () => ({ tools: [], unavailable: [] }), run: async () => ({ output: null }) };
+    const ask: typeof answering extends (...args: never) => infer A ? A : never = async function* (...args) {
+      asked += 1;
+      await goOn.promise;
+      yield* answering([{ text: 'ok' }])(...args);
+    };
+    await run(createWorker(node, { workerId: newUuid(), tools, ask, graceMs: 0 }));
+    await clock.passWhile(
+      expect
+        .poll(() => asked, { timeout: 30_000 })
+        .toBe(2)
+        .then(() => {}),
+    );
+    lose();
+    const before = sharded.tries();
+    // Looks again and again at what it holds.
+    await clock.passWhile(
+      expect
+        .poll(() => sharded.tries() - before, { timeout: 30_000 })
+        .toBeGreaterThan(5)
+        .then(() => {}),
+    );
+    sharded.find();
+    goOn.resolve();
+    await until('sessions', "status = 'idle'", { near: 1, far: 1 });
+    expect(asked).toBe(2);
+  });
+
+  test('event records of the others are sequenced, and what has expired is dropped', async () => {
+    for (const ctx of [near, far]) await createAgent(ctx, { name: 'Agent', model: 'scripted/test' });
+    await world.platform.db.execute(sql`
+      insert into idempotency_records (organization_id, caller_id, idempotency_key, fingerprint, expires_at)
+      select o.organization_id, o.organization_id, 'old', '', ${clock.now()} from organizations o
+      where o.organization_id = any(${[near.organizationId, far.organizationId]}::uuid[])`);
+    await losing();
+    await run(createUpkeep(node, { eventsKeptDays: 1, deliveriesKeptDays: 1 }));
+    await until('events_pending', 'true', { near: 0, far: 1 });
+    await until('idempotency_records', 'true', { near: 0, far: 1 });
+    sharded.find();
+    await until('events_pending', 'true', { near: 0, far: 0 });
+    await until('idempotency_records', 'true', { near: 0, far: 0 });
+  });
+
+  test('schedules of the others run', async () => {
+    const at = new Date(clock.now().getTime() + 60_000).toISOString();
+    for (const ctx of [near, far]) {
+      const { agent } = await createAgent(ctx, { name: 'Agent', model: 'scripted/test' });
+      await createSchedule(ctx, { agentId: agent.agentId, environment: 'production', input: 'go', at });
+    }
+    await losing();
+    await run(createScheduler(node));
+    clock.advance(60_000);
+    await until('sessions', 'true', { near: 1, far: 0 });
+    sharded.find();
+    await until('sessions', 'true', { near: 1, far: 1 });
+  });
+
+  test('streams of the others find what no wake-up told of', async () => {
+    const sessions = [];
+    for (const ctx of [near, far]) sessions.push({ ctx, sessionId: await open(ctx) });
+    const over = new AbortController();
+    const heads = await Promise.all(
+      sessions.map(({ ctx, sessionId }) => readHead(world.platform.db, ctx.organizationId, sessionId)),
+    );
+    const [stream, other] = heads.map((head) => node.live.follow(head, beginning, undefined).read(over.signal));
+    for (const one of [stream!, other!]) expect((await one.next()).done).toBe(false);
+    const next = [stream!.next(), other!.next()];
+    await losing();
+    await world.platform.db.execute(sql`
+      with s as (
+        insert into segments as g (organization_id, session_id, turn, seq_to, seq_from, body, created_at)
+        select s.organization_id, s.session_id, s.turn, s.next_seq, s.next_seq, '["x"]', now() from sessions s
+        where s.organization_id = ${near.organizationId} returning g.seq_to)
+      update sessions set next_seq = s.seq_to + 1 from s where sessions.organization_id = ${near.organizationId}`);
+    expect((await clock.passWhile(next[0]!)).value?.json).toContain('"x"');
+    over.abort();
+    await Promise.all(next);
+  });
+});
