@@ -66,7 +66,7 @@ test('the program in the README is examples/quickstart.ts', () => {
 });
 
 test('docs/event-log.md names every kind of record, and no other', () => {
-  const [, rows = ''] = /\| kinds \| \|\n\|---\|---\|\n((?:\|.*\n)+)/.exec(read('docs/event-log.md')) ?? [];
+  const [, rows = ''] = /\| types \| \|\n\|---\|---\|\n((?:\|.*\n)+)/.exec(read('docs/event-log.md')) ?? [];
   const kinds = rows.split('\n').flatMap((row) => {
     let noun = '';
     return [...(row.split('|')[1] ?? '').matchAll(/`(?:(\w+)\.)?(\w+)`/g)].map(([, said, verb]) => {
