@@ -1,4 +1,4 @@
-// Builds the console where its sources have changed since it was built last, and writes each file compressed beside itself.
+// Builds the console if its sources have changed since the last build, and writes a compressed copy of each file.
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -19,13 +19,13 @@ export function buildPackage(source: string, folder: string): void {
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
   if (status !== 0) throw new Error(`tsc failed:\n${stdout}${stderr}`);
 
-  // tsc rewrites the imports of the JavaScript alone; older compilers don't find a declaration by `./x.ts`.
+  // tsc rewrites the imports only in JavaScript, and older compilers can't resolve `./x.ts` in a declaration.
   for (const file of globSync(join(folder, '**/*.d.ts'))) {
     const text = readFileSync(file, 'utf8');
     writeFileSync(file, text.replace(/((?:from |import\()'\.{1,2}\/[^']+)\.ts'/g, "$1.js'"));
   }
 
-  // Without what only the workspace needs: scripts, and dependencies that are compiled in or for tests.
+  // Leave out what only the workspace needs: scripts, and dependencies that are compiled in or only for tests.
   const { scripts, devDependencies, ...kept } = JSON.parse(
     readFileSync(join(source, 'package.json'), 'utf8'),
   ) as Record<string, unknown>;

@@ -1,7 +1,7 @@
-// Makes a fresh clone runnable: `npm ci`, once for each lock file and platform.
+// Installs the dependencies of a fresh clone: `npm ci`, once for each lock file and platform.
 //
-// Runs before `npm start` and `npm test`, on whatever Node the machine has (20 or later) and before anything is
-// installed, so it imports nothing but Node itself.
+// Runs before `npm start`, `npm test` and others, on the machine's own Node (20 or later) and before anything is installed. It can
+// therefore import only Node's own modules.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -15,8 +15,8 @@ const stamp = createHash('sha256')
   .digest('hex');
 
 if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== stamp) {
-  console.log('Installing what Signalbox needs (once) …');
-  // npm's own entry file rather than `npm`: on Windows that is a .cmd, which spawn does not run without a shell.
+  console.log('Installing dependencies (only this once) …');
+  // Run npm's script directly: on Windows `npm` is a .cmd file, which spawn can't run without a shell.
   const npm = process.env.npm_execpath;
   const [command, args] = npm ? [process.execPath, [npm]] : ['npm', []];
   const { status } = spawnSync(command, [...args, 'ci', '--no-audit', '--no-fund', '--loglevel=error'], {
@@ -24,7 +24,7 @@ if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== stamp) {
     stdio: 'inherit',
   });
   if (status !== 0) {
-    console.error('Installing failed. The messages above say why; run the same command again once that is mended.');
+    console.error('Could not install the dependencies. Fix the errors above, then run the same command again.');
     process.exit(1);
   }
   writeFileSync(stampFile, stamp);

@@ -1,5 +1,5 @@
-// `npm run prove`: the tests that go on for as long as one lets them, for long. `npm run prove -- NAME …` runs some, `--seed N` what
-// another run did. (`npm test` has a short form of each.)
+// `npm run prove`: long runs of the tests that can run for any length of time. `npm test` has a short run of each.
+// `npm run prove -- NAME …` runs some of them; `--seed N` repeats an earlier run.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -26,7 +26,7 @@ const proofs = [
 const { values, positionals } = parseArgs({ options: { seed: { type: 'string' } }, allowPositionals: true });
 const unknown = positionals.filter((name) => !proofs.some((proof) => proof.name === name));
 if (unknown.length > 0) {
-  console.error(`There is no proof ${unknown.join(', ')}. There are ${proofs.map(({ name }) => name).join(', ')}.`);
+  console.error(`Unknown: ${unknown.join(', ')}. Choose from ${proofs.map(({ name }) => name).join(', ')}.`);
   process.exit(2);
 }
 
@@ -49,5 +49,5 @@ for (const { name, files, env, times = 1 } of proofs) {
     if (status !== 0) failed.push(`npm run prove -- ${name} --seed ${seed}`);
   }
 }
-console.log(failed.length === 0 ? '\nAll held.' : `\nFAILED:\n${failed.join('\n')}`);
+console.log(failed.length === 0 ? '\nAll passed.' : `\nFAILED:\n${failed.join('\n')}`);
 process.exit(failed.length === 0 ? 0 : 1);

@@ -1,6 +1,5 @@
-// `node scripts/test-postgresql.mjs MAJOR [NAME …]`: runs tests on a PostgreSQL that Debian or Ubuntu installed
-// (`apt-get install postgresql-15`), with a server of its own that is gone afterwards. Which tests: as for `npm test`, by default
-// those of the database.
+// `node scripts/test-postgresql.mjs MAJOR [NAME …]`: runs tests on a PostgreSQL from Debian or Ubuntu
+// (`apt-get install postgresql-15`). It starts a temporary server. The names are those of `npm test`; the default is `database`.
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,7 +20,7 @@ const directory = mkdtempSync(join(tmpdir(), `signalbox-postgresql-${major}-`));
 const data = join(directory, 'data');
 const passwordFile = join(directory, 'password');
 const password = randomBytes(24).toString('hex');
-// PostgreSQL refuses to run as root; the package has made the user that it runs as.
+// PostgreSQL refuses to run as root. The package has created a user for it.
 const account = process.getuid?.() === 0 ? accountOf('postgres') : undefined;
 writeFileSync(passwordFile, password, { mode: 0o600 });
 if (account) for (const path of [directory, passwordFile]) chownSync(path, account.uid, account.gid);
@@ -30,13 +29,13 @@ let status = 1;
 try {
   postgres('initdb', [
     ...[`--pgdata=${data}`, '--username=signalbox', `--pwfile=${passwordFile}`, '--auth=scram-sha-256'],
-    // Sorted by code point, as by the embedded server.
+    // Sort by code point, like the embedded server.
     ...['--encoding=UTF8', '--locale=C', '--no-sync', '--no-instructions'],
   ]);
   const port = await freePort();
   const settings = {
     ...{ port, listen_addresses: '127.0.0.1', unix_socket_directories: '', max_connections: 300 },
-    // As global-setup.ts has them: no test cuts its power.
+    // As in global-setup.ts: the tests don't need the data to survive a power failure.
     ...{ fsync: 'off', full_page_writes: 'off' },
   };
   const options = Object.entries(settings).map(([name, value]) => `-c ${name}='${value}'`);
@@ -63,9 +62,9 @@ try {
 }
 process.exit(status ?? 1);
 
-/** What it printed. Throws with what it complained of. */
+/** Returns what the program printed. Throws with its error output. */
 function postgres(program, args) {
-  // pg_ctl's server keeps the streams that it inherits, and whoever reads them would wait for its end.
+  // The server inherits pg_ctl's streams and keeps them open, so reading them would wait until it ends.
   const stdio = program === 'pg_ctl' ? 'ignore' : 'pipe';
   const options = { cwd: '/', stdio, encoding: 'utf8', env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' }, ...account };
   const { status, error, stdout, stderr } = spawnSync(join(binaries, program), args, options);

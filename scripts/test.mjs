@@ -1,6 +1,6 @@
-// `npm test`: everything that must hold, in the order in which a failure is cheapest to find. Ends at the first that fails.
-// `npm test -- NAME …` runs some of it: `static` for what runs no test, or projects of vitest.config.ts. A name with a slash is a
-// path: of the projects only the test files below it run.
+// `npm test`: all checks and tests, the fastest first. Stops at the first failure.
+// `npm test -- NAME …` runs some of them: `static` (everything but the tests), or projects of vitest.config.ts. A name with a slash
+// is a path, and limits the projects to the test files below it.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,9 @@ const wanted = process.argv.slice(2).filter((name) => !paths.includes(name));
 if (paths.length > 0 && wanted.length === 0) wanted.push(...projects);
 const unknown = wanted.filter((name) => name !== 'static' && !projects.includes(name));
 if (unknown.length > 0) {
-  console.error(`There is no ${unknown.join(', ')}. There are static, ${projects.join(', ')}; without a name, all.`);
+  console.error(
+    `Unknown: ${unknown.join(', ')}. Choose from static, ${projects.join(', ')}, or give no name to run all.`,
+  );
   process.exit(2);
 }
 const isWhole = wanted.length === 0;
@@ -55,7 +57,7 @@ for (const [what, ...command] of steps) {
   const { status, error } = spawnSync(process.execPath, command, {
     cwd: root,
     stdio: 'inherit',
-    // A run of some tests judges its statements by itself.
+    // A run of only some tests checks its statements itself.
     env: { ...process.env, ...(isWhole && { SIGNALBOX_TEST_STATEMENTS: statements }) },
   });
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
