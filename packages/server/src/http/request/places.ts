@@ -2,7 +2,9 @@
 // who is not known, and no body that is still on its way, takes a place from the work of those who are known:
 //
 //   looking up   until the database has said whose key or cookie it is. A credential that was good lately looks up at work
-//   strangers    calls by which people sign in: few, few of one address, and their bodies are short and soon here
+//   half sent    calls by which people sign in, while their bodies are on their way. Nobody is refused for them: if there are
+//                too many, the oldest is ended, of this address before others. An honest body comes with its headers
+//   strangers    the same calls once they are whole: few, and few of one address
 //   arriving     bodies of known callers that are still on their way
 //   work         all that is done for a known caller (SIGNALBOX_MAX_REQUESTS_IN_FLIGHT)
 //
@@ -40,11 +42,14 @@ export interface Places {
 /** Of the body of a call that anybody may make. */
 export const STRANGER_BODY_BYTES = 16 * 1024;
 const STRANGER_BODY_MS = 5_000;
+const MAX_HALF_SENT = 100;
+const MAX_HALF_SENT_OF_ADDRESS = 20;
 const MAX_STRANGERS = 100;
 const MAX_STRANGERS_OF_ADDRESS = 20;
 
 export function createPlaces(maxRequestsInFlight: number, clock: Clock): Places {
   const lookingUp = createPool(maxRequestsInFlight);
+  const halfSent = createHalfSent(MAX_HALF_SENT, MAX_HALF_SENT_OF_ADDRESS);
   const strangers = createPool(MAX_STRANGERS, MAX_STRANGERS_OF_ADDRESS);
   const arriving = createPool(2 * maxRequestsInFlight, maxRequestsInFlight);
   const work = createPool(maxRequestsInFlight);
@@ -54,12 +59,14 @@ export function createPlaces(maxRequestsInFlight: number, clock: Clock): Places 
       let isOver = false;
       let leavePool = () => {};
       let pool: Pool | undefined;
+      let address = '';
       let hasArrived: AbortController | undefined;
+      const tooLate = () => requestTimeout(request.raw.socket);
 
-      function moveTo(next: Pool | undefined, who?: string): void {
+      function moveTo(next: Pool | undefined, who = ''): void {
         // Its response was closed already, and nothing would ever take it out again.
         if (isOver || next === pool) return;
-        const leave = next?.enter(who) ?? (() => {});
+        const leave = next?.enter(who, tooLate) ?? (() => {});
         leavePool();
         [pool, leavePool] = [next, leave];
       }
@@ -69,15 +76,14 @@ export function createPlaces(maxRequestsInFlight: number, clock: Clock): Places 
         work: (callerId) => (request.raw.complete ? moveTo(work) : moveTo(arriving, callerId)),
         serveStranger(ipAddress) {
           if (isOver) return;
-          moveTo(strangers, networkOf(ipAddress));
+          address = networkOf(ipAddress);
+          moveTo(halfSent, address);
           hasArrived = new AbortController();
-          clock.sleep(STRANGER_BODY_MS, hasArrived.signal).then(
-            () => requestTimeout(request.raw.socket),
-            () => {},
-          );
+          clock.sleep(STRANGER_BODY_MS, hasArrived.signal).then(tooLate, () => {});
         },
         arrived() {
           hasArrived?.abort();
+          if (pool === halfSent) moveTo(strangers, address);
           if (pool === arriving) moveTo(work);
         },
         leave: () => moveTo(undefined),
@@ -94,15 +100,34 @@ export function createPlaces(maxRequestsInFlight: number, clock: Clock): Places 
 }
 
 interface Pool {
-  /** Returns how to leave, to be called once. */
-  enter(who?: string): () => void;
+  /** Returns how to leave, to be called once. `end` ends the request, if it is to make room. */
+  enter(who: string, end: () => void): () => void;
+}
+
+/** Whoever comes has room. */
+function createHalfSent(max: number, maxOfOne: number): Pool {
+  /** The oldest is first. */
+  const entries = new Set<{ who: string; end: () => void }>();
+  return {
+    enter(who, end) {
+      const own = [...entries].filter((entry) => entry.who === who);
+      const [oldest] = own.length >= maxOfOne ? own : entries.size >= max ? entries : [];
+      if (oldest) {
+        entries.delete(oldest);
+        oldest.end();
+      }
+      const entry = { who, end };
+      entries.add(entry);
+      return () => void entries.delete(entry);
+    },
+  };
 }
 
 function createPool(max: number, maxOfOne = max): Pool {
   const countOf = new Map<string, number>();
   let count = 0;
   return {
-    enter(who = '') {
+    enter(who) {
       if (count >= max) {
         throw new ApiError('unavailable', 'As many requests are under way as this node takes. Ask again soon.', {
           retryAfterSeconds: 1,
