@@ -7,6 +7,7 @@ import type { Platform } from '../../platform.ts';
 import { type Operation, operationColumns } from '../../sessions/state/operations.ts';
 import { type SessionRow, sessionColumns } from '../../sessions/state/session.ts';
 import type { TranscriptEntry } from '../../sessions/state/transcript.ts';
+import { knowSize } from '../turn/transcript-size.ts';
 import type { Candidate } from './candidates.ts';
 import { countCrash } from './crashes.ts';
 
@@ -73,7 +74,11 @@ export async function loadTranscripts(db: Platform['db'], rows: readonly Session
   return rows.slice(0, transcripts.size).map((row, index) => {
     const ofSession = transcripts.get(index + 1)!.filter((entry): entry is Entry => entry.turn !== null);
     const bytes = ofSession.reduce((sum, entry) => sum + entry.bytes, 0);
-    return { row, transcript: ofSession.map(({ n: _, bytes: __, ...entry }): TranscriptEntry => entry), bytes };
+    const transcript = ofSession.map(({ n: _, bytes, ...entry }): TranscriptEntry => {
+      knowSize(entry, bytes);
+      return entry;
+    });
+    return { row, transcript, bytes };
   });
 }
 

@@ -22,6 +22,7 @@ import {
 import { type SessionRow, sessionEvent } from '../../sessions/state/session.ts';
 import type { ToolOutcome } from '../tools/tool.ts';
 import { callsOf, resultParts } from './calls.ts';
+import { thatFit } from './transcript-size.ts';
 import { endCall, type TurnState } from './turn.ts';
 
 /** Why a turn is stopped: what its signal is aborted with. */
@@ -99,7 +100,7 @@ export function stopChange(
   // A step whose results the model has heard of has a next one.
   if (calls.length > 0) {
     const ended = calls.map((call) => stopped.get(call) ?? call);
-    change.entries.push({ role: 'tool', content: resultParts(ended, state.transcript) });
+    change.entries.push({ role: 'tool', content: thatFit(state.transcript, resultParts(ended, state.transcript)) });
   }
   if ([...stopped.keys()].some(({ kind }) => kind === 'model')) change.patch.push(sql`model_calls = model_calls + 1`);
   return change;

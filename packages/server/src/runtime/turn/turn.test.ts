@@ -1,10 +1,10 @@
 // The turn machine alone: what it yields for given models and tools.
 import type { Tool } from '@signalbox/contract';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { Definition } from '../../agents/agents.ts';
 import { newModelCall } from '../../sessions/state/operations.ts';
 import type { TurnTool } from '../tools/tool.ts';
-import { runTurn, type TurnPorts, type TurnState } from './turn.ts';
+import { runTurn, type TurnEvent, type TurnPorts, type TurnState } from './turn.ts';
 
 function toolsOf(type: Tool['type'], names: string[]): TurnTool[] {
   return names.map((name) => ({
@@ -98,4 +98,35 @@ test('what a program has answered is taken, though the budget was used up meanwh
   const events: string[] = [];
   for await (const { type } of runTurn(state, refusing, new AbortController().signal)) events.push(type);
   expect(events).toEqual(['answered']);
+});
+
+const LONG = 'a'.repeat(1024 * 1024);
+
+test('a model is not asked with a transcript of more than 4 MiB', async () => {
+  const state = stateWith([]);
+  state.transcript = Array.from({ length: 4 }, () => ({ role: 'user', content: [{ type: 'text', text: LONG }] }));
+  const asked = vi.fn(ports.ask);
+  const events: TurnEvent[] = [];
+  for await (const event of runTurn(state, { ...ports, ask: asked }, new AbortController().signal)) events.push(event);
+  expect(events).toMatchObject([{ type: 'fail', error: { code: 'transcript_too_long' } }]);
+  expect(asked).not.toHaveBeenCalled();
+
+  state.transcript.pop();
+  state.operations = [newModelCall(1, 1, 1)];
+  for await (const event of runTurn(state, { ...ports, ask: asked }, new AbortController().signal))
+    if (event.type === 'answered') break;
+  expect(asked).toHaveBeenCalledOnce();
+});
+
+test('a step whose results make a transcript of more than 4 MiB is the last, and its results are not put together', async () => {
+  const state = stateWith(toolsOf('http', ['a', 'b', 'c', 'd', 'e']));
+  const types: string[] = [];
+  const run = async () => ({ output: LONG });
+  for await (const event of runTurn(state, { ...ports, run }, new AbortController().signal)) {
+    types.push(event.type);
+    if (event.type === 'fail') expect(event.error.code).toBe('transcript_too_long');
+  }
+  expect(types.at(-1)).toBe('fail');
+  expect(types.filter((type) => type === 'callEnded')).toHaveLength(5);
+  expect(state.transcript.map(({ role }) => role)).toEqual(['assistant']);
 });

@@ -19,6 +19,7 @@ import { type AskModel, type ModelCall, ModelFailure } from '../models/model.ts'
 import type { RunTool, ToolOutcome, TurnTool } from '../tools/tool.ts';
 import { answerParts, CUT_OFF, callsOf, newCalls, noSuchTool, OUTCOME_UNKNOWN, resultParts, toolOf } from './calls.ts';
 import { type Judgement, judgeAnswer } from './output.ts';
+import { refusalOfLength } from './transcript-size.ts';
 
 export interface TurnState {
   readonly organizationId: string;
@@ -121,7 +122,7 @@ export async function* runTurn(state: TurnState, ports: TurnPorts, signal: Abort
     if (modelCall.status === 'pending') {
       // What a program has answered is used already.
       if (!isAnswered(modelCall)) {
-        const refusal = await ports.refusal(modelCall);
+        const refusal = refusalOfLength(state.transcript) ?? (await ports.refusal(modelCall));
         if (refusal) return yield refused(modelCall, refusal);
         if (definition.model.provider === 'worker') {
           yield { type: 'offer' };
@@ -145,6 +146,8 @@ export async function* runTurn(state: TurnState, ports: TurnPorts, signal: Abort
     yield* runCalls(state, step, ports, signal);
 
     const results = resultParts(callsOf(operations, step), state.transcript);
+    const tooLong = refusalOfLength(state.transcript, results);
+    if (tooLong) return yield { type: 'fail', error: tooLong, asked: false };
     state.transcript.push({ role: 'tool', content: results });
     if (isLastStep(state, step)) return yield { type: 'end', end: { stopReason: 'maxSteps' }, results };
     yield { type: 'stepEnded', results, nextStep: step + 1 };

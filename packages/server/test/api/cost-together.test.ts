@@ -1,11 +1,11 @@
 // Requests that are costly and arrive together cost the others nothing: whatever many callers send at one moment, the event loop is
-// never held for more than 250 ms of its thread's own CPU time (test/cost.test.ts has each request by itself).
+// never held for more than 250 ms of its thread's own CPU time (test/api/cost.test.ts has each request by itself).
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { Tool } from '@signalbox/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createLoopWatch } from './api/fuzz/loop-watch.ts';
-import { startTestService, type TestService } from './support/service.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { createLoopWatch } from './fuzz/loop-watch.ts';
 
 const MOST_MS = 250;
 /** A collection of garbage, or code that runs for the first time, may fall into one. */

@@ -1,0 +1,20 @@
+import type { MessagePart } from '@signalbox/contract';
+import { expect, test } from 'vitest';
+import { thatFit } from './transcript-size.ts';
+
+test('of results that do not fit the model is told that they are left out, and of no other', () => {
+  const results: MessagePart[] = Array.from({ length: 6 }, (_, index) => ({
+    type: 'tool_result',
+    toolCallId: `call_${index}`,
+    output: 'a'.repeat(1024 * 1024),
+  }));
+  const fitting = thatFit([{ role: 'user', content: [{ type: 'text', text: 'go' }] }], results);
+  expect(fitting.slice(0, 3)).toEqual(results.slice(0, 3));
+  expect(fitting.slice(3)).toEqual(
+    [3, 4, 5].map((index) => ({
+      type: 'tool_result',
+      toolCallId: `call_${index}`,
+      error: 'The result is not shown: the transcript would have more than 4 MiB.',
+    })),
+  );
+});

@@ -1,0 +1,134 @@
+// A transcript as long as it may be is read, sent to a model and handed to a program without holding the event loop for more than
+// 250 ms of its thread's own CPU time; a longer one is sent to nobody.
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { formatId, newUuid, uuidOf } from '../../src/lib/ids.ts';
+import { createLoopWatch } from '../api/fuzz/loop-watch.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+const MOST_MS = 250;
+/** A collection of garbage, or code that runs for the first time, may fall into one. */
+const TRIES = 3;
+const PART_BYTES = 1_000_000;
+/** As many as fit into 4 MiB. */
+const PARTS = 4;
+
+const outputs: Record<string, unknown> = {
+  'one text': 'a'.repeat(PART_BYTES),
+  'empty objects': Array.from({ length: PART_BYTES / 3 }, () => ({})),
+  'many fields': Object.fromEntries(
+    Array.from({ length: PART_BYTES / 14 }, (_, index) => [Math.imul(index, 2_654_435_761).toString(36), 'v']),
+  ),
+};
+
+let service: TestService;
+let model: { url: string; received: number[] };
+const watch = createLoopWatch();
+
+beforeAll(async () => {
+  service = await startTestService();
+  const received: number[] = [];
+  // It says nothing, and what it hears costs the thread as little as can be.
+  const server = createServer(async (request, response) => {
+    let bytes = 0;
+    for await (const part of request) bytes += (part as Buffer).length;
+    received.push(bytes);
+    response.writeHead(400, { 'Content-Type': 'application/json' }).end('{"error":{"message":"no"}}');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  model = { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, received };
+  return () => void server.close();
+});
+afterAll(() => service.stop());
+
+/** A session whose transcript has these results of earlier turns. */
+async function sessionWith(agentId: string, results: readonly unknown[]): Promise<string> {
+  const { sessionId: id } = await service.client.sessions.open({ agentId, environment: 'production' });
+  const [organizationId, sessionId] = [uuidOf('org', service.organizationId), uuidOf('ses', id)];
+  const entries = results.flatMap((output) => {
+    const toolCallId = formatId('call', newUuid());
+    return [
+      ['user', { type: 'text', text: 'go' }],
+      ['assistant', { type: 'tool_call', toolCallId, tool: 't', input: {} }],
+      ['tool', { type: 'tool_result', toolCallId, output }],
+    ] as const;
+  });
+  for (const [position, [role, part]] of entries.entries())
+    await service.db.execute(sql`
+      insert into messages (organization_id, session_id, turn, position, message_id, role, content, created_at)
+      values (${organizationId}, ${sessionId}, 1, ${position}, ${newUuid()}, ${role}, ${JSON.stringify([part])}, now())`);
+  await service.db.execute(sql`
+    update sessions set turn = 1 where organization_id = ${organizationId} and session_id = ${sessionId}`);
+  return id;
+}
+
+/** The shortest of some tries, unless the first is well. */
+async function longestStretch(act: () => Promise<unknown>): Promise<number> {
+  let shortest = Number.POSITIVE_INFINITY;
+  for (let tries = 0; tries < TRIES && shortest > MOST_MS; tries++)
+    shortest = Math.min(shortest, await watch.during(act));
+  return shortest;
+}
+
+/** How many bytes the answer has: they are counted, and dropped. */
+async function claimed(): Promise<number> {
+  const body = JSON.stringify({ queue: 'long' });
+  const headers = { Authorization: `Bearer ${service.adminKey}`, 'Content-Type': 'application/json' };
+  const asking = request(`${service.url}/api/v1/worker_turns/claim`, { method: 'POST', headers });
+  asking.end(body);
+  const [answer] = await once(asking, 'response');
+  let bytes = 0;
+  for await (const part of answer) bytes += part.length;
+  return bytes;
+}
+
+const agentOfWorker = () =>
+  service.client.agents.create({ name: 'Worker', model: { provider: 'worker', queue: 'long' } });
+const agentOfModel = () =>
+  service.client.agents.create({
+    name: 'Model',
+    model: { provider: 'openai-compatible', model: 'x', baseUrl: model.url },
+  });
+const endOf = (sessionId: string) =>
+  expect.poll(async () => (await service.client.sessions.get(sessionId)).status, { timeout: 60_000, interval: 50 });
+
+test.each(Object.entries(outputs))(
+  'a program takes up a long transcript: %s',
+  { timeout: 120_000 },
+  async (_, output) => {
+    const { agentId } = await agentOfWorker();
+    const ms = await longestStretch(async () => {
+      const sessionId = await sessionWith(agentId, Array(PARTS).fill(output));
+      await service.client.sessions.sendMessage(sessionId, { content: 'go' });
+      expect(await claimed()).toBeGreaterThan(PARTS * PART_BYTES * 0.9);
+    });
+    expect(ms).toBeLessThan(MOST_MS);
+  },
+);
+
+test.each(Object.entries(outputs))('a model is sent a long transcript: %s', { timeout: 120_000 }, async (_, output) => {
+  const { agentId } = await agentOfModel();
+  const ms = await longestStretch(async () => {
+    const sessionId = await sessionWith(agentId, Array(PARTS).fill(output));
+    await service.client.sessions.sendMessage(sessionId, { content: 'go' });
+    await endOf(sessionId).toBe('failed');
+    expect(model.received.at(-1)).toBeGreaterThan(PARTS * PART_BYTES * 0.9);
+  });
+  expect(ms).toBeLessThan(MOST_MS);
+});
+
+test('a session whose transcript is longer fails, and nobody is asked', { timeout: 120_000 }, async () => {
+  const asked = model.received.length;
+  for (const agent of [agentOfWorker, agentOfModel]) {
+    const { agentId } = await agent();
+    const sessionId = await sessionWith(agentId, Array(PARTS + 1).fill(outputs['one text']));
+    await service.client.sessions.sendMessage(sessionId, { content: 'go' });
+    await endOf(sessionId).toBe('failed');
+    const { error } = await service.client.sessions.get(sessionId);
+    expect(error).toMatchObject({ code: 'transcript_too_long' });
+  }
+  expect(model.received).toHaveLength(asked);
+});
