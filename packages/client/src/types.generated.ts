@@ -498,7 +498,7 @@ export interface Model {
   queue?: string | undefined;
   /** Where the provider answers, up to and with `/v1`. Needed for `openai-compatible`; others have their provider's own. */
   baseUrl?: string | undefined;
-  /** The Environment's secret that holds the provider's key. Default: `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` or `GOOGLE_GENERATIVE_AI_API_KEY`. */
+  /** The Environment's secret that holds the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`. */
   apiKeySecret?: string | undefined;
   settings?: ModelSettings | undefined;
 }

@@ -1,6 +1,7 @@
 /** Agents: a model, instructions and tools, in immutable versions (api.md section 3). */
 
 import { SecretName } from './environments.ts';
+import { ownProviders, providers } from './providers.ts';
 import {
   Id,
   Json,
@@ -17,12 +18,6 @@ import {
   Timestamp,
   Type,
 } from './schema.ts';
-
-/**
- * The providers of models. `scripted` needs no network and answers by the Agent's own script; `worker` is a program of the
- * integrator's own, which claims the Agent's turns from a queue.
- */
-export const providers = ['scripted', 'openai', 'anthropic', 'google', 'openai-compatible', 'worker'] as const;
 
 /** One call of the `scripted` model. */
 export const ScriptStep = Strict(
@@ -77,6 +72,8 @@ export const QueueName = Type.String({
   examples: ['support-agent'],
 });
 
+const keyNames = ownProviders.map(({ keyName }) => `\`${keyName}\``).join(', ');
+
 export const Model = Strict(
   {
     provider: OneOf(providers),
@@ -96,8 +93,7 @@ export const Model = Strict(
     apiKeySecret: Type.Optional(
       Type.Unsafe<string>({
         ...SecretName,
-        description:
-          "The Environment's secret that holds the provider's key. Default: `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` or `GOOGLE_GENERATIVE_AI_API_KEY`.",
+        description: `The Environment's secret that holds the provider's key. Default: ${keyNames}.`,
       }),
     ),
     settings: Type.Optional(ModelSettings),

@@ -12,6 +12,7 @@ export * from './events.ts';
 export * from './keys.ts';
 export * from './overview.ts';
 export * from './people.ts';
+export * from './providers.ts';
 export * from './routes.ts';
 export * from './schedules.ts';
 export * from './schema.ts';

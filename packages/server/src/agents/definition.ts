@@ -1,5 +1,12 @@
 // Whether a definition is whole: what the schemas of the contract cannot say.
-import type { ApprovalPolicy, FieldError, McpTool, Model, Tool } from '@signalbox/contract';
+import {
+  type ApprovalPolicy,
+  type FieldError,
+  type McpTool,
+  type Model,
+  ownProvider,
+  type Tool,
+} from '@signalbox/contract';
 import type { Egress } from '../egress/egress.ts';
 import { UrlNotAllowed, whatUrlsMustBe } from '../egress/errors.ts';
 import { ApiError } from '../lib/api-error.ts';
@@ -118,8 +125,8 @@ function checkModel({ model }: Definition): FieldError[] {
   if (provider === 'worker' || provider === 'scripted') {
     only('baseUrl', 'providers that are asked over the network');
     only('apiKeySecret', 'providers that are asked over the network');
-  } else if (provider === 'openai-compatible' && model.baseUrl === undefined) {
-    errors.push({ path: 'model.baseUrl', message: 'is needed for openai-compatible, up to and with /v1' });
+  } else if (model.baseUrl === undefined && ownProvider(provider) === undefined) {
+    errors.push({ path: 'model.baseUrl', message: `is needed for ${provider}, up to and with /v1` });
   } else if (model.baseUrl !== undefined && !URL.canParse(model.baseUrl)) {
     errors.push({ path: 'model.baseUrl', message: 'must be a URL' });
   }

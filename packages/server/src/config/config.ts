@@ -7,7 +7,7 @@ import { type EgressPolicy, parseEgressAllow } from '../egress/policy.ts';
 import { parseEgressProxy } from '../egress/proxy.ts';
 import { parsePrices } from '../usage/prices.ts';
 import { parseMasterKeys } from '../vault/master-key.ts';
-import { parseProviderKeys } from '../vault/provider-keys.ts';
+import { keyProviders, parseProviderKeys } from '../vault/provider-keys.ts';
 import {
   parseCollector,
   parseCount,
@@ -143,7 +143,7 @@ export const settings = {
   providerKeys: required({
     variable: 'SIGNALBOX_PROVIDER_KEYS',
     default: '',
-    about: "providers whose API keys in the service's environment agents can use: openai, anthropic, google",
+    about: `providers whose API keys in the service's environment agents can use: ${keyProviders}`,
     parse: parseProviderKeys,
   }),
   prices: required({

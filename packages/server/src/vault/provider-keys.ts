@@ -1,27 +1,23 @@
 // The operator's own keys of providers, which Agents may use whose Environment has none: SIGNALBOX_PROVIDER_KEYS names the
 // providers, the keys stand in the variables that everybody uses for them.
+import { ownProvider, ownProviders, type ProviderKeyName } from '@signalbox/contract';
 
-/** By provider: the environment variable of its key, which is also the name of the secret that stands before it. */
-export const keyNames = {
-  openai: 'OPENAI_API_KEY',
-  anthropic: 'ANTHROPIC_API_KEY',
-  google: 'GOOGLE_GENERATIVE_AI_API_KEY',
-} as const;
-type KeyName = (typeof keyNames)[keyof typeof keyNames];
+/** By the environment variable of each, which is also the name of the secret that is used if an Environment has one. */
+export type ProviderKeys = { readonly [K in ProviderKeyName]?: string | undefined };
 
-export type ProviderKeys = { readonly [K in KeyName]?: string | undefined };
+/** Those that may be named. */
+export const keyProviders = ownProviders.map(({ name }) => name).join(', ');
 
 /** `text` names providers, separated by commas. Throws an AggregateError that shows no key. */
 export function parseProviderKeys(text: string, env: Readonly<Record<string, string | undefined>>): ProviderKeys {
   const names = text.split(',').map((part) => part.trim());
   const problems: Error[] = [];
-  const keys: Partial<Record<KeyName, string>> = {};
+  const keys: Partial<Record<ProviderKeyName, string>> = {};
   for (const name of names.filter((part) => part !== '')) {
-    const variable = Object.hasOwn(keyNames, name) ? keyNames[name as keyof typeof keyNames] : undefined;
+    const variable = ownProvider(name)?.keyName;
     const key = variable && env[variable]?.trim();
     if (variable === undefined) {
-      const known = Object.keys(keyNames).join(', ');
-      problems.push(new Error(`"${name}" is not a provider with a key; use one or more of ${known}`));
+      problems.push(new Error(`"${name}" is not a provider with a key; use one or more of ${keyProviders}`));
     } else if (!key) {
       problems.push(new Error(`lists ${name}, but ${variable} is not set`));
     } else if (!isHeaderValue(key)) {

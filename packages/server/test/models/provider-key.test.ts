@@ -1,5 +1,5 @@
 // Whose key goes where. Requests do not leave the machine: a stand-in for the way out records them.
-import type { Model } from '@signalbox/contract';
+import { type Model, ownProvider } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Egress } from '../../src/egress/egress.ts';
 import { deleteSecret, setSecret } from '../../src/environments/secrets.ts';
@@ -66,8 +66,8 @@ const providers = [
   { ...google, name: 'google', header: '' },
 ] as const;
 
-describe.each(providers)('$name', ({ name, own, keyHeader, header }) => {
-  const { baseUrl, keyName } = own!;
+describe.each(providers)('$name', ({ name, keyHeader, header }) => {
+  const { baseUrl, keyName } = ownProvider(name)!;
   const host = new URL(baseUrl).host;
   const config: Model = { provider: name, model: 'a-model' };
   const set = (secret: string, value: string, ...allowedHosts: string[]) =>

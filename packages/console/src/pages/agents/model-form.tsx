@@ -1,26 +1,15 @@
-import { providers } from '@signalbox/contract';
+import { ownProvider, type ProviderName, providerFacts, providers } from '@signalbox/contract';
 import { type ReactNode, useRef } from 'react';
 import { Select, TextField } from '../../ui/field.tsx';
 import { useDraft } from './draft.tsx';
 import { DraftJson, textOf, withPresent } from './fields.tsx';
 import { isRecord, modelOf } from './model.ts';
 
-type Provider = (typeof providers)[number];
-
-const names: Record<Provider, string> = {
-  scripted: 'scripted: answers by a script, without network',
-  openai: 'openai',
-  anthropic: 'anthropic',
-  google: 'google',
-  'openai-compatible': 'openai-compatible: Ollama, vLLM, gateways',
-  worker: 'worker: a program of your own',
-};
-const keyNames: Partial<Record<string, string>> = {
-  openai: 'OPENAI_API_KEY',
-  anthropic: 'ANTHROPIC_API_KEY',
-  google: 'GOOGLE_GENERATIVE_AI_API_KEY',
-};
 const isAsked = (provider: string) => provider !== 'scripted' && provider !== 'worker';
+function labelOf(name: ProviderName): string {
+  const facts = providerFacts[name];
+  return 'note' in facts ? `${name}: ${facts.note}` : name;
+}
 
 export function ModelForm() {
   const draft = useDraft();
@@ -49,7 +38,7 @@ export function ModelForm() {
         error={draft.errorAt('model.provider') ?? draft.errorAt('model')}
         onChange={({ currentTarget }) => become(currentTarget.value)}
         options={withPresent(
-          providers.map((value) => ({ value, label: names[value] })),
+          providers.map((value) => ({ value, label: labelOf(value) })),
           provider,
         )}
       />
@@ -73,7 +62,7 @@ export function ModelForm() {
             label="Base URL"
             optional
             hint={
-              provider === 'openai-compatible'
+              ownProvider(provider) === undefined
                 ? 'Up to and with /v1. It must be https at a public address, unless the operator allows it.'
                 : 'Only for a gateway. Empty: the provider’s own address.'
             }
@@ -87,7 +76,7 @@ export function ModelForm() {
 }
 
 function keyHint(provider: string): ReactNode {
-  const known = keyNames[provider];
+  const known = ownProvider(provider)?.keyName;
   return (
     <>
       {known ? (

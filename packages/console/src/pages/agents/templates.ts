@@ -1,4 +1,5 @@
 // Agents to begin from.
+import { ownProviders } from '@signalbox/contract';
 import type { ReactNode } from 'react';
 import type { Definition } from './definition.ts';
 
@@ -81,17 +82,11 @@ export const templates: readonly Template[] = [
       ...rest,
     },
   },
-  ...(
-    [
-      ['anthropic', 'Anthropic', 'claude-sonnet-4-5', 'ANTHROPIC_API_KEY'],
-      ['openai', 'OpenAI', 'gpt-5', 'OPENAI_API_KEY'],
-      ['google', 'Google', 'gemini-2.5-flash', 'GOOGLE_GENERATIVE_AI_API_KEY'],
-    ] as const
-  ).map(([provider, name, model, key]) => ({
+  ...ownProviders.map(({ name: provider, label, exampleModel, keyName }) => ({
     id: provider,
-    name: `A model of ${name}`,
-    about: `Needs ${name}’s key: as the secret ${key} of the Environment that its Sessions run in.`,
-    definition: { name: 'Assistant', description: '', model: { provider, model }, instructions, ...rest },
+    name: `A model of ${label}`,
+    about: `Needs ${label}’s key: as the secret ${keyName} of the Environment that its Sessions run in.`,
+    definition: { name: 'Assistant', description: '', model: { provider, model: exampleModel }, instructions, ...rest },
   })),
   {
     id: 'empty',

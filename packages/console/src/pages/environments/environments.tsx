@@ -1,4 +1,5 @@
 import type { Environment, EnvironmentSecret } from '@signalbox/client';
+import { ownProviders } from '@signalbox/contract';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useChange, useList, useOrganization } from '../../organization.tsx';
@@ -235,11 +236,9 @@ function Secrets({ environment }: { environment: string }) {
 }
 
 /** The hosts of providers, so that nobody has to look them up. */
-const providerHosts: Record<string, string> = {
-  ANTHROPIC_API_KEY: 'api.anthropic.com',
-  OPENAI_API_KEY: 'api.openai.com',
-  GOOGLE_GENERATIVE_AI_API_KEY: 'generativelanguage.googleapis.com',
-};
+const providerHosts: Record<string, string> = Object.fromEntries(
+  ownProviders.map(({ keyName, baseUrl }) => [keyName, new URL(baseUrl).host]),
+);
 
 function SetSecret({
   environment,

@@ -1,5 +1,4 @@
 // Anthropic, by its Messages interface.
-import { keyNames } from '../../vault/provider-keys.ts';
 import { NO_KEY, type Provider } from './provider.ts';
 
 /** Anthropic says that it may add to these, and that clients are to pass over what they don't know. */
@@ -16,7 +15,6 @@ const EVENTS: ReadonlySet<unknown> = new Set([
 
 export const anthropic: Provider = {
   name: 'anthropic',
-  own: { baseUrl: 'https://api.anthropic.com/v1', keyName: keyNames.anthropic },
   keyHeader: ['x-api-key', ''],
   takesSchema: true,
   options: (isOwn) => ({

@@ -1,5 +1,4 @@
 // Google's Gemini, by its generateContent interface.
-import { keyNames } from '../../vault/provider-keys.ts';
 import { ModelFailure } from './model.ts';
 import { NO_KEY, type Provider } from './provider.ts';
 
@@ -8,7 +7,6 @@ const MODEL_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*(\/[A-Za-z0-9][A-Za-z0-9._-]*)?$/
 
 export const google: Provider = {
   name: 'google',
-  own: { baseUrl: 'https://generativelanguage.googleapis.com/v1beta', keyName: keyNames.google },
   keyHeader: ['x-goog-api-key', ''],
   takesSchema: true,
   async model(name, server) {

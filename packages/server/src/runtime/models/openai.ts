@@ -1,10 +1,8 @@
 // OpenAI, by its Responses interface.
-import { keyNames } from '../../vault/provider-keys.ts';
 import { NO_KEY, type Provider } from './provider.ts';
 
 export const openai: Provider = {
   name: 'openai',
-  own: { baseUrl: 'https://api.openai.com/v1', keyName: keyNames.openai },
   keyHeader: ['authorization', 'Bearer '],
   takesSchema: true,
   // Not stored there, so reasoning goes to and fro under OpenAI's seal; nobody is shown a summary of it, which some accounts may

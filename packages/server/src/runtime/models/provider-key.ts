@@ -1,5 +1,6 @@
 // The key that a provider is asked with (api.md section 3): the Environment's secret, which goes where its own list allows;
 // else the operator's own key, where the operator lends it, which goes to the provider's own server and nowhere else.
+import { ownProvider } from '@signalbox/contract';
 import { mayGoTo, openSecrets } from '../../environments/secrets.ts';
 import type { Platform } from '../../platform.ts';
 import { isHeaderValue, type ProviderKeys } from '../../vault/provider-keys.ts';
@@ -22,7 +23,7 @@ export async function keyFor(
   baseUrl: URL,
   keys: ProviderKeys,
 ): Promise<ProviderKey | undefined> {
-  const ownName = provider.own?.keyName;
+  const ownName = ownProvider(provider.name)?.keyName;
   const name = config.apiKeySecret ?? ownName;
   if (name === undefined) return undefined;
   const secret = await openSecrets(platform, organizationId, environment, [name]).then(

@@ -5,7 +5,7 @@
 // one request and repeats nothing. Key, address and connection are ours (provider-key.ts, provider-connection.ts), so is what is
 // made of the stream (answer.ts).
 import type { LanguageModelV4, SharedV4ProviderOptions } from '@ai-sdk/provider';
-import type { Model } from '@signalbox/contract';
+import { ownProvider, type ProviderName } from '@signalbox/contract';
 import type { Platform } from '../../platform.ts';
 import type { ProviderKeys } from '../../vault/provider-keys.ts';
 import { createRedaction, createStreamRedaction } from '../tools/redact.ts';
@@ -17,9 +17,8 @@ import { keyFor } from './provider-key.ts';
 import { readAnswer } from './response.ts';
 
 export interface Provider {
-  readonly name: Model['provider'];
-  /** The provider's own server, and how the secret with its key is called; undefined where every Agent names its own. */
-  readonly own?: { readonly baseUrl: string; readonly keyName: keyof ProviderKeys };
+  /** Its label, server and key are in the contract's table (providers.ts). */
+  readonly name: ProviderName;
   /** The header that carries the key, and what stands before the key in it. */
   readonly keyHeader: readonly [name: string, prefix: string];
   /** Whether it can be told the schema of the answer beside tools. Where not, the instructions say it. */
@@ -93,12 +92,13 @@ export function createProviderModel(
 }
 
 /** By scheme, host and port. */
-export function isOwnServer({ own }: Provider, baseUrl: URL): boolean {
+export function isOwnServer({ name }: Provider, baseUrl: URL): boolean {
+  const own = ownProvider(name);
   return own !== undefined && baseUrl.origin === new URL(own.baseUrl).origin;
 }
 
-function baseUrlOf({ own }: Provider, { config }: ModelCall): URL {
-  const url = URL.parse(config.baseUrl ?? own?.baseUrl ?? '');
+function baseUrlOf({ name }: Provider, { config }: ModelCall): URL {
+  const url = URL.parse(config.baseUrl ?? ownProvider(name)?.baseUrl ?? '');
   if (url === null) throw unusable('The model has no base url');
   return url;
 }

@@ -2,6 +2,7 @@
 //
 // A span of a turn lasts as long as a node drives it. While the turn waits for people nobody holds a span, as nobody holds
 // anything; the node that takes it up again begins another, in the same trace. What was sent to models and tools is in none.
+import { providerFacts } from '@signalbox/contract';
 import { formatId } from '../../lib/ids.ts';
 import type { Span } from '../../observe/tracing.ts';
 import { type AskModel, type ModelEvent, ModelFailure, type ModelFailureCode } from '../models/model.ts';
@@ -60,7 +61,7 @@ export function observedModel({ platform: { metrics, tracing }, span: turn }: Dr
       'client',
       {
         'gen_ai.operation.name': 'chat',
-        'gen_ai.provider.name': provider === 'google' ? 'gcp.gemini' : provider,
+        'gen_ai.provider.name': providerFacts[provider].telemetryName,
         'gen_ai.request.model': model,
       },
       turn?.traceParent,
