@@ -1,5 +1,5 @@
 // What callers send costs the others nothing: every route that takes a body is sent bodies of which one place grows, and whatever
-// an agent's definition can hold grows and is then run. Each input doubles up to the limit of a body (in `npm test` it only has the
+// an agent's definition can hold grows and is then run. Every POST has an Idempotency-Key. Each input doubles up to the limit of a body (in `npm test` it only has the
 // last size). Whatever it is, the event loop is never held for more than 250 ms of its thread's own CPU time, and everything is answered.
 //
 // The seed is printed; SIGNALBOX_FUZZ_SEED gives the same inputs again, SIGNALBOX_COST_RUNS says how many places of each route's body grow.
@@ -51,6 +51,13 @@ async function longestStretch(act: () => Promise<unknown>): Promise<number> {
   return shortest;
 }
 
+let posts = 0;
+function headersOf({ method }: Route): [string, string][] {
+  const headers: [string, string][] = [['Authorization', `Bearer ${world.service.adminKey}`]];
+  if (method === 'POST') headers.push(['Idempotency-Key', `cost-${posts++}`]);
+  return headers;
+}
+
 const withBody = Object.entries<Route>(routes).filter(([, { body }]) => body !== undefined);
 
 test.each(withBody)('%s', { timeout: 60_000 + runs * 30_000 }, async (_, route) => {
@@ -62,7 +69,6 @@ test.each(withBody)('%s', { timeout: 60_000 + runs * 30_000 }, async (_, route) 
   const growths = growthsOf(route.body as SchemaObject, whole);
   const some = fc.sample(fc.constantFrom(...growths), { seed, numRuns: runs });
   const { method, path } = route;
-  const headers: [string, string][] = [['Authorization', `Bearer ${world.service.adminKey}`]];
   for (const { name, body } of some) {
     for (const bytes of sizes()) {
       const made = {
@@ -70,7 +76,7 @@ test.each(withBody)('%s', { timeout: 60_000 + runs * 30_000 }, async (_, route) 
         path,
         params: params as Record<string, unknown>,
         query: [],
-        headers,
+        headers: headersOf(route),
         body: body(bytes),
         mutations: [],
       };

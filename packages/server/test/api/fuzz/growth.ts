@@ -25,6 +25,8 @@ const large: Record<string, (bytes: number, sample: unknown) => unknown> = {
   lists: (bytes) => repeated(bytes, 9, () => nested(3, 0)),
   texts: (bytes) => repeated(bytes, 14, (index) => `{{a${index}`),
   fields: (bytes) => Object.fromEntries(repeated(bytes, 13, (index) => [`k${index}`, 'v'])),
+  scattered: (bytes) =>
+    Object.fromEntries(repeated(bytes, 15, (index) => [`k${Math.imul(index, 2_654_435_761).toString(36)}`, 'v'])),
   objects: (bytes) => Object.fromEntries(repeated(bytes, 12, (index) => [`k${index}`, {}])),
   depth: (bytes) => repeated(bytes, 124, () => nested(58, 0)),
   again: (bytes, sample) => repeated(bytes, JSON.stringify(sample ?? 0).length + 1, () => sample),
