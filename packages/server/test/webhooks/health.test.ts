@@ -123,7 +123,7 @@ describe('a destination that fails 5 times in a row', () => {
     for (const session of some) {
       expect(seqsOf(receiver.received.slice(failed), session)).toEqual([1, 2]);
     }
-    expect((await health()).probeAt).toBeNull();
+    await world.advanceUntil(async () => (await health()).probeAt === null);
   });
 
   test('leaves nothing to the long waits of retries once it is back', async () => {
@@ -330,4 +330,24 @@ describe('one that hangs', () => {
     gate.resolve(200);
     await world.advanceUntil(() => isDelivered(...stuck), 0);
   });
+});
+
+test('the health of 40 destinations is recorded by one statement at a time, not one for each', async () => {
+  const receiver = await receiverOf();
+  const names = Array.from({ length: 40 }, (_, n) => `e${n}`);
+  await world.db.query(sql`
+    insert into environments (organization_id, name, environment_id, created_at)
+    select o.organization_id, e, gen_random_uuid(), now() from organizations o cross join unnest(${names}::text[]) as e
+    where o.organization_id = ${world.organizationId}`);
+  for (const environment of names) await world.subscribe(receiver.url, { environment });
+  const some = await Promise.all(names.map((environment) => world.session({ environment })));
+  await world.node();
+  const recordings = world.statementsLike(/^update webhook_subscriptions w set last_success_at/);
+  for (const session of some) await append(world, session, [status()]);
+  const recorded = () =>
+    world.db.execute(sql`
+      select 1 from webhook_subscriptions
+      where organization_id = ${world.organizationId} and last_success_at is not null`);
+  await world.advanceUntil(async () => (await recorded()) === names.length);
+  expect(recordings.count()).toBeLessThanOrEqual(names.length / 4);
 });

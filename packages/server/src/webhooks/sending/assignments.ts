@@ -202,18 +202,39 @@ export function confirmSecret(db: Db, held: Held, version: number, now: Date): P
   });
 }
 
-/**
- * When a delivery last succeeded (null: as it was), and how the destination does. Nothing where the subscription has changed
- * since: that may have set it aside.
- */
-export function stamp(held: Held, success: Date | null, health: Health): Sql {
+/** When a delivery last succeeded (null: as it was), and how the destination does. */
+export interface Stamp {
+  held: Held;
+  success: Date | null;
+  health: Health;
+}
+
+/** Of as many subscriptions as one statement may name (db/shards.ts). Nothing of those that have changed since: that may have set it aside. */
+export function stampAll(stamps: readonly Stamp[]): Sql {
+  const of = <T>(value: (one: Stamp) => T): T[] => stamps.map(value);
+  const organizations = [...new Set(of(({ held }) => held.organizationId))];
+  // Two nodes lock the rows in the same order.
   return sql`
-    update webhook_subscriptions set last_success_at = coalesce(${success}, last_success_at),
-      last_failure_at = ${health.lastFailureAt}, failing_since = ${health.failingSince}, failures = ${health.failures},
-      failing_session_id = ${health.failingSessionId}, last_error = ${health.lastError},
-      last_status = ${health.lastStatus}, probe_at = ${health.probeAt},
-      degraded = degraded and ${health.failingSince !== null}
-    where ${isStill(held)} and epoch = ${held.epoch}`;
+    update webhook_subscriptions w set last_success_at = coalesce(x.success, w.last_success_at),
+      last_failure_at = x.last_failure_at, failing_since = x.failing_since, failures = x.failures,
+      failing_session_id = x.failing_session_id, last_error = x.last_error, last_status = x.last_status,
+      probe_at = x.probe_at, degraded = w.degraded and x.failing_since is not null
+    from (
+      select l.organization_id, l.environment, s.*
+      from unnest(${of(({ held }) => held.organizationId)}::uuid[], ${of(({ held }) => held.environment)}::text[],
+        ${of(({ held }) => held.webhookSubscriptionId)}::uuid[], ${of(({ held }) => held.epoch)}::int[],
+        ${of(({ success }) => success)}::timestamptz[], ${of(({ health }) => health.lastFailureAt)}::timestamptz[],
+        ${of(({ health }) => health.failingSince)}::timestamptz[], ${of(({ health }) => health.failures)}::int[],
+        ${of(({ health }) => health.failingSessionId)}::uuid[], ${of(({ health }) => health.lastError)}::text[],
+        ${of(({ health }) => health.lastStatus)}::int[], ${of(({ health }) => health.probeAt)}::timestamptz[])
+        as s(org, env, id, at_epoch, success, last_failure_at, failing_since, failures, failing_session_id, last_error,
+          last_status, probe_at)
+      join webhook_subscriptions l on l.organization_id = s.org and l.environment = s.env
+        and l.webhook_subscription_id = s.id and l.epoch = s.at_epoch
+      where l.organization_id = any(${organizations}::uuid[])
+      order by l.organization_id, l.environment for no key update of l) x
+    where w.organization_id = any(${organizations}::uuid[]) and w.organization_id = x.organization_id
+      and w.environment = x.environment`;
 }
 
 /** Retries that wait are due now, or when the receiver said. */

@@ -1,10 +1,10 @@
 // What the answers of a receiver say of its subscription: when one last succeeded and failed, how the destination does, and
 // which secret it knows.
 //
-// The node that holds the subscription decides on what it knows, and writes that at most once a second: a crash loses no more
-// than a second of it.
+// The node that holds the subscription decides on what it knows. The dispatcher writes what has changed once a second, of many
+// subscriptions by one statement: a crash loses no more than a second of it.
 import type { Platform } from '../../platform.ts';
-import { confirmSecret, disable, type Held, hasten, stamp, warn } from './assignments.ts';
+import { confirmSecret, disable, type Held, hasten, type Stamp, stampAll, warn } from './assignments.ts';
 import {
   afterFailure,
   afterSuccess,
@@ -18,8 +18,6 @@ import {
 
 // For how long the secret that a receiver accepted last is tried first.
 const PREFERENCE_MS = 60_000;
-// How often the times of the last success and failure are written, at most.
-const STAMP_INTERVAL_MS = 1_000;
 
 export class Standing {
   readonly #platform: Pick<Platform, 'db' | 'clock' | 'log'>;
@@ -30,7 +28,6 @@ export class Standing {
   #isDegraded: boolean;
   #success: Date | null = null;
   #isChanged = false;
-  #writtenAt = 0;
 
   constructor(platform: Pick<Platform, 'db' | 'clock' | 'log'>, held: Held) {
     this.#platform = platform;
@@ -103,7 +100,6 @@ export class Standing {
       this.#confirmedVersion = confirmed;
       log.warn({ err: error }, 'recording that the receiver accepted the new secret failed');
     }
-    await this.write();
     if (isBack)
       await db
         .query(hasten(held, now))
@@ -124,23 +120,24 @@ export class Standing {
       log.warn('the destination has failed for a day');
       await warn(db, held, this.#health.failingSince!, failure.at);
     }
-    await this.write();
-    return severity === 'disabled' && (await disable(db, held, 'failing', failure.at));
+    if (severity !== 'disabled') return false;
+    const last = this.takeChange();
+    if (last) await db.query(stampAll([last]));
+    return disable(db, held, 'failing', failure.at);
   }
 
-  /** Writes what has changed unless, before the last chance, it was written just before. Never throws. */
-  async write(isLast = false): Promise<void> {
-    const { db, log } = this.#platform;
-    if (!this.#isChanged || (!isLast && this.#now() - this.#writtenAt < STAMP_INTERVAL_MS)) return;
-    const statement = stamp(this.#held, this.#success, this.#health);
+  /** What is to be written, if anything has changed since the last call. If it is not written, `putBack` has the next one give it. */
+  takeChange(): Stamp | undefined {
+    if (!this.#isChanged) return undefined;
+    const stamp = { held: this.#held, success: this.#success, health: this.#health };
     this.#success = null;
     this.#isChanged = false;
-    this.#writtenAt = this.#now();
-    try {
-      await db.query(statement);
-    } catch (error) {
-      log.warn({ err: error }, 'recording the health of the destination failed');
-    }
+    return stamp;
+  }
+
+  putBack({ success }: Stamp): void {
+    this.#success ??= success;
+    this.#isChanged = true;
   }
 
   #now(): number {

@@ -14,7 +14,7 @@
 // subscription is claimed.
 import type { Platform } from '../../platform.ts';
 import type { Hints } from '../../wake/hints.ts';
-import { areAnyFree, type Candidate, findCandidates, handOver, hold, release } from './assignments.ts';
+import { areAnyFree, type Candidate, findCandidates, handOver, hold, release, stampAll } from './assignments.ts';
 import { findDue, type Place } from './due.ts';
 import { createSearch } from './search.ts';
 import { Sender } from './sender.ts';
@@ -48,6 +48,8 @@ const POLL_MS = 1_000;
 const DEFAULT_GRACE_MS = 5_000;
 // Claims in one transaction, which bounds how long it holds its rows.
 const CLAIM_BATCH = 100;
+// Subscriptions whose standing one statement writes.
+const STAMP_BATCH = 500;
 
 export function createDispatcher(platform: DispatcherPlatform, options: DispatcherOptions): Dispatcher {
   const { db, shards, clock, log, wake } = platform;
@@ -108,12 +110,12 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
       : await findCandidates(platform, workerId);
     const mine = candidates.filter(({ webhookSubscriptionId: id }) => nodeFor(id, nodes) === workerId);
     const ids = new Set(mine.map(({ webhookSubscriptionId }) => webhookSubscriptionId));
-    for (const [id, sender] of senders) {
-      if (ids.has(id) || !covers(sender.held.organizationId)) continue;
-      sender.halt();
-      // One whose deliveries are still on their way stays, so that a Session never has two loops on this node.
-      if (sender.isIdle) forget(id, sender);
-    }
+    const leaving = [...senders].filter(([id, { held }]) => !ids.has(id) && covers(held.organizationId));
+    for (const [, sender] of leaving) sender.halt();
+    // The next node begins with what is known of the destination.
+    await writeStandings(leaving.map(([, sender]) => sender));
+    // One whose deliveries are still on their way stays, so that a Session never has two loops on this node.
+    for (const [id, sender] of leaving) if (sender.isIdle && !sender.isActive) forget(id, sender);
     await giveUp(candidates.filter(({ isHeld, webhookSubscriptionId: id }) => isHeld && !ids.has(id)));
     const changed = mine.filter(({ webhookSubscriptionId, epoch, isHeld }) => {
       const sender = senders.get(webhookSubscriptionId);
@@ -213,6 +215,24 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
     await scan([...senders].flatMap(([id, sender]) => (!found || found.has(id) || sender.hasDue ? sender : [])));
   }
 
+  /** Never rejects: what is not written is written with the next. */
+  async function writeStandings(of: Iterable<Sender>): Promise<void> {
+    const changes = [...of].flatMap(({ standing }) => {
+      const stamp = standing.takeChange();
+      return stamp ? { standing, stamp } : [];
+    });
+    const failures = await shards.eachInTime(
+      'recording the health of destinations',
+      changes,
+      ({ stamp }) => stamp.held.organizationId,
+      async (group) => {
+        for (let at = 0; at < group.length; at += STAMP_BATCH)
+          await db.execute(stampAll(group.slice(at, at + STAMP_BATCH).map(({ stamp }) => stamp)));
+      },
+    );
+    for (const { standing, stamp } of failures.flatMap(({ items }) => items)) standing.putBack(stamp);
+  }
+
   function hear(hint: Hints['journal'] | undefined): void {
     if (stopping.signal.aborted || senders.size === 0) return;
     if (hint) senderAt.get(placeKey(hint.organizationId, hint.environment))?.take(hint.sessionId);
@@ -224,7 +244,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
       // Each is tried whatever becomes of the others: one that is about all organizations fails with any of them.
       await warned('could not look for subscriptions', refreshIfNeeded);
       await warned('could not look for due deliveries', scanDue);
-      for (const sender of senders.values()) await sender.standing.write();
+      await writeStandings(senders.values());
       await clock.sleep(POLL_MS, stopping.signal).catch(() => {});
     }
   }
@@ -258,7 +278,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
       await late;
       while (background.size > 0) await Promise.all(background);
       try {
-        for (const sender of senders.values()) await sender.standing.write(true);
+        await writeStandings(senders.values());
         await leaveShares(db, workerId);
         const failures = await shards.each(
           [...organizations],
