@@ -4,7 +4,7 @@ import type { Received } from './shop.ts';
 import type { Stage } from './stage.ts';
 import { heading, table } from './terminal.ts';
 
-/** Deliveries arrive within about 100 ms. The rest is slack for a busy machine. */
+/** A delivery waits at most 100 ms for more text. The rest is slack for a busy machine. */
 const WEBHOOKS_MAX_MS = 15_000;
 
 export async function report({ client, environment, shop, signal }: Stage): Promise<void> {
