@@ -27,7 +27,7 @@ test('who is not signed in is asked to, and is then where they wanted to go; a w
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   await expectAccessible(page);
   await signIn(page, { ...console.owner, password: 'not the password' });
-  await page.getByText('E-mail or password is wrong.').waitFor();
+  await page.getByText('Email or password is wrong.').waitFor();
   await signIn(page, console.owner);
   await page.getByRole('heading', { name: 'Secrets of staging' }).waitFor();
   const [cookie] = await page.context().cookies();

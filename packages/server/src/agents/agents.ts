@@ -133,12 +133,12 @@ export async function listAgentVersions(
 export async function updateAgent(ctx: Context, input: Input<'updateAgent'>): Promise<Result<'updateAgent'>> {
   return inTransaction(ctx, async (tx, ctx) => {
     const before = await lockAgent(tx, ctx, input.agentId);
-    if (before.archivedAt) throw new ApiError('agent_archived', 'An archived agent does not change any more.');
+    if (before.archivedAt) throw new ApiError('agent_archived', "An archived agent can't be changed.");
     const { expectedVersion = before.version } = input;
     if (expectedVersion !== before.version) {
       throw new ApiError(
         'conflict',
-        `The agent is at version ${before.version}, not ${expectedVersion}. Look at it again.`,
+        `The agent is at version ${before.version}, not ${expectedVersion}. Read it again.`,
       );
     }
     const definition: Definition = {
@@ -198,7 +198,7 @@ export async function currentVersion(tx: Queryable, organizationId: string, agen
     where organization_id = ${organizationId} and agent_id = ${agentId} for key share`);
   if (!agent) throw notFound('agent');
   if (agent.archived)
-    throw new ApiError('agent_archived', 'The agent is archived and takes no new sessions or messages.');
+    throw new ApiError('agent_archived', 'The agent is archived and accepts no new sessions or messages.');
   return agent.version;
 }
 
@@ -244,7 +244,7 @@ async function requireAgents(db: Queryable, organizationId: string, { tools }: D
     where organization_id = ${organizationId} and agent_id = any(${named.map(({ uuid }) => uuid)}::uuid[])`);
   const known = new Set(rows.map(({ agentId }) => agentId));
   const missing = named.find(({ uuid }) => !known.has(uuid));
-  if (missing) throw invalidField(`tools[${missing.index}].agentId`, 'names no Agent of this organization');
+  if (missing) throw invalidField(`tools[${missing.index}].agentId`, 'is not an agent of this organization');
 }
 
 async function lockAgent(tx: Tx, ctx: Context, agentId: string): Promise<Row> {

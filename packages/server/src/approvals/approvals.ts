@@ -67,8 +67,8 @@ export async function resolveApproval(
   const { organizationId } = ctx;
   const denied = input.decision === 'denied';
   const isEdited = input.input !== undefined;
-  if (denied && isEdited) throw invalidField('input', 'goes with the decision approved alone');
-  if (denied && input.scope === 'session') throw invalidField('scope', 'goes with the decision approved alone');
+  if (denied && isEdited) throw invalidField('input', 'is only allowed with the decision approved');
+  if (denied && input.scope === 'session') throw invalidField('scope', 'is only allowed with the decision approved');
   return inTransaction(ctx, async (tx, ctx) => {
     const asked = await readApproval(tx, organizationId, uuidOf('op', input.operationId));
     const { sessionId, operationId, name } = asked;
@@ -91,7 +91,7 @@ export async function resolveApproval(
       if (row.status === input.decision) return { approval: viewApproval(row) };
       // What nobody decided in time is marked so by the Session's worker, in a moment.
       const status = row.status === 'pending' ? 'expired' : row.status;
-      throw new ApiError('approval_already_resolved', `The approval is ${status} already.`);
+      throw new ApiError('approval_already_resolved', `The approval is already ${status}.`);
     }
 
     const grants = !denied && (row.once || input.scope === 'session') && !session.grantedTools.includes(name);

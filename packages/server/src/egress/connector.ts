@@ -106,7 +106,7 @@ async function vettedAddresses(
   const system = policy.addresses.length > 0 || isHostListed(policy, destination);
   const answers = await withDeadline(
     deadline,
-    () => new EgressError('dns', `looking up ${host} took too long`),
+    () => new EgressError('dns', `resolving ${host} took too long`),
     async () => await lookup(host, { system }),
   ).catch((error: unknown) => {
     throw stageError('dns', error);

@@ -148,8 +148,7 @@ export function createEgress(options: EgressOptions): Egress {
     },
     async request(request) {
       const target = knownToBeAllowed(request.url);
-      if (!METHODS.has(request.method))
-        throw new EgressError('protocol', 'the method is not one of HTTP’s common ones');
+      if (!METHODS.has(request.method)) throw new EgressError('protocol', 'the HTTP method is not supported');
       return await new Promise<EgressResponse>((resolve, reject) => {
         new Exchange(request, connections, resolve, reject).start(target);
       });
@@ -197,7 +196,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       this.#forgetSignal = onceAborted(signal, () => this.#fail(new EgressError('aborted', 'the signal was aborted')));
     }
     this.#timer = setTimeout(
-      () => this.#fail(new EgressError('timeout', `no answer within ${timeoutMs} ms`)),
+      () => this.#fail(new EgressError('timeout', `no response within ${timeoutMs} ms`)),
       timeoutMs,
     );
     this.#connections.lend(origin, (connection) => {
@@ -228,7 +227,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (chunk.length <= room) return;
     this.#succeed(true);
     // What is still to come would have to be read to keep the connection: it is closed instead.
-    controller.abort(new EgressError('aborted', 'the answer is longer than what is read of it'));
+    controller.abort(new EgressError('aborted', 'the response is longer than the limit'));
   }
 
   onResponseEnd(): void {

@@ -173,15 +173,16 @@ export function judgeUrl(
   policy: EgressPolicy,
   text: string,
 ): { readonly ok: true; readonly url: URL } | { readonly ok: false; readonly reason: string } {
-  if (text.length > URL_MAX_LENGTH) return refused(`the url is longer than ${URL_MAX_LENGTH} characters`);
+  if (text.length > URL_MAX_LENGTH) return refused(`the URL is longer than ${URL_MAX_LENGTH} characters`);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the parser drops tabs and line breaks, so they are looked for before
-  if (/[\u0000-\u0020\u007f\\]/.test(text)) return refused('the url holds a space, a control character or a backslash');
+  if (/[\u0000-\u0020\u007f\\]/.test(text))
+    return refused('the URL contains a space, a control character or a backslash');
   const authority = /^https?:\/\/([^/?#]+)(?:[/?#]|$)/i.exec(text)?.[1];
-  if (authority === undefined) return refused('the url is not https:// or http:// with a host');
-  if (authority.includes('@')) return refused('the url holds user info');
-  if (text.includes('#')) return refused('the url holds a fragment, which is never sent');
+  if (authority === undefined) return refused('the URL is not https:// or http:// with a host');
+  if (authority.includes('@')) return refused('the URL contains user info');
+  if (text.includes('#')) return refused('the URL contains a fragment, which is never sent');
   const url = URL.parse(text);
-  if (url === null) return refused('the url does not parse');
+  if (url === null) return refused("the URL can't be parsed");
   const judgement = judgeDestination(policy, destinationOf(url));
   return judgement.ok ? { ok: true, url } : judgement;
 }
@@ -200,16 +201,17 @@ export function judgeDestination(policy: EgressPolicy, destination: Destination)
   if (port === 0) return refused('the port is 0');
   if (isIP(host) !== 0) return judgeAddress(policy, host, destination);
   // One host has one spelling, for every list that is compared with it; so no dot at the end either.
-  if (!NAME.test(host)) return refused('the host is not a name in its plain spelling');
+  if (!NAME.test(host)) return refused('the host is not a valid host name');
   if (isHostListed(policy, destination)) return ALLOWED;
   if (isLocalhost(host)) {
     return LOCALHOST_ADDRESSES.some((address) => isAddressListed(policy, ipaddr.parse(address), port))
       ? ALLOWED
-      : refused('localhost is this host itself');
+      : refused('localhost is this machine');
   }
   // Both of these can only end at a listed address, which is known when the name has been looked up.
   const mayBeListed = policy.addresses.some((rule) => rule.port === null || rule.port === port);
-  if (protocol === 'http:' && !mayBeListed) return refused('http is only for what the operator listed');
+  if (protocol === 'http:' && !mayBeListed)
+    return refused('http is allowed only for hosts and addresses that the operator listed');
   if (!host.includes('.') && !mayBeListed) return refused('a host without a dot is never public');
   return ALLOWED;
 }
@@ -225,7 +227,7 @@ export function judgeAddress(policy: EgressPolicy, address: string, destination:
   const range = rangeOf(ip);
   const hostListed = isHostListed(policy, destination);
   if (destination.protocol !== 'https:' && !hostListed) {
-    return refused(`http is only for what the operator listed, and ${address} is not`);
+    return refused(`http is allowed only for addresses that the operator listed, and ${address} is not listed`);
   }
   if (range === 'public' || (hostListed && PRIVATE_RANGES.has(range))) return ALLOWED;
   return refused(`${address} is not public (${range})`);

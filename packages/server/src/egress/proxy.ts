@@ -60,7 +60,7 @@ export function openTunnel(
   const authority = isIP(address) === 6 ? `[${address}]:${port}` : `${address}:${port}`;
   return withDeadline(
     deadline.signal,
-    () => new EgressError('connect_timeout', `the proxy gave no connection within ${deadline.ms} ms`),
+    () => new EgressError('connect_timeout', `the proxy did not connect within ${deadline.ms} ms`),
     () =>
       new Promise<Socket>((resolve, reject) => {
         const refuse = (reason: string) => reject(new EgressError('connect', reason));

@@ -48,7 +48,7 @@ export async function createEnvironment(
       values (${ctx.organizationId}, ${row.name}, ${row.environmentId}, ${row.keepSessionsDays}, ${row.createdAt})
       on conflict do nothing`);
     if (inserted === 0)
-      throw new ApiError('environment_exists', `name: the environment "${input.name}" exists already.`);
+      throw new ApiError('environment_exists', `name: the environment "${input.name}" already exists.`);
     await tx.query(
       recordEvent(ctx, row.createdAt, {
         type: 'environment.created',

@@ -113,11 +113,11 @@ export function canonicalHost(given: string, index = 0): string {
   const host = URL.parse(`http://${name}/`)?.hostname;
   const path = `allowedHosts[${index}]`;
   // The parser takes what stands before an @ for a user, and what follows a / or # for no part of the host.
-  if (!host || /[/\\?#@*\s]/.test(name)) throw invalidField(path, 'is the host of no url');
+  if (!host || /[/\\?#@*\s]/.test(name)) throw invalidField(path, 'is not a valid host');
   if (below && (host.startsWith('[') || isIPv4(host)))
-    throw invalidField(path, 'is below an address, where no host is');
+    throw invalidField(path, 'is a wildcard of an address; wildcards are for host names only');
   if (port !== undefined && !(Number(port) >= 1 && Number(port) <= 65_535)) {
-    throw invalidField(path, 'has a port that is not from 1 to 65535');
+    throw invalidField(path, 'has a port outside of 1 to 65535');
   }
   return `${below}${host}${port === undefined ? '' : `:${Number(port)}`}`;
 }

@@ -26,7 +26,7 @@ export async function listEvents(ctx: PoolContext, input: Input<'listEvents'>): 
   const { organizationId } = ctx;
   const ascending = input.order === 'asc';
   const wait = input.wait ?? 0;
-  if (wait > 0 && !ascending) throw invalidField('wait', 'goes with order=asc');
+  if (wait > 0 && !ascending) throw invalidField('wait', 'is only allowed with order=asc');
   const list = `events:${input.order ?? 'desc'}:${organizationId}`;
   const request = pageRequest(list, input, { isKey, defaultLimit: longLists.default });
   if (!ascending) return readNewest(ctx, request, input);

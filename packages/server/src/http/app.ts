@@ -143,7 +143,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     reply.headers(dataHeaders).header('X-Request-Id', request.id);
     requireShortUrl(request.raw);
     if (request.is404)
-      throw new ApiError('not_found', `There is no ${request.method} ${pathOf(request.raw)}. See /docs.`);
+      throw new ApiError('not_found', `There is no route ${request.method} ${pathOf(request.raw)}. See /docs.`);
   });
   // Whoever keeps connections goes elsewhere with the next request, and none of them has to be waited for.
   app.addHook('onSend', async (request, reply, payload) => {

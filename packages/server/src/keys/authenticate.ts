@@ -178,7 +178,7 @@ function idOf({ organizationId, keyId }: Pick<Row, 'organizationId' | 'keyId'>):
 }
 
 function unknown(): ApiError {
-  return new ApiError('invalid_token', 'No API key has this secret. Is it the secret of this service?');
+  return new ApiError('invalid_token', 'No API key has this secret. Is it a key of this service?');
 }
 
 function keyOf({ organizationId, keyId, name, permission, allowedIps, environments }: Row): AuthenticatedKey {
@@ -192,7 +192,7 @@ function secretOf(authorization: string | undefined): ParsedSecret {
   const [, bearer] = /^Bearer +([^\s]+)$/i.exec(authorization.trim()) ?? [];
   const secret = bearer && parseSecret(bearer);
   if (!secret) {
-    throw new ApiError('malformed_token', 'Send `Authorization: Bearer sbk_…` with the whole secret as it was shown.');
+    throw new ApiError('malformed_token', 'Send `Authorization: Bearer sbk_…` with the complete secret.');
   }
   return secret;
 }

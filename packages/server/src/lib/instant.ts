@@ -8,5 +8,5 @@ const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
 export function instantOf(text: string, field: string): Date {
   const instant = new Date(text);
   if (instant.getTime() >= FIRST_MS && instant.getTime() <= LAST_MS) return instant;
-  throw invalidField(field, 'must be an instant of the years 1 to 9999 such as 2026-01-31T09:30:00.000Z');
+  throw invalidField(field, 'must be a time in the years 1 to 9999, such as 2026-01-31T09:30:00.000Z');
 }

@@ -55,7 +55,7 @@ export async function foundOrganization(
     await tx.query(sql`select 1 from users where id = ${person.userId} for share`);
     const memberships = await membershipsOf(tx, person.userId);
     if (!memberships.some(({ role }) => permissionOfRole[role] === 'admin')) {
-      throw new ApiError('insufficient_permission', 'This is for admins and owners of an organization.');
+      throw new ApiError('insufficient_permission', 'Only admins and owners of an organization can do this.');
     }
     const { organizationId } = await createOrganization(tx, name, now);
     if ((await addMember(tx, organizationId, person.userId, 'owner', now)) === 'gone') {

@@ -16,7 +16,7 @@ export function createQueue(atOnce: number, maxWaiting: number): <T>(work: () =>
       running += 1;
     } else {
       if (waiting.length >= maxWaiting) {
-        throw new ApiError('unavailable', 'As many sign in now as this node takes. Try again soon.', {
+        throw new ApiError('unavailable', 'Too many people are signing in at the moment. Try again soon.', {
           retryAfterSeconds: 2,
         });
       }

@@ -114,7 +114,7 @@ export function createIdentity(options: IdentityOptions): Identity {
     const { socialProviders } = await found.$context;
     if (socialProviders.some(({ id }) => id === PROVIDER_ID)) return found;
     withProvider = undefined;
-    throw new ApiError('unavailable', 'The provider cannot be reached now. Try again soon.', { retryAfterSeconds: 5 });
+    throw new ApiError('unavailable', "The provider can't be reached. Try again soon.", { retryAfterSeconds: 5 });
   }
 
   /** What better-auth could not do, mostly as it could not ask the database, is not the caller's fault. */
@@ -122,7 +122,7 @@ export function createIdentity(options: IdentityOptions): Identity {
     if (error instanceof ApiError) throw error;
     const { name, code } = error as { name?: string; code?: string | number };
     options.log.error({ name, code }, 'sign-in is not available');
-    throw new ApiError('unavailable', 'Signing in is not possible now. Try again soon.', { retryAfterSeconds: 1 });
+    throw new ApiError('unavailable', 'Sign-in is not available. Try again soon.', { retryAfterSeconds: 1 });
   }
 
   /** For a call of better-auth's: what it may know of the request, and nothing that the caller made up. */

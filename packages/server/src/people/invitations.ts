@@ -99,7 +99,7 @@ async function requireNoMember(tx: Tx, organizationId: string, email: string): P
     select u.name, m.role from members m join users u on u.id = m.user_id
     where m.organization_id = ${organizationId} and u.email = ${email}`);
   if (!member) return;
-  throw new ApiError('conflict', `${member.name} is a member already, as ${member.role}. Change the role instead.`);
+  throw new ApiError('conflict', `${member.name} is already a member, as ${member.role}. Change the role instead.`);
 }
 
 /** Withdraws it: its link is worth nothing from then on. */
@@ -139,7 +139,7 @@ export async function resetPassword(ctx: Context, input: Input<'resetPassword'>)
     if ((await membershipsOf(tx, userId)).length > 1) {
       throw new ApiError(
         'insufficient_permission',
-        'This person is of other organizations too. Only the operator can make the link, with `signalbox users reset-password` on the host.',
+        'This person is in other organizations too. Only the operator can create the link, with `signalbox users reset-password` on the host.',
       );
     }
     return insertReset(tx, ctx, ctx.clock.now(), userId, ctx.callerId);

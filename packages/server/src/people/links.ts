@@ -88,7 +88,7 @@ export async function acceptLink(
   if (link.type === 'setup' && given.organizationName === undefined)
     throw invalidField('organizationName', 'is required');
   if (link.type !== 'setup' && given.organizationName !== undefined) {
-    throw invalidField('organizationName', 'is given with a setup link alone');
+    throw invalidField('organizationName', 'is only allowed with a setup link');
   }
   return signedIn && given.password === undefined
     ? acceptAsKnown(platform, visitor, parsed, link, signedIn, given)
@@ -131,7 +131,7 @@ async function acceptAsNew(
       insert into users (id, name, email, email_verified, created_at, updated_at)
       values (${userId}, ${name}, ${email}, false, ${now}, ${now}) on conflict (email) do nothing`);
     if (created === 0) {
-      throw new ApiError('email_taken', 'Somebody with this e-mail is known here. Sign in, and open the link again.');
+      throw new ApiError('email_taken', 'An account with this email already exists. Sign in, and open the link again.');
     }
     await setPassword(tx, userId, hash, now);
     await join(tx, now, visitor, parsed, { userId, name, email }, organizationName);
@@ -159,7 +159,7 @@ async function join(
   const source = sourceOf(organizationId, actorOf(person), visitor);
   if (used.isSetup) await setUp(tx, now, source, organizationName!);
   const result = await addMember(tx, organizationId, person.userId, used.role, now);
-  if (result === 'already') throw new ApiError('conflict', 'You are a member of this organization already.');
+  if (result === 'already') throw new ApiError('conflict', 'You are already a member of this organization.');
   if (result === 'gone') throw new ApiError('signed_out', 'Sign in, and open the link again.');
   await tx.query(
     recordEvent(source, now, {

@@ -110,7 +110,7 @@ export async function lockMember(tx: Tx, organizationId: string, userId: string)
 /** Throws 403 unless somebody of role `actor` may give or take each of `others`: an admin all but `owner`. */
 export function requireRank(actor: Role, ...others: Role[]): void {
   if (actor === 'owner' || others.every((role) => role !== 'owner')) return;
-  throw new ApiError('insufficient_permission', 'Only an owner may make, change or remove an owner.');
+  throw new ApiError('insufficient_permission', 'Only an owner can add, change or remove an owner.');
 }
 
 /**
@@ -121,14 +121,14 @@ export async function presentRole(tx: Tx, ctx: Context): Promise<Role> {
   const [row] = await tx.query<{ role: Role }>(sql`
     select role from members where organization_id = ${ctx.organizationId} and user_id = ${ctx.callerId}`);
   if (!row || roles.indexOf(row.role) < roles.indexOf('admin')) {
-    throw new ApiError('insufficient_permission', 'Your role was changed a moment ago.');
+    throw new ApiError('insufficient_permission', 'Your role has just been changed.');
   }
   return row.role;
 }
 
 async function requireAnotherOwner(tx: Tx, organizationId: string): Promise<void> {
   if ((await countOwners(tx, organizationId)) > 1) return;
-  throw new ApiError('last_owner', 'This is the last owner. Make somebody else an owner first.');
+  throw new ApiError('last_owner', 'This is the last owner. Make someone else an owner first.');
 }
 
 function columns(): Sql {

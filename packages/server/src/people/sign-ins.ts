@@ -68,7 +68,7 @@ export async function requireOtherWayThanPasskey(db: Db, userId: string): Promis
 }
 
 function lastWayIn(): ApiError {
-  return new ApiError('conflict', 'It is the last way in that you have. Add another one first.');
+  return new ApiError('conflict', 'This is your last sign-in method. Add another one first.');
 }
 
 /** Sign-ins that have ended by themselves, and challenges nobody answered. */

@@ -55,10 +55,10 @@ describe('a timing', () => {
   });
 
   test('is told what "@daily" is written as', () =>
-    expect(refusal(cron('@daily'))).toBe('cron: takes no names: @daily is "0 0 * * *"'));
+    expect(refusal(cron('@daily'))).toBe('cron: does not support names: @daily is "0 0 * * *"'));
 
   test.each(['0 0 30 2 *', '0 0 31 4,6,9,11 *', '0 0 29W 2 +SUN'])('"%s", which never comes, is refused', (pattern) =>
-    expect(refusal(cron(pattern))).toBe('cron: never comes: no day is like this'),
+    expect(refusal(cron(pattern))).toBe('cron: never occurs: no day matches it'),
   );
 
   test.each(['Europe/Berlin', 'America/Argentina/Buenos_Aires', 'Etc/GMT+5', 'UTC', null])(
@@ -75,9 +75,11 @@ describe('a timing', () => {
   );
 
   test('is either cron or at, and a time zone goes with cron', () => {
-    expect(refusal({ cron: null, timezone: null, at: null })).toMatch(/^cron: is needed, or at/);
-    expect(refusal({ cron: '0 9 * * *', timezone: null, at: now })).toMatch(/^at: goes without cron/);
-    expect(refusal({ cron: null, timezone: 'UTC', at: now })).toMatch(/^timezone: goes with cron/);
+    expect(refusal({ cron: null, timezone: null, at: null })).toMatch(/^cron: is required, or at/);
+    expect(refusal({ cron: '0 9 * * *', timezone: null, at: now })).toMatch(
+      /^at: must not be given together with cron/,
+    );
+    expect(refusal({ cron: null, timezone: 'UTC', at: now })).toMatch(/^timezone: is only allowed with cron/);
   });
 });
 

@@ -33,14 +33,15 @@ const SEARCH_MS = 48 * 365.25 * 24 * 3_600_000;
 
 /** Throws the 400 that names the field and says what would be right. `at` in the past is not looked at. */
 export function checkTiming({ cron, timezone, at }: Timing, now: Date): void {
-  if (cron === null && at === null) throw invalidField('cron', 'is needed, or at');
-  if (cron !== null && at !== null) throw invalidField('at', 'goes without cron: a schedule has one of the two');
+  if (cron === null && at === null) throw invalidField('cron', 'is required, or at');
+  if (cron !== null && at !== null) throw invalidField('at', 'must not be given together with cron');
   if (cron === null) {
-    if (timezone !== null) throw invalidField('timezone', 'goes with cron alone: at is an instant in every time zone');
+    if (timezone !== null)
+      throw invalidField('timezone', 'is only allowed with cron: at is the same time in every time zone');
     return;
   }
   checkTimezone(timezone);
-  if (cron.trim().startsWith('@')) throw invalidField('cron', 'takes no names: @daily is "0 0 * * *"');
+  if (cron.trim().startsWith('@')) throw invalidField('cron', 'does not support names: @daily is "0 0 * * *"');
   const { length } = cron.trim().split(/\s+/);
   if (length !== 5)
     throw invalidField(
@@ -53,7 +54,7 @@ export function checkTiming({ cron, timezone, at }: Timing, now: Date): void {
   } catch (error) {
     throw invalidField('cron', `is not a cron expression such as "0 9 * * 1-5": ${whyNot(error as Error)}`);
   }
-  if (!next) throw invalidField('cron', 'never comes: no day is like this');
+  if (!next) throw invalidField('cron', 'never occurs: no day matches it');
 }
 
 /** The first occurrence after an instant; null where there is none. */

@@ -25,7 +25,7 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
     const row = await lockSession(tx, ctx.organizationId, uuidOf('ses', input.sessionId));
     requireOpen(row);
     if (row.closing)
-      throw new ApiError('session_ended', 'The session is closing and takes no more messages. Open a new one.');
+      throw new ApiError('session_ended', 'The session is closing and accepts no more messages. Open a new one.');
     const newest = await currentVersion(tx, ctx.organizationId, row.agentId);
     const now = ctx.clock.now();
     const content = partsOf(input.content);

@@ -104,7 +104,7 @@ export async function deleteSession(ctx: Context, input: Input<'deleteSession'>)
     const open = await tx.execute(sql`
       select 1 from sessions
       where organization_id = ${organizationId} and session_id = any(${above}::uuid[]) and ended_at is null`);
-    if (open > 0) throw new ApiError('conflict', 'The session that it belongs to is open: close or cancel that first.');
+    if (open > 0) throw new ApiError('conflict', 'Its parent session is open. Close or cancel that first.');
 
     const family = await lockFamily(tx, row);
     // Deepest first: whoever is cancelled also changes the rows below it.

@@ -13,19 +13,20 @@ import { lockSession, requireOpen, viewSession } from './state/session.ts';
 /** 404 for a call that the Session has not made; 409 `conflict` where it is not awaited, or had another result. */
 export async function sendToolResult(ctx: Context, input: Input<'sendToolResult'>): Promise<Result<'sendToolResult'>> {
   if ((input.output === undefined) === (input.error === undefined)) {
-    throw invalidField(input.output === undefined ? 'output' : 'error', 'send exactly one of output and error');
+    throw invalidField(input.output === undefined ? 'output' : 'error', 'give exactly one of output and error');
   }
   return inTransaction(ctx, async (tx, ctx) => {
     const row = await lockSession(tx, ctx.organizationId, uuidOf('ses', input.sessionId));
     const operation = await readToolCall(tx, row.organizationId, row.sessionId, uuidOf('call', input.toolCallId));
     if (isFinished(operation) && isSameResult(operation, input)) return { session: viewSession(row) };
     requireOpen(row);
-    if (operation.status === 'cancelled') throw new ApiError('conflict', 'The call was cancelled with its turn.');
-    if (isFinished(operation)) throw new ApiError('conflict', 'The call has ended with another result.');
+    if (operation.status === 'cancelled')
+      throw new ApiError('conflict', 'The call was cancelled together with its turn.');
+    if (isFinished(operation)) throw new ApiError('conflict', 'The call has already ended with another result.');
     if (operation.status !== 'awaiting_result') {
       throw new ApiError(
         'conflict',
-        'No result of this call is awaited: it has no tool.call in the stream yet, or the service runs it.',
+        'This call needs no result from you: it has no tool.call in the stream yet, or the service runs it.',
       );
     }
     const ended: Operation = {

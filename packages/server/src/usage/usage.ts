@@ -115,7 +115,7 @@ function periodOf(input: Input<'getUsage'>, now: Date): { from: Date; to: Date }
     input.from === undefined ? new Date(to.getTime() - DEFAULT_DAYS * DAY_MS) : instantOf(input.from, 'from');
   const milliseconds = to.getTime() - from.getTime();
   if (milliseconds <= 0) {
-    throw invalidField('from', `must be before \`to\`${input.to === undefined ? ', which is now unless given' : ''}`);
+    throw invalidField('from', `must be before \`to\`${input.to === undefined ? ', which is now by default' : ''}`);
   }
   if (milliseconds > MAX_DAYS * DAY_MS) {
     throw invalidField('from', `must be at most ${MAX_DAYS} days before \`to\``);

@@ -35,7 +35,7 @@ export async function recoverDeliveries(
     if (waiting!.count >= MAX_WAITING) {
       throw new ApiError(
         'conflict',
-        'Too much waits to be recovered. Ask again later, or for all Sessions since a time.',
+        'Too many recoveries are waiting. Retry later, or recover all sessions since a time.',
       );
     }
     await Promise.all([

@@ -107,7 +107,7 @@ export async function createWebhookSubscription(
     if (!row) {
       throw new ApiError(
         'subscription_exists',
-        `environment: "${input.environment}" has a subscription already. Change or delete that one.`,
+        `environment: "${input.environment}" already has a subscription. Change or delete it.`,
       );
     }
     await tx.query(

@@ -12,7 +12,7 @@ export type HeldRow = SessionRow & { workerId: string };
 
 /** 409 `turn_lost`. */
 export function turnLost(): ApiError {
-  return new ApiError('turn_lost', 'The turn is over, or was given to another worker.');
+  return new ApiError('turn_lost', 'The turn has ended, or another worker has it.');
 }
 
 /** As it is now. */

@@ -124,7 +124,7 @@ export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' 
     const { queue, turn } = waiter.want;
     if (!row) return waiter.refuse(notFound('session'));
     if (row.endedAt || row.status === 'idle' || (turn !== undefined && row.turn !== turn))
-      return waiter.refuse(new ApiError('turn_lost', 'The turn is over.'));
+      return waiter.refuse(new ApiError('turn_lost', 'The turn has ended.'));
     const isOffered = row.workerId === null && row.queue === queue && row.stop === null;
     if (isOffered) await give(row, waiter);
   }
@@ -219,7 +219,7 @@ export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' 
       const over = AbortSignal.any([signal, stopping.signal]);
       if (over.aborted) return undefined;
       if (count >= MAX_WAITING || (countOf.get(want.organizationId) ?? 0) >= MAX_WAITING_OF_ORGANIZATION)
-        throw new ApiError('unavailable', 'Too many claims wait on this node.', { retryAfterSeconds: 1 });
+        throw new ApiError('unavailable', 'Too many claims are waiting on this node.', { retryAfterSeconds: 1 });
       const { promise, resolve, reject } = Promise.withResolvers<SessionRow | undefined>();
       const settled = new AbortController();
       const waiter: Waiter = {

@@ -148,7 +148,7 @@ export async function appendToWorkerTurn(
   throw new ApiError(
     'conflict',
     after.turn === current.turn && after.seq === current.nextSeq - 1
-      ? 'This worker turn is for running its pendingCalls; text belongs to an answer.'
+      ? "This worker turn is for running its pendingCalls; text is only allowed in a model's response."
       : `after: the journal ends at ${formatCursor({ turn: current.turn, seq: current.nextSeq - 1 })}.`,
   );
 }
@@ -196,9 +196,9 @@ async function answer(
 ): Promise<void> {
   if (toolResults) throw invalidField('toolResults', 'this worker turn has no pendingCalls');
   if (toolCalls.length > 0 && stopReason !== undefined)
-    throw invalidField('stopReason', 'the turn does not end with toolCalls');
+    throw invalidField('stopReason', 'must not be given with toolCalls: the turn continues');
   if (error && (toolCalls.length > 0 || stopReason !== undefined))
-    throw invalidField('error', 'stands without toolCalls and stopReason');
+    throw invalidField('error', 'must not be given with toolCalls or stopReason');
   const stored: StoredAnswer = {
     toolCalls,
     stopReason: stopReason ?? 'endTurn',
@@ -235,13 +235,13 @@ async function giveResults(
     if (!result || given.length > 1)
       throw invalidField('toolResults', `must have one result for ${toolCallIdOf(call)}`);
     if ((result.output === undefined) === (result.error === undefined))
-      throw invalidField('toolResults', 'each has exactly one of output and error');
+      throw invalidField('toolResults', 'each must have exactly one of output and error');
     const { output = null, error = null } = result;
     return { ...call, status: error === null ? 'succeeded' : 'failed', output, error };
   });
   const known = new Set(pending.map(toolCallIdOf));
   const stranger = toolResults.findIndex(({ toolCallId }) => !known.has(toolCallId));
-  if (stranger >= 0) throw invalidField(`toolResults[${stranger}].toolCallId`, 'is none of pendingCalls');
+  if (stranger >= 0) throw invalidField(`toolResults[${stranger}].toolCallId`, 'is not one of pendingCalls');
   await Promise.all([
     ...ended.map((call) => tx.query(updateOperation(row, call, now))),
     writeTransition(

@@ -586,7 +586,7 @@ describe('an approval that nobody decides on', () => {
     expect(approval).toMatchObject({ status: 'expired', resolvedBy: null, resolvedAt: expect.any(String) });
     await expect(resolveApproval(world.ctx, { operationId, decision: 'approved' })).rejects.toMatchObject({
       code: 'approval_already_resolved',
-      message: 'The approval is expired already.',
+      message: 'The approval is already expired.',
     });
     const { data } = await listEvents(world.ctx, { sessionId, type: 'approval.resolved' });
     expect(data).toMatchObject([{ actor: { type: 'system' }, changes: { status: ['pending', 'expired'] } }]);
@@ -638,7 +638,7 @@ describe('an approval that nobody decides on', () => {
     clock.advance(3600 * 1000);
     await expect(resolveApproval(world.ctx, { operationId, decision: 'approved' })).rejects.toMatchObject({
       code: 'approval_already_resolved',
-      message: 'The approval is expired already.',
+      message: 'The approval is already expired.',
     });
     await world.work({ ask: answering([{}, { text: 'ok' }]) });
     expect(outline(await world.until(sessionId, is('idle')))).toContain('approval.resolved expired');

@@ -390,7 +390,7 @@ describe('a refusal', () => {
   test('names the provider’s code', async () => {
     const error = { message: 'x', type: 'invalid_request_error', code: 'context_length_exceeded' };
     const { failure } = await outcomeAfter(refuse(400, { body: { error } }));
-    expect(failure?.message).toBe('The model’s provider answered HTTP 400 (context_length_exceeded)');
+    expect(failure?.message).toBe('The model’s provider responded with HTTP 400 (context_length_exceeded)');
   });
 
   test.each(['insufficient_quota', 'billing_not_active', 'exceeded_current_quota_error'])(
@@ -411,7 +411,7 @@ describe('a refusal', () => {
     [`{"error":{"code":"${'x'.repeat(100_000)}"}}`],
   ])('whatever its body is', async (body) => {
     const { failure } = await outcomeAfter(refuse(400, { body }));
-    expect(failure?.message).toBe('The model’s provider answered HTTP 400');
+    expect(failure?.message).toBe('The model’s provider responded with HTTP 400');
   });
 });
 

@@ -135,7 +135,7 @@ describe.each(providers)('$name', ({ name, keyHeader, header }) => {
   test('without any key is not asked, and the failure says which secret to set', async () => {
     const failure = await failureOf(config, {});
     expect(failure).toMatchObject({ code: 'model_not_allowed', retryable: false });
-    expect(failure.message).toBe(`The Environment has no secret ${keyName}`);
+    expect(failure.message).toBe(`The environment has no secret ${keyName}`);
     expect(requests).toEqual([]);
   });
 

@@ -222,7 +222,7 @@ describe('google', () => {
     const body = { error: { code: 429, message: 'x', status: 'RESOURCE_EXHAUSTED', details } };
     const { failure } = await outcomeAfter(refuse(429, { body }), call());
     expect(failure).toMatchObject({ code: 'model_rate_limited', retryable: true, retryAfterMs: 34_500 });
-    expect(failure?.message).toBe('The model’s provider answered HTTP 429 (RESOURCE_EXHAUSTED)');
+    expect(failure?.message).toBe('The model’s provider responded with HTTP 429 (RESOURCE_EXHAUSTED)');
   });
 
   test('that blocks a prompt refuses', async () => {

@@ -368,7 +368,9 @@ describe('several organizations', () => {
     );
     expect(codeOf(await ravi.api('GET', '/me'))).toBe('signed_out');
     await expect(resetPasswordOnHost(config, { user: 'Ravi@example.com' })).rejects.toThrow('--organization');
-    await expect(resetPasswordOnHost(config, { user: 'nobody', organization })).rejects.toThrow('There is no nobody');
+    await expect(resetPasswordOnHost(config, { user: 'nobody', organization })).rejects.toThrow(
+      'There is no user nobody',
+    );
   });
 
   test('a link to a new password is void for who has joined another organization since', async () => {

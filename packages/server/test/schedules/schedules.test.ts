@@ -67,13 +67,18 @@ test('what it is created with comes back, an instant in UTC', async () => {
 
 describe('is refused', () => {
   test.each<[string, object, string, RegExp]>([
-    ['without a time', {}, 'cron', /is needed, or at/],
-    ['with two kinds of time', { cron: '0 9 * * *', at: '2027-01-01T00:00:00Z' }, 'at', /goes without cron/],
+    ['without a time', {}, 'cron', /is required, or at/],
+    ['with two kinds of time', { cron: '0 9 * * *', at: '2027-01-01T00:00:00Z' }, 'at', /together with cron/],
     ['with seconds', { cron: '0 0 9 * * *' }, 'cron', /must be five fields.*such as "0 9 \* \* 1-5"/],
     ['with a minute that is none', { cron: '61 9 * * *' }, 'cron', /is not a cron expression.*61/],
-    ['on 30 February', { cron: '0 9 30 2 *' }, 'cron', /never comes/],
+    ['on 30 February', { cron: '0 9 30 2 *' }, 'cron', /never occurs/],
     ['in a place without clocks', { cron: '0 9 * * *', timezone: 'Mars/Base' }, 'timezone', /such as Europe\/Berlin/],
-    ['in a time zone of an instant', { at: '2027-01-01T00:00:00Z', timezone: 'UTC' }, 'timezone', /goes with cron/],
+    [
+      'in a time zone of an instant',
+      { at: '2027-01-01T00:00:00Z', timezone: 'UTC' },
+      'timezone',
+      /only allowed with cron/,
+    ],
     ['in the past', { at: '2026-01-02T03:04:05.678Z' }, 'at', /must be in the future/],
     ['at what is no instant', { at: 'tomorrow' }, 'at', /ISO 8601/],
     ['in a year that cannot be stored', { at: '0000-01-01T00:00:00Z' }, 'at', /years 1 to 9999/],
@@ -143,8 +148,8 @@ describe('changes', () => {
     const { scheduleId } = await create({ cron: '0 9 * * *', timezone: 'Europe/Berlin' });
     const at = '2026-06-01T00:00:00.000Z';
     const refused = (params: object) => expect(client.schedules.update(scheduleId, params)).rejects;
-    await refused({ at }).toThrow(/at: goes without cron/);
-    await refused({ cron: null }).toThrow(/cron: is needed, or at/);
+    await refused({ at }).toThrow(/at: must not be given together with cron/);
+    await refused({ cron: null }).toThrow(/cron: is required, or at/);
     const once = await client.schedules.update(scheduleId, { cron: null, at });
     expect(once).toMatchObject({ cron: null, timezone: null, at, nextAt: at });
     await refused({ timezone: 'Europe/Berlin' }).toThrow(BadRequestError);

@@ -303,7 +303,7 @@ describe('an interrupt', () => {
     expect(await pendingIn(sessionId)).toEqual([]);
     await expect(resolveApproval(world.ctx, { operationId, decision: 'approved' })).rejects.toMatchObject({
       code: 'approval_already_resolved',
-      message: 'The approval is cancelled already.',
+      message: 'The approval is already cancelled.',
     });
     expect(await eventTypesOf(sessionId)).toEqual([
       'session.created',
@@ -336,7 +336,9 @@ describe('an interrupt', () => {
     await expect(sendToolResult(world.ctx, { sessionId, toolCallId, output: 'too late' })).rejects.toMatchObject({
       code: 'conflict',
       message:
-        racing instanceof Error ? 'The call was cancelled with its turn.' : expect.stringContaining('another result'),
+        racing instanceof Error
+          ? 'The call was cancelled together with its turn.'
+          : expect.stringContaining('another result'),
     });
   });
 

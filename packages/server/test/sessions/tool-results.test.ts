@@ -112,7 +112,7 @@ test('after its turn was interrupted a call takes none, and says why', async () 
   await world.until(sessionId, is('idle'));
   await expect(send(sessionId, toolCallId, { output: 1 })).rejects.toMatchObject({
     code: 'conflict',
-    message: 'The call was cancelled with its turn.',
+    message: 'The call was cancelled together with its turn.',
   });
 });
 

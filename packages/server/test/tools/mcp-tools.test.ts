@@ -336,7 +336,7 @@ describe('a server that can’t be spoken to', () => {
       'speaks another protocol',
       ({ result }) =>
         result({ protocolVersion: '1999-01-01', capabilities: {}, serverInfo: { name: 'a', version: '1' } }),
-      'The server can’t be understood: what it answers is not what the protocol says.',
+      'The server can’t be understood: its response does not follow the protocol.',
     ],
     [
       'breaks off',
@@ -966,7 +966,7 @@ describe('a server of 2026-07-28', () => {
       result({ resultType: 'input_required', inputRequests: { a: { method: 'elicitation/create', params: {} } } }),
     );
     expect(await call()).toEqual(
-      unknown('The server can’t be understood: it asks for more than the input, which nobody can give here.'),
+      unknown('The server can’t be understood: it requests additional input, which is not supported.'),
     );
   });
 

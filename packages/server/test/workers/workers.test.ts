@@ -763,7 +763,7 @@ test('an answer without an end fails the Session, and is not read into memory', 
   await until(session, isFailed);
   expect((await statusOf(session)).error).toEqual({
     code: 'worker_failed',
-    message: 'The answer is longer than 4000000 characters.',
+    message: 'The response is longer than 4000000 characters.',
   });
 });
 

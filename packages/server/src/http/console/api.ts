@@ -165,7 +165,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
     if (!begun) {
       // Not waited for: how long it takes would tell whether there is such a person.
       inBackground(noteFailure(body.email, visitor));
-      throw new ApiError('sign_in_failed', 'E-mail or password is wrong.');
+      throw new ApiError('sign_in_failed', 'Email or password is wrong.');
     }
     return accountOfBegun(reply, { visitor }, begun.setCookies);
   });
@@ -210,7 +210,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
     if (!begun) {
       // Whoever has a stolen cookie would guess here.
       inBackground(noteFailure(signIn!.email, visitor));
-      throw new ApiError('sign_in_failed', 'The present password is another one.');
+      throw new ApiError('sign_in_failed', 'The current password is wrong.');
     }
     doubts.about(signIn!.userId);
     await recordOfPerson(platform, signIn!.userId, visitor, { type: 'user.password_changed' });
@@ -219,7 +219,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
 
   post('POST /oidc/disconnect', 'asPerson', async ({ visitor, signIn }) => {
     if (!(await disconnectProvider(platform.db, signIn!.userId))) {
-      throw new ApiError('not_found', 'No account of the provider is connected.');
+      throw new ApiError('not_found', 'No provider account is connected.');
     }
     await recordOfPerson(platform, signIn!.userId, visitor, { type: 'user.provider_disconnected' });
   });
@@ -240,7 +240,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
 
   post('POST /sign_ins/end', 'asPerson', async ({ visitor, signIn, body }) => {
     if (!(await endSignIn(platform.db, signIn!.userId, body.signInId))) {
-      throw new ApiError('not_found', 'This sign-in has ended already.');
+      throw new ApiError('not_found', 'This sign-in has already ended.');
     }
     doubts.about(signIn!.userId);
     await recordOfPerson(platform, signIn!.userId, visitor, { type: 'user.signed_out' });

@@ -40,9 +40,9 @@ export async function addConsole(app: FastifyInstance, directory: string | undef
     });
   }
   const page = async ({ url }: FastifyRequest, reply: FastifyReply) => {
-    if (url.startsWith('/console/api/')) throw new ApiError('not_found', 'There is no such call. See /docs.');
+    if (url.startsWith('/console/api/')) throw new ApiError('not_found', 'There is no such route. See /docs.');
     if (!isBuilt) {
-      throw new ApiError('not_found', 'The console is not built here. Run `npm start`, or `npm run build:console`.');
+      throw new ApiError('not_found', 'The console is not built. Run `npm start` or `npm run build:console`.');
     }
     return reply.headers(pageHeaders).sendFile('index.html', directory, { cacheControl: false, immutable: false });
   };

@@ -84,7 +84,7 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
     if (!response)
       throw new ApiError(
         'sign_in_failed',
-        'This passkey is not known here, asked for no PIN, finger or face, or it took too long. Try again.',
+        'The passkey is unknown, did not verify a PIN, fingerprint or face, or took too long. Try again.',
       );
     return response;
   }
@@ -112,7 +112,7 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
       }
       // A reset is for who has a password; a new person would be nobody's.
       if (token !== undefined && (await lookLink(platform, token)).type === 'passwordReset') {
-        throw invalidField('token', 'must be of an invitation');
+        throw invalidField('token', 'must be the token of an invitation');
       }
       const kind = link ? 'link' : token !== undefined ? 'signUp' : 'signIn';
       const { url, setCookies } = await identity.startProvider({ kind, returnTo }, visitor);
@@ -130,7 +130,7 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
     const response = await identity.handle({ method: 'GET', path, body: undefined }, visitor);
     const location = response.headers.get('location');
     if (!location)
-      throw new ApiError('invalid_request', 'The way back from the provider was not whole. Sign in again.');
+      throw new ApiError('invalid_request', 'The redirect from the provider was incomplete. Sign in again.');
     await replaceSignIn(platform.db, identity, visitor, response.headers.getSetCookie());
     passCookies(response, reply);
     return reply.redirect(location);
@@ -152,7 +152,7 @@ function isVerified(body: unknown): boolean {
 }
 
 function notFresh(): ApiError {
-  return new ApiError('sign_in_again', 'This needs a sign-in of the last 24 hours. Sign in again.');
+  return new ApiError('sign_in_again', 'This needs a sign-in within the last 24 hours. Sign in again.');
 }
 
 function passCookies(response: Response, reply: FastifyReply): void {
@@ -166,7 +166,7 @@ async function answerOf(response: Response): Promise<unknown> {
   const detail = answer.message ?? 'It did not work. Try again.';
   switch (response.status) {
     case 401:
-      throw new ApiError('not_found', 'There is no such passkey of yours.');
+      throw new ApiError('not_found', 'You have no such passkey.');
     case 403:
       throw notFresh();
     case 404:
@@ -174,6 +174,6 @@ async function answerOf(response: Response): Promise<unknown> {
     case 400:
       throw new ApiError('invalid_request', `${detail}.`);
     default:
-      throw new ApiError('unavailable', 'It did not work now. Try again soon.', { retryAfterSeconds: 1 });
+      throw new ApiError('unavailable', 'This failed. Try again in a moment.', { retryAfterSeconds: 1 });
   }
 }

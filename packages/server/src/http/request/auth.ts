@@ -66,11 +66,11 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
   async function contextOfPerson(route: Route, caller: Caller): Promise<PoolContext> {
     const { headers, requestId, ipAddress } = caller;
     const signIn = await identity.find(headers.cookie);
-    if (!signIn) throw new ApiError('signed_out', 'You are not signed in any more. Sign in again.');
+    if (!signIn) throw new ApiError('signed_out', 'You are no longer signed in. Sign in again.');
     const organizationId = organizationOf(headers);
     const { userId, name, email } = signIn;
     const role = await roleIn(platform.db, organizationId, userId);
-    if (!role) throw new ApiError('insufficient_permission', 'You are no member of this organization.');
+    if (!role) throw new ApiError('insufficient_permission', 'You are not a member of this organization.');
     const ctx: PoolContext = {
       ...platform,
       organizationId,
@@ -98,14 +98,14 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
       const isPerson = identity.cookieIn(cookie) !== undefined;
       if (isPerson && authorization !== undefined) {
         throw new ApiError('invalid_request', 'Send an API key or the cookie of the console, never both.', {
-          errors: [{ path: 'Authorization', message: 'must not stand beside the cookie of a sign-in' }],
+          errors: [{ path: 'Authorization', message: 'must not be sent together with the cookie of a sign-in' }],
         });
       }
       const ctx = await (isPerson ? contextOfPerson(route, caller) : contextOfKey(route, caller));
       await heard(route, ctx, () => {
         requirePermission(ctx, route.permission);
         if (route.byPerson && !ctx.person) {
-          throw new ApiError('person_required', 'An API key can do nothing about people: sign in to the console.');
+          throw new ApiError('person_required', "People can't be managed with an API key: sign in to the console.");
         }
       });
       return ctx;

@@ -52,31 +52,28 @@ function sizeText(bytes: number): string {
 function asApiError(error: unknown, request: FastifyRequest): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof DatabaseUnavailable) {
-    return new ApiError('unavailable', 'The database is away. Ask again soon.', { retryAfterSeconds: 1 });
+    return new ApiError('unavailable', 'The database is not available. Retry in a moment.', { retryAfterSeconds: 1 });
   }
   const { code, statusCode } = error as Partial<FastifyError>;
   switch (code) {
     // PostgreSQL's own code for a statement that took longer than it may.
     case '57014':
-      return new ApiError('unavailable', 'The database took too long. Ask again soon.', { retryAfterSeconds: 1 });
+      return new ApiError('unavailable', 'The database took too long. Retry in a moment.', { retryAfterSeconds: 1 });
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new ApiError('unsupported_media_type', 'Send the body as `Content-Type: application/json`.');
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new ApiError(
         'payload_too_large',
-        `The body of this request may have at most ${sizeText(request.routeOptions.bodyLimit)}.`,
+        `The body of this request can have at most ${sizeText(request.routeOptions.bodyLimit)}.`,
       );
     case 'FST_ERR_MAX_PARAM_LENGTH':
-      return new ApiError('not_found', 'Nothing has this path. Is the identifier whole?');
+      return new ApiError('not_found', 'Not found. Check that the ID is complete.');
     case 'FST_STATIC_FORBIDDEN_PATH':
-      return new ApiError('not_found', 'Nothing has this path.');
+      return new ApiError('not_found', 'Not found.');
     case 'FST_ERR_BAD_URL':
       return new ApiError('invalid_request', 'The path of the URL is not well-formed.');
     default:
       if (statusCode === 400) return new ApiError('invalid_request', 'The request is not well-formed.');
-      return new ApiError(
-        'internal_error',
-        'Something went wrong on our side. Quote the requestId when you ask about it.',
-      );
+      return new ApiError('internal_error', 'Something went wrong on our side. Quote the requestId if you report it.');
   }
 }

@@ -96,7 +96,7 @@ function fingerprintOf({ method, path, body, rawBody }: IdempotentRequest): Buff
 function inProgress(): ApiError {
   return new ApiError(
     'idempotency_in_progress',
-    'The first request with this Idempotency-Key has not ended. Ask again soon.',
+    'The first request with this Idempotency-Key is still running. Retry in a moment.',
     { retryAfterSeconds: 1 },
   );
 }

@@ -87,7 +87,7 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
       const network = networkOf(caller.ipAddress);
       const { used, resetSeconds } = failures.look(network);
       if (used >= authFailuresPerMinute && !trusted.has(credential)) {
-        throw new ApiError('rate_limited', 'Too many requests of your address were refused. Ask again later.', {
+        throw new ApiError('rate_limited', 'Too many requests from your address were refused. Retry later.', {
           retryAfterSeconds: resetSeconds,
         });
       }
@@ -115,7 +115,7 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
       for (const [name, limit] of counted) {
         const { used, resetSeconds } = signIns.add(name);
         if (limit > 0 && used > limit) {
-          throw new ApiError('rate_limited', 'Signing in failed too often. Wait a minute.', {
+          throw new ApiError('rate_limited', 'Too many failed sign-ins. Wait a minute.', {
             retryAfterSeconds: resetSeconds,
           });
         }
@@ -134,7 +134,7 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
     begin(ipAddress) {
       const { used, resetSeconds } = signIns.add(`begin ${networkOf(ipAddress)}`);
       if (used > BEGINNINGS_OF_ADDRESS) {
-        throw new ApiError('rate_limited', 'Too many sign-ins were begun from your address. Wait a minute.', {
+        throw new ApiError('rate_limited', 'Too many sign-ins were started from your address. Wait a minute.', {
           retryAfterSeconds: resetSeconds,
         });
       }
@@ -148,13 +148,9 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
       reply.header('RateLimit-Policy', `"${rateClass}";q=${limit};w=${WINDOW_SECONDS}`);
       reply.header('RateLimit', `"${rateClass}";r=${Math.max(0, limit - used)};t=${resetSeconds}`);
       if (used > limit) {
-        throw new ApiError(
-          'rate_limited',
-          `The caller may make ${limit} requests a minute of this kind (${rateClass}).`,
-          {
-            retryAfterSeconds: resetSeconds,
-          },
-        );
+        throw new ApiError('rate_limited', `The limit is ${limit} requests of this kind (${rateClass}) per minute.`, {
+          retryAfterSeconds: resetSeconds,
+        });
       }
     },
 
@@ -165,7 +161,7 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
       if (others >= maxStreamsPerKey) {
         throw new ApiError(
           'rate_limited',
-          `The caller has ${others} streams and long polls open, and may have no more.`,
+          `The caller has ${others} streams and long polls open, which is the limit.`,
           {
             retryAfterSeconds: 1,
           },
@@ -193,7 +189,7 @@ export async function requireRoom(ctx: Context, maxOpenSessions: number): Promis
   if (row!.open >= maxOpenSessions) {
     throw new ApiError(
       'rate_limited',
-      `The organization has ${maxOpenSessions} open Sessions, as many as it may. Close or cancel some first.`,
+      `The organization has ${maxOpenSessions} open sessions, which is the limit. Close or cancel some first.`,
     );
   }
 }

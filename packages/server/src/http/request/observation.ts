@@ -42,7 +42,7 @@ export function addObservation(
 ): void {
   app.get('/healthz', async () => ({ status: 'alive' }));
   app.get('/readyz', async () => {
-    if (isDraining()) throw new ApiError('unavailable', 'The node stops soon.');
+    if (isDraining()) throw new ApiError('unavailable', 'The node is stopping.');
     await db.check();
     return { status: 'ready' };
   });
@@ -93,11 +93,14 @@ function requireObserver(request: FastifyRequest, token: string | undefined): vo
   if (!isForwarded && isLocalName(request.headers.host) && isWithin(loopback, request.raw.socket.remoteAddress ?? ''))
     return;
   if (token === undefined) {
-    throw new ApiError('ip_not_allowed', 'Metrics are for this machine alone, until SIGNALBOX_METRICS_TOKEN is set.');
+    throw new ApiError(
+      'ip_not_allowed',
+      'Without SIGNALBOX_METRICS_TOKEN, metrics are available only on this machine.',
+    );
   }
   throw given === undefined
     ? new ApiError('missing_token', 'Send `Authorization: Bearer` with the token of SIGNALBOX_METRICS_TOKEN.')
-    : new ApiError('invalid_token', 'This is not the token of SIGNALBOX_METRICS_TOKEN.');
+    : new ApiError('invalid_token', 'This token does not match SIGNALBOX_METRICS_TOKEN.');
 }
 
 /** Whether nobody else can have made the name lead here: an address, or a name without a dot. */

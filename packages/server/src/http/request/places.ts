@@ -129,13 +129,13 @@ function createPool(max: number, maxOfOne = max): Pool {
   return {
     enter(who) {
       if (count >= max) {
-        throw new ApiError('unavailable', 'As many requests are under way as this node takes. Ask again soon.', {
+        throw new ApiError('unavailable', 'This node is at its limit of requests in flight. Retry in a moment.', {
           retryAfterSeconds: 1,
         });
       }
       const own = countOf.get(who) ?? 0;
       if (own >= maxOfOne) {
-        throw new ApiError('rate_limited', `${own} requests of yours are on their way, as many as may be at once.`, {
+        throw new ApiError('rate_limited', `You have ${own} requests in flight, which is the limit.`, {
           retryAfterSeconds: 1,
         });
       }

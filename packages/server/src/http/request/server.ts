@@ -58,7 +58,10 @@ export function prepareServer(server: Server, { maxConnections }: ServerSettings
 /** Throws 414. */
 export function requireShortUrl(request: IncomingMessage): void {
   if ((request.url ?? '').length > MAX_URL_LENGTH) {
-    throw new ApiError('uri_too_long', `The path and query of a request may have ${MAX_URL_LENGTH} characters.`);
+    throw new ApiError(
+      'uri_too_long',
+      `The path and query of a request can have at most ${MAX_URL_LENGTH} characters.`,
+    );
   }
 }
 
@@ -92,7 +95,7 @@ export function requestTimeout(socket: Socket): void {
 function refusalOf(code: string | undefined): ApiError {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return new ApiError('headers_too_large', 'The headers of the request are longer than this service takes.');
+      return new ApiError('headers_too_large', 'The headers of the request are too long.');
     case REQUEST_TIMEOUT:
       return new ApiError('request_timeout', 'The request did not arrive in time.');
     default:

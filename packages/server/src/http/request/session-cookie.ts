@@ -30,7 +30,7 @@ export function requireOwnOrigin(headers: IncomingHttpHeaders, publicUrl: URL): 
   if (isOwnOrigin(headers, publicUrl)) return;
   throw new ApiError(
     'csrf_refused',
-    `Open the console at ${publicUrl.origin}, the address that SIGNALBOX_PUBLIC_URL names, and try again.`,
+    `Open the console at ${publicUrl.origin}, the address in SIGNALBOX_PUBLIC_URL, and try again.`,
   );
 }
 
@@ -71,5 +71,5 @@ export async function replaceSignIn(
 }
 
 export function signedOut(): ApiError {
-  return new ApiError('signed_out', 'You are not signed in any more. Sign in again.');
+  return new ApiError('signed_out', 'You are no longer signed in. Sign in again.');
 }

@@ -27,7 +27,7 @@ export function validatorOf(route: Route): (raw: RawInput) => Record<string, unk
     if (params && !(params.Check(raw.params) && isText(raw.params))) {
       // PUT would make what the path names, so the name itself is wrong; elsewhere nothing of this name can be there.
       if (route.method === 'PUT') refuse(route.params!, raw.params);
-      throw new ApiError('not_found', 'Nothing has this path. Is the identifier whole?');
+      throw new ApiError('not_found', 'Not found. Check that the ID is complete.');
     }
     const converted = route.query ? convertQuery(route.query, raw.query as Record<string, unknown>) : raw.query;
     refuseForbiddenText(converted);
@@ -41,7 +41,7 @@ export function validatorOf(route: Route): (raw: RawInput) => Record<string, unk
         });
       }
     } else if (raw.body === undefined && bodyRequired) {
-      throw new ApiError('invalid_request', 'A JSON body is needed.', {
+      throw new ApiError('invalid_request', 'The request needs a JSON body.', {
         errors: [{ path: '', message: 'must be an object' }],
       });
     } else if (raw.body !== undefined && !body.Check(raw.body)) {

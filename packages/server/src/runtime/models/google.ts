@@ -11,7 +11,7 @@ export const google: Provider = {
   takesSchema: true,
   async model(name, server) {
     if (!MODEL_NAME.test(name)) {
-      throw new ModelFailure('model_rejected', 'The model’s name is none of Google’s', { retryable: false });
+      throw new ModelFailure('model_rejected', 'The model’s name is not a Google model', { retryable: false });
     }
     const { createGoogle } = await import('@ai-sdk/google');
     return createGoogle({ ...server, apiKey: NO_KEY }).chat(name);

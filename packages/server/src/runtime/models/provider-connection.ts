@@ -81,7 +81,13 @@ export function openConnection(
   async function fetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
     const url = new URL(input instanceof Request ? input.url : input);
     if (url.origin !== baseUrl.origin) {
-      throw fail(new ModelFailure('model_not_allowed', 'The model is at another server', { retryable: false }));
+      throw fail(
+        new ModelFailure(
+          'model_not_allowed',
+          'The request for the model goes to a different server than its base URL',
+          { retryable: false },
+        ),
+      );
     }
     for (const [name, value] of baseUrl.searchParams) url.searchParams.append(name, value);
     const headers = new Headers(init?.headers);
@@ -96,7 +102,7 @@ export function openConnection(
     const mediaType = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
     if (mediaType === 'text/html' || mediaType === 'application/json') {
       throw fail(
-        new ModelFailure('model_protocol', `The model answered with ${mediaType} instead of an event stream`, {
+        new ModelFailure('model_protocol', `The model responded with ${mediaType} instead of an event stream`, {
           retryable: false,
         }),
       );
@@ -115,7 +121,7 @@ export function openConnection(
         bytes += chunk.byteLength;
         if (bytes > ANSWER_MAX_BYTES) {
           throw fail(
-            new ModelFailure('model_protocol', `The answer is longer than ${ANSWER_MAX_BYTES} bytes`, {
+            new ModelFailure('model_protocol', `The response is longer than ${ANSWER_MAX_BYTES} bytes`, {
               retryable: false,
             }),
           );

@@ -31,7 +31,7 @@ export async function refusalOf(response: Response, sent: Sent, clock: Clock): P
   const [code, retryable] = meaningOfStatus(status, wordsOf(error));
   const redirect = status >= 300 && status < 400 ? ', a redirect, which is not followed' : '';
   const retryAfterMs = retryable ? retryAfterOf(response.headers, error, clock) : undefined;
-  return new ModelFailure(code, `The model’s provider answered HTTP ${status}${redirect}${codeOf(error, sent)}`, {
+  return new ModelFailure(code, `The model’s provider responded with HTTP ${status}${redirect}${codeOf(error, sent)}`, {
     retryable,
     httpStatus: status,
     ...(retryAfterMs !== undefined && { retryAfterMs }),
@@ -52,17 +52,17 @@ export function failureOf(error: unknown, sent: Sent, answered: boolean): ModelF
   const streamed = errorIn(frameOf(error));
   if (streamed !== undefined) return streamedFailure(streamed, sent);
   if (answered || JSONParseError.isInstance(error) || TypeValidationError.isInstance(error)) {
-    return new ModelFailure('model_protocol', 'The model’s answer is not in its provider’s format', {
+    return new ModelFailure('model_protocol', 'The model’s response is not in its provider’s format', {
       retryable: true,
     });
   }
   // Of our own making or the SDK's: its class is all that can be told of it.
   const kind = error instanceof Error && /^\w{1,64}$/.test(error.name) ? ` (${error.name})` : '';
-  return new ModelFailure('model_protocol', `The exchange with the model failed${kind}`, { retryable: false });
+  return new ModelFailure('model_protocol', `The request to the model failed${kind}`, { retryable: false });
 }
 
 export function brokenOff(): ModelFailure {
-  return new ModelFailure('model_unavailable', 'The model’s stream broke off', { retryable: true });
+  return new ModelFailure('model_unavailable', 'The model’s stream was interrupted', { retryable: true });
 }
 
 function egressFailure({ kind, message }: EgressError): ModelFailure {
@@ -74,7 +74,7 @@ function egressFailure({ kind, message }: EgressError): ModelFailure {
         : kind === 'timeout' || kind === 'connect_timeout'
           ? ['model_timeout', true]
           : ['model_unavailable', true];
-  return new ModelFailure(code, `The model could not be asked: ${message}`, { retryable });
+  return new ModelFailure(code, `The model could not be called: ${message}`, { retryable });
 }
 
 /** An error that came as an event of the stream, after 200. Some servers put a status into it. */
@@ -82,7 +82,7 @@ function streamedFailure(error: unknown, sent: Sent): ModelFailure {
   const status = isRecord(error) ? [error.code, error.status].map(Number).find(isErrorStatus) : undefined;
   const words = wordsOf(error);
   const [code, retryable] = status === undefined ? meaningOfWords(words) : meaningOfStatus(status, words);
-  return new ModelFailure(code, `The model broke off its answer with an error${codeOf(error, sent)}`, {
+  return new ModelFailure(code, `The model ended its response with an error${codeOf(error, sent)}`, {
     retryable,
     ...(status !== undefined && { httpStatus: status }),
   });

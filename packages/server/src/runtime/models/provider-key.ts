@@ -33,16 +33,17 @@ export async function keyFor(
     },
   );
   if (secret) {
-    if (!mayGoTo(secret.allowedHosts, baseUrl)) throw refused(`The secret ${name} may not be sent to the model’s host`);
+    if (!mayGoTo(secret.allowedHosts, baseUrl))
+      throw refused(`The secret ${name} is not allowed to be sent to the model’s host`);
     const key = secret.value.trim();
-    if (!isHeaderValue(key)) throw refused(`The secret ${name} holds what no header can carry`);
+    if (!isHeaderValue(key)) throw refused(`The secret ${name} contains characters that are not allowed in a header`);
     return { name, value: key };
   }
   const isOwn = isOwnServer(provider, baseUrl);
   // By its own name alone: an Agent can't have another variable of the server sent.
   const lent = isOwn && ownName !== undefined && name === ownName ? keys[ownName] : undefined;
   if (lent === undefined && (isOwn || config.apiKeySecret !== undefined)) {
-    throw refused(`The Environment has no secret ${name}`);
+    throw refused(`The environment has no secret ${name}`);
   }
   return lent === undefined ? undefined : { name, value: lent };
 }

@@ -155,11 +155,11 @@ function shownCall(part: { toolName: string; input: string }, redact: Redact): T
 }
 
 function repeatsKey(): ModelFailure {
-  return new ModelFailure('model_protocol', 'The model’s server repeats its key in its answer', { retryable: false });
+  return new ModelFailure('model_protocol', 'The model’s server repeats its key in its response', { retryable: false });
 }
 
 function tooMuch(limit: string): ModelFailure {
-  return new ModelFailure('model_protocol', `The model’s tool calls come to more than ${limit}`, { retryable: true });
+  return new ModelFailure('model_protocol', `The model’s tool calls are larger than ${limit}`, { retryable: true });
 }
 
 /** What is not JSON, or is nested too deeply to be stored, stays text: no tool's schema takes that, and the model is told. */
@@ -189,7 +189,7 @@ function reasonOf(
 ): Extract<ModelEvent, { type: 'finish' }>['reason'] {
   if (unified === 'interrupted') throw brokenOff();
   if (unified === 'error' || FAILED.has(raw ?? '')) {
-    throw new ModelFailure('model_unavailable', 'The model broke off its answer with an error', { retryable: true });
+    throw new ModelFailure('model_unavailable', 'The model ended its response with an error', { retryable: true });
   }
   if (unified === 'content-filter' || REFUSED.has(raw ?? '')) return 'refusal';
   if (unified === 'length') return 'maxOutputTokens';

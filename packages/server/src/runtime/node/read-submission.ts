@@ -17,7 +17,7 @@ export async function* readAnswer(
   if (error) throw new ModelFailure(error.code, error.message, { retryable: false });
   const text = await shownText(db, owner, modelCall);
   if (text.length > SHOWN_TEXT_MAX_CHARACTERS) {
-    const message = `The answer is longer than ${SHOWN_TEXT_MAX_CHARACTERS} characters.`;
+    const message = `The response is longer than ${SHOWN_TEXT_MAX_CHARACTERS} characters.`;
     throw new ModelFailure('worker_failed', message, { retryable: false });
   }
   if (text !== '') yield { type: 'shown', text };

@@ -13,7 +13,7 @@ export function startDeadline(clock: Clock, seconds: number, ...signals: AbortSi
   const late = new AbortController();
   const over = new AbortController();
   clock.sleep(seconds * 1000, over.signal).then(
-    () => late.abort(new EgressError('timeout', `not done in ${seconds} s`)),
+    () => late.abort(new EgressError('timeout', `not finished within ${seconds} s`)),
     () => {},
   );
   return { signal: AbortSignal.any([late.signal, ...signals]), end: () => over.abort() };

@@ -150,8 +150,8 @@ function failureOf(error: unknown, signal: AbortSignal): unknown {
       if (cause.code === SdkErrorCode.RequestTimeout) return new EgressError('timeout', cause.message);
       if (cause.code === SdkErrorCode.ConnectionClosed) return new EgressError('aborted', cause.message);
       if (cause.code === SdkErrorCode.UnsupportedResultType)
-        return new McpAnswerError('it asks for more than the input, which nobody can give here');
+        return new McpAnswerError('it requests additional input, which is not supported');
     }
   }
-  return new McpAnswerError('what it answers is not what the protocol says');
+  return new McpAnswerError('its response does not follow the protocol');
 }

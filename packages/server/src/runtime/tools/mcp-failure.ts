@@ -61,7 +61,7 @@ export function reasonFor(error: unknown, redact: Redact): Redacted {
     return body === '' ? said`HTTP ${error.status}` : said`HTTP ${error.status}: ${body}`;
   }
   if (error instanceof EgressError) return said`${wordsOf(error)}.`;
-  const problem = error instanceof McpAnswerError ? error.words : said`what it answers is not what the protocol says`;
+  const problem = error instanceof McpAnswerError ? error.words : said`its response does not follow the protocol`;
   return said`The server can’t be understood: ${problem}.`;
 }
 

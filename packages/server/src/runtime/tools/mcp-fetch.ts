@@ -189,7 +189,7 @@ class Exchange {
       failed = this.#lastEventId === before ? failed + 1 : 0;
       if (failed === MAX_FAILED_RESUMPTIONS) break;
     }
-    throw new EgressError('reset', 'the stream of events ended before the answer');
+    throw new EgressError('reset', 'the event stream ended before the response');
   }
 
   async #resume(): Promise<string | undefined> {

@@ -181,7 +181,7 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
     },
 
     async close() {
-      closing.abort(new EgressError('aborted', 'the service stops'));
+      closing.abort(new EgressError('aborted', 'the service is stopping'));
       await pool.close();
     },
   };

@@ -264,8 +264,8 @@ describe('renderRequest', () => {
         () => render(template, { x: value }, { KEY: 'k' }),
         () => render(template, { x: 'x' }, { KEY: value }),
       ];
-      expect(byInput).toThrow(/^input\.x holds a line break/);
-      expect(bySecret).toThrow(/^secrets\.KEY holds a line break/);
+      expect(byInput).toThrow(/^input\.x contains a line break/);
+      expect(bySecret).toThrow(/^secrets\.KEY contains a line break/);
       expect(bySecret).not.toThrow(value);
     },
   );

@@ -153,7 +153,7 @@ export function renderRequest(template: RequestTemplate, given: Given): Rendered
       const value = textOf(placeholder, values);
       if (HEADER_VALUE.test(value)) return value;
       throw new TemplateError(
-        `${placeholder.text} holds a line break, or a character that the header ${name} can’t carry`,
+        `${placeholder.text} contains a line break, or a character that is not allowed in the header ${name}`,
       );
     });
   }
@@ -261,7 +261,8 @@ function renderUrl(text: string, values: Values): string {
   const rendered = segments.join('/') + (query === null ? '' : `?${encoded(query)}`);
   // What the rules above are for, said once more of their result: the same host, and as many segments and parameters.
   const expected = outline(fillIn(query === null ? path : `${path}?${query}`, { bytes: REQUEST_MAX_BYTES }, () => 'x'));
-  if (expected === null || outline(rendered) !== expected) throw new TemplateError('the url would lead elsewhere');
+  if (expected === null || outline(rendered) !== expected)
+    throw new TemplateError('the values would change the destination of the URL');
   return rendered;
 }
 
@@ -318,7 +319,7 @@ function bodyOf(template: RequestTemplate): BodyTemplate {
 
 function renderBody(template: RequestTemplate, values: Values): { body: string | null; contentType: string | null } {
   const body = bodyOf(template);
-  if (body.format === 'broken') throw new TemplateError('the body is not JSON, though its content type says so');
+  if (body.format === 'broken') throw new TemplateError('the body is not JSON, although its content type is');
   if (body.format === 'none') return { body: null, contentType: null };
   if (body.format === 'json') {
     return { body: JSON.stringify(renderJson(body.value, values)), contentType: 'application/json' };

@@ -191,7 +191,9 @@ async function* askModel(
           return yield* takeAnswer(state, modelCall, asked, event);
         }
       }
-      throw new ModelFailure('model_protocol', 'The model ended its answer without saying so.', { retryable: true });
+      throw new ModelFailure('model_protocol', 'The model’s response ended without a finish reason.', {
+        retryable: true,
+      });
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof ModelFailure)) throw error;

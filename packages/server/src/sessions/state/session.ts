@@ -88,7 +88,7 @@ export function requireOpen(row: SessionRow): void {
   if (row.endedAt)
     throw new ApiError(
       'session_ended',
-      `The session is ${row.status}, which is its end. Its journal and transcript can be read.`,
+      `The session is ${row.status} and has ended. Its journal and transcript can be read.`,
     );
 }
 
