@@ -123,7 +123,7 @@ test(`nodes that stand still past their lease, one after another, under load (se
   timeout: TIMEOUT_MS,
 }, async () => {
   const chances = random.fork();
-  const held = (index: number) => heldBy(database.url, nodes.workerId(index));
+  const held = (index: number) => heldBy(database.url, nodes.nodeId(index));
   const broken = await load.during(async () => {
     for (let stops = 0; stops < faults.times; ) {
       await load.shown(10 + chances.below(40));

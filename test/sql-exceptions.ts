@@ -5,7 +5,7 @@ import type { Exception } from './sql-rules.ts';
 // `shards.query` and `shards.execute` (db/shards.ts).
 export const exceptions: Exception[] = [
   {
-    like: /^delete from workers w where not exists \(select 1 from sessions s /,
+    like: /^delete from nodes w where not exists \(select 1 from sessions s /,
     reason: 'the only node of an installation forgets the nodes before it, and no program that holds a Session',
   },
   {
@@ -13,7 +13,7 @@ export const exceptions: Exception[] = [
     reason: 'metrics count the open Sessions of the installation',
   },
   {
-    like: /^select count\(\*\)::integer as count, min\(runnable_at\) as oldest from \( select runnable_at from sessions where worker_id is null and runnable_at <= \$1 order by runnable_at limit \$2\) counted$/,
+    like: /^select count\(\*\)::integer as count, min\(runnable_at\) as oldest from \( select runnable_at from sessions where node_id is null and runnable_at <= \$1 order by runnable_at limit \$2\) counted$/,
     reason: 'metrics say how long Sessions wait for a worker',
   },
   {

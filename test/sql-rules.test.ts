@@ -5,7 +5,7 @@ import { type Across, type Exception, problemsOf, schemaOf } from './sql-rules.t
 import { cameFrom, holds, templatesIn } from './sql-templates.ts';
 
 const tenantTables = new Set(['sessions', 'segments', 'agents']);
-const tables = new Set([...tenantTables, 'workers']);
+const tables = new Set([...tenantTables, 'nodes']);
 const problems = (text: string, exceptions: Exception[] = []) => problemsOf(text, { tenantTables, tables }, exceptions);
 
 beforeAll(async () => {
@@ -15,7 +15,7 @@ beforeAll(async () => {
 describe('the rules take', () => {
   test.each([
     'select 1',
-    'select * from workers',
+    'select * from nodes',
     'select * from sessions where organization_id = $1 and session_id = $2',
     'select * from sessions s where s.organization_id = any($1::uuid[]) for update of s skip locked',
     'select * from sessions s join segments g on g.organization_id = s.organization_id and g.session_id = s.session_id where s.organization_id = $1',
@@ -23,9 +23,9 @@ describe('the rules take', () => {
     'select * from sessions s where s.organization_id = $1 and not exists (select 1 from segments g where g.organization_id = s.organization_id)',
     'select * from sessions s left join lateral (select g.seq from segments g where g.organization_id = $1 limit 1) l on true where s.organization_id = $1',
     'select (select max(g.seq) from segments g where g.organization_id = $1 and g.session_id = s.session_id) from sessions s where s.organization_id = $1',
-    'with alive as materialized (select w.worker_id from workers w) select * from sessions s where s.organization_id = $1 and s.worker_id not in (select a.worker_id from alive a)',
-    'select * from sessions s join workers w on w.worker_id = s.worker_id where s.organization_id = $1',
-    'select * from sessions s where s.organization_id = $1 and s.worker_id = (select w.worker_id from workers w where w.claim = $2)',
+    'with alive as materialized (select w.node_id from nodes w) select * from sessions s where s.organization_id = $1 and s.node_id not in (select a.node_id from alive a)',
+    'select * from sessions s join nodes w on w.node_id = s.node_id where s.organization_id = $1',
+    'select * from sessions s where s.organization_id = $1 and s.node_id = (select w.node_id from nodes w where w.claim = $2)',
     'select * from sessions s left join segments g on g.organization_id = $1 where s.organization_id = $1 and exists (select 1 from agents a where a.organization_id = $1 and a.agent_id = s.agent_id)',
     'insert into segments (organization_id, seq) select s.organization_id, (select max(g.seq) from segments g where g.organization_id = $1) from sessions s where s.organization_id = $1',
     'select * from unnest($2::uuid[]) b(sid) cross join lateral (select * from segments g where g.organization_id = $1 and g.session_id = b.sid) x',
@@ -103,13 +103,13 @@ describe('the rules find', () => {
     ],
     [
       'a table of one node in an outer join',
-      'select * from sessions s left join workers w on w.worker_id = s.worker_id where s.organization_id = $1',
-      'workers: in an outer join',
+      'select * from sessions s left join nodes w on w.node_id = s.node_id where s.organization_id = $1',
+      'nodes: in an outer join',
     ],
     [
       'a table of one node in a correlated subquery',
-      'select * from sessions s where s.organization_id = $1 and not exists (select 1 from workers w where w.worker_id = s.worker_id)',
-      'workers: in a correlated subquery',
+      'select * from sessions s where s.organization_id = $1 and not exists (select 1 from nodes w where w.node_id = s.node_id)',
+      'nodes: in a correlated subquery',
     ],
     [
       'a condition without a column beside an outer join',
@@ -140,7 +140,7 @@ describe('the rules find', () => {
     ['a sequence', "select nextval('s')", 'nextval'],
     ['a delete by age', 'delete from events where organization_id = $1 and occurred_at < $2', 'needs a limit'],
     ['a delete by days', 'delete from model_usage_days where organization_id = $1 and day <= $2', 'needs a limit'],
-    ['merge', 'merge into agents a using workers w on true when matched then delete', 'merge'],
+    ['merge', 'merge into agents a using nodes w on true when matched then delete', 'merge'],
     [
       'rows from arrays',
       'insert into agents (organization_id, agent_id) select * from unnest($1::uuid[], $2::uuid[])',
@@ -166,7 +166,7 @@ test('an exception must be needed, and lock and update nothing', () => {
 
 test('a statement across organizations goes through db/shards.ts, which can confine it, and locks and updates nothing', () => {
   const sent = (text: string, across: Across) => problemsOf(text, { tenantTables, tables }, [], across);
-  const whole = 'select * from sessions where worker_id = any($1)';
+  const whole = 'select * from sessions where node_id = any($1)';
   const confined = `${whole} and organization_id = any($2::uuid[])`;
   expect(problems(whole)).toEqual(['sessions: without an organization']);
   expect(sent(whole, 'everywhere')).toEqual([]);
@@ -191,12 +191,12 @@ test('every key of the schema begins with the organization, and every table but 
     'accounts',
     'installation',
     'master_keys',
+    'nodes',
     'passkeys',
     'sign_ins',
     'signalbox_migrations',
     'users',
     'verifications',
-    'workers',
   ]);
   const wrong =
     'create table a (organization_id uuid, id uuid primary key, b int unique, foreign key (b) references c (b))';

@@ -59,10 +59,10 @@ export async function startDeliveries(): Promise<Deliveries> {
   const vault = createVault(parseMasterKeys(bench.masterKey));
   const shards = createShards(db);
   const platform = { db, shards, clock: systemClock, log, wake, vault, egress: watched, metrics, tracing: undefined };
-  const workerId = newUuid();
-  const lease = createNodeLease(platform, { workerId });
+  const nodeId = newUuid();
+  const lease = createNodeLease(platform, { nodeId });
   await lease.start();
-  const dispatcher = createDispatcher(platform, { workerId, version: '0.1.0' });
+  const dispatcher = createDispatcher(platform, { nodeId, version: '0.1.0' });
   dispatcher.start();
 
   const deliveries: Deliveries = {

@@ -26,7 +26,7 @@ export interface Nodes {
   pause(index: number): void;
   goOn(index: number): void;
   /** By what id the database knows it. */
-  workerId(index: number): string;
+  nodeId(index: number): string;
   /** Which node drives the Session now; -1 where none does. `databaseUrl`: where that can be seen. */
   driverOf(sessionId: string, databaseUrl: string): Promise<number>;
   /** The sum of a metric of the node, over those of its labels that match. */
@@ -37,7 +37,7 @@ export interface Nodes {
 
 interface Node {
   url: string;
-  workerId: string;
+  nodeId: string;
   child: ChildProcess;
 }
 
@@ -78,10 +78,10 @@ export async function startNodes(
     },
     pause: (index) => void nodes[index]!.child.kill('SIGSTOP'),
     goOn: (index) => void nodes[index]!.child.kill('SIGCONT'),
-    workerId: (index) => nodes[index]!.workerId,
+    nodeId: (index) => nodes[index]!.nodeId,
     async driverOf(sessionId, databaseUrl) {
-      const workerId = await workerOf(databaseUrl, sessionId);
-      return nodes.findIndex((node) => node.workerId === workerId);
+      const nodeId = await workerOf(databaseUrl, sessionId);
+      return nodes.findIndex((node) => node.nodeId === nodeId);
     },
     async metric(index, pattern) {
       const lines = (await (await fetch(`${nodes[index]!.url}/metrics`)).text()).split('\n');
@@ -108,7 +108,7 @@ async function startNode(env: Record<string, string | undefined>, port: string):
     const { msg, nodeId, port } = JSON.parse(line) as { msg: string; nodeId: string; port: number };
     if (msg !== 'started') return;
     log.removeAllListeners('line');
-    started.resolve({ url: `http://127.0.0.1:${port}`, workerId: nodeId });
+    started.resolve({ url: `http://127.0.0.1:${port}`, nodeId: nodeId });
   });
   child.once('close', () => started.reject(new Error(`The node ended:\n${printed}`)));
   return { ...(await started.promise), child };

@@ -250,7 +250,7 @@ async function startRoles(
     const tools = createTools(platform);
     stops.push(() => tools.close());
     const ask = createModels(platform, providerKeys);
-    const worker = createWorker(platform, { workerId: nodeId, ask, tools, leaseSeconds, graceMs: graceSeconds * 1000 });
+    const worker = createWorker(platform, { nodeId: nodeId, ask, tools, leaseSeconds, graceMs: graceSeconds * 1000 });
     await worker.start();
     stops.push(() => worker.stop());
     const scheduler = createScheduler(platform);
@@ -259,11 +259,11 @@ async function startRoles(
   }
   if (roles.has('delivery')) {
     if (!roles.has('runtime')) {
-      const lease = createNodeLease(platform, { workerId: nodeId, leaseSeconds });
+      const lease = createNodeLease(platform, { nodeId: nodeId, leaseSeconds });
       await lease.start();
       stops.push(() => lease.stop());
     }
-    const dispatcher = createDispatcher(platform, { workerId: nodeId, version });
+    const dispatcher = createDispatcher(platform, { nodeId: nodeId, version });
     dispatcher.start();
     stops.push(() => dispatcher.stop());
   }

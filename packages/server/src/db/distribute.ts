@@ -1,5 +1,5 @@
 // A database that Citus shards by organization: every table with `organization_id` is distributed by it, beside `organizations`, so that all
-// rows of an organization are on one node. What has no organization (workers, installation, master keys, sign-ins) stays on the coordinator.
+// rows of an organization are on one node. What has no organization (nodes, installation, master keys, sign-ins) stays on the coordinator.
 //
 // `signalbox database distribute` does it once; from then on each migration distributes the tables that it creates.
 import sql, { type Sql } from 'sql-template-tag';

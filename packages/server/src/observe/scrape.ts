@@ -163,7 +163,7 @@ async function countAll(db: Db, now: Date): Promise<Counts> {
           limit ${MOST_COUNTED}) counted) c`,
     sql`
       select count(*)::integer as count, min(runnable_at) as oldest from (
-        select runnable_at from sessions where worker_id is null and runnable_at <= ${now}
+        select runnable_at from sessions where node_id is null and runnable_at <= ${now}
         order by runnable_at limit ${MOST_COUNTED}) counted`,
     sql`
       select w.status, sum(d.count)::integer as count from webhook_subscriptions w

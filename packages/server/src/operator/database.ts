@@ -37,7 +37,7 @@ export async function distributeOnHost(config: Config): Promise<string[]> {
 async function requireStopped(tx: Tx): Promise<void> {
   // Nodes that run turns or send webhooks have a lease. Others have connections, unless a pooler renames these.
   const found = await tx.query(sql`
-    select 1 from workers where lease_expires_at > now()
+    select 1 from nodes where lease_expires_at > now()
     union all
     select 1 from pg_stat_activity
     where datname = current_database() and application_name = 'signalbox' and pid <> pg_backend_pid()`);

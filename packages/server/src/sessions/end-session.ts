@@ -154,11 +154,11 @@ async function endSession(
 ): Promise<SessionRow> {
   const now = ctx.clock.now();
   const head = { ...row };
-  const ended: SessionRow = { ...row, status, waitingFor: null, endedAt: now, updatedAt: now, workerId: null };
+  const ended: SessionRow = { ...row, status, waitingFor: null, endedAt: now, updatedAt: now, nodeId: null };
   const items: NewChunk[] = [...chunksBefore, { type: 'session.status', status, waitingFor: null }];
   await writeTransition(ctx, tx, head, {
     runs: [{ turn: row.turn, items }],
-    patch: [...patch, sql`status = ${status}`, sql`epoch = epoch + 1`, sql`worker_id = null`, ...endPatch(row, now)],
+    patch: [...patch, sql`status = ${status}`, sql`epoch = epoch + 1`, sql`node_id = null`, ...endPatch(row, now)],
     statements: [recordEvent(ctx, now, { type: `session.${status}`, ...sessionEvent(row) })],
     now,
   });

@@ -58,7 +58,7 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
     await requirePrice(ctx, tx, { organizationId, agentId, version }, row.budget);
     const begun = beginTurn(row, row.turn + 1, { messageId, content, traceParent: ctx.traceParent }, version, now);
     const worker = ctx.ownWorkers.withRoom(organizationId);
-    const given = worker ? [sql`worker_id = ${worker.workerId}`, sql`epoch = epoch + 1`] : [];
+    const given = worker ? [sql`node_id = ${worker.nodeId}`, sql`epoch = epoch + 1`] : [];
     await writeTransition(ctx, tx, { ...row }, { ...begun, runs: [begun.run], patch: [...begun.patch, ...given], now });
     const after: SessionRow = {
       ...row,
@@ -69,7 +69,7 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
       nextSeq: begun.run.items.length + 1,
       traceParent: begun.traceParent,
       updatedAt: now,
-      ...(worker && { workerId: worker.workerId, epoch: row.epoch + 1 }),
+      ...(worker && { nodeId: worker.nodeId, epoch: row.epoch + 1 }),
     };
     tx.afterCommit(() => {
       if (worker) worker.take({ row: after, operations: [begun.modelCall] });

@@ -64,7 +64,7 @@ export function openingOf(opening: Opening, now: Date): Opened {
     turn: begun ? 1 : 0,
     nextSeq: segment ? segment.seqTo + 1 : 1,
     epoch: worker ? 1 : 0,
-    workerId: worker?.workerId ?? null,
+    nodeId: worker?.nodeId ?? null,
     crashes: 0,
     queue: null,
     stop: null,
@@ -98,11 +98,11 @@ export function openingOf(opening: Opening, now: Date): Opened {
     statements: [
       sql`
         insert into sessions (organization_id, session_id, agent_id, pinned_version, agent_version, environment, status,
-          turn, next_seq, epoch, worker_id, runnable_at, trace_parent, parent_session_id, parent_operation_id,
+          turn, next_seq, epoch, node_id, runnable_at, trace_parent, parent_session_id, parent_operation_id,
           root_session_id, depth, close_on_idle, budget, metadata, delivery_due, delivery_subscription_id, created_at,
           updated_at)
         select ${organizationId}, ${row.sessionId}, ${agentId}, ${row.pinnedVersion}, ${row.agentVersion},
-          ${environment}, ${row.status}, ${row.turn}, ${row.nextSeq}, ${row.epoch}, ${row.workerId},
+          ${environment}, ${row.status}, ${row.turn}, ${row.nextSeq}, ${row.epoch}, ${row.nodeId},
           ${begun ? now : null}, ${row.traceParent}, ${row.parentSessionId},
           ${row.parentOperationId}, ${row.rootSessionId}, ${row.depth}, ${row.closeOnIdle},
           ${row.budget && JSON.stringify(row.budget)}, ${JSON.stringify(row.metadata)},

@@ -16,7 +16,7 @@ export async function interruptTurn(
   await tx.query(sql`
     update sessions set stop = 'interrupt', runnable_at = ${now},
       epoch = case when queue is null then epoch else epoch + 1 end,
-      worker_id = case when queue is null then worker_id end
+      node_id = case when queue is null then node_id end
     where organization_id = ${row.organizationId} and session_id = ${row.sessionId}`);
   tx.afterCommit(() => tellStopped(wake, row.organizationId, [row.sessionId]));
 }
@@ -31,7 +31,7 @@ export function cancelChildren(
   return sql`
     update sessions s set stop = 'cancel', runnable_at = ${now},
       epoch = case when s.queue is null then s.epoch else s.epoch + 1 end,
-      worker_id = case when s.queue is null then s.worker_id end
+      node_id = case when s.queue is null then s.node_id end
     where s.organization_id = ${owner.organizationId} and s.parent_session_id = ${owner.sessionId}
       and s.ended_at is null ${ofCalls}
     returning s.session_id as "sessionId"`;

@@ -155,7 +155,7 @@ export async function updateWebhookSubscription(
     if (isFresh) Object.assign(after, unharmed);
     await tx.query(sql`
       update webhook_subscriptions set url = ${after.url}, chunk_types = ${after.chunkTypes}, status = ${after.status},
-        disabled_reason = ${after.disabledReason}, worker_id = null, epoch = epoch + 1, updated_at = ${now}
+        disabled_reason = ${after.disabledReason}, node_id = null, epoch = epoch + 1, updated_at = ${now}
         ${
           isFresh
             ? sql`, failing_since = null, failures = 0, failing_session_id = null, last_error = null, last_status = null,
@@ -225,7 +225,7 @@ export async function rotateWebhookSecret(
         update webhook_subscriptions set
           previous_sealed_secret = ${hasGrace ? sql`sealed_secret` : sql`null`},
           previous_secret_expires_at = ${after.previousSecretExpiresAt}, sealed_secret = ${sealed},
-          secret_version = ${after.secretVersion}, worker_id = null, epoch = epoch + 1,
+          secret_version = ${after.secretVersion}, node_id = null, epoch = epoch + 1,
           updated_at = ${now}
         where organization_id = ${organizationId} and environment = ${after.environment}`),
       tx.query(recordEvent(ctx, now, draft(after, 'secret_rotated', changesBetween(before, after, ['secretVersion'])))),

@@ -1,4 +1,4 @@
-// A worker turn that a program holds: its Session's row names it as `worker_id`. Each change is made under the row's lock, or
+// A worker turn that a program holds: its Session's row names it as `node_id`. Each change is made under the row's lock, or
 // conditional on the worker turn's id and the epoch that it was read with: what a program sends that has lost its turn is
 // refused, whatever it believes of its lease.
 import sql, { empty, join, type Sql } from 'sql-template-tag';
@@ -8,7 +8,7 @@ import type { Platform } from '../platform.ts';
 import { type SessionRow, sessionColumns } from '../sessions/state/session.ts';
 
 /** A Session that a program holds. */
-export type HeldRow = SessionRow & { workerId: string };
+export type HeldRow = SessionRow & { nodeId: string };
 
 /** 409 `turn_lost`. */
 export function turnLost(): ApiError {
@@ -29,19 +29,19 @@ async function selectHeld(db: Queryable, organizationId: string, workerTurnId: s
   // The service's own workers stand in the same column, without a queue: who learned of one's id holds nothing by it.
   const [row] = await db.query<HeldRow>(sql`
     select ${sessionColumns} from sessions s
-    where s.organization_id = ${organizationId} and s.worker_id = ${workerTurnId} and s.queue is not null ${lock}`);
+    where s.organization_id = ${organizationId} and s.node_id = ${workerTurnId} and s.queue is not null ${lock}`);
   if (!row) throw turnLost();
   return row;
 }
 
 /** What of the row changes when the service's own worker takes over from the program, which is refused from then on. */
 export function handOverPatch(now: Date): Sql[] {
-  return [sql`worker_id = null`, sql`queue = null`, sql`epoch = epoch + 1`, sql`runnable_at = ${now}`];
+  return [sql`node_id = null`, sql`queue = null`, sql`epoch = epoch + 1`, sql`runnable_at = ${now}`];
 }
 
 /** The worker turn's lease. */
 export function deleteLease(workerTurnId: string): Sql {
-  return sql`delete from workers where worker_id = ${workerTurnId}`;
+  return sql`delete from nodes where node_id = ${workerTurnId}`;
 }
 
 /**
@@ -51,18 +51,18 @@ export function deleteLease(workerTurnId: string): Sql {
 export async function giveBackIn(
   tx: Tx,
   { clock, wake }: Pick<Platform, 'clock' | 'wake'>,
-  { organizationId, sessionId, turn, workerId }: HeldRow,
+  { organizationId, sessionId, turn, nodeId }: HeldRow,
 ): Promise<void> {
   const now = clock.now();
   await Promise.all([
     tx.query(sql`
-      update sessions set worker_id = null, queue = null, epoch = epoch + 1, runnable_at = ${now}
+      update sessions set node_id = null, queue = null, epoch = epoch + 1, runnable_at = ${now}
       where organization_id = ${organizationId} and session_id = ${sessionId}`),
     tx.query(sql`
       update operations set status = 'awaiting_result'
       where organization_id = ${organizationId} and session_id = ${sessionId} and turn = ${turn} and kind = 'tool'
         and status = 'running'`),
-    tx.query(deleteLease(workerId)),
+    tx.query(deleteLease(nodeId)),
   ]);
   tx.afterCommit(() => wake.publish('runnable', { organizationId, sessionId }));
 }
@@ -70,10 +70,10 @@ export async function giveBackIn(
 /** The same for who has no transaction; nothing where it is lost already. */
 export async function giveBack(
   platform: Pick<Platform, 'db' | 'clock' | 'wake'>,
-  { organizationId, workerId }: SessionRow,
+  { organizationId, nodeId }: SessionRow,
 ): Promise<void> {
   await platform.db
-    .transaction(async (tx) => giveBackIn(tx, platform, await lockHeld(tx, organizationId, workerId!)))
+    .transaction(async (tx) => giveBackIn(tx, platform, await lockHeld(tx, organizationId, nodeId!)))
     .catch((error) => {
       if (!(error instanceof ApiError)) throw error;
     });
@@ -85,14 +85,14 @@ export async function giveBack(
  */
 export async function takeBack(
   { db, clock, wake }: Pick<Platform, 'db' | 'clock' | 'wake'>,
-  { organizationId, sessionId, epoch, workerId }: HeldRow,
+  { organizationId, sessionId, epoch, nodeId }: HeldRow,
 ): Promise<void> {
   await db.transaction(async (tx) => {
     await Promise.all([
       tx.query(sql`
         update sessions set ${join(handOverPatch(clock.now()))}
         where organization_id = ${organizationId} and session_id = ${sessionId} and epoch = ${epoch}`),
-      tx.query(deleteLease(workerId)),
+      tx.query(deleteLease(nodeId)),
     ]);
   });
   wake.publish('runnable', { organizationId, sessionId });

@@ -1,7 +1,7 @@
 // What is offered to the integrator's own programs, and the claims that wait for it.
 //
 // The service's worker offers a step by letting go of its Session with a `queue` (index sessions_offered). A claim puts a
-// worker turn's own id on the row as its `worker_id` and moves the epoch on, as a worker of the service does; the id has a row
+// worker turn's own id on the row as its `node_id` and moves the epoch on, as a worker of the service does; the id has a row
 // of its own in `workers`, so that a program that died is found as a node is.
 //
 // Claims of this node wait together: one look, begun by a wake-up or by the poll, hands what it finds to those who wait, first
@@ -62,7 +62,7 @@ interface Candidate {
 }
 
 /** What a Session's row says of whether it is offered. */
-type Offered = Candidate & Pick<SessionRow, 'status' | 'turn' | 'workerId' | 'queue' | 'stop' | 'endedAt'>;
+type Offered = Candidate & Pick<SessionRow, 'status' | 'turn' | 'nodeId' | 'queue' | 'stop' | 'endedAt'>;
 
 export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' | 'wake'>): Offers {
   const { db, shards, clock, wake } = platform;
@@ -108,11 +108,11 @@ export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' 
   async function lookAtSessions(waiters: readonly Waiter[]): Promise<void> {
     const organizations = waiters.map(organizationOf);
     const rows = await db.query<Offered>(sql`
-      select h.sid as "sessionId", s.epoch, s.status, s.turn, s.worker_id as "workerId", s.queue, s.stop,
+      select h.sid as "sessionId", s.epoch, s.status, s.turn, s.node_id as "nodeId", s.queue, s.stop,
         s.ended_at as "endedAt"
       from unnest(${organizations}::uuid[], ${waiters.map(({ want }) => want.sessionId!)}::uuid[]) as h(org, sid)
       cross join lateral (
-        select x.epoch, x.status, x.turn, x.worker_id, x.queue, x.stop, x.ended_at from sessions x
+        select x.epoch, x.status, x.turn, x.node_id, x.queue, x.stop, x.ended_at from sessions x
         where x.organization_id = any(${[...new Set(organizations)]}::uuid[]) and x.organization_id = h.org
           and x.session_id = h.sid
         limit 1) s`);
@@ -125,7 +125,7 @@ export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' 
     if (!row) return waiter.refuse(notFound('session'));
     if (row.endedAt || row.status === 'idle' || (turn !== undefined && row.turn !== turn))
       return waiter.refuse(new ApiError('turn_lost', 'The turn has ended.'));
-    const isOffered = row.workerId === null && row.queue === queue && row.stop === null;
+    const isOffered = row.nodeId === null && row.queue === queue && row.stop === null;
     if (isOffered) await give(row, waiter);
   }
 
@@ -141,7 +141,7 @@ export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' 
       cross join lateral (
         select x.session_id, x.epoch from sessions x
         where x.organization_id = any(${[...new Set(organizations)]}::uuid[]) and x.organization_id = h.org
-          and x.queue = h.queue and x.worker_id is null and x.stop is null and x.runnable_at > ${clock.now()}
+          and x.queue = h.queue and x.node_id is null and x.stop is null and x.runnable_at > ${clock.now()}
           and (h.environment is null or x.environment = h.environment)
         order by x.session_id limit ${most}) s
       order by h.n, s.session_id`);
@@ -299,19 +299,19 @@ async function claimOffered(
       const [isNew, [row]] = await Promise.all([
         // First, so that a claim that is sent again while it waits elsewhere takes nothing second.
         tx.execute(sql`
-          insert into workers as w (worker_id, lease_expires_at, claim)
+          insert into nodes as w (node_id, lease_expires_at, claim)
           values (${workerTurnId}, now() + ${LEASE_SECONDS} * interval '1 second', ${claim ?? null})
           on conflict (claim) do nothing`),
         tx.query<SessionRow>(sql`
-          update sessions s set epoch = s.epoch + 1, worker_id = ${workerTurnId}
+          update sessions s set epoch = s.epoch + 1, node_id = ${workerTurnId}
           where s.organization_id = ${organizationId} and s.session_id = ${sessionId} and s.epoch = ${epoch}
-            and s.worker_id is null and s.queue = ${queue} and s.stop is null and s.runnable_at > ${now}
+            and s.node_id is null and s.queue = ${queue} and s.stop is null and s.runnable_at > ${now}
           returning ${sessionColumns}`),
         // The program runs these from now on: should it die, nobody knows whether they had their effect.
         tx.execute(sql`
           update operations o set status = 'running', started_at = ${now}
           from sessions s
-          where s.organization_id = ${organizationId} and s.session_id = ${sessionId} and s.worker_id = ${workerTurnId}
+          where s.organization_id = ${organizationId} and s.session_id = ${sessionId} and s.node_id = ${workerTurnId}
             and o.organization_id = s.organization_id and o.session_id = s.session_id and o.turn = s.turn
             and o.status = 'awaiting_result'`),
       ]);
@@ -340,6 +340,6 @@ export async function readClaimed(db: Db, { organizationId, claim }: Want): Prom
   const [row] = await db.query<SessionRow>(sql`
     select ${sessionColumns} from sessions s
     where s.organization_id = ${organizationId}
-      and s.worker_id = (select w.worker_id from workers w where w.claim = ${claim})`);
+      and s.node_id = (select w.node_id from nodes w where w.claim = ${claim})`);
   return row;
 }

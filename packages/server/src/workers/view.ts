@@ -12,7 +12,7 @@ import { type HeldRow, turnLost } from './claims.ts';
 
 /** 409 `turn_lost` where it is lost meanwhile. */
 export async function viewWorkerTurn(ctx: Context, row: HeldRow): Promise<WorkerTurn> {
-  const { organizationId, sessionId, agentId, agentVersion, turn, workerId } = row;
+  const { organizationId, sessionId, agentId, agentVersion, turn, nodeId } = row;
   const [operations, entries, [version], [lease]] = await Promise.all([
     readOperations(ctx.db, organizationId, sessionId, turn),
     ctx.db.query<TranscriptEntry>(sql`
@@ -23,7 +23,7 @@ export async function viewWorkerTurn(ctx: Context, row: HeldRow): Promise<Worker
       select definition from agent_versions
       where organization_id = ${organizationId} and agent_id = ${agentId} and version = ${agentVersion}`),
     ctx.db.query<{ expiresAt: Date }>(sql`
-      select lease_expires_at as "expiresAt" from workers where worker_id = ${workerId}`),
+      select lease_expires_at as "expiresAt" from nodes where node_id = ${nodeId}`),
   ]);
   if (!lease) throw turnLost();
   const modelCall = operations.findLast(({ kind }) => kind === 'model');
@@ -32,7 +32,7 @@ export async function viewWorkerTurn(ctx: Context, row: HeldRow): Promise<Worker
   const { tools = [], unavailable = [] } = (modelCall.input ?? {}) as Partial<Offer>;
   const { step } = modelCall;
   return {
-    workerTurnId: formatId('wtn', workerId),
+    workerTurnId: formatId('wtn', nodeId),
     sessionId: formatId('ses', sessionId),
     agentId: formatId('agt', agentId),
     agentVersion: agentVersion!,

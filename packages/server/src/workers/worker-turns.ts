@@ -103,9 +103,9 @@ export async function heartbeatWorkerTurn(
     throw turnLost();
   }
   const [lease] = await ctx.db.query<{ expiresAt: Date }>(sql`
-    insert into workers as w (worker_id, lease_expires_at)
+    insert into nodes as w (node_id, lease_expires_at)
     values (${workerTurnId}, now() + ${LEASE_SECONDS} * interval '1 second')
-    on conflict (worker_id) do update set lease_expires_at = excluded.lease_expires_at
+    on conflict (node_id) do update set lease_expires_at = excluded.lease_expires_at
     returning w.lease_expires_at as "expiresAt"`);
   return { leaseExpiresAt: lease!.expiresAt.toISOString() };
 }

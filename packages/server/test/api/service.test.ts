@@ -214,10 +214,10 @@ test('keys create on a database that no service has set up says so', async () =>
 test('a node that has the database to itself takes over what a dead one held, without waiting for its lease', async () => {
   const { db } = await startTestService({ config: { roles: new Set(['api']) } });
   await db.execute(
-    sql`insert into workers (worker_id, lease_expires_at) values (gen_random_uuid(), now() + interval '1 hour')`,
+    sql`insert into nodes (node_id, lease_expires_at) values (gen_random_uuid(), now() + interval '1 hour')`,
   );
   await forgetOtherNodes(db);
-  expect(await db.query(sql`select from workers`)).toEqual([]);
+  expect(await db.query(sql`select from nodes`)).toEqual([]);
 });
 
 test('a program of the integrator’s keeps its turn while the service that has the database to itself restarts', async () => {
@@ -226,7 +226,7 @@ test('a program of the integrator’s keeps its turn while the service that has 
   await client.sessions.open({ agentId, environment: 'production', input: 'go' });
   const { workerTurnId } = (await client.workers.claim({ queue: 'restart' }))!;
   await forgetOtherNodes(db);
-  const [lease] = await db.query(sql`select from workers where worker_id = ${uuidOf('wtn', workerTurnId)}`);
+  const [lease] = await db.query(sql`select from nodes where node_id = ${uuidOf('wtn', workerTurnId)}`);
   expect(lease).toBeDefined();
 });
 

@@ -86,7 +86,7 @@ function run({ start, stop }: { start(): unknown; stop(): Promise<void> }): Prom
 
 function worker() {
   const tools = { list: async () => ({ tools: [], unavailable: [] }), run: async () => ({ output: null }) };
-  return createWorker(node, { workerId: newUuid(), tools, ask: answering([{ text: 'ok' }]), graceMs: 0 });
+  return createWorker(node, { nodeId: newUuid(), tools, ask: answering([{ text: 'ok' }]), graceMs: 0 });
 }
 
 describe.each(['fails', 'hangs'] as const)('while a server %s,', (how) => {
@@ -110,7 +110,7 @@ describe.each(['fails', 'hangs'] as const)('while a server %s,', (how) => {
   test('sessions of a dead worker are taken over for the others', async () => {
     for (const ctx of [near, far]) await open(ctx);
     await world.platform.db.execute(sql`
-      update sessions set worker_id = ${newUuid()}, epoch = epoch + 1
+      update sessions set node_id = ${newUuid()}, epoch = epoch + 1
       where organization_id = any(${[near.organizationId, far.organizationId]}::uuid[])`);
     await losing();
     await run(worker());
@@ -127,7 +127,7 @@ describe.each(['fails', 'hangs'] as const)('while a server %s,', (how) => {
       await goOn.promise;
       yield* answering([{ text: 'ok' }])(...args);
     };
-    await run(createWorker(node, { workerId: newUuid(), tools, ask, graceMs: 0 }));
+    await run(createWorker(node, { nodeId: newUuid(), tools, ask, graceMs: 0 }));
     await clock.passWhile(
       expect
         .poll(() => asked, { timeout: 30_000 })

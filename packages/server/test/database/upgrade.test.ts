@@ -69,7 +69,7 @@ describe.each(files)('%s', (file) => {
     // Without a node that delivers, its subscriptions would be blocked.
     const other = newUuid();
     await reader.db.execute(sql`
-      insert into workers (worker_id, lease_expires_at, delivers) values (${other}, now() + interval '1 hour', true)`);
+      insert into nodes (node_id, lease_expires_at, delivers) values (${other}, now() + interval '1 hour', true)`);
     const headers = { authorization: `Bearer ${fixture.adminKey}` };
     expect(Object.keys(fixture.answers).length).toBeGreaterThan(30);
     for (const [path, before] of Object.entries(fixture.answers)) {
@@ -77,7 +77,7 @@ describe.each(files)('%s', (file) => {
       // A newer release may say more.
       expect(await response.json(), path).toMatchObject(before as object);
     }
-    await reader.db.execute(sql`delete from workers where worker_id = ${other}`);
+    await reader.db.execute(sql`delete from nodes where node_id = ${other}`);
     await reader.stop();
 
     const service = await startTestService({ database, config });

@@ -204,7 +204,7 @@ test('a worker that dies between two tries leaves the next one to another, and w
   const dying = await world.work({ ask: failing(9, failure('model_unavailable'), 'Hm') });
   const sessionId = await world.open(await world.agent());
   await sleeping(waits[0]!);
-  await world.expireLease(dying.workerId);
+  await world.expireLease(dying.nodeId);
   await world.work({ platform: await world.anotherNode(), ask: answering([{ text: 'ok' }]) });
   await sleeping(waits[0]!, 2);
   clock.advance(waits[0]!);

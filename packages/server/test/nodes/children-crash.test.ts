@@ -71,7 +71,7 @@ test.each<[string, RegExp, 'before' | 'after']>([
   const dying = await world.work({ platform: node.platform, ask });
   const sessionId = await openFamily(world);
   await node.halted;
-  await world.expireLease(dying.workerId);
+  await world.expireLease(dying.nodeId);
   await world.work({ platform: await world.anotherNode(), ask });
 
   const words = outline(await world.until(sessionId, is('idle')));
@@ -98,7 +98,7 @@ test('a child whose worker dies is taken over, and the parent waits on', async (
   const { sessionId: childId } = await childOf(world, sessionId);
   await world.until(childId, (chunk) => chunk.type === 'message.chunk');
   await begun.promise;
-  await world.expireLease(dying.workerId);
+  await world.expireLease(dying.nodeId);
   await world.work({ platform: await world.anotherNode(), ask });
   expect(outline(await world.until(sessionId, is('idle')))).toEqual(whole);
   expect(outline(await world.chunks(childId))).toContain('message.reset 2');
@@ -118,7 +118,7 @@ test('a child that ends while a dead worker holds its parent is heard of by the 
   });
   const sessionId = await openFamily(world, { tools: [httpTool('slow', { idempotent: true })] });
   await node.halted;
-  await world.expireLease(dying.workerId);
+  await world.expireLease(dying.nodeId);
   await world.work({ platform: await world.anotherNode(), ask, run: async () => ({ output: 'ran' }) });
   const words = outline(await world.until(sessionId, is('idle')));
   expect(words.filter((word) => word === 'tool.result')).toHaveLength(2);
@@ -170,7 +170,7 @@ test('a parent is interrupted, and its node killed before anyone hears of it: th
     'idle',
   ]);
   expect(await childOf(world, sessionId)).toMatchObject({ status: 'running' });
-  await world.expireLease(dying.workerId);
+  await world.expireLease(dying.nodeId);
   await world.work({ platform: await world.anotherNode(), ask: hangingChild });
   expect(outline(await world.until(childId, is('cancelled')))).toEqual(['running', '"Hm"', 'cancelled']);
 });

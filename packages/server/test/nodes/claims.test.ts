@@ -26,12 +26,12 @@ afterEach(async () => {
 const FIRST = '00000000-0000-0000-0000-000000000000';
 
 async function work(platform: Platform, options: Partial<WorkerOptions>): Promise<string> {
-  const workerId = newUuid();
+  const nodeId = newUuid();
   const tools = { list: async () => ({ tools: [], unavailable: [] }), run: async () => ({ output: null }) };
-  const worker = createWorker(platform, { workerId, tools, ask: answering([{ text: 'ok' }]), graceMs: 0, ...options });
+  const worker = createWorker(platform, { nodeId, tools, ask: answering([{ text: 'ok' }]), graceMs: 0, ...options });
   workers.push(worker);
   await worker.start();
-  return workerId;
+  return nodeId;
 }
 
 /** A session of an organization of its own, which runs and which nobody holds. */
@@ -46,15 +46,15 @@ async function openElsewhere(): Promise<{ organizationId: string; sessionId: str
 /** As if a worker had held them all when it died. */
 async function bury(organizationIds: readonly string[]): Promise<void> {
   await world.platform.db.execute(sql`
-    update sessions set worker_id = ${newUuid()}, epoch = epoch + 1
+    update sessions set node_id = ${newUuid()}, epoch = epoch + 1
     where organization_id = any(${[...organizationIds]}::uuid[])`);
 }
 
 async function heldBy(): Promise<Map<string | null, number>> {
-  const rows = await world.platform.db.query<{ workerId: string | null; count: number }>(sql`
-    select worker_id as "workerId", count(*)::integer as count from sessions
-    where organization_id = ${world.organizationId} and status = 'running' group by worker_id`);
-  return new Map(rows.map(({ workerId, count }) => [workerId, count]));
+  const rows = await world.platform.db.query<{ nodeId: string | null; count: number }>(sql`
+    select node_id as "nodeId", count(*)::integer as count from sessions
+    where organization_id = ${world.organizationId} and status = 'running' group by node_id`);
+  return new Map(rows.map(({ nodeId, count }) => [nodeId, count]));
 }
 
 test('of a dead worker’s 20 sessions with 1 MiB each a worker holds what fits into its memory, and another gets the rest', async () => {
@@ -176,7 +176,7 @@ test('beside the backlog of an organization that has its share, another’s sess
   const full = await insertBacklog(1_000, new Date(0));
   const other = await openElsewhere();
   const looks: unknown[] = [];
-  const workerId = newUuid();
+  const nodeId = newUuid();
   const hangs = Promise.withResolvers<never>();
   hangs.promise.catch(() => {});
   const platform = await world.anotherNode({
@@ -191,7 +191,7 @@ test('beside the backlog of an organization that has its share, another’s sess
       select from sessions
       where organization_id = ${other.organizationId} and session_id = ${other.sessionId} and status = 'idle'`)) === 1;
   await work(platform, {
-    workerId,
+    nodeId,
     maxHeld: 10,
     ask: async function* (call, signal) {
       if (call.organizationId === full) await hangs.promise;

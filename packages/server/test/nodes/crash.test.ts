@@ -40,7 +40,7 @@ test('a worker paused past its lease writes nothing when it goes on; the session
   const sessionId = await world.open(await world.agent());
   await world.until(sessionId, (chunk) => chunk.type === 'message.chunk');
 
-  await world.expireLease(paused.workerId);
+  await world.expireLease(paused.nodeId);
   await world.work({ platform: await world.anotherNode(), ask: answering([{ text: 'whole' }]) });
   await world.until(sessionId, is('idle'));
   resume.resolve();
@@ -76,7 +76,7 @@ test('a worker that lost the session can’t end its turn, though the next one h
     },
   });
   await asked!.promise;
-  await world.expireLease(paused.workerId);
+  await world.expireLease(paused.nodeId);
   await world.work({
     platform: await world.anotherNode(),
     ask: async function* (call, signal) {
@@ -115,7 +115,7 @@ test('finished operations are not repeated after a crash, and the model is asked
   });
   const sessionId = await world.open(await world.agent([httpTool('effect')]));
   await hang.promise;
-  await world.expireLease(dying.workerId);
+  await world.expireLease(dying.nodeId);
   await world.work({ platform: await world.anotherNode(), run, ask: answering([{}, { text: 'after' }]) });
   const chunks = await world.until(sessionId, is('idle'));
   expect(runs).toEqual(['effect']);
@@ -133,7 +133,7 @@ async function crashInTool(tool: ReturnType<typeof httpTool>): Promise<{ chunks:
   });
   const sessionId = await world.open(await world.agent([tool]));
   await began.promise;
-  await world.expireLease(dying.workerId);
+  await world.expireLease(dying.nodeId);
   let runsAfter = 0;
   await world.work({
     platform: await world.anotherNode(),
@@ -171,7 +171,7 @@ test('a parked session is a row and nothing else, and is approved while no worke
   const sessionId = await world.open(await world.agent([httpTool('pay', { approval: 'always' })]));
   await world.until(sessionId, is('waiting'));
   await first.stop();
-  const held = await world.platform.db.query(sql`select 1 from sessions where worker_id is not null`);
+  const held = await world.platform.db.query(sql`select 1 from sessions where node_id is not null`);
   expect(held).toEqual([]);
   const { data } = await listApprovals(world.ctx, { sessionId });
   await resolveApproval(world.ctx, { operationId: data[0]!.operationId, decision: 'approved' });
@@ -202,7 +202,7 @@ test('an approval that comes while a dead worker still holds the session is acte
   const otherNode = { ...world.ctx, ...(await world.anotherNode()) };
   const { data } = await listApprovals(world.ctx, { sessionId });
   await resolveApproval(otherNode, { operationId: data[0]!.operationId, decision: 'approved' });
-  await world.expireLease(dying.workerId);
+  await world.expireLease(dying.nodeId);
   await world.work({ platform: otherNode, ask: answering([{}, { text: 'done' }]), run: async () => ({ output: 1 }) });
   const words = outline(await world.until(sessionId, is('idle')));
   expect(words.filter((word) => word === 'approval.resolved approved')).toHaveLength(1);
@@ -284,9 +284,9 @@ test('a worker that stops lets a turn come to the end of its step, and hands it 
   await stopped;
   expect(asked).toBe(1);
   const [row] = await world.platform.db.query(sql`
-    select worker_id, status, runnable_at <= now() as "isRunnable" from sessions
+    select node_id, status, runnable_at <= now() as "isRunnable" from sessions
     where session_id = ${uuidOf('ses', sessionId)}`);
-  expect(row).toEqual({ worker_id: null, status: 'running', isRunnable: true });
+  expect(row).toEqual({ node_id: null, status: 'running', isRunnable: true });
   expect(outline(await world.chunks(waits)), 'claimed by nobody that stops').toEqual(['running']);
 
   await world.work({ platform: await world.anotherNode(), ask: answering([{}, { text: 'second' }]) });
@@ -327,9 +327,9 @@ test('many sessions on two workers: each chunk of each session stands once, in o
 
 test('an organization whose tools and models hang leaves room on a worker for the others', async () => {
   const other = await world.platform.db.transaction((tx) => createOrganization(tx, 'Other', new Date()));
-  const workerId = newUuid();
+  const nodeId = newUuid();
   const worker = createWorker(world.platform, {
-    workerId,
+    nodeId,
     maxHeld: 10,
     graceMs: 0,
     ask: async function* (call, signal) {
@@ -340,12 +340,12 @@ test('an organization whose tools and models hang leaves room on a worker for th
   });
   const agentId = await world.agent();
   for (let count = 0; count < 12; count += 1) await world.open(agentId);
-  const held = () => world.platform.db.execute(sql`select from sessions where worker_id = ${workerId}`);
+  const held = () => world.platform.db.execute(sql`select from sessions where node_id = ${nodeId}`);
   await worker.start();
   while ((await held()) === 0);
   const { ownWorkers } = world.platform;
   while (ownWorkers.withRoom(world.organizationId)) await held();
-  expect(ownWorkers.withRoom(other.organizationId)?.workerId).toBe(workerId);
+  expect(ownWorkers.withRoom(other.organizationId)?.nodeId).toBe(nodeId);
   const ctx = { ...world.ctx, organizationId: other.organizationId };
   const { agent } = await createAgent(ctx, { name: 'Agent', model: 'scripted/test' });
   const opened = await openSession(ctx, { agentId: agent.agentId, environment: 'production', input: 'go' });

@@ -38,12 +38,12 @@ describe('with workers', () => {
   async function dies(options: { ask?: AskModel; run?: RunTool }, begun: Promise<unknown>): Promise<void> {
     const node = haltingAt(await world.anotherNode(), /^select 'gone'$/, 'before');
     gone.push(node);
-    const { workerId } = await world.work({ platform: node.platform, ...options });
+    const { nodeId } = await world.work({ platform: node.platform, ...options });
     await begun;
     void node.platform.db.query(sql`select 'gone'`).catch(() => {});
     await node.halted;
     await world.platform.db.execute(sql`
-      update workers set lease_expires_at = now() - interval '1 minute' where worker_id = ${workerId}`);
+      update nodes set lease_expires_at = now() - interval '1 minute' where node_id = ${nodeId}`);
   }
 
   async function diesInTool(): Promise<void> {
@@ -103,8 +103,7 @@ describe('with workers', () => {
       return never(signal);
     };
     const holder = async () =>
-      (await world.platform.db.query<{ workerId: string }>(sql`select worker_id as "workerId" from sessions`))[0]!
-        .workerId;
+      (await world.platform.db.query<{ nodeId: string }>(sql`select node_id as "nodeId" from sessions`))[0]!.nodeId;
     for (let workers = 0; workers < 2; workers++) await world.work({ ask: callsPoison, run });
     const sessionId = await world.open(await world.agent([idempotent]));
     for (let takeovers = 0; takeovers < 4; takeovers++) {
@@ -116,7 +115,7 @@ describe('with workers', () => {
       await expect
         .poll(async () => {
           await world.platform.db.execute(sql`
-            update workers set lease_expires_at = now() - interval '1 minute' where worker_id = ${before}`);
+            update nodes set lease_expires_at = now() - interval '1 minute' where node_id = ${before}`);
           return holder();
         })
         .not.toBe(before);
@@ -286,7 +285,7 @@ test('a session whose tool call kills every node that runs it fails, and the nod
       running = await start();
       await running.closed;
       // Rather than wait until it runs out.
-      await db.execute(sql`update workers set lease_expires_at = now() - interval '1 minute'`);
+      await db.execute(sql`update nodes set lease_expires_at = now() - interval '1 minute'`);
     }
     running = await start();
     const statusNow = async () => (await service.client.sessions.get(session.sessionId)).status;

@@ -83,7 +83,7 @@ test(`families come to rest whatever happens to them (SEED=${seed})`, async () =
   const work = async () => {
     const platform = await world.anotherNode();
     contexts.push({ ...world.ctx, ...platform });
-    workers.push((await world.work({ platform, ask, run })).workerId);
+    workers.push((await world.work({ platform, ask, run })).nodeId);
   };
   await Promise.all([work(), work(), work()]);
   const grandchild = await world.agent([pay], { model: 'scripted/grandchild' });
@@ -166,7 +166,7 @@ test(`families come to rest whatever happens to them (SEED=${seed})`, async () =
   );
   expect(unfinished).toEqual([]);
   const leftovers = await world.platform.db.query(sql`
-    select session_id, stop, worker_id from sessions where stop is not null or worker_id is not null`);
+    select session_id, stop, node_id from sessions where stop is not null or node_id is not null`);
   expect(leftovers).toEqual([]);
 });
 

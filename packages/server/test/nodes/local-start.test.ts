@@ -31,7 +31,7 @@ const epochOf = async (sessionId: string) =>
 
 /** A worker of this node that is given Sessions and never hears of it. */
 function deafWorker(): () => void {
-  return world.platform.ownWorkers.join({ workerId: newUuid(), hasRoom: () => true, take() {} });
+  return world.platform.ownWorkers.join({ nodeId: newUuid(), hasRoom: () => true, take() {} });
 }
 
 test('a first turn and those that messages begin are driven without a claim, with the whole transcript', async () => {
@@ -74,11 +74,11 @@ test('a worker that has left, or has no room, is given nothing', async () => {
   expect(ownWorkers.withRoom(world.organizationId)).toBeDefined();
   leave();
   expect(ownWorkers.withRoom(world.organizationId)).toBeUndefined();
-  const full = ownWorkers.join({ workerId: newUuid(), hasRoom: () => false, take() {} });
+  const full = ownWorkers.join({ nodeId: newUuid(), hasRoom: () => false, take() {} });
   expect(ownWorkers.withRoom(world.organizationId)).toBeUndefined();
   full();
   const worker = await world.work({});
-  expect(ownWorkers.withRoom(world.organizationId)?.workerId).toBe(worker.workerId);
+  expect(ownWorkers.withRoom(world.organizationId)?.nodeId).toBe(worker.nodeId);
   await worker.stop();
   expect(ownWorkers.withRoom(world.organizationId)).toBeUndefined();
 });

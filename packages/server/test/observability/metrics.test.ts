@@ -413,7 +413,7 @@ test('a Session that another node took counts as lost, one that this node ended 
     },
   });
   await asked.promise;
-  await world.expireLease(slow.workerId);
+  await world.expireLease(slow.nodeId);
   await world.work({ platform: second, ask: answering([{ text: 'done' }]) });
   await world.until(sessionId, (chunk) => chunk.type === 'turn.completed');
   await expect.poll(() => sumOf(first.metrics.leaseLosses)).toBe(1);
@@ -446,7 +446,7 @@ test('a renewal of the lease that fails is counted', async () => {
   endings.push(close);
   let isDown = false;
   const query: Db['query'] = (statement) => (isDown ? Promise.reject(new Error('away')) : platform.db.query(statement));
-  const lease = createNodeLease({ ...platform, db: { ...platform.db, query } }, { workerId: newUuid() });
+  const lease = createNodeLease({ ...platform, db: { ...platform.db, query } }, { nodeId: newUuid() });
   await lease.start();
   endings.push(() => lease.stop());
   isDown = true;

@@ -406,7 +406,7 @@ test('a child on another node hears of it without any wake-up', async () => {
       return hanging(call, signal);
     },
   });
-  await world.expireLease(first.workerId);
+  await world.expireLease(first.nodeId);
   await taken.promise;
   await cancelSession(world.ctx, { sessionId });
   for (const id of [childId, grandchildId]) await world.until(id, is('cancelled'));

@@ -474,7 +474,7 @@ describe('an interrupt', () => {
     const sessionId = await world.open(await world.agent([httpTool('effect')]));
     await began.promise;
     await interruptSession(await otherNode(), { sessionId });
-    await world.expireLease(dying.workerId);
+    await world.expireLease(dying.nodeId);
     let asked = 0;
     await world.work({
       platform: await world.anotherNode(),
@@ -622,7 +622,7 @@ describe('an interrupt', () => {
     const dying = await world.work({ ask: stuckAfter('half a') });
     const sessionId = await world.open(await world.agent());
     await world.until(sessionId, (chunk) => chunk.type === 'message.chunk');
-    await world.expireLease(dying.workerId);
+    await world.expireLease(dying.nodeId);
     await interruptSession(await otherNode(), { sessionId });
     await world.work({ platform: await world.anotherNode() });
     expect(outline(await world.until(sessionId, is('idle')))).toEqual([
@@ -979,7 +979,7 @@ describe('a turn that takes too long', () => {
     });
     const sessionId = await world.open(await world.agent([httpTool('quick')], { limits }));
     await second.promise;
-    await world.expireLease(dying.workerId);
+    await world.expireLease(dying.nodeId);
     const again = Promise.withResolvers<void>();
     await world.work({
       platform: await world.anotherNode(),
@@ -1002,7 +1002,7 @@ describe('a turn that takes too long', () => {
       // fault (runtime/node/crashes.ts).
       const isLast = passesMs === 40_000;
       const platform = await world.anotherNode(isLast ? {} : { clock: createManualClock(clock.now()) });
-      const { workerId } = await world.work({
+      const { nodeId } = await world.work({
         platform,
         ask: async function* (_call, signal) {
           begun.resolve();
@@ -1011,7 +1011,7 @@ describe('a turn that takes too long', () => {
         },
       });
       await begun.promise;
-      if (!isLast) await world.expireLease(workerId);
+      if (!isLast) await world.expireLease(nodeId);
       clock.advance(passesMs);
     }
     // What the first one had of it is not known.
@@ -1044,7 +1044,7 @@ describe('a turn that takes too long', () => {
     await world.until(sessionId, is('waiting'));
     await goOn(sessionId);
     await after.promise;
-    await world.expireLease(dying.workerId);
+    await world.expireLease(dying.nodeId);
     let begun = 0;
     await world.work({
       platform: await world.anotherNode(),

@@ -324,7 +324,7 @@ test.each<[string, RegExp, 'before' | 'after']>([
   const dying = await world.work({ platform: node.platform, ask });
   const sessionId = await world.open(await world.agent([], { outputSchema }));
   await node.halted;
-  await world.expireLease(dying.workerId);
+  await world.expireLease(dying.nodeId);
   await world.work({ platform: await world.anotherNode(), ask });
   const chunks = await world.until(sessionId, is('idle'));
   expect(completedOf(chunks)).toMatchObject({ output: { total: 3 }, usage: { steps: 2 } });

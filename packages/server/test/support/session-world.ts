@@ -21,14 +21,14 @@ type CreateAgent = Input<'createAgent'>;
 
 export interface World extends TestPlatform {
   /** A worker on this platform; stopped with the world. */
-  work(options: Partial<WorkOptions>): Promise<Worker & { workerId: string }>;
+  work(options: Partial<WorkOptions>): Promise<Worker & { nodeId: string }>;
   agent(tools?: Tool[], more?: Partial<CreateAgent>): Promise<string>;
   open(agentId: string, more?: object): Promise<string>;
   chunks(sessionId: string): Promise<Chunk[]>;
   /** Resolves with all chunks once one of them is as asked. */
   until(sessionId: string, condition: (chunk: Chunk, all: Chunk[]) => boolean): Promise<Chunk[]>;
   /** Makes a worker look dead to the others, as if its process had stopped. */
-  expireLease(workerId: string): Promise<void>;
+  expireLease(nodeId: string): Promise<void>;
 }
 
 interface WorkOptions {
@@ -64,19 +64,19 @@ export async function createWorld(options: { clock?: Clock; prices?: Prices } = 
       graceMs = 0,
       maxCrashes,
     }) {
-      const workerId = newUuid();
+      const nodeId = newUuid();
       const db: Db = {
         ...on.db,
         query<Row>(statement: Sql) {
           const rows = on.db.query<Row>(statement);
-          if (statement.text.includes('insert into workers')) renewals.set(workerId, Promise.allSettled([rows]));
+          if (statement.text.includes('insert into nodes')) renewals.set(nodeId, Promise.allSettled([rows]));
           return rows;
         },
       };
-      const worker = createWorker({ ...on, db }, { workerId, ask, tools: { list, run }, graceMs, maxCrashes });
+      const worker = createWorker({ ...on, db }, { nodeId, ask, tools: { list, run }, graceMs, maxCrashes });
       workers.push(worker);
       await worker.start();
-      return { ...worker, workerId };
+      return { ...worker, nodeId };
     },
     async agent(tools = [], more = {}) {
       const { agent } = await createAgent(ctx, { name: 'Agent', model: 'scripted/test', tools, ...more });
@@ -93,11 +93,11 @@ export async function createWorld(options: { clock?: Clock; prices?: Prices } = 
         await new Promise<void>((resolve) => setImmediate(resolve));
       }
     },
-    async expireLease(workerId) {
+    async expireLease(nodeId) {
       // Under way, it would have the last word.
-      await renewals.get(workerId);
+      await renewals.get(nodeId);
       await platform.db.execute(sql`
-        update workers set lease_expires_at = now() - interval '1 minute' where worker_id = ${workerId}`);
+        update nodes set lease_expires_at = now() - interval '1 minute' where node_id = ${nodeId}`);
     },
     async close() {
       await Promise.all(workers.map((worker) => worker.stop()));

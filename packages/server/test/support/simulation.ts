@@ -77,7 +77,7 @@ function isTextOfTurn(turn: number, text: string): boolean {
 
 interface Node {
   base: Platform;
-  workerId: string;
+  nodeId: string;
   ctx: PoolContext;
   faults: FaultyDb;
   /** Aborted when it is killed. */
@@ -162,11 +162,11 @@ class Simulation {
       // More nodes are killed here than any step may end.
       maxCrashes: Number.POSITIVE_INFINITY,
     });
-    const dispatcher = createDispatcher(platform, { workerId: worker.workerId, version: '0', graceMs: 0 });
+    const dispatcher = createDispatcher(platform, { nodeId: worker.nodeId, version: '0', graceMs: 0 });
     dispatcher.start();
     return {
       base,
-      workerId: worker.workerId,
+      nodeId: worker.nodeId,
       ctx: { ...this.#world.ctx, ...platform },
       faults,
       gone: new AbortController(),
@@ -184,10 +184,10 @@ class Simulation {
 
   /** And another one comes in its place. */
   async #kill(index: number): Promise<void> {
-    const { base, workerId, faults, gone, end } = this.#nodes[index]!;
+    const { base, nodeId, faults, gone, end } = this.#nodes[index]!;
     faults.cut();
     gone.abort();
-    await this.#world.expireLease(workerId);
+    await this.#world.expireLease(nodeId);
     this.#ended.push(end());
     const next = await this.#startNode(base);
     next.faults.breaks(true);
@@ -195,9 +195,9 @@ class Simulation {
   }
 
   /** For longer than its lease; then it goes on, and knows nothing of it. */
-  async #stop({ workerId, faults }: Node, random: Random): Promise<void> {
+  async #stop({ nodeId, faults }: Node, random: Random): Promise<void> {
     const goOn = faults.stop();
-    await this.#world.expireLease(workerId);
+    await this.#world.expireLease(nodeId);
     for (let ticks = 20 + random.below(400); ticks > 0; ticks -= 1) await tick();
     goOn();
   }

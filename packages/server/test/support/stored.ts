@@ -4,7 +4,7 @@ import { ask } from './ask.ts';
 
 /** What nobody will ever come back to, once all is quiet (P8). */
 export const LEFTOVERS = `
-  select 'a session is held or to stop' as what from sessions where worker_id is not null or stop is not null
+  select 'a session is held or to stop' as what from sessions where node_id is not null or stop is not null
   union all select 'an operation is not finished: ' || status from operations where finished_at is null
   union all select 'something is left in an inbox' from session_inbox
   union all select 'an approval is pending' from approvals where status = 'pending'`;
@@ -15,15 +15,15 @@ export async function leftoversIn(url: string): Promise<string[]> {
 
 /** Who drives the Session now; null where nobody does. */
 export async function workerOf(url: string, sessionId: string): Promise<string | null> {
-  const [row] = await ask<{ worker_id: string | null }>(url, 'select worker_id from sessions where session_id = $1', [
+  const [row] = await ask<{ node_id: string | null }>(url, 'select node_id from sessions where session_id = $1', [
     uuidOf('ses', sessionId),
   ]);
-  return row!.worker_id;
+  return row!.node_id;
 }
 
 /** How many Sessions a worker holds. */
-export async function heldBy(url: string, workerId: string): Promise<number> {
-  return (await ask(url, 'select from sessions where worker_id = $1', [workerId])).length;
+export async function heldBy(url: string, nodeId: string): Promise<number> {
+  return (await ask(url, 'select from sessions where node_id = $1', [nodeId])).length;
 }
 
 const LISTENERS = `

@@ -38,7 +38,7 @@ export interface World {
   /** A receiver that is closed with the world. */
   receiver(answer?: Receiver['answer']): Promise<Receiver>;
   /** A dispatcher of a node of its own; `jitter` 0 makes retries exact. */
-  node(more?: { timeoutMs?: number; workerId?: string }): Promise<{ dispatcher: Dispatcher; workerId: string }>;
+  node(more?: { timeoutMs?: number; nodeId?: string }): Promise<{ dispatcher: Dispatcher; nodeId: string }>;
   session(more?: { organizationId?: string; environment?: string }): Promise<TestSession>;
   /** Counts the statements that are like this from now on. */
   statementsLike(pattern: RegExp): { count(): number };
@@ -124,11 +124,11 @@ export async function createWorld(options: { lookup?: Lookup } = {}): Promise<Wo
       const input = { environment: 'production', url, ...more };
       return (await createWebhookSubscription(world.context(organizationId), input)).signingSecret!;
     },
-    async node({ workerId = newUuid(), ...more } = {}) {
+    async node({ nodeId = newUuid(), ...more } = {}) {
       await db.query(sql`
-        insert into workers (worker_id, lease_expires_at) values (${workerId}, now() + interval '1 day')`);
+        insert into nodes (node_id, lease_expires_at) values (${nodeId}, now() + interval '1 day')`);
       const dispatcher = createDispatcher(platform, {
-        workerId,
+        nodeId,
         version: '0.0.0',
         random: () => 0,
         graceMs: 0,
@@ -136,7 +136,7 @@ export async function createWorld(options: { lookup?: Lookup } = {}): Promise<Wo
       });
       started.push(dispatcher);
       dispatcher.start();
-      return { dispatcher, workerId };
+      return { dispatcher, nodeId };
     },
     async session({ organizationId = world.organizationId, environment = 'production' } = {}) {
       const session: TestSession = { organizationId, environment, sessionId: newUuid(), turn: 0, seq: 0 };

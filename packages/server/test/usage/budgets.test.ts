@@ -151,7 +151,7 @@ test('a call that was under way when its worker died is made again: it is not a 
   const dying = await world.work({ ask: byModel({ parent, child: hanging }) });
   const sessionId = await openFamily(world, { open: { budget: { maxSteps: 2 } } });
   await begun.promise;
-  await world.expireLease(dying.workerId);
+  await world.expireLease(dying.nodeId);
   const child = answering([{ text: 'ok' }]);
   await world.work({ platform: await world.anotherNode(), ask: byModel({ parent, child }) });
   await world.until(sessionId, is('idle'));

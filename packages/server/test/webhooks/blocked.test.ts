@@ -37,7 +37,7 @@ test('is blocked while no node that is alive delivers, and healthy as soon as on
   await expect.poll(() => healthOf()).toMatchObject(isFree);
   const { db } = service;
   await db.execute(sql`
-    insert into workers (worker_id, lease_expires_at, delivers) values (gen_random_uuid(), now() - interval '1 s', true)`);
+    insert into nodes (node_id, lease_expires_at, delivers) values (gen_random_uuid(), now() - interval '1 s', true)`);
   const other = await start({ roles: new Set(['api', 'runtime'] as const) });
   await service.stop();
   const blocked = { state: 'blocked', blockedBy: 'no_delivery_node', reason: expect.stringContaining('`delivery`') };

@@ -209,11 +209,10 @@ describe('order', () => {
     const random = randomOf(7);
     const receiver = await receiverOf(() => (random() < 0.2 ? 500 : 200));
     await world.subscribe(receiver.url);
-    const workers = [(await world.node()).workerId, (await world.node()).workerId];
+    const workers = [(await world.node()).nodeId, (await world.node()).nodeId];
     const sessions = await Promise.all(Array.from({ length: 6 }, () => world.session()));
     const owner = async () =>
-      (await world.db.query<{ workerId: string }>(sql`select worker_id as "workerId" from webhook_subscriptions`))[0]!
-        .workerId;
+      (await world.db.query<{ nodeId: string }>(sql`select node_id as "nodeId" from webhook_subscriptions`))[0]!.nodeId;
     for (let round = 0; round < 60; round += 1) {
       await append(world, sessions[round % 6]!, [status(), status()], { isQuiet: round % 3 === 0 });
       if (round % 5 === 0) world.clock.advance(1_000);
@@ -222,9 +221,9 @@ describe('order', () => {
       const lost = await owner();
       await world.db.batch(
         workers.map(
-          (workerId) => sql`
-            update workers set lease_expires_at = now() + ${workerId === lost ? '-1 hour' : '1 hour'}::interval
-            where worker_id = ${workerId}`,
+          (nodeId) => sql`
+            update nodes set lease_expires_at = now() + ${nodeId === lost ? '-1 hour' : '1 hour'}::interval
+            where node_id = ${nodeId}`,
         ),
       );
       await world.advanceUntil(async () => (await owner()) !== lost);
@@ -510,7 +509,7 @@ describe('a restart in the middle', () => {
     await receiver.first(1);
     await append(world, session, [status()], { isQuiet: true });
     await world.db.query(sql`
-      update workers set lease_expires_at = now() - interval '1 hour' where worker_id = ${first.workerId}`);
+      update nodes set lease_expires_at = now() - interval '1 hour' where node_id = ${first.nodeId}`);
     await world.node();
     const [once, twice] = await receiver.first(2);
     expect(twice!.body).toBe(once!.body);

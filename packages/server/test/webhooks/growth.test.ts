@@ -20,10 +20,10 @@ let held: Held;
 beforeAll(async () => {
   world = await createWorld();
   await world.subscribe('https://example.com/');
-  const workerId = newUuid();
+  const nodeId = newUuid();
   await world.db.query(sql`
-    insert into workers (worker_id, lease_expires_at) values (${workerId}, now() + interval '1 hour')`);
-  [held] = (await hold(world.platform, workerId, (await findCandidates(world.platform, workerId)).rows)) as [Held];
+    insert into nodes (node_id, lease_expires_at) values (${nodeId}, now() + interval '1 hour')`);
+  [held] = (await hold(world.platform, nodeId, (await findCandidates(world.platform, nodeId)).rows)) as [Held];
   const ids = Array.from({ length: SESSIONS }, () => newUuid());
   await world.db.query(sql`
     insert into sessions (organization_id, session_id, agent_id, environment, status, turn, next_seq, close_on_idle, metadata,

@@ -150,7 +150,7 @@ describe('a destination that fails 5 times in a row', () => {
     await world.advanceUntil(async () => (await health()).probeAt !== null, 100);
     for (const session of some) for (let n = 0; n < 5; n += 1) await append(world, session, [status()]);
     const { length } = receiver.received;
-    const reads = world.statementsLike(/from webhook_subscriptions w cross join unnest|^select h\.n|left join workers/);
+    const reads = world.statementsLike(/from webhook_subscriptions w cross join unnest|^select h\.n|left join nodes/);
     await pass(HOUR_MS, 10 * SECOND_MS);
     // 30 s, 1, 2, 4, 8, 15, 15 min.
     expect(receiver.received.length - length).toBeLessThanOrEqual(8);

@@ -23,16 +23,16 @@ afterEach(async () => {
 
 /** A dispatcher of a node of its own on this database. */
 async function start(db: Db, shards = createShards(db)): Promise<void> {
-  const workerId = newUuid();
+  const nodeId = newUuid();
   await world.db.query(sql`
-    insert into workers (worker_id, lease_expires_at) values (${workerId}, now() + interval '1 day')`);
+    insert into nodes (node_id, lease_expires_at) values (${nodeId}, now() + interval '1 day')`);
   const platform = { ...world.platform, db, shards };
-  dispatcher = createDispatcher(platform, { workerId, version: '0.0.0', random: () => 0, graceMs: 0 });
+  dispatcher = createDispatcher(platform, { nodeId, version: '0.0.0', random: () => 0, graceMs: 0 });
   dispatcher.start();
 }
 
 async function areHeld(): Promise<boolean> {
-  const free = await world.db.query(sql`select 1 from webhook_subscriptions where worker_id is null`);
+  const free = await world.db.query(sql`select 1 from webhook_subscriptions where node_id is null`);
   return free.length === 0;
 }
 
@@ -57,7 +57,7 @@ test('a poll of 200 idle subscriptions takes the statements of a poll of 10, and
     await world.advanceUntil(areHeld);
     heard.statements.length = 0;
     const starts = () =>
-      heard.statements.flatMap(({ text }, n) => (/from workers w where w\.delivers/.test(text) ? n : []));
+      heard.statements.flatMap(({ text }, n) => (/from nodes w where w\.delivers/.test(text) ? n : []));
     // What the claims left to do ends before the second.
     await world.advanceUntil(() => starts().length >= 4);
     return heard.statements.slice(starts()[2], starts()[3]);

@@ -34,17 +34,17 @@ beforeEach(async () => {
 
 afterEach(() => world.end());
 
-async function claim({ leaseSeconds = 60 } = {}): Promise<{ held: Held; workerId: string }> {
-  const workerId = newUuid();
+async function claim({ leaseSeconds = 60 } = {}): Promise<{ held: Held; nodeId: string }> {
+  const nodeId = newUuid();
   await world.db.query(sql`
-    insert into workers (worker_id, lease_expires_at)
-    values (${workerId}, now() + ${`${leaseSeconds} seconds`}::interval)`);
-  const [held] = await hold(world.platform, workerId, (await findCandidates(world.platform, workerId)).rows);
-  return { held: held!, workerId };
+    insert into nodes (node_id, lease_expires_at)
+    values (${nodeId}, now() + ${`${leaseSeconds} seconds`}::interval)`);
+  const [held] = await hold(world.platform, nodeId, (await findCandidates(world.platform, nodeId)).rows);
+  return { held: held!, nodeId };
 }
 
-async function expire(workerId: string): Promise<void> {
-  await world.db.query(sql`update workers set lease_expires_at = now() where worker_id = ${workerId}`);
+async function expire(nodeId: string): Promise<void> {
+  await world.db.query(sql`update nodes set lease_expires_at = now() where node_id = ${nodeId}`);
 }
 
 async function read(held: Held): Promise<View> {
@@ -81,11 +81,11 @@ test('a subscription has one holder; another may claim it when the lease is over
   const second = newUuid();
   expect((await findCandidates(world.platform, second)).rows).toEqual([]);
   await world.db.query(sql`
-    insert into workers (worker_id, lease_expires_at) values (${second}, now() + interval '1 minute')`);
+    insert into nodes (node_id, lease_expires_at) values (${second}, now() + interval '1 minute')`);
   expect((await findCandidates(world.platform, second)).rows).toEqual([]);
-  expect((await findCandidates(world.platform, first.workerId)).rows).toMatchObject([{ isHeld: true }]);
-  await expire(first.workerId);
-  expect((await findCandidates(world.platform, first.workerId)).rows).toEqual([]);
+  expect((await findCandidates(world.platform, first.nodeId)).rows).toMatchObject([{ isHeld: true }]);
+  await expire(first.nodeId);
+  expect((await findCandidates(world.platform, first.nodeId)).rows).toEqual([]);
   expect((await findCandidates(world.platform, second)).rows).toMatchObject([
     { isHeld: false, epoch: first.held.epoch },
   ]);
@@ -95,10 +95,10 @@ test('a subscription is free until it is claimed, after each change of it, and o
   const [before, after] = ['00000000-0000-4000-8000-000000000000', 'ffffffff-ffff-4fff-bfff-ffffffffffff'];
   expect(await areAnyFree(world.platform, [before, after])).toBe(true);
   const first = await claim();
-  const isFree = () => areAnyFree(world.platform, [before, first.workerId, after]);
+  const isFree = () => areAnyFree(world.platform, [before, first.nodeId, after]);
   const again = async () => {
     expect(await isFree()).toBe(true);
-    await hold(world.platform, first.workerId, (await findCandidates(world.platform, first.workerId)).rows);
+    await hold(world.platform, first.nodeId, (await findCandidates(world.platform, first.nodeId)).rows);
     expect(await isFree()).toBe(false);
   };
   expect(await isFree()).toBe(false);
@@ -117,12 +117,12 @@ test('a subscription is free until it is claimed, after each change of it, and o
 
 test('of two nodes that found it free, one gets it', async () => {
   const workers = [newUuid(), newUuid()];
-  for (const workerId of workers) {
+  for (const nodeId of workers) {
     await world.db.query(sql`
-      insert into workers (worker_id, lease_expires_at) values (${workerId}, now() + interval '1 minute')`);
+      insert into nodes (node_id, lease_expires_at) values (${nodeId}, now() + interval '1 minute')`);
   }
-  const found = await Promise.all(workers.map((workerId) => findCandidates(world.platform, workerId)));
-  const held = await Promise.all(workers.map((workerId, n) => hold(world.platform, workerId, found[n]!.rows)));
+  const found = await Promise.all(workers.map((nodeId) => findCandidates(world.platform, nodeId)));
+  const held = await Promise.all(workers.map((nodeId, n) => hold(world.platform, nodeId, found[n]!.rows)));
   expect(held.flat()).toHaveLength(1);
 });
 
@@ -130,7 +130,7 @@ test('a node that was overtaken fixes nothing, though it read before', async () 
   const first = await claim();
   await append(world, session, [status()]);
   const stale = fixOf(await read(first.held));
-  await expire(first.workerId);
+  await expire(first.nodeId);
   const second = await claim();
   expect(await fix(first.held, stale)).toBe(false);
   expect(await fix(second.held, fixOf(await read(second.held)))).toBe(true);

@@ -142,7 +142,7 @@ test('a claim that is given something as it goes gives it back', async () => {
   const { offers, wake, db } = world.platform;
   const gone = new AbortController();
   const statements = channel('signalbox.statement');
-  const leave = (text: unknown) => void (String(text).includes('insert into workers') && gone.abort());
+  const leave = (text: unknown) => void (String(text).includes('insert into nodes') && gone.abort());
   statements.subscribe(leave);
   const givenBack = Promise.withResolvers<void>();
   const stopListening = wake.subscribe('runnable', () => givenBack.resolve());
@@ -153,9 +153,9 @@ test('a claim that is given something as it goes gives it back', async () => {
   statements.unsubscribe(leave);
   stopListening();
   const rows = await db.query(sql`
-    select worker_id as "workerId", epoch from sessions
+    select node_id as "nodeId", epoch from sessions
     where organization_id = ${world.organizationId} and session_id = ${sessionId}`);
-  expect(rows).toEqual([{ workerId: null, epoch: 2 }]);
+  expect(rows).toEqual([{ nodeId: null, epoch: 2 }]);
 });
 
 test('a claim sent again that finds its step given back meanwhile has none, rather than an error that ends its program', async () => {
@@ -168,7 +168,7 @@ test('a claim sent again that finds its step given back meanwhile has none, rath
   const givenBackBefore: typeof ctx.db.query = async (statement) => {
     // As the first one does, whose caller has gone.
     if (statement.text.includes('lease_expires_at as "expiresAt"'))
-      await ctx.db.execute(sql`delete from workers where claim is not null`);
+      await ctx.db.execute(sql`delete from nodes where claim is not null`);
     return ctx.db.query(statement);
   };
   const again = { ...own, db: { ...ctx.db, query: givenBackBefore } };
@@ -192,13 +192,13 @@ test('an organization does not take all the room that there is for claims', asyn
 test('text that a program sends at the very moment of an interrupt is refused', async () => {
   const sessionId = await open('interrupted');
   await offer(sessionId, 'interrupted');
-  const { workerId } = (await claim('interrupted'))!;
+  const { nodeId } = (await claim('interrupted'))!;
   const { ctx } = world;
   const batch: typeof ctx.db.batch = async (statements) => {
     await interruptSession(ctx, { sessionId: formatId('ses', sessionId) });
     return ctx.db.batch(statements);
   };
-  const input = { workerTurnId: formatId('wtn', workerId!), deltas: ['too late'] };
+  const input = { workerTurnId: formatId('wtn', nodeId!), deltas: ['too late'] };
   await expect(appendToWorkerTurn({ ...ctx, db: { ...ctx.db, batch } }, input)).rejects.toMatchObject({
     code: 'turn_lost',
   });

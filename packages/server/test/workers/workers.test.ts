@@ -119,8 +119,8 @@ async function approvalOf(session: Session): Promise<string> {
 /** As if the program's process had stopped. */
 async function expireLease(workerTurnId: string): Promise<void> {
   await service.db.execute(sql`
-    update workers set lease_expires_at = now() - interval '1 minute'
-    where worker_id = ${uuidOf('wtn', workerTurnId)}`);
+    update nodes set lease_expires_at = now() - interval '1 minute'
+    where node_id = ${uuidOf('wtn', workerTurnId)}`);
 }
 
 async function lost(call: Promise<unknown>): Promise<void> {
@@ -432,7 +432,7 @@ test('a heartbeat keeps the step', async () => {
   await open();
   const { workerTurnId, leaseExpiresAt } = (await claim())!;
   await service.db.execute(sql`
-    update workers set lease_expires_at = now() + interval '1 second' where worker_id = ${uuidOf('wtn', workerTurnId)}`);
+    update nodes set lease_expires_at = now() + interval '1 second' where node_id = ${uuidOf('wtn', workerTurnId)}`);
   expect((await service.client.workers.heartbeat(workerTurnId)) >= leaseExpiresAt).toBe(true);
 });
 
@@ -746,7 +746,7 @@ function lookedFor(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const statements = channel('signalbox.statement');
   const hear = (text: unknown) => {
-    if (!/x\.queue = h\.queue and x\.worker_id is null/.test(String(text))) return;
+    if (!/x\.queue = h\.queue and x\.node_id is null/.test(String(text))) return;
     statements.unsubscribe(hear);
     resolve();
   };
@@ -781,9 +781,9 @@ test('who knows the id of a worker of the service can’t act as it', async () =
   });
   const session = await service.client.sessions.open({ agentId, environment: 'production', input: 'go' });
   await until(session, (chunk) => chunk.type === 'tool.call');
-  const [row] = await service.db.query<{ workerId: string }>(sql`
-    select worker_id as "workerId" from sessions where session_id = ${uuidOf('ses', session.sessionId)}`);
-  const id = formatId('wtn', row!.workerId);
+  const [row] = await service.db.query<{ nodeId: string }>(sql`
+    select node_id as "nodeId" from sessions where session_id = ${uuidOf('ses', session.sessionId)}`);
+  const id = formatId('wtn', row!.nodeId);
   await lost(service.client.workers.append(id, { deltas: ['forged'] }));
   await lost(service.client.workers.complete(id, { toolResults: [] }));
   await lost(service.client.workers.release(id));

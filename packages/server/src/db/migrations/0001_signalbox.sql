@@ -13,7 +13,7 @@
 --   session_inbox                              API calls, while a worker holds the Session
 --   model_usage                                the writer of the Session; compaction moves it into model_usage_days
 --   events                                     the sequencer, one at a time for an organization
---   workers                                    each node its own row; this and the next have no organization
+--   nodes                                      each node its own row; this and the next have no organization
 --   installation                               a node that begins to serve the console
 --   master_keys                                a node that starts
 --   users, sign_ins, accounts,                 better-auth, through a pool of its own; people are of the installation, not of an
@@ -121,11 +121,11 @@ create table agent_versions (
   foreign key (organization_id, agent_id) references agents
 );
 
--- A Session is its own queue entry (runnable_at, worker_id), lease (worker_id), fence (epoch) and log head (turn, next_seq).
+-- A session's row is its queue entry (runnable_at), names the node that runs it (node_id), and has its fencing token (epoch) and the
+-- head of its journal (turn, next_seq). While a worker has claimed the session's step, node_id is the id of that worker turn.
 --
--- runnable_at says when a worker of the service has something to do for it: now while it is running, at the first deadline of
--- an approval while it is waiting, at the turn's own deadline while a turn is offered to a worker of the integrator's (queue),
--- never (null) while it is idle or has ended.
+-- runnable_at is when a node has something to do for it: now while it is running, at the first deadline of an approval while it is
+-- waiting, at the turn's own deadline while a step is offered to workers (queue), never (null) while it is idle or has ended.
 --
 -- The fill factor leaves room on the page for the next version of the row: an append changes no indexed column (once
 -- delivery_due is set), so it stays a heap-only update.
@@ -143,7 +143,7 @@ create table sessions (
   next_seq bigint not null default 1,
   -- Moves on each time the writer changes; what a writer with an older epoch sends is refused.
   epoch integer not null default 0,
-  worker_id uuid,
+  node_id uuid,
   -- How often a worker died while it ran the present step; a step that ends its process each time is not run for ever.
   crashes smallint not null default 0,
   runnable_at timestamptz,
@@ -200,19 +200,19 @@ create table sessions (
   foreign key (organization_id, agent_id) references agents
 ) with (fillfactor = 70);
 -- How long the first of all has waited, for metrics.
-create index sessions_runnable on sessions (runnable_at) where worker_id is null and runnable_at is not null;
+create index sessions_runnable on sessions (runnable_at) where node_id is null and runnable_at is not null;
 -- A worker looks for what runs organization by organization, so the backlog of one is never walked for another's; and for what
 -- has a deadline by that, of which few have come.
 create index sessions_ready on sessions (organization_id, runnable_at)
-  where worker_id is null and runnable_at is not null and queue is null and status = 'running';
+  where node_id is null and runnable_at is not null and queue is null and status = 'running';
 create index sessions_timed on sessions (runnable_at, session_id)
-  where worker_id is null and runnable_at is not null and (queue is not null or status <> 'running');
-create index sessions_offered on sessions (organization_id, queue, session_id) where worker_id is null and queue is not null;
+  where node_id is null and runnable_at is not null and (queue is not null or status <> 'running');
+create index sessions_offered on sessions (organization_id, queue, session_id) where node_id is null and queue is not null;
 create index sessions_by_root on sessions (organization_id, root_session_id, session_id) where root_session_id is not null;
 create index sessions_by_parent on sessions (organization_id, parent_session_id, session_id)
   where parent_session_id is not null;
 create index sessions_parent_due on sessions (organization_id, session_id) where parent_due;
-create index sessions_held on sessions (worker_id) where worker_id is not null;
+create index sessions_by_node on sessions (node_id) where node_id is not null;
 create index sessions_due on sessions (organization_id, delivery_subscription_id, session_id) where delivery_due;
 -- For the lists by environment, status and agent (sessions/list.ts), and for counting by status.
 create index sessions_by_environment on sessions (organization_id, environment, status, session_id);
@@ -358,7 +358,7 @@ create table webhook_subscriptions (
   previous_secret_expires_at timestamptz,
   confirmed_secret_version integer,
   -- The node that sends for it; see workers.
-  worker_id uuid,
+  node_id uuid,
   -- Moves on with each claim and each change: a node that knows an older one fixes no delivery and skips no chunk.
   epoch integer not null default 0,
   -- How the destination does (webhooks/sending/health-rules.ts): since when it fails, how often in a row and in which one Session, when it is
@@ -380,7 +380,7 @@ create table webhook_subscriptions (
   foreign key (organization_id, environment) references environments (organization_id, name)
 );
 -- For those that nobody holds, or a node that is gone.
-create index webhook_subscriptions_held on webhook_subscriptions (worker_id) where status = 'enabled';
+create index webhook_subscriptions_by_node on webhook_subscriptions (node_id) where status = 'enabled';
 
 -- The delivery under way of each session that has one (sessions.delivery_id): what it holds is fixed before its first attempt and
 -- never changes. When it is over its row moves to webhook_deliveries.
@@ -618,10 +618,10 @@ create table access_denials (
 );
 create index access_denials_age on access_denials (recorded_at);
 
--- A node and its lease, renewed by the database's clock. Sessions and subscriptions name the node that holds them, so that
--- no heartbeat touches their rows.
-create table workers (
-  worker_id uuid primary key,
+-- A node and its lease, renewed by the database's clock. Sessions and subscriptions name their node, so no heartbeat touches their
+-- rows. A worker turn that was claimed has a row as well: if the worker dies, its session is found as that of a dead node is.
+create table nodes (
+  node_id uuid primary key,
   lease_expires_at timestamptz not null,
   -- It sends webhooks, so some subscriptions are its share (webhooks/sending/shares.ts).
   delivers boolean not null default false,

@@ -32,7 +32,7 @@ const holders: Readonly<Record<string, (organizationId: string, id: string) => S
   scheduleId: (organizationId, id) => sql`
     select environment from schedules where organization_id = ${organizationId} and schedule_id = ${uuidOf('sch', id)}`,
   workerTurnId: (organizationId, id) => sql`
-    select environment from sessions where organization_id = ${organizationId} and worker_id = ${uuidOf('wtn', id)}`,
+    select environment from sessions where organization_id = ${organizationId} and node_id = ${uuidOf('wtn', id)}`,
 };
 
 /** How a route is kept to the Environments of a key. */

@@ -1,6 +1,6 @@
 // A Session that this node holds: what may be written of it, and what has come for it.
 //
-// Every write is a transaction conditional on the Session's epoch. The Session is let go of (worker_id null) in the very
+// Every write is a transaction conditional on the Session's epoch. The Session is let go of (node_id null) in the very
 // transaction that parks it or ends its turn, and only where nothing came meanwhile: that update is also conditional on the
 // inbox count and the flags to close and to stop that this node knows.
 import type { SessionStatus } from '@signalbox/contract';
@@ -218,7 +218,7 @@ export function createHold(row: SessionRow, platform: Platform, appender: Append
       alongside = patch;
     },
     commitAndRelease: (change, operations) =>
-      writeUnlessSomethingCame({ ...change, patch: [...(change.patch ?? []), sql`worker_id = null`] }, operations),
+      writeUnlessSomethingCame({ ...change, patch: [...(change.patch ?? []), sql`node_id = null`] }, operations),
     async commitAndBegin(change, operations) {
       const [first] = queued;
       if (!first) throw new Error('No message waits for a turn');

@@ -16,7 +16,7 @@ import { notSuspicious } from './crashes.ts';
 export interface Candidate extends SessionHint {
   epoch: number;
   /** The worker that had it and is dead; null if it had none. */
-  workerId: string | null;
+  nodeId: string | null;
   /** Before it is claimed. */
   crashes: number;
 }
@@ -36,12 +36,12 @@ export async function candidatesOf(
     async (group) => {
       const organizations = group.map(({ organizationId }) => organizationId);
       const rows = await db.query<Candidate>(sql`
-        select h.org as "organizationId", h.sid as "sessionId", s.epoch, s.crashes, null as "workerId"
+        select h.org as "organizationId", h.sid as "sessionId", s.epoch, s.crashes, null as "nodeId"
         from unnest(${organizations}::uuid[], ${group.map(({ sessionId }) => sessionId)}::uuid[]) as h(org, sid)
         cross join lateral (
           select x.epoch, x.crashes from sessions x
           where x.organization_id = any(${[...new Set(organizations)]}::uuid[]) and x.organization_id = h.org
-            and x.session_id = h.sid and x.worker_id is null and x.runnable_at <= ${clock.now()}
+            and x.session_id = h.sid and x.node_id is null and x.runnable_at <= ${clock.now()}
           limit 1) s`);
       for (const row of rows) found.push(row);
     },
@@ -59,10 +59,10 @@ export async function readyAfter(
   const { rows } = await shards.query<Candidate & { runnableAt: Date }>(
     'looking for running sessions',
     (within) => sql`
-    select organization_id as "organizationId", session_id as "sessionId", epoch, crashes, worker_id as "workerId",
+    select organization_id as "organizationId", session_id as "sessionId", epoch, crashes, node_id as "nodeId",
       runnable_at as "runnableAt"
     from sessions
-    where worker_id is null and runnable_at is not null and queue is null and status = 'running' and organization_id > ${organizationId}
+    where node_id is null and runnable_at is not null and queue is null and status = 'running' and organization_id > ${organizationId}
       and runnable_at <= ${now} ${within()}
     order by organization_id, runnable_at limit ${PAGE_SIZE}`,
   );
@@ -85,10 +85,10 @@ export async function timedAfter(
   const { rows } = await shards.query<Timed>(
     'looking for sessions whose time has come',
     (within) => sql`
-    select organization_id as "organizationId", session_id as "sessionId", epoch, crashes, worker_id as "workerId",
+    select organization_id as "organizationId", session_id as "sessionId", epoch, crashes, node_id as "nodeId",
       runnable_at as "runnableAt"
     from sessions
-    where worker_id is null and runnable_at is not null and (queue is not null or status <> 'running')
+    where node_id is null and runnable_at is not null and (queue is not null or status <> 'running')
       and (runnable_at, session_id) > (${runnableAt}, ${sessionId}) and runnable_at <= ${now}
       ${within()}
     order by runnable_at, session_id limit ${PAGE_SIZE}`,
@@ -112,9 +112,9 @@ export async function heldByDead(
   const { rows } = await shards.query<Candidate>(
     'looking for sessions of dead workers',
     (within) => sql`
-    select organization_id as "organizationId", session_id as "sessionId", epoch, crashes, worker_id as "workerId"
+    select organization_id as "organizationId", session_id as "sessionId", epoch, crashes, node_id as "nodeId"
     from sessions
-    where worker_id = any(${[...dead]}::uuid[]) and organization_id <> all(${[...full]}::uuid[])
+    where node_id = any(${[...dead]}::uuid[]) and organization_id <> all(${[...full]}::uuid[])
       ${hasSuspect ? sql`and ${notSuspicious}` : empty} ${within()}
     limit ${PAGE_SIZE}`,
   );

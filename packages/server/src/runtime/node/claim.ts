@@ -27,21 +27,21 @@ const LOADED_AT_ONCE_BYTES = 4 * 1024 * 1024;
  */
 export function claim(
   { db, clock }: Pick<Platform, 'db' | 'clock'>,
-  workerId: string,
+  nodeId: string,
   candidates: readonly Candidate[],
   dead: readonly string[],
 ): Promise<SessionRow[]> {
   const organizations = candidates.map(({ organizationId }) => organizationId);
   const scope = [...new Set(organizations)];
   return db.query<SessionRow>(sql`
-    update sessions s set epoch = s.epoch + 1, worker_id = ${workerId}, queue = null, ${countCrash(dead)}
+    update sessions s set epoch = s.epoch + 1, node_id = ${nodeId}, queue = null, ${countCrash(dead)}
     from unnest(${organizations}::uuid[], ${candidates.map(({ sessionId }) => sessionId)}::uuid[],
       ${candidates.map(({ epoch }) => epoch)}::int[]) as c(org, sid, epoch)
     cross join lateral (
       select x.organization_id, x.session_id from sessions x
       where x.organization_id = any(${scope}::uuid[]) and x.organization_id = c.org and x.session_id = c.sid
         and x.epoch = c.epoch and x.ended_at is null
-        and (x.worker_id is null and x.runnable_at <= ${clock.now()} or x.worker_id = any(${[...dead, workerId]}::uuid[]))
+        and (x.node_id is null and x.runnable_at <= ${clock.now()} or x.node_id = any(${[...dead, nodeId]}::uuid[]))
       for no key update of x skip locked) free
     where s.organization_id = any(${scope}::uuid[]) and s.organization_id = free.organization_id
       and s.session_id = free.session_id

@@ -30,7 +30,7 @@ export interface Claiming {
 }
 
 export interface ClaimingOptions {
-  workerId: string;
+  nodeId: string;
   room: Room;
   /** Aborted when no more is to be claimed. */
   signal: AbortSignal;
@@ -49,7 +49,7 @@ const FIRST_TIME = { runnableAt: new Date(0), sessionId: FIRST_ID };
 
 export function createClaiming(
   platform: Pick<Platform, 'db' | 'shards' | 'clock' | 'log' | 'wake'>,
-  { workerId, room, signal, isHeld, hasSuspect, drive, onCame }: ClaimingOptions,
+  { nodeId, room, signal, isHeld, hasSuspect, drive, onCame }: ClaimingOptions,
 ): Claiming {
   const { db, shards, clock, log, wake } = platform;
   const hinted = new Map<string, SessionHint>();
@@ -118,11 +118,11 @@ export function createClaiming(
     while (rest.length > 0 && hasRoom()) {
       const some = rest.splice(0, Math.min(PAGE_SIZE, room.left()));
       await shards.eachInTime('claiming sessions', some, organizationOf, async (group) => {
-        const rows = await claim(platform, workerId, group, dead);
+        const rows = await claim(platform, nodeId, group, dead);
         isClaimed ||= rows.length > 0;
         const claimed = new Set(rows.map(({ sessionId }) => sessionId));
         for (const candidate of group) if (!claimed.has(candidate.sessionId)) claimLater(candidate);
-        const takenOver = new Set(group.flatMap((one) => (one.workerId === null ? [] : [one.sessionId])));
+        const takenOver = new Set(group.flatMap((one) => (one.nodeId === null ? [] : [one.sessionId])));
         await driveAll(rows, (id) => takenOver.has(id));
       });
     }
@@ -176,9 +176,9 @@ export function createClaiming(
   async function giveBack(rows: readonly SessionRow[]): Promise<void> {
     for (const { organizationId, sessionId, epoch } of rows) {
       await db.execute(sql`
-        update sessions set worker_id = null, epoch = epoch + 1
+        update sessions set node_id = null, epoch = epoch + 1
         where organization_id = ${organizationId} and session_id = ${sessionId}
-          and worker_id = ${workerId} and epoch = ${epoch}`);
+          and node_id = ${nodeId} and epoch = ${epoch}`);
       wake.publish('runnable', { organizationId, sessionId });
     }
   }

@@ -37,7 +37,7 @@ export function movesOn({ type }: TurnEvent): boolean {
 /** For the update that claims rows of `sessions s`. Programs that died with a worker turn (`queue`) are not the service. */
 export function countCrash(dead: readonly string[]): Sql {
   return sql`crashes = s.crashes
-    + case when s.worker_id = any(${[...dead]}::uuid[]) and s.queue is null and s.status = 'running' then 1 else 0 end`;
+    + case when s.node_id = any(${[...dead]}::uuid[]) and s.queue is null and s.status = 'running' then 1 else 0 end`;
 }
 
 /** For a worker that lost this Session and lives: the claim that took it counted a crash that was none. */
@@ -49,7 +49,7 @@ export function uncountCrash({ organizationId, sessionId, epoch }: SessionAt): S
 }
 
 /** What of a Session tells whether it will be a suspect. */
-type Counted = Pick<SessionRow, 'crashes' | 'workerId'>;
+type Counted = Pick<SessionRow, 'crashes' | 'nodeId'>;
 
 /** All but those that will be suspects once they are claimed, and the first of those unless one is held already. */
 export function withOneSuspect<C extends Counted>(
@@ -57,8 +57,8 @@ export function withOneSuspect<C extends Counted>(
   dead: readonly string[],
   hasSuspect: boolean,
 ): C[] {
-  const willBe = ({ crashes, workerId }: C) =>
-    isSuspect({ crashes: crashes + (workerId !== null && dead.includes(workerId) ? 1 : 0) });
+  const willBe = ({ crashes, nodeId }: C) =>
+    isSuspect({ crashes: crashes + (nodeId !== null && dead.includes(nodeId) ? 1 : 0) });
   const first = hasSuspect ? undefined : candidates.find(willBe);
   return candidates.filter((candidate) => candidate === first || !willBe(candidate));
 }

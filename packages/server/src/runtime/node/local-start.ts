@@ -18,7 +18,7 @@ export interface Given {
 }
 
 export interface OwnWorker {
-  readonly workerId: string;
+  readonly nodeId: string;
   /** For one more Session of the organization. */
   hasRoom(organizationId: string): boolean;
   /** After the commit that put the worker's id on the row and moved the epoch on. */

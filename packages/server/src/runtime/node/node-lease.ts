@@ -14,15 +14,15 @@ export interface NodeLease {
 /** `leaseSeconds`: how long a dead node's holdings wait at most before another takes them; renewed three times in it. */
 export function createNodeLease(
   { db, clock, log, metrics }: Pick<Platform, 'db' | 'clock' | 'log' | 'metrics'>,
-  { workerId, leaseSeconds = 15 }: { workerId: string; leaseSeconds?: number | undefined },
+  { nodeId, leaseSeconds = 15 }: { nodeId: string; leaseSeconds?: number | undefined },
 ): NodeLease {
   const stopping = new AbortController();
   let renewing: Promise<void> | undefined;
 
   async function renew(): Promise<void> {
     await db.query(sql`
-      insert into workers as w (worker_id, lease_expires_at) values (${workerId}, now() + ${leaseSeconds} * interval '1 second')
-      on conflict (worker_id) do update set lease_expires_at = excluded.lease_expires_at`);
+      insert into nodes as w (node_id, lease_expires_at) values (${nodeId}, now() + ${leaseSeconds} * interval '1 second')
+      on conflict (node_id) do update set lease_expires_at = excluded.lease_expires_at`);
   }
 
   async function keepRenewing(): Promise<void> {
@@ -45,7 +45,7 @@ export function createNodeLease(
       stopping.abort();
       await renewing;
       // A database that is away removes nothing; the lease runs out by itself.
-      await db.execute(sql`delete from workers where worker_id = ${workerId}`).catch(() => {});
+      await db.execute(sql`delete from nodes where node_id = ${nodeId}`).catch(() => {});
     },
   };
 }
@@ -57,5 +57,5 @@ export function createNodeLease(
  */
 export async function forgetOtherNodes(db: Db): Promise<void> {
   await db.execute(sql`
-    delete from workers w where not exists (select 1 from sessions s where s.worker_id = w.worker_id and s.queue is not null)`);
+    delete from nodes w where not exists (select 1 from sessions s where s.node_id = w.node_id and s.queue is not null)`);
 }

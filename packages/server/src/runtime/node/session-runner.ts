@@ -34,7 +34,7 @@ export interface Worker {
 }
 
 export interface WorkerOptions {
-  workerId: string;
+  nodeId: string;
   ask: AskModel;
   tools: Pick<Tools, 'list' | 'run'>;
   /** How long a dead worker's Sessions wait at most before another takes them; renewed three times in it. */
@@ -76,7 +76,7 @@ class HandedOver extends Error {
 export function createWorker(platform: Platform, options: WorkerOptions): Worker {
   const { db, shards, clock, log, metrics, ownWorkers, wake } = platform;
   const {
-    workerId,
+    nodeId,
     leaseSeconds,
     graceMs = DEFAULT_GRACE_MS,
     maxHeld = MAX_HELD,
@@ -84,7 +84,7 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
   } = options;
   const maxSessionsOfOrganization = Math.floor(maxHeld * SHARE_OF_ORGANIZATION);
   const room = new Room({ maxSessions: maxHeld, maxSessionsOfOrganization, maxBytes: maxHeldBytes });
-  const lease = createNodeLease(platform, { workerId, leaseSeconds });
+  const lease = createNodeLease(platform, { nodeId, leaseSeconds });
   const appender = createAppender(platform);
   const definitionOf = createDefinitions(db);
   const held = new Map<string, Drive>();
@@ -94,7 +94,7 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
   const unsubscribe: (() => void)[] = [];
   let telling: Promise<void> | undefined;
   const claiming = createClaiming(platform, {
-    workerId,
+    nodeId,
     room,
     signal: stopping.signal,
     isHeld: (sessionId) => held.has(sessionId),
@@ -147,11 +147,11 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
     await appender.take(head);
     const pause = handedOver ? 0 : UNFORESEEN_PAUSE_SECONDS;
     await untilDone(sql`
-      update sessions set worker_id = null, epoch = epoch + 1,
+      update sessions set node_id = null, epoch = epoch + 1,
         runnable_at = ${new Date(clock.now().getTime() + pause * 1000)},
         turn_deadline = case when status = 'running' then coalesce(turn_deadline, ${deadline() ?? null}::timestamptz) end
       where organization_id = ${head.organizationId} and session_id = ${head.sessionId}
-        and worker_id = ${workerId} and epoch = ${head.epoch}`);
+        and node_id = ${nodeId} and epoch = ${head.epoch}`);
   }
 
   /** Retries the statement until the database takes it. */
@@ -171,19 +171,19 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
   // ── Lease and net ──────────────────────────────────────────────────────────────────────────────────────────────────
 
   async function lookForDead(): Promise<void> {
-    const { rows } = await shards.query<{ workerId: string }>(
+    const { rows } = await shards.query<{ nodeId: string }>(
       'looking for dead workers',
       (within) => sql`
-      with alive as materialized (select w.worker_id from workers w where w.lease_expires_at >= now())
-      select distinct s.worker_id as "workerId" from sessions s
-      where s.worker_id is not null and s.worker_id <> ${workerId} and s.worker_id not in (select worker_id from alive)
+      with alive as materialized (select w.node_id from nodes w where w.lease_expires_at >= now())
+      select distinct s.node_id as "nodeId" from sessions s
+      where s.node_id is not null and s.node_id <> ${nodeId} and s.node_id not in (select node_id from alive)
         ${within(sql`s.organization_id`)}`,
     );
-    claiming.knowDead([...new Set(rows.map((row) => row.workerId))]);
+    claiming.knowDead([...new Set(rows.map((row) => row.nodeId))]);
     await db.execute(sql`
-      delete from workers w using (
-        select worker_id from workers where lease_expires_at < now() - interval '1 day' limit ${MOST_FORGOTTEN}) dead
-      where w.worker_id = dead.worker_id`);
+      delete from nodes w using (
+        select node_id from nodes where lease_expires_at < now() - interval '1 day' limit ${MOST_FORGOTTEN}) dead
+      where w.node_id = dead.node_id`);
   }
 
   /** What a lost wake-up would have said of the Sessions held here, and which of this worker's nobody holds. */
@@ -192,9 +192,9 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
     const { rows, covers } = await shards.query<Candidate & Hint>(
       'looking at the sessions that are held',
       (within) => sql`
-      select organization_id as "organizationId", session_id as "sessionId", epoch, worker_id as "workerId", crashes,
+      select organization_id as "organizationId", session_id as "sessionId", epoch, node_id as "nodeId", crashes,
         turn, inbox, stop from sessions
-      where worker_id = ${workerId} ${within()}`,
+      where node_id = ${nodeId} ${within()}`,
     );
     const found = new Map(rows.map((row) => [row.sessionId, row]));
     for (const one of before) {
@@ -290,7 +290,7 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
       );
       unsubscribe.push(
         ownWorkers.join({
-          workerId,
+          nodeId,
           hasRoom: (organizationId) => room.leftFor(organizationId) > 0,
           take: claiming.take,
         }),

@@ -22,7 +22,7 @@ export async function awaitedCame(
 ): Promise<SessionRow> {
   const now = ctx.clock.now();
   // Whoever comes to stop the turn finds it there as well.
-  if (row.workerId || row.stop) {
+  if (row.nodeId || row.stop) {
     await leaveInInbox(tx, row, forWorker, { wake: ctx.wake, now });
     return row;
   }

@@ -1,5 +1,5 @@
-// The session row: its own queue entry (runnable_at, worker_id), lease (worker_id), fence (epoch) and log head (turn,
-// next_seq). While a worker holds it (worker_id), only that worker appends; API calls leave what they have in session_inbox.
+// The session row: its own queue entry (runnable_at, node_id), lease (node_id), fence (epoch) and log head (turn,
+// next_seq). While a worker holds it (node_id), only that worker appends; API calls leave what they have in session_inbox.
 // A Session that nobody holds is appended to by the API call itself, under the row's lock.
 import type { Budget, Session, SessionError, SessionStatus, StopReason, WaitingFor } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
@@ -21,7 +21,7 @@ export interface SessionRow {
   turn: number;
   nextSeq: number;
   epoch: number;
-  workerId: string | null;
+  nodeId: string | null;
   /** How often a worker died while it ran the present step (runtime/node/crashes.ts). */
   crashes: number;
   queue: string | null;
@@ -57,7 +57,7 @@ export const sessionColumns: Sql = sql`
   s.organization_id as "organizationId", s.session_id as "sessionId", s.agent_id as "agentId",
   s.pinned_version as "pinnedVersion", s.agent_version as "agentVersion", s.environment, s.status,
   s.waiting_for as "waitingFor", s.stop_reason as "stopReason", s.turn, s.next_seq as "nextSeq", s.epoch,
-  s.worker_id as "workerId", s.crashes, s.queue, s.stop, s.turn_deadline as "turnDeadline", s.turn_left_ms as "turnLeftMs",
+  s.node_id as "nodeId", s.crashes, s.queue, s.stop, s.turn_deadline as "turnDeadline", s.turn_left_ms as "turnLeftMs",
   s.trace_parent as "traceParent",
   s.granted_tools as "grantedTools", s.parent_session_id as "parentSessionId",
   s.parent_operation_id as "parentOperationId", s.root_session_id as "rootSessionId", s.depth, s.inbox, s.closing, s.close_on_idle as "closeOnIdle", s.budget, s.error, s.metadata,

@@ -66,17 +66,17 @@ interface Row {
  * Enabled subscriptions that are this node's, or nobody's because the holder's lease is over. None where this node's own
  * lease is: others may take what it held.
  */
-export function findCandidates({ shards }: Pick<Platform, 'shards'>, workerId: string): Promise<Found<Candidate>> {
+export function findCandidates({ shards }: Pick<Platform, 'shards'>, nodeId: string): Promise<Found<Candidate>> {
   return shards.query<Candidate>(
     'looking for subscriptions',
     (within) => sql`
-    with alive as materialized (select h.worker_id from workers h where h.lease_expires_at > now())
+    with alive as materialized (select h.node_id from nodes h where h.lease_expires_at > now())
     select w.organization_id as "organizationId", w.environment, w.webhook_subscription_id as "webhookSubscriptionId",
-      w.epoch, w.worker_id is not distinct from ${workerId}::uuid as "isHeld"
+      w.epoch, w.node_id is not distinct from ${nodeId}::uuid as "isHeld"
     from webhook_subscriptions w
     where w.status = 'enabled'
-      and (w.worker_id is null or w.worker_id = ${workerId} or w.worker_id not in (select a.worker_id from alive a))
-      and ${workerId}::uuid in (select a.worker_id from alive a) ${within(sql`w.organization_id`)}`,
+      and (w.node_id is null or w.node_id = ${nodeId} or w.node_id not in (select a.node_id from alive a))
+      and ${nodeId}::uuid in (select a.node_id from alive a) ${within(sql`w.organization_id`)}`,
   );
 }
 
@@ -87,9 +87,9 @@ export function findCandidates({ shards }: Pick<Platform, 'shards'>, workerId: s
  */
 export async function areAnyFree({ shards }: Pick<Platform, 'shards'>, nodes: readonly string[]): Promise<boolean> {
   const holders = [
-    sql`w.worker_id is null`,
-    ...nodes.map((node, n) => (n === 0 ? sql`w.worker_id < ${node}` : between(nodes[n - 1]!, node))),
-    ...nodes.slice(-1).map((last) => sql`w.worker_id > ${last}`),
+    sql`w.node_id is null`,
+    ...nodes.map((node, n) => (n === 0 ? sql`w.node_id < ${node}` : between(nodes[n - 1]!, node))),
+    ...nodes.slice(-1).map((last) => sql`w.node_id > ${last}`),
   ];
   const { rows } = await shards.query('looking for subscriptions to claim', (within) => {
     const of = within(sql`w.organization_id`);
@@ -102,7 +102,7 @@ export async function areAnyFree({ shards }: Pick<Platform, 'shards'>, nodes: re
 }
 
 function between(a: string, b: string): Sql {
-  return sql`w.worker_id > ${a} and w.worker_id < ${b}`;
+  return sql`w.node_id > ${a} and w.node_id < ${b}`;
 }
 
 /**
@@ -111,7 +111,7 @@ function between(a: string, b: string): Sql {
  */
 export async function hold(
   { db, vault, log }: Pick<Platform, 'db' | 'vault' | 'log'>,
-  workerId: string,
+  nodeId: string,
   candidates: readonly Candidate[],
 ): Promise<Held[]> {
   // Two nodes lock the rows of an organization in the same order.
@@ -122,10 +122,10 @@ export async function hold(
         ? sql`
             select ${columns()} from webhook_subscriptions w
             where w.organization_id = ${organizationId} and w.environment = ${environment}
-              and w.webhook_subscription_id = ${webhookSubscriptionId} and w.worker_id = ${workerId}
+              and w.webhook_subscription_id = ${webhookSubscriptionId} and w.node_id = ${nodeId}
               and w.status = 'enabled'`
         : sql`
-            update webhook_subscriptions as w set worker_id = ${workerId}, epoch = w.epoch + 1
+            update webhook_subscriptions as w set node_id = ${nodeId}, epoch = w.epoch + 1
             where w.organization_id = ${organizationId} and w.environment = ${environment}
               and w.webhook_subscription_id = ${webhookSubscriptionId} and w.epoch = ${epoch} and w.status = 'enabled'
             returning ${columns()}`,
@@ -158,19 +158,19 @@ export async function findHeld(
 }
 
 /** Gives up every subscription that this node holds, so that another need not wait for its lease to end. */
-export async function release(db: Db, workerId: string, organizationIds: readonly string[]): Promise<void> {
+export async function release(db: Db, nodeId: string, organizationIds: readonly string[]): Promise<void> {
   await db.query(sql`
-    update webhook_subscriptions set worker_id = null
-    where organization_id = any(${[...organizationIds]}::uuid[]) and worker_id = ${workerId}`);
+    update webhook_subscriptions set node_id = null
+    where organization_id = any(${[...organizationIds]}::uuid[]) and node_id = ${nodeId}`);
 }
 
 /** Gives up one for the node whose share it is. Nothing of it may be on its way. */
-export async function handOver(db: Db, workerId: string, candidate: Candidate): Promise<void> {
+export async function handOver(db: Db, nodeId: string, candidate: Candidate): Promise<void> {
   const { organizationId, environment, webhookSubscriptionId } = candidate;
   await db.execute(sql`
-    update webhook_subscriptions set worker_id = null
+    update webhook_subscriptions set node_id = null
     where organization_id = ${organizationId} and environment = ${environment}
-      and webhook_subscription_id = ${webhookSubscriptionId} and worker_id = ${workerId}`);
+      and webhook_subscription_id = ${webhookSubscriptionId} and node_id = ${nodeId}`);
 }
 
 /** Nothing more is sent until a person says so; false where the subscription has changed since it was asked. */

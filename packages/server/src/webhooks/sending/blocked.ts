@@ -25,7 +25,7 @@ const reasons: Record<WebhookBlock, string> = {
 
 /** Whether any node delivers, as a column beside those of a subscription. */
 export function hasDeliveryNode(): Sql {
-  return sql`exists (select 1 from workers n where n.delivers and n.lease_expires_at > now()) as "hasDeliveryNode"`;
+  return sql`exists (select 1 from nodes n where n.delivers and n.lease_expires_at > now()) as "hasDeliveryNode"`;
 }
 
 /** What the operator has to remove first, if there are several; nulls if attempts can be made. */

@@ -33,7 +33,7 @@ export type DispatcherPlatform = Pick<
 
 export interface DispatcherOptions {
   /** Its row in `workers` is registered and renewed elsewhere; while it has none, nothing is sent. */
-  workerId: string;
+  nodeId: string;
   /** Of the service, for `User-Agent`. */
   version: string;
   /** 0 up to 1, for the jitter of retries. */
@@ -53,7 +53,7 @@ const STAMP_BATCH = 500;
 
 export function createDispatcher(platform: DispatcherPlatform, options: DispatcherOptions): Dispatcher {
   const { db, shards, clock, log, wake } = platform;
-  const { workerId, random = Math.random, graceMs = DEFAULT_GRACE_MS } = options;
+  const { nodeId, random = Math.random, graceMs = DEFAULT_GRACE_MS } = options;
   const stopping = new AbortController();
   const cutting = new AbortController();
   const senders = new Map<string, Sender>();
@@ -96,7 +96,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
 
   /** As `refresh`, if there may be a reason to: without one, it reads nothing of the subscriptions that are held. */
   async function refreshIfNeeded(): Promise<void> {
-    const nodes = await deliveryNodes(db, workerId);
+    const nodes = await deliveryNodes(db, nodeId);
     const isSame = nodes.join() === refreshedFor?.join();
     const isLeaving = [...senders.values()].some(({ isActive }) => !isActive);
     if (!isSame || isLeaving || (await areAnyFree(platform, nodes))) await refresh();
@@ -104,11 +104,11 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
 
   async function refreshOnce(): Promise<void> {
     refreshedFor = undefined;
-    const nodes = stopping.signal.aborted ? [] : await deliveryNodes(db, workerId);
+    const nodes = stopping.signal.aborted ? [] : await deliveryNodes(db, nodeId);
     const { rows: candidates, covers } = stopping.signal.aborted
       ? { rows: [], covers: () => true }
-      : await findCandidates(platform, workerId);
-    const mine = candidates.filter(({ webhookSubscriptionId: id }) => nodeFor(id, nodes) === workerId);
+      : await findCandidates(platform, nodeId);
+    const mine = candidates.filter(({ webhookSubscriptionId: id }) => nodeFor(id, nodes) === nodeId);
     const ids = new Set(mine.map(({ webhookSubscriptionId }) => webhookSubscriptionId));
     const leaving = [...senders].filter(([id, { held }]) => !ids.has(id) && covers(held.organizationId));
     for (const [, sender] of leaving) sender.halt();
@@ -133,7 +133,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
     const idle = others.filter(({ webhookSubscriptionId }) => !senders.has(webhookSubscriptionId));
     await shards.eachInTime('handing over subscriptions', idle, organizationOf, async (group) => {
       for (const candidate of group) {
-        await handOver(db, workerId, candidate);
+        await handOver(db, nodeId, candidate);
         wake.publish('subscription', candidate);
       }
     });
@@ -151,7 +151,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
   async function take(candidates: readonly Candidate[]): Promise<void> {
     const taken: Sender[] = [];
     for (const { organizationId } of candidates) organizations.add(organizationId);
-    for (const held of await hold(platform, workerId, candidates)) {
+    for (const held of await hold(platform, nodeId, candidates)) {
       if (stopping.signal.aborted) continue;
       const known = senders.get(held.webhookSubscriptionId);
       if (known) known.resume(held);
@@ -279,11 +279,11 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
       while (background.size > 0) await Promise.all(background);
       try {
         await writeStandings(senders.values());
-        await leaveShares(db, workerId);
+        await leaveShares(db, nodeId);
         const failures = await shards.each(
           [...organizations],
           (id) => id,
-          (group) => release(db, workerId, group),
+          (group) => release(db, nodeId, group),
         );
         if (failures[0]) throw failures[0].error;
       } catch (error) {

@@ -9,21 +9,21 @@ import sql from 'sql-template-tag';
 import type { Db } from '../../db/db.ts';
 
 /** The nodes that deliver, this one included unless its lease is over. */
-export async function deliveryNodes(db: Db, workerId: string): Promise<string[]> {
+export async function deliveryNodes(db: Db, nodeId: string): Promise<string[]> {
   const read = () =>
     db.query<{ id: string }>(sql`
-      select w.worker_id as id from workers w where w.delivers and w.lease_expires_at > now() order by w.worker_id`);
+      select w.node_id as id from nodes w where w.delivers and w.lease_expires_at > now() order by w.node_id`);
   let rows = await read();
-  if (!rows.some(({ id }) => id === workerId)) {
-    await db.execute(sql`update workers set delivers = true where worker_id = ${workerId}`);
+  if (!rows.some(({ id }) => id === nodeId)) {
+    await db.execute(sql`update nodes set delivers = true where node_id = ${nodeId}`);
     rows = await read();
   }
   return rows.map(({ id }) => id);
 }
 
 /** Its subscriptions become the share of others at once: a node that stops may live on for as long as its turns take. */
-export async function leaveShares(db: Db, workerId: string): Promise<void> {
-  await db.execute(sql`update workers set delivers = false where worker_id = ${workerId}`);
+export async function leaveShares(db: Db, nodeId: string): Promise<void> {
+  await db.execute(sql`update nodes set delivers = false where node_id = ${nodeId}`);
 }
 
 /** Undefined if there is no node. */
