@@ -1,0 +1,37 @@
+import { Approval, ApprovalPage, ApprovalParams, ListApprovals, ResolveApproval } from '../approvals.ts';
+import { one, table } from './route.ts';
+
+export const approvalRoutes = table({
+  listApprovals: {
+    method: 'GET',
+    path: '/approvals',
+    permission: 'read',
+    tag: 'Approvals',
+    summary: 'List approvals over all Sessions',
+    query: ListApprovals,
+    status: 200,
+    result: ApprovalPage,
+  },
+  getApproval: {
+    method: 'GET',
+    path: '/approvals/{operationId}',
+    permission: 'read',
+    tag: 'Approvals',
+    summary: 'Read an approval',
+    params: ApprovalParams,
+    status: 200,
+    result: one('approval', Approval),
+  },
+  resolveApproval: {
+    method: 'POST',
+    path: '/approvals/{operationId}/resolve',
+    permission: 'write',
+    tag: 'Approvals',
+    summary: 'Approve or deny; the first decision wins',
+    params: ApprovalParams,
+    body: ResolveApproval,
+    status: 200,
+    result: one('approval', Approval),
+    errors: ['approval_already_resolved'],
+  },
+});
