@@ -113,10 +113,7 @@ function planTransition(
     done() {
       head.turn = turn;
       head.nextSeq = nextSeq;
-      for (const { seqFrom, seqTo } of segments) {
-        platform.metrics.appendChunks.inc({ path: 'transition' }, seqTo - seqFrom + 1);
-      }
-      announce(platform, head, previous, segments);
+      announceCommit(platform, 'transition', head, previous, segments);
     },
   };
 }
@@ -136,14 +133,19 @@ export function insertSegment(owner: { organizationId: string; sessionId: string
       ${segment.body}, ${segment.createdAt})`;
 }
 
-/** Gives readers what was committed. */
-export function announce(
-  { live, wake }: Pick<Platform, 'live' | 'wake'>,
+/**
+ * Shows committed segments to readers: those of this node receive them, other nodes a hint. Every append ends here, after its
+ * commit. `previous` is where the journal ended before.
+ */
+export function announceCommit(
+  { live, wake, metrics }: Pick<Platform, 'live' | 'wake' | 'metrics'>,
+  path: 'transition' | 'text',
   owner: Pick<JournalHead, 'organizationId' | 'environment' | 'sessionId'>,
   previous: Position,
   segments: readonly Segment[],
 ): void {
   if (segments.length === 0) return;
+  for (const { seqFrom, seqTo } of segments) metrics.appendChunks.inc({ path }, seqTo - seqFrom + 1);
   live.committed(owner.sessionId, previous, segments);
   wake.publish('journal', owner);
 }

@@ -10,7 +10,7 @@ import { groupOrganizations, type Shard } from '../db/shards.ts';
 import { textArray } from '../db/values.ts';
 import { storableText } from '../lib/text.ts';
 import type { Platform } from '../platform.ts';
-import { announce, type JournalHead } from './append.ts';
+import { announceCommit, type JournalHead } from './append.ts';
 import type { Position } from './cursor.ts';
 import { deliveryMark } from './delivery-mark.ts';
 import { encodeItems, type Segment } from './segment.ts';
@@ -170,8 +170,7 @@ export function createAppender(
       createdAt: now,
     };
     head.nextSeq = segment.seqTo + 1;
-    metrics.appendChunks.inc({ path: 'text' }, deltas.length);
-    announce(platform, head, previous, [segment]);
+    announceCommit(platform, 'text', head, previous, [segment]);
   }
 
   /**

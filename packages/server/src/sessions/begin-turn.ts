@@ -5,6 +5,8 @@ import type { MessagePart } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Patch, Run } from '../journal/append.ts';
 import type { NewChunk } from '../journal/segment.ts';
+import type { Platform } from '../platform.ts';
+import type { Given, OwnWorker } from '../runtime/node/local-start.ts';
 import { insertOperation, newModelCall, type Operation } from './state/operations.ts';
 import { insertEntry, type TranscriptEntry } from './state/transcript.ts';
 
@@ -61,4 +63,13 @@ export function beginTurn(
     modelCall,
     traceParent,
   };
+}
+
+/**
+ * Starts a turn after the commit that began it: on `node`, the node that the commit put on the session's row; without one, by a
+ * hint to all nodes that they can claim it.
+ */
+export function startTurn({ wake }: Pick<Platform, 'wake'>, node: OwnWorker | undefined, turn: Given): void {
+  if (node) node.take(turn);
+  else wake.publish('runnable', turn.row);
 }

@@ -14,7 +14,7 @@ import { storableJson, storableText } from '../lib/text.ts';
 import type { Platform } from '../platform.ts';
 import { outputIn } from '../runtime/turn/output.ts';
 import { unpricedModel } from './budget.ts';
-import { type Opened, openingOf } from './opening.ts';
+import { type NewSession, newSession } from './new-session.ts';
 import { awaitedCame } from './state/awaited.ts';
 import { type Operation, operationColumns, resultChunk, updateOperation } from './state/operations.ts';
 import { lockSession, readSession, type SessionRow, sessionEvent } from './state/session.ts';
@@ -29,7 +29,7 @@ export async function openChild(
   tool: AgentTool,
   call: Operation,
   source: EventSource & { traceParent: string | undefined },
-): Promise<Opened | string> {
+): Promise<NewSession | string> {
   if (parent.depth >= MAX_DEPTH) return `Agents may call one another ${MAX_DEPTH} deep, and this one is the last.`;
   const agentId = uuidOf('agt', tool.agentId);
   const { organizationId } = parent;
@@ -42,7 +42,7 @@ export async function openChild(
     return 'The budget is in money, and the model of this agent has no price.';
   }
   const now = clock.now();
-  const opened = openingOf(
+  const child = newSession(
     {
       organizationId,
       agentId,
@@ -65,10 +65,10 @@ export async function openChild(
   );
   const created = recordEvent(source, now, {
     type: 'session.created',
-    ...sessionEvent(opened.row),
+    ...sessionEvent(child.row),
     changes: { parentSessionId: [null, formatId('ses', parent.sessionId)] },
   });
-  return { ...opened, statements: [...opened.statements, created] };
+  return { ...child, statements: [...child.statements, created] };
 }
 
 /** A child that has ended, and whose parent has not heard of it. */

@@ -8,7 +8,7 @@ import { ApiError } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { firstBytes, type IsKey, pageOf, pageRequest } from '../lib/page.ts';
-import { beginTurn } from './begin-turn.ts';
+import { beginTurn, startTurn } from './begin-turn.ts';
 import { requirePrice } from './budget.ts';
 import { leaveInInbox } from './state/inbox.ts';
 import { lockSession, readSession, requireOpen, type SessionRow, sessionEvent, viewSession } from './state/session.ts';
@@ -57,9 +57,14 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
     const { organizationId, agentId } = row;
     await requirePrice(ctx, tx, { organizationId, agentId, version }, row.budget);
     const begun = beginTurn(row, row.turn + 1, { messageId, content, traceParent: ctx.traceParent }, version, now);
-    const worker = ctx.ownWorkers.withRoom(organizationId);
-    const given = worker ? [sql`node_id = ${worker.nodeId}`, sql`epoch = epoch + 1`] : [];
-    await writeTransition(ctx, tx, { ...row }, { ...begun, runs: [begun.run], patch: [...begun.patch, ...given], now });
+    const node = ctx.ownWorkers.withRoom(organizationId);
+    const assigned = node ? [sql`node_id = ${node.nodeId}`, sql`epoch = epoch + 1`] : [];
+    await writeTransition(
+      ctx,
+      tx,
+      { ...row },
+      { ...begun, runs: [begun.run], patch: [...begun.patch, ...assigned], now },
+    );
     const after: SessionRow = {
       ...row,
       status: 'running',
@@ -69,12 +74,9 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
       nextSeq: begun.run.items.length + 1,
       traceParent: begun.traceParent,
       updatedAt: now,
-      ...(worker && { nodeId: worker.nodeId, epoch: row.epoch + 1 }),
+      ...(node && { nodeId: node.nodeId, epoch: row.epoch + 1 }),
     };
-    tx.afterCommit(() => {
-      if (worker) worker.take({ row: after, operations: [begun.modelCall] });
-      else ctx.wake.publish('runnable', row);
-    });
+    tx.afterCommit(() => startTurn(ctx, node, { row: after, operations: [begun.modelCall] }));
     return { session: viewSession(after), messageId: formatId('msg', messageId) };
   });
 }

@@ -8,10 +8,11 @@ import { recordEvent } from '../events/record.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
+import { startTurn } from './begin-turn.ts';
 import { requirePrice } from './budget.ts';
 import { cancelNow } from './end-session.ts';
 import { deletePairs, insertPairs } from './metadata.ts';
-import { openingOf } from './opening.ts';
+import { announceNewSession, newSession } from './new-session.ts';
 import {
   lockSession,
   readSession,
@@ -39,7 +40,9 @@ export async function openSession(ctx: Context, input: Input<'openSession'>): Pr
     await requirePrice(ctx, tx, { organizationId, agentId, version }, input.budget);
     const now = ctx.clock.now();
     const content = input.input === undefined ? null : partsOf(input.input);
-    const opened = openingOf(
+    // A node with room runs the first turn from the first commit on: no other has to find and claim it.
+    const node = content ? ctx.ownWorkers.withRoom(organizationId) : undefined;
+    const session = newSession(
       {
         organizationId,
         agentId,
@@ -47,7 +50,7 @@ export async function openSession(ctx: Context, input: Input<'openSession'>): Pr
         version,
         environment: input.environment,
         content,
-        worker: content ? ctx.ownWorkers.withRoom(organizationId) : undefined,
+        nodeId: node?.nodeId,
         closeOnIdle: input.closeOnIdle ?? false,
         budget: input.budget ?? null,
         metadata: input.metadata ?? {},
@@ -55,10 +58,13 @@ export async function openSession(ctx: Context, input: Input<'openSession'>): Pr
       },
       now,
     );
-    const { row, statements } = opened;
+    const { row, statements, firstTurn } = session;
     for (const statement of statements) tx.write(statement);
     tx.write(recordEvent(ctx, now, { type: 'session.created', ...sessionEvent(row) }));
-    tx.afterCommit(() => opened.announce(ctx));
+    tx.afterCommit(() => {
+      announceNewSession(ctx, session);
+      if (firstTurn) startTurn(ctx, node, firstTurn);
+    });
     return { session: viewSession(row) };
   });
 }

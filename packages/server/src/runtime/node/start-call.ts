@@ -1,6 +1,8 @@
 // How a tool call starts: its chunk, its row and, for an `agent` tool, the child Session, in one transaction.
 import type { NewChunk } from '../../journal/segment.ts';
+import { startTurn } from '../../sessions/begin-turn.ts';
 import { openChild } from '../../sessions/children.ts';
+import { announceNewSession } from '../../sessions/new-session.ts';
 import { type Operation, resultChunk, toolCallIdOf, updateOperation } from '../../sessions/state/operations.ts';
 import type { TurnTool } from '../tools/tool.ts';
 import { type Driving, sourceOf } from './turn-context.ts';
@@ -20,6 +22,8 @@ export async function startCall(driving: Driving, call: Operation, tool: TurnToo
     items: typeof opened === 'string' ? [shown, resultChunk(call)] : [shown],
     statements: [...(child?.statements ?? []), updateOperation(row, call, now)],
   });
-  child?.announce(platform);
-  return child !== undefined;
+  if (!child) return false;
+  announceNewSession(platform, child);
+  if (child.firstTurn) startTurn(platform, undefined, child.firstTurn);
+  return true;
 }

@@ -1,49 +1,52 @@
-// A new Session's rows: the same whether an API call, a schedule or an `agent` tool opens it.
+// The rows of a new session and of its first turn, for the transaction that opens it: an API call, a run of a schedule, or a
+// call of an `agent` tool. After the commit the caller calls `announceNewSession` and, if there is a first turn, `startTurn`.
 import type { Budget, MessagePart, Session } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
-import { insertSegment } from '../journal/append.ts';
+import { announceCommit, insertSegment } from '../journal/append.ts';
 import { beginning } from '../journal/cursor.ts';
 import { subscriptionOf } from '../journal/delivery-mark.ts';
 import { encodeItems, type Segment } from '../journal/segment.ts';
 import { newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
-import type { OwnWorker } from '../runtime/node/local-start.ts';
+import type { Given } from '../runtime/node/local-start.ts';
 import { beginTurn } from './begin-turn.ts';
 import { insertPairs } from './metadata.ts';
 import type { SessionRow } from './state/session.ts';
 
-export interface Opening {
+export interface NewSessionInput {
   organizationId: string;
-  /** Given where it has to be known before. */
+  /** Default: a new id. */
   sessionId?: string;
   agentId: string;
   pinnedVersion: number | null;
   version: number;
   environment: string;
-  /** Its first turn begins at once. */
+  /** The input of its first turn; null: the session begins idle. */
   content: MessagePart[] | null;
-  /** Who has its first turn from the beginning. */
-  worker?: OwnWorker | undefined;
+  /** The node that runs the first turn from the first commit on; undefined: any node may claim it. */
+  nodeId?: string | undefined;
   closeOnIdle: boolean;
   budget: Budget | null;
   metadata: Session['metadata'];
-  /** Of the trace that its first turn belongs to. */
+  /** The W3C `traceparent` of the trace that the first turn belongs to. */
   traceParent?: string | undefined;
-  /** The call that opens it. */
+  /** The tool call that opens it. */
   parent?: { sessionId: string; operationId: string; rootSessionId: string; depth: number };
 }
 
-export interface Opened {
+export interface NewSession {
   row: SessionRow;
-  /** For one transaction. */
+  /** All of them belong in one transaction. */
   statements: Sql[];
-  /** After its commit. */
-  announce(platform: Pick<Platform, 'live' | 'wake' | 'metrics'>): void;
+  /** The beginning of its journal; undefined if it begins idle. */
+  segment: Segment | undefined;
+  /** For `startTurn`; undefined if it begins idle. */
+  firstTurn: Given | undefined;
 }
 
-export function openingOf(opening: Opening, now: Date): Opened {
-  const { organizationId, agentId, version, environment, content, worker, parent, traceParent } = opening;
-  const owner = { organizationId, sessionId: opening.sessionId ?? newUuid() };
+export function newSession(input: NewSessionInput, now: Date): NewSession {
+  const { organizationId, agentId, version, environment, content, nodeId, parent, traceParent } = input;
+  const owner = { organizationId, sessionId: input.sessionId ?? newUuid() };
   const begun = content ? beginTurn(owner, 1, { messageId: newUuid(), content, traceParent }, version, now) : undefined;
   const segment: Segment | undefined = begun && {
     turn: 1,
@@ -55,7 +58,7 @@ export function openingOf(opening: Opening, now: Date): Opened {
   const row: SessionRow = {
     ...owner,
     agentId,
-    pinnedVersion: opening.pinnedVersion,
+    pinnedVersion: input.pinnedVersion,
     agentVersion: begun ? version : null,
     environment,
     status: begun ? 'running' : 'idle',
@@ -63,8 +66,8 @@ export function openingOf(opening: Opening, now: Date): Opened {
     stopReason: null,
     turn: begun ? 1 : 0,
     nextSeq: segment ? segment.seqTo + 1 : 1,
-    epoch: worker ? 1 : 0,
-    nodeId: worker?.nodeId ?? null,
+    epoch: nodeId ? 1 : 0,
+    nodeId: nodeId ?? null,
     crashes: 0,
     queue: null,
     stop: null,
@@ -78,10 +81,10 @@ export function openingOf(opening: Opening, now: Date): Opened {
     depth: parent ? parent.depth + 1 : 0,
     inbox: 0,
     closing: false,
-    closeOnIdle: opening.closeOnIdle,
-    budget: opening.budget,
+    closeOnIdle: input.closeOnIdle,
+    budget: input.budget,
     error: null,
-    metadata: opening.metadata,
+    metadata: input.metadata,
     inputTokens: 0,
     outputTokens: 0,
     cachedTokens: 0,
@@ -112,13 +115,15 @@ export function openingOf(opening: Opening, now: Date): Opened {
       ...(begun?.statements ?? []),
       ...(segment ? [insertSegment(owner, segment)] : []),
     ],
-    announce({ live, wake, metrics }) {
-      if (!begun || !segment) return;
-      metrics.appendChunks.inc({ path: 'transition' }, segment.seqTo);
-      live.committed(row.sessionId, beginning, [segment]);
-      wake.publish('journal', row);
-      if (worker) worker.take({ row: { ...row }, operations: [begun.modelCall], transcript: [begun.entry] });
-      else wake.publish('runnable', row);
-    },
+    segment,
+    firstTurn: begun && { row: { ...row }, operations: [begun.modelCall], transcript: [begun.entry] },
   };
+}
+
+/** After the commit. */
+export function announceNewSession(
+  platform: Pick<Platform, 'live' | 'wake' | 'metrics'>,
+  { row, segment }: NewSession,
+): void {
+  if (segment) announceCommit(platform, 'transition', row, beginning, [segment]);
 }
