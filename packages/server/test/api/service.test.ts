@@ -134,7 +134,7 @@ test('an admin key file of another installation is left alone, and said to be', 
   await fs.writeFile(adminKeyFile, 'something else\n');
   const service = await startTestService({ config: { adminKeyFile } });
   expect(await fs.readFile(adminKeyFile, 'utf8')).toBe('something else\n');
-  expect(service.logLines.join()).toContain('it is left alone');
+  expect(service.logLines.join()).toContain('it is left unchanged');
   expect((await service.client.keys.list()).data).toHaveLength(1);
 });
 
@@ -159,7 +159,7 @@ test('an admin key file that cannot be written stops the start, and no key is ma
   const database = await createTestDatabase();
   const path = join(directory, 'missing', 'admin.key');
   await expect(startTestService({ database, config: { adminKeyFile: path } })).rejects.toThrow(
-    /ENOENT.*is there and writable/,
+    /ENOENT.*existing, writable directory/,
   );
   const { client, stop } = await startTestService({ database });
   expect((await client.keys.list()).data).toHaveLength(1);
