@@ -1,13 +1,17 @@
-// What callers send costs the others nothing: every route that takes a body is sent bodies of which one place grows, and whatever
-// an agent's definition can hold grows and is then run. Every POST has an Idempotency-Key. Each input doubles up to the limit of a body (in `npm test` it only has the
-// last size). Whatever it is, the event loop is never held for more than 250 ms of its thread's own CPU time, and everything is answered.
+// What one caller sends costs the others nothing. Every route that takes a body, the console's included, is sent bodies in which one
+// place grows; every route is sent query strings and headers up to their limits, and bodies that it does not expect; and every part of
+// an agent's definition grows and is then run. Each POST has an Idempotency-Key. Each body doubles up to its limit (in `npm test` it
+// has the last size only). The event loop is never held for more than 250 ms of its thread's CPU time, and everything is answered.
 //
 // The seed is printed; SIGNALBOX_FUZZ_SEED gives the same inputs again, SIGNALBOX_COST_RUNS says how many places of each route's body grow.
 import { type Route, routes, type SchemaObject } from '@signalbox/contract';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Definition, definitions } from './fuzz/definitions.ts';
-import { growthsOf } from './fuzz/growth.ts';
+import { type McpTestServer, startMcpServer } from '../support/mcp-server.ts';
+import { personOf } from './fuzz/cases.ts';
+import { consoleCalls } from './fuzz/console-calls.ts';
+import { type Definition, definitions, toolLists } from './fuzz/definitions.ts';
+import { growthsOf, large } from './fuzz/growth.ts';
 import { createLoopWatch } from './fuzz/loop-watch.ts';
 import { requestOf } from './fuzz/request.ts';
 import { valid } from './fuzz/values.ts';
@@ -19,6 +23,8 @@ const runs = Number(process.env.SIGNALBOX_COST_RUNS ?? 1);
 const isShort = runs <= 1;
 const MOST_MS = 250;
 const BODY_LIMIT = 1024 * 1024;
+/** Of a page of an MCP server's list, below what one response may have. */
+const PAGE_BYTES = 900_000;
 /** Of a body beside what grows in it. */
 const REST_BYTES = 16 * 1024;
 const FIRST_BYTES = isShort ? BODY_LIMIT : 16 * 1024;
@@ -27,16 +33,21 @@ const REFRESHED_EVERY = isShort ? 8 : 1;
 /** A collection of garbage, or code that runs for the first time, may fall into one. */
 const TRIES = 3;
 
+let tools: McpTestServer;
 let world: FuzzWorld;
 let port: number;
 const watch = createLoopWatch();
 
 beforeAll(async () => {
   console.log(`growing with SIGNALBOX_FUZZ_SEED=${seed} SIGNALBOX_COST_RUNS=${runs}`);
-  world = await createFuzzWorld();
+  tools = await startMcpServer();
+  world = await createFuzzWorld([tools.host]);
   port = Number(new URL(world.service.url).port);
 });
-afterAll(() => world?.close());
+afterAll(async () => {
+  await world?.close();
+  await tools?.close();
+});
 
 function* sizes(): Generator<number> {
   for (let bytes = FIRST_BYTES; bytes < BODY_LIMIT; bytes *= 2) yield bytes;
@@ -52,43 +63,90 @@ async function longestStretch(act: () => Promise<unknown>): Promise<number> {
 }
 
 let posts = 0;
-function headersOf({ method }: Route): [string, string][] {
-  const headers: [string, string][] = [['Authorization', `Bearer ${world.service.adminKey}`]];
-  if (method === 'POST') headers.push(['Idempotency-Key', `cost-${posts++}`]);
+function headersOf({ method, path }: Route): [string, string][] {
+  const isConsole = path.startsWith('/console/');
+  const headers: [string, string][] = isConsole
+    ? personOf({})
+    : [['Authorization', `Bearer ${world.service.adminKey}`]];
+  if (method === 'POST' && !isConsole) headers.push(['Idempotency-Key', `cost-${posts++}`]);
   return headers;
 }
 
-const withBody = Object.entries<Route>(routes).filter(([, { body }]) => body !== undefined);
+interface Sent {
+  query?: [string, unknown][];
+  headers?: [string, string][];
+  body?: unknown;
+}
 
-test.each(withBody)('%s', { timeout: 60_000 + runs * 30_000 }, async (_, route) => {
-  if (routesDone++ % REFRESHED_EVERY === 0) await world.refresh();
-  const part = (schema: unknown) => (schema ? valid(schema as SchemaObject) : fc.constant({}));
-  const [params, whole] = [part(route.params), part(route.body)].map(
-    (part) => fc.sample(part, { seed, numRuns: 1 })[0],
-  );
-  const growths = growthsOf(route.body as SchemaObject, whole);
-  const some = fc.sample(fc.constantFrom(...growths), { seed, numRuns: runs });
+const all = Object.entries<Route>({ ...routes, ...consoleCalls });
+const sample = (schema: unknown) =>
+  fc.sample(schema ? valid(schema as SchemaObject) : fc.constant({}), { seed, numRuns: 1 })[0] as Record<
+    string,
+    unknown
+  >;
+
+/** Sends a request to the route, and expects a response within the stretch that the event loop may be held. */
+async function expectCheap(name: string, route: Route, { query = [], headers = [], body }: Sent): Promise<void> {
   const { method, path } = route;
-  for (const { name, body } of some) {
-    for (const bytes of sizes()) {
-      const made = {
-        method,
-        path,
-        params: params as Record<string, unknown>,
-        query: [],
-        headers: headersOf(route),
-        body: body(bytes),
-        mutations: [],
-      };
-      const request = requestOf(made, { resolve: world.resolve, host: `127.0.0.1:${port}` });
-      const ms = await longestStretch(async () => {
-        const answer = await exchange(port, request);
-        if (request.body!.length <= BODY_LIMIT) expect(answer?.status, `${name}, ${bytes} bytes`).toBeLessThan(500);
-      });
-      expect(ms, `${name}, ${bytes} bytes`).toBeLessThan(MOST_MS);
-    }
+  const params = sample(route.params);
+  const made = { method, path, params, query, headers: [...headersOf(route), ...headers], body, mutations: [] };
+  const request = requestOf(made, { resolve: world.resolve, host: `127.0.0.1:${port}` });
+  const ms = await longestStretch(async () => {
+    const answer = await exchange(port, request);
+    // What is longer than a request may be is cut off.
+    if ((request.body?.length ?? 0) <= BODY_LIMIT) expect(answer?.status, name).toBeLessThan(500);
+  });
+  expect(ms, name).toBeLessThan(MOST_MS);
+}
+
+const withBody = all.filter(([, { body }]) => body !== undefined);
+
+test.each(withBody)('%s with a body that grows', { timeout: 60_000 + runs * 30_000 }, async (_, route) => {
+  if (routesDone++ % REFRESHED_EVERY === 0) await world.refresh();
+  const growths = growthsOf(route.body as SchemaObject, sample(route.body));
+  for (const { name, body } of fc.sample(fc.constantFrom(...growths), { seed, numRuns: runs })) {
+    for (const bytes of sizes()) await expectCheap(`${name}, ${bytes} bytes`, route, { body: body(bytes) });
   }
 });
+
+/** Of a URL with its path, below the limit of the service. */
+const QUERY_BYTES = 7_000;
+/** Of a header, below the limit of all headers. */
+const HEADER_BYTES = 12_000;
+
+/** Query strings as long as one may be, for each field that the route takes and one that it does not. */
+function queriesOf(route: Route): [name: string, query: [string, unknown][]][] {
+  const fields = [...Object.keys((route.query as SchemaObject | undefined)?.properties ?? {}), 'unknown'];
+  const times = (each: number, pair: (index: number) => [string, unknown]) =>
+    Array.from({ length: Math.floor(QUERY_BYTES / each) }, (_, index) => pair(index));
+  return fields.flatMap((field): [string, [string, unknown][]][] => [
+    [`${field}: text`, [[field, 'a'.repeat(QUERY_BYTES)]]],
+    [`${field}: escapes`, [[field, '%'.repeat(QUERY_BYTES / 3)]]],
+    [`${field}: list`, [[field, 'a,'.repeat(QUERY_BYTES / 4)]]],
+    [`${field}: digits`, [[field, '9'.repeat(QUERY_BYTES)]]],
+    [`${field}: again and again`, times(field.length + 3, () => [field, 'a'])],
+    [`${field}: keys`, times(field.length + 12, (index) => [`${field}[k${index}]`, 'a'])],
+    [`${field}: depth`, [[`${field}${'[a]'.repeat(QUERY_BYTES / 7)}`, 'a']]],
+  ]);
+}
+
+test.each(all)(
+  '%s with a long query string, long headers and an unexpected body',
+  { timeout: 60_000 },
+  async (_, route) => {
+    if (routesDone++ % REFRESHED_EVERY === 0) await world.refresh();
+    const body = route.body && sample(route.body);
+    const queries = queriesOf(route);
+    const some = isShort ? fc.sample(fc.constantFrom(...queries), { seed, numRuns: 3 }) : queries;
+    for (const [name, query] of some) await expectCheap(`query ${name}`, route, { query, body });
+    for (const header of ['Last-Event-ID', 'Accept', 'Cookie', 'Traceparent', 'X-Request-Id', 'Origin']) {
+      await expectCheap(header, route, { headers: [[header, 'a;,='.repeat(HEADER_BYTES / 4)]], body });
+    }
+    if (route.body) return;
+    const how = fc.sample(fc.constantFrom(...Object.keys(large)), { seed, numRuns: 1 })[0]!;
+    await expectCheap(`a body of ${how}`, route, { body: large[how]!(BODY_LIMIT - REST_BYTES, {}) });
+  },
+);
 
 /** In bytes, so that nothing but the service works on what is large. */
 function post(path: string, body: object) {
@@ -130,6 +188,34 @@ test.each(Object.entries(definitions))('an agent with %s', { timeout: 300_000 },
     const run = runOf(grow(bytes));
     expect(await longestStretch(run), `${bytes} bytes`).toBeLessThan(MOST_MS);
   }
+});
+
+test.each(Object.entries(toolLists))(
+  'an MCP server whose list of tools has %s',
+  { timeout: 300_000 },
+  async (_, list) => {
+    for (const bytes of sizes()) {
+      tools.tools = list(bytes);
+      const asked = tools.of('tools/list').length;
+      // A server of its own, so that nothing is remembered of the list before.
+      const url = `${tools.url}?${bytes}-${posts++}`;
+      const run = runOf({ agent: { model: 'scripted/x', tools: [{ type: 'mcp', name: 'm', url }] }, input: 'go' });
+      expect(await longestStretch(run), `${bytes} bytes`).toBeLessThan(MOST_MS);
+      expect(tools.of('tools/list').length).toBeGreaterThan(asked);
+    }
+  },
+);
+
+test('an MCP server with 32 pages, each as long as one may be', { timeout: 300_000 }, async () => {
+  const page = toolLists['long descriptions']!(PAGE_BYTES);
+  tools.on('tools/list', (exchange) => {
+    const number = Number(exchange.message.params?.cursor ?? 1);
+    exchange.result({ tools: page, ...(number < 32 && { nextCursor: String(number + 1) }) });
+  });
+  const url = `${tools.url}?pages`;
+  const run = runOf({ agent: { model: 'scripted/x', tools: [{ type: 'mcp', name: 'm', url }] }, input: 'go' });
+  expect(await longestStretch(run)).toBeLessThan(MOST_MS);
+  expect(tools.of('tools/list').length).toBeGreaterThanOrEqual(32);
 });
 
 test('afterwards the service is well', async () => {

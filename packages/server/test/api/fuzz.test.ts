@@ -7,12 +7,11 @@
 //
 // The seed is printed; SIGNALBOX_FUZZ_SEED gives the same requests again, SIGNALBOX_FUZZ_RUNS says how many to send to each route.
 import { Problem, type Route, routes } from '@signalbox/contract';
-import { type ConsoleCall, consoleRoutes } from '@signalbox/contract/console';
 import fc from 'fast-check';
-import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Case, casesOf } from './fuzz/cases.ts';
+import { consoleCalls } from './fuzz/console-calls.ts';
 import { requestOf } from './fuzz/request.ts';
 import { exchange, type WireAnswer, type WireRequest } from './fuzz/wire.ts';
 import { createFuzzWorld, type FuzzWorld } from './fuzz/world.ts';
@@ -31,18 +30,6 @@ let codes: Map<string, readonly string[]>;
 const isProblem = Compile(Problem);
 let linesSeen = 0;
 let routesDone = 0;
-/** As a browser makes it, whatever stands in it. */
-const Credential = Type.Object({
-  id: Type.String(),
-  rawId: Type.String(),
-  type: Type.Literal('public-key'),
-  response: Type.Object({
-    clientDataJSON: Type.String(),
-    authenticatorData: Type.String(),
-    attestationObject: Type.String(),
-    signature: Type.String(),
-  }),
-});
 /** So many routes in a row find enough that is not used up. */
 const REFRESHED_EVERY = runs > 100 ? 1 : 4;
 
@@ -64,27 +51,6 @@ beforeAll(async () => {
   );
 });
 afterAll(() => world?.close());
-
-/** With what a browser puts into it, of which the contract says nothing. */
-const byBrowser: Partial<Record<ConsoleCall, object>> = {
-  'POST /auth/passkey/verify-registration': Type.Object({ response: Credential, name: Type.String() }),
-  'POST /auth/passkey/verify-authentication': Type.Object({ response: Credential }),
-};
-
-/** Below /console/api. What ends the person's sign-in comes last. */
-const consoleCalls: Record<string, Route> = Object.fromEntries(
-  Object.entries(consoleRoutes)
-    // Without a provider there is no such route.
-    .filter(([call]) => call !== 'POST /oidc')
-    .toSorted(([a], [b]) => Number(a === 'POST /sign_out') - Number(b === 'POST /sign_out'))
-    .map(([call, route]) => {
-      const [method, path] = call.split(' ');
-      const body = byBrowser[call as ConsoleCall] ?? ('body' in route ? route.body : undefined);
-      // The CSRF token is for who is signed in.
-      const shown = { byPerson: true, reveals: 'csrfToken' };
-      return [call, { ...route, method, path: `/console/api${path}`, body, ...shown } as unknown as Route];
-    }),
-);
 
 test.each(Object.entries<Route>({ ...routes, ...consoleCalls }))(
   '%s',

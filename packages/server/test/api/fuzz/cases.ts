@@ -175,7 +175,8 @@ const people: Arbitrary<[string, string][]> = fc.oneof(
   },
 );
 
-function personOf(changed: Record<string, string>): [string, string][] {
+/** The headers of a person who is signed in. */
+export function personOf(changed: Record<string, string>): [string, string][] {
   return Object.entries({
     Cookie: '@cookie:own:0',
     'X-Signalbox-Organization': '@org:own:0',

@@ -177,3 +177,25 @@ export const definitions: Record<string, (bytes: number) => Definition> = {
     input: 'go',
   }),
 };
+
+/** The whole list of tools of an MCP server, about so many bytes of it. */
+export const toolLists: Record<string, (bytes: number) => unknown[]> = {
+  'many tools': (bytes) => many(bytes, 50, (n) => ({ name: `t${n}`, inputSchema: anything })),
+  'long names': (bytes) => many(bytes, 10_000, (n) => ({ name: `${n}${'a'.repeat(10_000)}`, inputSchema: anything })),
+  'long descriptions': (bytes) =>
+    many(bytes, 20_000, (n) => ({ name: `t${n}`, description: 'a {{ '.repeat(4_000), inputSchema: anything })),
+  'many properties': (bytes) => [
+    { name: 't', inputSchema: object(Object.fromEntries(many(bytes, 24, (n) => [`k${n}`, { type: 'string' }]))) },
+  ],
+  'patterns that backtrack': (bytes) =>
+    many(bytes, 100, (n) => ({ name: `t${n}`, inputSchema: object({ a: { type: 'string', pattern: '^(a+)+$' } }) })),
+  'references that double': (bytes) =>
+    many(bytes, 8_000, (n) => ({ name: `t${n}`, inputSchema: { ...anything, ...doubling(80) } })),
+  'schemas that are none': (bytes) => many(bytes, 40, (n) => ({ name: `t${n}`, inputSchema: { type: n } })),
+  'deep schemas': (bytes) =>
+    many(bytes, 1_200, (n) => ({
+      name: `t${n}`,
+      inputSchema: Array.from({ length: 50 }).reduce<object>((inner) => object({ a: inner }), anything),
+    })),
+  'no tools at all': (bytes) => many(bytes, 2, () => 0),
+};

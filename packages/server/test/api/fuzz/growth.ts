@@ -13,7 +13,7 @@ const repeated = <T>(bytes: number, each: number, item: (index: number) => T) =>
 const nested = (depth: number, inner: unknown): unknown => (depth === 0 ? inner : [nested(depth - 1, inner)]);
 
 /** What is large, of about so many bytes as JSON. `sample`: what the place takes. */
-const large: Record<string, (bytes: number, sample: unknown) => unknown> = {
+export const large: Record<string, (bytes: number, sample: unknown) => unknown> = {
   text: (bytes) => 'a'.repeat(bytes),
   words: (bytes) => 'a '.repeat(bytes / 2),
   spaces: (bytes) => ' '.repeat(bytes),

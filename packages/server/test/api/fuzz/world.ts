@@ -46,13 +46,14 @@ const KEPT = 40;
 const isId = /^([a-z]+)_[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 const oldest = '00000000-0000-7000-8000-000000000000';
 
-export async function createFuzzWorld(): Promise<FuzzWorld> {
+/** `reachable`: hosts with their ports that agents may reach besides the world's own. */
+export async function createFuzzWorld(reachable: readonly string[] = []): Promise<FuzzWorld> {
   const echo = await startEcho();
   const service = await startTestService({
     // A request that waits for a second connection while it holds one is then a 503, whichever it is.
     maxConnections: 1,
     config: {
-      egress: parseEgressAllow(echo.host),
+      egress: parseEgressAllow([echo.host, ...reachable].join(',')),
       // What was sent before is left behind at the end.
       graceSeconds: 0,
       // Refused credentials are a good part of what is sent.
