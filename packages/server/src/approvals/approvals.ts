@@ -3,7 +3,7 @@
 import type { Approval, Input, Result } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../db/db.ts';
-import { type EventSource, recordEvent, systemActor } from '../events/record.ts';
+import { type EventSource, recordEvent, systemSource } from '../events/record.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
@@ -170,7 +170,7 @@ export const EXPIRED = 'Nobody approved this call in time, so it did not run.';
 /** Marks approvals that came too late, in the transaction of whoever writes the Session, and says so. */
 export function expiredApprovals(session: SessionRow, operationIds: readonly string[], now: Date) {
   const { organizationId } = session;
-  const source: EventSource = { organizationId, actor: systemActor, requestId: null, ipAddress: null, userAgent: null };
+  const source = systemSource(organizationId);
   return undecided(session, operationIds, 'expired', source, now);
 }
 

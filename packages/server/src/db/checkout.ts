@@ -49,7 +49,7 @@ function isRefused(error: unknown): boolean {
 }
 
 /** For a failed attempt to connect: a wrong password or database name stays what it is, all else is unavailability. */
-export function refuse(error: unknown): never {
+export function throwConnectError(error: unknown): never {
   throw isServerError(error) && !isLost(error) && !isRefused(error) ? error : new DatabaseUnavailable(error);
 }
 
@@ -57,15 +57,15 @@ export function refuse(error: unknown): never {
  * What the caller gets for a failed pipeline. `mayHaveCommitted`: a commit was on its way, so that with the connection
  * the knowledge of its outcome is lost.
  */
-export function failureOf({ error, connectionLost }: PipelineOutcome, mayHaveCommitted: boolean): unknown {
+export function errorForCaller({ error, connectionLost }: PipelineOutcome, mayHaveCommitted: boolean): unknown {
   if (connectionLost || isLost(error)) return new DatabaseUnavailable(error, mayHaveCommitted);
   if (isRefused(error)) return new DatabaseUnavailable(error);
   // The error was made where the socket is read; its stack should lead to who asked.
-  if (error) Error.captureStackTrace(error, failureOf);
+  if (error) Error.captureStackTrace(error, errorForCaller);
   return error;
 }
 
-export class Lease {
+export class CheckedOutConnection {
   readonly #client: PoolClient & Connection;
   #broken = false;
 

@@ -45,8 +45,8 @@ const WAIT_MS = 10_000;
 const IDLE_MS = 60_000;
 // So that what changed behind a connection, such as a name in DNS, is noticed however busy it is.
 const LIFETIME_SECONDS = 600;
-// For how long a pool that was refused another connection makes do with those that it has.
-const MAKE_DO_SECONDS = 10;
+// How long a pool does not grow after the server refused it another connection.
+const NO_GROWTH_SECONDS = 10;
 
 export class Connections {
   readonly #options: ConnectionsOptions;
@@ -163,7 +163,7 @@ export class Connections {
     while (!ended.aborted) {
       await this.#clock.sleep(SWEEP_MS, ended).catch(() => {});
       if (ended.aborted) return;
-      for (const pool of this.#pools) pool.countMakingDo();
+      for (const pool of this.#pools) pool.countDownNoGrowth();
       const suspects = new Set<string>();
       for (const connection of [...this.#open]) {
         const silentSeconds = connection.countSilence();
@@ -206,7 +206,7 @@ export class Connections {
 }
 
 /** The server, the database or the role has as many connections as it may have. */
-export function hasNoRoom(error: unknown): boolean {
+export function hasTooManyConnections(error: unknown): boolean {
   return isServerError(error) && error.code === '53300';
 }
 
@@ -218,7 +218,7 @@ function isSilent(connection: Connection): boolean {
 export class ConnectionPool extends Pool {
   readonly #connections: Connections;
   readonly #max: number;
-  #makingDoSeconds = 0;
+  #noGrowthSeconds = 0;
 
   constructor(connections: Connections, max: number) {
     super({
@@ -254,16 +254,16 @@ export class ConnectionPool extends Pool {
         client.release(true);
       } catch (error) {
         // One of those that there are comes free.
-        if (!hasNoRoom(error) || this.totalCount === 0) throw error;
+        if (!hasTooManyConnections(error) || this.totalCount === 0) throw error;
         this.options.max = this.totalCount;
-        this.#makingDoSeconds = MAKE_DO_SECONDS;
+        this.#noGrowthSeconds = NO_GROWTH_SECONDS;
       }
     }
   }
 
   /** To be called each second. */
-  countMakingDo(): void {
-    this.#makingDoSeconds -= 1;
-    if (this.#makingDoSeconds <= 0) this.options.max = this.#max;
+  countDownNoGrowth(): void {
+    this.#noGrowthSeconds -= 1;
+    if (this.#noGrowthSeconds <= 0) this.options.max = this.#max;
   }
 }

@@ -4,7 +4,7 @@ import sql, { raw } from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../test/support/postgres.ts';
 import { startPostgresProxy } from '../../test/support/postgres-proxy.ts';
-import { Lease } from './checkout.ts';
+import { CheckedOutConnection } from './checkout.ts';
 import { createDb, DatabaseUnavailable, type Db } from './db.ts';
 import { DatabaseUnsuitable, requireDurableCommits, requireSupportedServer } from './requirements.ts';
 import { textArray } from './values.ts';
@@ -150,7 +150,7 @@ describe('a transaction', () => {
   });
 
   test('that only writes takes one round trip; what is written in between goes out in its place', async () => {
-    const trips = vi.spyOn(Lease.prototype, 'run');
+    const trips = vi.spyOn(CheckedOutConnection.prototype, 'run');
     try {
       await db.transaction(async (tx) => {
         tx.write(sql`insert into notes values (1)`);
@@ -333,7 +333,7 @@ describe('prepared statements', () => {
     await one.query(sql`select 1 as late`);
     expect(await isPrepared()).toBe(true);
     await many(one, 400);
-    const before = vi.spyOn(Lease.prototype, 'run');
+    const before = vi.spyOn(CheckedOutConnection.prototype, 'run');
     await one.query(sql`select 1 as late`);
     const [statement] = before.mock.calls[0]![0];
     before.mockRestore();

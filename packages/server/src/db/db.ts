@@ -14,8 +14,8 @@ import { channel } from 'node:diagnostics_channel';
 import type { Client } from 'pg';
 import type { Sql } from 'sql-template-tag';
 import { type Clock, systemClock } from '../lib/clock.ts';
-import { failureOf, Lease, refuse } from './checkout.ts';
-import { Connections, hasNoRoom } from './connections.ts';
+import { CheckedOutConnection, errorForCaller, throwConnectError } from './checkout.ts';
+import { Connections, hasTooManyConnections } from './connections.ts';
 import { rowCount, type Statement, type StatementResult, statement } from './pipeline.ts';
 import { Transaction } from './transaction.ts';
 
@@ -118,21 +118,21 @@ export function createDb(options: DbOptions): Db {
 
   const command = (text: string): Statement => statement(text, [], nameOf(text));
 
-  async function withLease<T>(use: (lease: Lease) => Promise<T>): Promise<T> {
-    const lease = new Lease(await pool.connect().catch(refuse));
+  async function withConnection<T>(use: (connection: CheckedOutConnection) => Promise<T>): Promise<T> {
+    const connection = new CheckedOutConnection(await pool.connect().catch(throwConnectError));
     try {
-      return await use(lease);
+      return await use(connection);
     } finally {
-      lease.release();
+      connection.release();
     }
   }
 
   function runAlone(sql: Sql): Promise<StatementResult> {
     const single = toStatement(sql);
-    return withLease(async (lease) => {
-      const outcome = await lease.run([single]);
+    return withConnection(async (connection) => {
+      const outcome = await connection.run([single]);
       // Outside a transaction the server commits at the Sync, so a lost connection leaves the outcome open.
-      if (outcome.error) throw failureOf(outcome, true);
+      if (outcome.error) throw errorForCaller(outcome, true);
       return outcome.results[0] as StatementResult;
     });
   }
@@ -143,7 +143,7 @@ export function createDb(options: DbOptions): Db {
     try {
       await connections.check().catch((error) => {
         // A server that has no room for another connection is there, and answers the connections that this node has.
-        if (!hasNoRoom(error) || pool.totalCount === 0) refuse(error);
+        if (!hasTooManyConnections(error) || pool.totalCount === 0) throwConnectError(error);
       });
       void clock.sleep(CHECK_KEPT_MS).then(() => {
         checking = undefined;
@@ -164,23 +164,23 @@ export function createDb(options: DbOptions): Db {
     },
 
     transaction(fn) {
-      return withLease((lease) => new Transaction(lease, toStatement, command).run(fn));
+      return withConnection((connection) => new Transaction(connection, toStatement, command).run(fn));
     },
 
     async batch<Row>(statements: readonly Sql[]) {
       if (statements.length === 0) return [];
       const group = [command('begin'), ...statements.map(toStatement), command('commit')];
-      return withLease(async (lease) => {
-        const outcome = await lease.run(group);
+      return withConnection(async (connection) => {
+        const outcome = await connection.run(group);
         if (outcome.error) {
-          await lease.run([command('rollback')]);
-          throw failureOf(outcome, true);
+          await connection.run([command('rollback')]);
+          throw errorForCaller(outcome, true);
         }
         return outcome.results.slice(1, -1).map((result) => result.rows as Row[]);
       });
     },
 
-    connect: () => connections.direct().catch(refuse),
+    connect: () => connections.direct().catch(throwConnectError),
 
     check() {
       checking ??= check();

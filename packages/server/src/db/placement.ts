@@ -46,7 +46,7 @@ export function createPlacement({ query }: Pick<Db, 'query'>): Placement {
   let isOne = false;
 
   async function isSharded(): Promise<boolean> {
-    asking ??= askWhetherSharded();
+    asking ??= detectSharding();
     // The next caller asks again.
     isOne = !(await asking.catch((error: unknown) => {
       asking = undefined;
@@ -55,7 +55,7 @@ export function createPlacement({ query }: Pick<Db, 'query'>): Placement {
     return !isOne;
   }
 
-  async function askWhetherSharded(): Promise<boolean> {
+  async function detectSharding(): Promise<boolean> {
     const [citus] = await query<{ isThere: boolean }>(
       sql`select to_regclass('pg_dist_partition') is not null as "isThere"`,
     );

@@ -9,13 +9,13 @@
 //   the organizations on it, until all answer again (`query`, `execute`).
 //
 // Loops use `eachInTime`, `query` and `execute`: those wait for a part that hangs only for a moment, and then leave it alone for a
-// while (lane.ts). An organization that was created while a server is away is found by these look-ups when it is back; until then
+// while (circuit-breaker.ts). An organization that was created while a server is away is found by these look-ups when it is back; until then
 // its work goes on by wake-ups, which name it.
 import { channel } from 'node:diagnostics_channel';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import { type Clock, systemClock } from '../lib/clock.ts';
+import { CircuitBreaker, type Failure } from './circuit-breaker.ts';
 import { CANCELLED, DatabaseUnavailable, type Db, type Queryable } from './db.ts';
-import { type Failure, Lane } from './lane.ts';
 import { createPlacement, type Placement, type Server, type Shard } from './placement.ts';
 
 export type { Shard } from './placement.ts';
@@ -89,14 +89,14 @@ export function createShards(
   { clock = systemClock, log }: ShardsOptions = {},
 ): Shards {
   const placement = createPlacement(db);
-  const lanes = new Map<string, Lane>();
+  const breakers = new Map<string, CircuitBreaker>();
   let listedAt = Number.NEGATIVE_INFINITY;
 
-  function laneOf(what: string, part: string | number): Lane {
+  function breakerFor(what: string, part: string | number): CircuitBreaker {
     const key = `${what} ${part}`;
-    const lane = lanes.get(key) ?? new Lane(clock);
-    lanes.set(key, lane);
-    return lane;
+    const breaker = breakers.get(key) ?? new CircuitBreaker(clock);
+    breakers.set(key, breaker);
+    return breaker;
   }
 
   function warnOf(what: string): (error: unknown) => void {
@@ -169,11 +169,11 @@ export function createShards(
     if (!(await placement.isSharded())) return [{ answer: await send(db, statementOf(everywhere)) }];
     await listNowAndThen();
     const servers = placement.servers();
-    const apart = servers.map(({ id }) => laneOf(what, `on server ${id}`));
+    const breakersOfServers = servers.map(({ id }) => breakerFor(what, `on server ${id}`));
     let failure: Failure;
-    if (apart.every((lane) => lane.isWell)) {
+    if (breakersOfServers.every((breaker) => breaker.isHealthy)) {
       let answer: T | undefined;
-      failure = await laneOf(what, 'everywhere').run(async () => {
+      failure = await breakerFor(what, 'everywhere').run(async () => {
         answer = await send(db, statementOf(everywhere));
       }, warnOf(what));
       if (!failure) return [{ answer: answer! }];
@@ -182,7 +182,7 @@ export function createShards(
     const failures = await Promise.all(
       servers.map(async (server, index) => {
         let answer: T | undefined;
-        const failure = await apart[index]!.run(async () => {
+        const failure = await breakersOfServers[index]!.run(async () => {
           answer = await limited((on) => send(on, statementOf(within(server.organizationIds))));
         }, warnOf(what));
         if (!failure) answers.push({ answer: answer!, server });
@@ -206,7 +206,7 @@ export function createShards(
     const now = clock.now().getTime();
     if (now - listedAt < LIST_EVERY_MS) return;
     listedAt = now;
-    await laneOf('listing organizations', 'everywhere').run(placement.list, warnOf('listing organizations'));
+    await breakerFor('listing organizations', 'everywhere').run(placement.list, warnOf('listing organizations'));
   }
 
   return {
@@ -218,13 +218,13 @@ export function createShards(
 
     async eachInTime(what, items, organizationOf, act) {
       const isSharded = await placement.isSharded().catch(() => false);
-      const inTime: Way['run'] = (shard, work) => laneOf(what, `on shard ${shard}`).run(work);
+      const inTime: Way['run'] = (shard, work) => breakerFor(what, `on shard ${shard}`).run(work);
       return eachBy({ run: isSharded ? inTime : waitFor, onError: warnOf(what) }, items, organizationOf, act);
     },
 
     async ended(what) {
-      const ofName = [...lanes].flatMap(([key, lane]) => (key.startsWith(`${what} on shard`) ? lane : []));
-      await Promise.all(ofName.map((lane) => lane.ended()));
+      const ofName = [...breakers].flatMap(([key, breaker]) => (key.startsWith(`${what} on shard`) ? breaker : []));
+      await Promise.all(ofName.map((breaker) => breaker.ended()));
     },
 
     async query<Row>(what: string, statementOf: (within: Within) => Sql): Promise<Found<Row>> {

@@ -4,7 +4,7 @@
 // is awaited, those issued meanwhile gather and go out as the next group. What is only written waits for company: for the
 // next statement that somebody awaits, or for COMMIT.
 import type { Sql } from 'sql-template-tag';
-import { failureOf, type Lease } from './checkout.ts';
+import { type CheckedOutConnection, errorForCaller } from './checkout.ts';
 import type { Tx } from './db.ts';
 import { rowCount, type Statement, type StatementResult } from './pipeline.ts';
 
@@ -15,7 +15,7 @@ interface Pending {
 }
 
 export class Transaction {
-  readonly #lease: Lease;
+  readonly #connection: CheckedOutConnection;
   readonly #toStatement: (sql: Sql) => Statement;
   readonly #command: (text: string) => Statement;
   readonly #afterCommit: (() => void)[] = [];
@@ -28,8 +28,12 @@ export class Transaction {
   /** The first error, kept for who swallowed it and then finds that COMMIT rolled back. */
   #firstError: unknown;
 
-  constructor(lease: Lease, toStatement: (sql: Sql) => Statement, command: (text: string) => Statement) {
-    this.#lease = lease;
+  constructor(
+    connection: CheckedOutConnection,
+    toStatement: (sql: Sql) => Statement,
+    command: (text: string) => Statement,
+  ) {
+    this.#connection = connection;
     this.#toStatement = toStatement;
     this.#command = command;
   }
@@ -141,10 +145,10 @@ export class Transaction {
   async #sendGroup(group: readonly Pending[]): Promise<void> {
     const opening = this.#opened ? [] : [this.#command('begin')];
     this.#opened = true;
-    const outcome = await this.#lease.run([...opening, ...group.map((pending) => pending.statement)]);
+    const outcome = await this.#connection.run([...opening, ...group.map((pending) => pending.statement)]);
     const done = outcome.results.slice(opening.length);
     const committing = group.at(-1)?.statement.text === 'commit';
-    const failure = outcome.error ? failureOf(outcome, committing) : undefined;
+    const failure = outcome.error ? errorForCaller(outcome, committing) : undefined;
     this.#firstError ??= failure;
     for (const [index, pending] of group.entries()) {
       const result = done[index];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkDatabaseUrl, placeOf, urlsOf } from './url.ts';
+import { checkDatabaseUrl, hostsAndDatabaseOf, urlsOf } from './url.ts';
 
 test.each([
   ['postgres://u:p%40s@h:5433/d', ['postgres://u:p%40s@h:5433/d']],
@@ -18,8 +18,8 @@ test.each([
 });
 
 test('the place of a database names its hosts, and neither user nor password', () => {
-  expect(placeOf('postgres://user:secret@one:1,two/d')).toBe('one:1,two:5432/d');
-  expect(placeOf('postgres://user:secret@/d?host=/run/pg')).toBe('/run/pg:5432/d');
+  expect(hostsAndDatabaseOf('postgres://user:secret@one:1,two/d')).toBe('one:1,two:5432/d');
+  expect(hostsAndDatabaseOf('postgres://user:secret@/d?host=/run/pg')).toBe('/run/pg:5432/d');
 });
 
 describe('a URL that will not do is refused by what is wrong with it, without its password', () => {

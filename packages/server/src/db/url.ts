@@ -62,7 +62,7 @@ export function urlsOf(text: string): string[] {
 }
 
 /** Hosts, ports and name: nothing of the user or the password. */
-export function placeOf(text: string): string {
+export function hostsAndDatabaseOf(text: string): string {
   const urls = urlsOf(text).map((url) => new URL(url));
   const hosts = urls.map(
     ({ hostname, port, searchParams }) => `${searchParams.get('host') ?? hostname}:${port || 5432}`,

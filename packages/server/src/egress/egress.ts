@@ -272,7 +272,7 @@ function ofMessage(headers: Readonly<Record<string, string>>): string[] {
 }
 
 /** What undici's `fetch` sends by. */
-class Door extends Dispatcher {
+class EgressDispatcher extends Dispatcher {
   readonly #connections: Connections;
 
   constructor(connections: Connections) {
@@ -299,7 +299,7 @@ class Door extends Dispatcher {
 }
 
 function guardedFetch(connections: Connections, allowed: (text: string) => unknown): typeof globalThis.fetch {
-  const dispatcher = new Door(connections);
+  const dispatcher = new EgressDispatcher(connections);
 
   return async (input, init) => {
     const request = input instanceof Request ? input : undefined;

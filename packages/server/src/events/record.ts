@@ -36,6 +36,11 @@ const MAX_VALUE_CHARACTERS = 4_096;
 /** The service itself, as the author of what no caller asked for. */
 export const systemActor: Actor = { type: 'system', id: null, name: 'Signalbox' };
 
+/** The source of what the service does by itself, in no request. */
+export function systemSource(organizationId: string): EventSource {
+  return { organizationId, actor: systemActor, requestId: null, ipAddress: null, userAgent: null };
+}
+
 /** The statement that writes a record; run it in the transaction of the change. */
 export function recordEvent(source: EventSource, now: Date, draft: EventDraft): Sql {
   const body: PendingEvent = {

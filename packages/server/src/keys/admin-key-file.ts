@@ -6,7 +6,7 @@
 import * as fs from 'node:fs/promises';
 import sql from 'sql-template-tag';
 import type { Db, Tx } from '../db/db.ts';
-import { systemActor } from '../events/record.ts';
+import { systemSource } from '../events/record.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { insertKey } from './keys.ts';
@@ -43,7 +43,7 @@ export async function writeAdminKeyFile(
       log.info({ path }, 'not the first start: no admin key was created for the admin key file');
       return;
     }
-    const source = { organizationId, actor: systemActor, requestId: null, ipAddress: null, userAgent: null };
+    const source = systemSource(organizationId);
     const { secret } = await insertKey(tx, source, clock.now(), { name: 'Admin key file', permission: 'admin' });
     await write(path, `${secret}\n`);
     log.info({ path }, 'wrote the secret of a new admin key to the admin key file');

@@ -7,6 +7,7 @@ import type { Db } from '../db/db.ts';
 import type { Shards } from '../db/shards.ts';
 import { ApiError } from '../lib/api-error.ts';
 import type { Clock } from '../lib/clock.ts';
+import { gather } from '../lib/gather.ts';
 import { isWithin, parseNetwork } from '../lib/network.ts';
 import { RETIRED_KEPT_MS } from './retired.ts';
 import { type ParsedSecret, parseSecret, sameHash } from './secret.ts';
@@ -55,44 +56,34 @@ interface Row extends AuthenticatedKey {
   deletedAt: Date | null;
 }
 
-interface Waiting {
-  secret: ParsedSecret;
-  resolve: (row: Row | undefined) => void;
-  reject: (error: unknown) => void;
-}
-
 const MAX_REMEMBERED = 10_000;
 const LAST_USED_EVERY_MS = 60_000;
 // Stands in for the hash of a key that is not there: no text has it.
 const NO_HASH = Buffer.alloc(32);
 
 export function createAuthenticator({ db, shards, clock }: { db: Db; shards: Shards; clock: Clock }): Authenticator {
-  let waiting: Waiting[] = [];
   const writes = new Set<Promise<unknown>>();
   // Keys whose use was noted in this minute, so that a busy key is not written again and again before its row is read anew.
   const notedAt = new Map<string, number>();
 
-  async function lookUpWaiting(): Promise<void> {
-    const batch = waiting;
-    waiting = [];
-    // A shard that is down answers for its own organizations alone.
-    const failed = await shards.each(batch, ({ secret }) => secret.organizationId, lookUpAll);
-    for (const { items, error } of failed) for (const { reject } of items) reject(error);
-  }
+  /** Concurrent, so that a shard that hangs holds up only the keys of its own organizations. */
+  const lookUp = gather<ParsedSecret, Row | undefined>(lookUpAll, { isConcurrent: true });
 
-  async function lookUpAll(batch: readonly Waiting[]): Promise<void> {
-    const groups = [...Map.groupBy(batch, ({ secret }) => idOf(secret)).values()];
-    const statements = groups.map((group) => readKey(group[0]!.secret));
-    // Usually every request of a tick has the same key; one statement needs no transaction.
-    const found = statements.length === 1 ? [await db.query<Row>(statements[0]!)] : await db.batch<Row>(statements);
-    for (const [index, group] of groups.entries()) for (const { resolve } of group) resolve(found[index]![0]);
-  }
-
-  function lookUp(secret: ParsedSecret): Promise<Row | undefined> {
-    return new Promise((resolve, reject) => {
-      waiting.push({ secret, resolve, reject });
-      if (waiting.length === 1) setImmediate(lookUpWaiting);
-    });
+  async function lookUpAll(secrets: readonly ParsedSecret[]): Promise<(Row | undefined | Promise<never>)[]> {
+    const rows = new Map<string, Row | undefined>();
+    const failed = await shards.each(
+      secrets,
+      ({ organizationId }) => organizationId,
+      async (ofShard) => {
+        const keys = [...new Map(ofShard.map((secret) => [idOf(secret), secret])).values()];
+        const statements = keys.map(readKey);
+        // Usually every request of a tick has the same key; one statement needs no transaction.
+        const found = statements.length === 1 ? [await db.query<Row>(statements[0]!)] : await db.batch<Row>(statements);
+        for (const [index, key] of keys.entries()) rows.set(idOf(key), found[index]![0]);
+      },
+    );
+    const errors = new Map(failed.flatMap(({ items, error }) => items.map((secret) => [secret, error] as const)));
+    return secrets.map((secret) => (errors.has(secret) ? Promise.reject(errors.get(secret)) : rows.get(idOf(secret))));
   }
 
   async function wasRotatedAway(secret: ParsedSecret): Promise<boolean> {

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { onceMore } from './coalesced.ts';
+import { coalesced } from './coalesced.ts';
 
-test('what is asked for while it runs runs once more, and no two runs overlap', async () => {
+test('calls during a run share one more run, and no two runs overlap', async () => {
   const gates: PromiseWithResolvers<void>[] = [];
   let open = 0;
-  const act = onceMore(async () => {
+  const act = coalesced(async () => {
     open += 1;
     expect(open).toBe(1);
     const gate = Promise.withResolvers<void>();

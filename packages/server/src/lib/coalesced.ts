@@ -1,8 +1,8 @@
-// Work that looks at everything there is to do: asked for while it runs, it runs once more afterwards, however often it was
-// asked, since what was seen may have been too early.
-
-/** Resolves, or rejects, with the run that began last before or after the call. */
-export function onceMore(act: () => Promise<void>): () => Promise<void> {
+/**
+ * Work that handles everything there is to do, such as reading all that changed. Calls during a run share one further run
+ * afterwards, because the current run may have read too early. A call resolves, or rejects, with the run that started at or after it.
+ */
+export function coalesced(act: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined;
   let next: Promise<void> | undefined;
 

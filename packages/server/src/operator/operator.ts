@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts';
 import { createDb, type Db } from '../db/db.ts';
 import { findEmbeddedPostgres, hasEmbeddedPostgres, startEmbeddedPostgres } from '../db/embedded.ts';
 import { isMigrated } from '../db/migrate.ts';
-import { systemActor } from '../events/record.ts';
+import { systemSource } from '../events/record.ts';
 import { validatorOf } from '../http/request/validate.ts';
 import { insertKey } from '../keys/keys.ts';
 import { ApiError } from '../lib/api-error.ts';
@@ -41,7 +41,7 @@ export async function createKeyOnHost(config: Config, input: NewKeyOnHost): Prom
   try {
     return await withInstallation(config, async (db) => {
       const { organizationId } = choose(await allOrganizations(db), input.organization);
-      const source = { organizationId, actor: systemActor, requestId: null, ipAddress: null, userAgent: null };
+      const source = systemSource(organizationId);
       const { secret, ...apiKey } = await db.transaction((tx) => insertKey(tx, source, now, key));
       return { apiKey: { ...apiKey, secret: secret! }, organizationId: formatId('org', organizationId) };
     });

@@ -3,7 +3,7 @@ import { type Role, roles } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Config } from '../config/config.ts';
 import type { Db } from '../db/db.ts';
-import { type EventSource, systemActor } from '../events/record.ts';
+import { type EventSource, systemSource } from '../events/record.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { systemClock } from '../lib/clock.ts';
 import { formatId } from '../lib/ids.ts';
@@ -103,7 +103,7 @@ async function onHost<T>(config: Config, wish: Wish, act: (db: Db, source: Event
   try {
     return await withInstallation(config, async (db) => {
       const { organizationId } = choose(await allOrganizations(db), wish.organization);
-      return act(db, { organizationId, actor: systemActor, requestId: null, ipAddress: null, userAgent: null });
+      return act(db, systemSource(organizationId));
     });
   } catch (error) {
     if (error instanceof ApiError) throw new OperatorError(linesOf(error));

@@ -4,7 +4,7 @@ import { BinariesMissing, DirectoryInUse, PostgresError, UserUnsuitable } from '
 import { DatabaseUnavailable } from '../db/db.ts';
 import { SchemaRefused } from '../db/migrate.ts';
 import { DatabaseUnsuitable } from '../db/requirements.ts';
-import { placeOf } from '../db/url.ts';
+import { hostsAndDatabaseOf } from '../db/url.ts';
 import { AdminKeyFileError } from '../keys/admin-key-file.ts';
 import { MasterKeyUnknown } from '../vault/known-keys.ts';
 import { MasterKeyFileError } from '../vault/master-key.ts';
@@ -72,9 +72,12 @@ export function explainStart(
   const known = reasons.find(({ pattern }) => pattern.test(code || message))?.reason;
   const reason = known ?? (error instanceof DatabaseUnavailable ? unreachable(code || message) : undefined);
   if (!reason) return error;
-  return new DatabaseNotUsable(`The database at ${placeOf(databaseUrl)} ${reason.replaceAll('$URL', variable)}`, {
-    cause: error,
-  });
+  return new DatabaseNotUsable(
+    `The database at ${hostsAndDatabaseOf(databaseUrl)} ${reason.replaceAll('$URL', variable)}`,
+    {
+      cause: error,
+    },
+  );
 }
 
 const unreachable = (reason: string) => `does not respond (${reason}). Is it running, and is $URL correct?`;

@@ -1,6 +1,7 @@
 // Hashing of passwords. It is dear on purpose: each takes some 50 ms of a processor and 32 MiB, on the same four threads that check
 // the signatures of cookies, look names up and read files. Strangers decide how often it is asked for, so few run at a time.
 import { ApiError } from '../lib/api-error.ts';
+import { Semaphore } from '../lib/semaphore.ts';
 
 /** Half of the threads: the other half is for everything else. */
 const AT_ONCE = 2;
@@ -9,27 +10,14 @@ const MAX_WAITING = 40;
 
 /** Runs `work` when fewer than `atOnce` others run, first come, first served. Throws 503 where `maxWaiting` wait already. */
 export function createQueue(atOnce: number, maxWaiting: number): <T>(work: () => Promise<T>) => Promise<T> {
-  const waiting: (() => void)[] = [];
-  let running = 0;
+  const semaphore = new Semaphore(atOnce);
   return async (work) => {
-    if (running < atOnce) {
-      running += 1;
-    } else {
-      if (waiting.length >= maxWaiting) {
-        throw new ApiError('unavailable', 'Too many people are signing in at the moment. Try again soon.', {
-          retryAfterSeconds: 2,
-        });
-      }
-      // Whoever ends hands the place on, so that nobody who comes meanwhile takes it.
-      await new Promise<void>((enter) => waiting.push(enter));
+    if (semaphore.waitingCount >= maxWaiting) {
+      throw new ApiError('unavailable', 'Too many people are signing in at the moment. Try again soon.', {
+        retryAfterSeconds: 2,
+      });
     }
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next) next();
-      else running -= 1;
-    }
+    return semaphore.run(work);
   };
 }
 

@@ -10,6 +10,7 @@
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import { ApiError, notFound } from '../lib/api-error.ts';
+import { coalesced } from '../lib/coalesced.ts';
 import { newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import { type SessionRow, sessionColumns } from '../sessions/state/session.ts';
@@ -83,15 +84,13 @@ export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' 
   function lookSoon(waiters: Iterable<Waiter>): void {
     for (const waiter of waiters) wanted.add(waiter);
     if (wanted.size === 0 || stopping.signal.aborted) return;
-    looking ??= look().finally(() => {
-      looking = undefined;
-      lookSoon([]);
-    });
+    looking = lookForAll();
   }
 
-  async function look(): Promise<void> {
+  const lookForAll = coalesced(async () => {
     // What arrives in one turn of the event loop is looked for together.
     await new Promise<void>((resolve) => setImmediate(resolve));
+    if (wanted.size === 0) return;
     const waiters = [...wanted].filter(({ settled }) => !settled);
     wanted = new Set();
     const { forOne = [], forAny = [] } = Object.groupBy(waiters, ({ want }) => (want.sessionId ? 'forOne' : 'forAny'));
@@ -103,7 +102,7 @@ export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' 
       for (const waiter of items) if (waiter.once && !waiter.settled) waiter.refuse(error);
     }
     for (const waiter of waiters) if (waiter.once && !waiter.settled) waiter.settle(undefined);
-  }
+  });
 
   async function lookAtSessions(waiters: readonly Waiter[]): Promise<void> {
     const organizations = waiters.map(organizationOf);

@@ -3,6 +3,7 @@ import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { EgressResponse } from '../../src/egress/egress.ts';
 import { newUuid } from '../../src/lib/ids.ts';
+import { Semaphore } from '../../src/lib/semaphore.ts';
 import { areAnyFree, findCandidates, type Held, hold } from '../../src/webhooks/sending/assignments.ts';
 import { nextStep } from '../../src/webhooks/sending/batch.ts';
 import { Standing } from '../../src/webhooks/sending/destination-health.ts';
@@ -15,7 +16,6 @@ import {
   type View,
 } from '../../src/webhooks/sending/progress.ts';
 import { type Hand, type Host, SessionLoop } from '../../src/webhooks/sending/session-loop.ts';
-import { Slots } from '../../src/webhooks/sending/slots.ts';
 import {
   deleteWebhookSubscription,
   rotateWebhookSecret,
@@ -235,7 +235,7 @@ test('an acknowledgement waits for what is being fixed, and goes with the next d
     isActive: true,
     halted: new AbortController().signal,
     standing: new Standing(world.platform, held),
-    slots: new Slots(2),
+    slots: new Semaphore(2),
     maySend: () => true,
     halt() {},
     waitForRetry() {},

@@ -3,6 +3,7 @@
 //
 // Claims are made here alone and one after another, so what the worker does not hold when a search begins is nobody's.
 import sql from 'sql-template-tag';
+import { coalesced } from '../../lib/coalesced.ts';
 import type { Platform } from '../../platform.ts';
 import type { Operation } from '../../sessions/state/operations.ts';
 import type { SessionRow } from '../../sessions/state/session.ts';
@@ -65,14 +66,10 @@ export function createClaiming(
   let timedUntil = FIRST_TIME;
 
   function run(): void {
-    if (signal.aborted) return;
-    claiming ??= claimAll().finally(() => {
-      claiming = undefined;
-      if (isSearchWanted || hinted.size > 0) run();
-    });
+    if (!signal.aborted) claiming = claimAll();
   }
 
-  async function claimAll(): Promise<void> {
+  const claimAll = coalesced(async () => {
     // What arrives in one turn of the event loop is claimed together.
     await new Promise<void>((resolve) => setImmediate(resolve));
     const hints = [...hinted.values()];
@@ -87,7 +84,7 @@ export function createClaiming(
     } finally {
       cameMeanwhile.clear();
     }
-  }
+  });
 
   function hasRoom(): boolean {
     return !signal.aborted && room.left() > 0;

@@ -11,7 +11,7 @@ import sql, { type Sql } from 'sql-template-tag';
 import { createDefinitions } from '../../agents/agents.ts';
 import { Fenced } from '../../journal/append.ts';
 import { createAppender } from '../../journal/appender.ts';
-import { onceMore } from '../../lib/coalesced.ts';
+import { coalesced } from '../../lib/coalesced.ts';
 import { formatId } from '../../lib/ids.ts';
 import type { Platform } from '../../platform.ts';
 import { tellParent, unheardChildren } from '../../sessions/children.ts';
@@ -236,7 +236,7 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
   }
 
   /** Tells parents what came of their children, as far as nobody did. */
-  const tellParents = onceMore(async () => {
+  const tellParents = coalesced(async () => {
     const children = await unheardChildren(platform);
     await shards.eachInTime(
       'notifying parent sessions',

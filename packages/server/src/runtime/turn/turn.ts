@@ -10,6 +10,7 @@
 import type { MessagePart, SessionError, StopReason } from '@signalbox/contract';
 import type { Definition } from '../../agents/agents.ts';
 import { orAborted } from '../../lib/aborted.ts';
+import { exponentialMs } from '../../lib/back-off.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { formatId } from '../../lib/ids.ts';
 import { storableJson, storableText } from '../../lib/text.ts';
@@ -371,6 +372,6 @@ function modelCallOf(state: TurnState): ModelCall {
 
 /** Doubling, with up to a quarter more so that Sessions do not ask again together; never before the provider says. */
 function retryDelayMs(failures: number, failure: ModelFailure, random: () => number): number {
-  const backoff = FIRST_RETRY_MS * 2 ** (failures - 1) * (1 + random() / 4);
+  const backoff = exponentialMs(failures, FIRST_RETRY_MS) * (1 + random() / 4);
   return Math.ceil(Math.max(backoff, failure.retryAfterMs ?? 0));
 }

@@ -5,7 +5,7 @@ import type { ChunkType } from '@signalbox/contract';
 import sql, { join, type Sql } from 'sql-template-tag';
 import type { Db } from '../../db/db.ts';
 import type { Found } from '../../db/shards.ts';
-import { recordEvent, systemActor } from '../../events/record.ts';
+import { recordEvent, systemSource } from '../../events/record.ts';
 import { formatId } from '../../lib/ids.ts';
 import type { Platform } from '../../platform.ts';
 import type { Vault } from '../../vault/vault.ts';
@@ -260,7 +260,7 @@ async function change(
   return db.transaction(async (tx) => {
     if ((await tx.execute(update())) === 0) return false;
     await tx.query(
-      recordEvent(systemSource(held), now, {
+      recordEvent(systemSource(held.organizationId), now, {
         type: `webhook_subscription.${what}`,
         resource: { type: 'webhook_subscription', id: formatId('whs', held.webhookSubscriptionId) },
         environment: held.environment,
@@ -269,11 +269,6 @@ async function change(
     );
     return true;
   });
-}
-
-/** The service itself, as the source of an event. */
-export function systemSource({ organizationId }: Pick<Held, 'organizationId'>) {
-  return { organizationId, actor: systemActor, requestId: null, ipAddress: null, userAgent: null };
 }
 
 /** The condition that a row is this subscription, whatever has become of it. */

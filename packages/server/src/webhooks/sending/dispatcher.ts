@@ -12,6 +12,7 @@
 // searches for subscriptions with work (search.ts) and goes through what is due of those that this node holds (due.ts): the net
 // under lost wake-ups. It costs what the work costs, however many subscriptions have none. What waits from before is found when a
 // subscription is claimed.
+import { coalesced } from '../../lib/coalesced.ts';
 import type { Platform } from '../../platform.ts';
 import type { Hints } from '../../wake/hints.ts';
 import { areAnyFree, type Candidate, findCandidates, handOver, hold, release, stampAll } from './assignments.ts';
@@ -63,8 +64,6 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
   const scanAgain = new Set<Sender>();
   const background = new Set<Promise<void>>();
   const search = createSearch(shards);
-  let refreshing: Promise<void> | undefined;
-  let refreshAgain = false;
   /** The nodes by which subscriptions were shared last; undefined if that failed. */
   let refreshedFor: readonly string[] | undefined;
   let unsubscribe = (): void => {};
@@ -78,21 +77,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
   }
 
   /** Brings the senders in line with the subscriptions that this node holds and may claim. */
-  function refresh(): Promise<void> {
-    if (refreshing) {
-      refreshAgain = true;
-      return refreshing;
-    }
-    refreshing = (async () => {
-      do {
-        refreshAgain = false;
-        await refreshOnce();
-      } while (refreshAgain);
-    })().finally(() => {
-      refreshing = undefined;
-    });
-    return refreshing;
-  }
+  const refresh = coalesced(refreshOnce);
 
   /** As `refresh`, if there may be a reason to: without one, it reads nothing of the subscriptions that are held. */
   async function refreshIfNeeded(): Promise<void> {

@@ -7,6 +7,7 @@
 //
 // Where all of the failures are of one Session it may be the Session, so that alone is probed and the others go on. These are
 // decisions without I/O; standing.ts keeps what they decide.
+import { exponentialMs } from '../../lib/back-off.ts';
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -92,7 +93,7 @@ export function withoutSuspect(health: Health): Health {
 
 /** The wait before the next probe, after so many failures in a row. */
 function probeDelayMs(failures: number): number {
-  return Math.min(FIRST_PROBE_MS * 2 ** (failures - MAX_FAILURES_IN_A_ROW), MAX_PROBE_MS);
+  return exponentialMs(failures - MAX_FAILURES_IN_A_ROW + 1, FIRST_PROBE_MS, MAX_PROBE_MS);
 }
 
 /** Whether this Session's deliveries wait for a probe; without a Session: whether all do. */

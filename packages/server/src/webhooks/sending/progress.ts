@@ -14,11 +14,11 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Db } from '../../db/db.ts';
 import { textArray } from '../../db/values.ts';
-import { recordEvent } from '../../events/record.ts';
+import { recordEvent, systemSource } from '../../events/record.ts';
 import { formatCursor, type Position } from '../../journal/cursor.ts';
 import type { Segment } from '../../journal/segment.ts';
 import { formatId } from '../../lib/ids.ts';
-import { type Held, isStill, systemSource } from './assignments.ts';
+import { type Held, isStill } from './assignments.ts';
 import { type Content, maxBodyBytes, maxChunks, type Reading } from './batch.ts';
 import { type DeliveryRow, deliveryColumns, deliveryOf, lettersOf } from './delivery-row.ts';
 import { attemptLines, finish, withAttempts } from './finishing.ts';
@@ -282,7 +282,7 @@ export function giveUp(db: Db, held: Held, done: Done, now: Date): Promise<boole
     await Promise.all([
       ...finish(held, [done], 'exhausted', now).map((statement) => tx.query(statement)),
       tx.query(
-        recordEvent(systemSource(held), now, {
+        recordEvent(systemSource(held.organizationId), now, {
           type: 'webhook_delivery.exhausted',
           resource: { type: 'webhook_delivery', id: formatId('whd', deliveryId) },
           outcome: 'failure',

@@ -6,13 +6,13 @@
 // While the destination is probed (health.ts), Sessions stay where they are: one at a time is taken in hand as the probe, one that
 // has not failed yet before others. An attempt before its delivery's own time costs no retry.
 import { formatId } from '../../lib/ids.ts';
+import { Semaphore } from '../../lib/semaphore.ts';
 import type { Platform } from '../../platform.ts';
 import type { Held } from './assignments.ts';
 import { Standing } from './destination-health.ts';
 import { beforeAllSessions, PAGE_SIZE, type Page, type Place } from './due.ts';
 import { MAX_RECOVERING, takeBack } from './rewind.ts';
 import { type Hand, type Host, type LoopOptions, type SenderPlatform, SessionLoop } from './session-loop.ts';
-import { Slots } from './slots.ts';
 import { wayTo } from './test-receiver.ts';
 
 export interface SenderOptions extends LoopOptions {
@@ -30,7 +30,7 @@ export class Sender implements Host {
   readonly #options: SenderOptions;
   readonly #hands = new Map<string, Hand>();
   /** Of those that send. */
-  readonly slots = new Slots(MAX_SENDING);
+  readonly slots = new Semaphore(MAX_SENDING);
   readonly #loop: SessionLoop;
   #held: Held;
   #isActive = true;
@@ -198,7 +198,7 @@ export class Sender implements Host {
   }
 
   async #carry(sessionId: string, hand: Hand): Promise<void> {
-    await this.slots.take();
+    await this.slots.acquire();
     try {
       await this.#loop.run(sessionId, hand);
       // It had nothing to send.
@@ -209,7 +209,7 @@ export class Sender implements Host {
       this.#reported = error;
       hand.isWoken = false;
     } finally {
-      this.slots.give();
+      this.slots.release();
       this.#hands.delete(sessionId);
       if (this.#probe === sessionId) this.#probe = undefined;
     }

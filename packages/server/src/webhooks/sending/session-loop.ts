@@ -10,6 +10,7 @@ import { formatCursor, type Position } from '../../journal/cursor.ts';
 import type { Owner, Segment } from '../../journal/segment.ts';
 import { gather } from '../../lib/gather.ts';
 import { newUuid } from '../../lib/ids.ts';
+import type { Semaphore } from '../../lib/semaphore.ts';
 import type { Platform } from '../../platform.ts';
 import { disable, type Held } from './assignments.ts';
 import { attemptDelivery, type Outcome } from './attempt.ts';
@@ -32,7 +33,6 @@ import {
   type View,
 } from './progress.ts';
 import { finishAgain, readFinished } from './resending.ts';
-import type { Slots } from './slots.ts';
 
 export type SenderPlatform = Pick<Platform, 'db' | 'clock' | 'egress' | 'log' | 'metrics' | 'tracing'>;
 
@@ -69,7 +69,7 @@ export interface Host {
   readonly halted: AbortSignal;
   readonly standing: Standing;
   /** A loop has one of them while it does not wait for company. */
-  readonly slots: Slots;
+  readonly slots: Semaphore;
   maySend(sessionId: string, hand: Hand): boolean;
   /** Sends nothing more. */
   halt(): void;
@@ -288,12 +288,12 @@ export class SessionLoop {
   async #waitForCompany(hand: Hand, since: Date): Promise<void> {
     const { clock } = this.#platform;
     const end = since.getTime() + maxTextWaitMs;
-    this.#sender.slots.give();
+    this.#sender.slots.release();
     do {
       const waitMs = Math.min(LOOK_AGAIN_MS, end - clock.now().getTime());
       await clock.sleep(Math.max(waitMs, 0), this.#sender.halted).catch(() => {});
     } while (this.#sender.isActive && !hand.isWoken && clock.now().getTime() < end);
-    await this.#sender.slots.take();
+    await this.#sender.slots.acquire();
   }
 
   /** A delivery that was fixed before: after a crash, or because its retry is due. */
