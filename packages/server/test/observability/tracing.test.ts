@@ -272,7 +272,7 @@ test('a collector that refuses or never answers harms nothing, is told of once, 
     expect(collector.headers.length).toBeGreaterThan(0);
     // Who never answers is not waited for until the exporter gives up by itself.
     if (status === undefined) expect(collector.open).toBe(1);
-    expect(service.logLines.filter((line) => line.includes('did not stop as it should'))).toEqual([]);
+    expect(service.logLines.filter((line) => line.includes('did not stop cleanly'))).toEqual([]);
     const told = service.logLines.filter((line) => line.includes('does not accept spans'));
     expect(told.length).toBeLessThanOrEqual(1);
   }
