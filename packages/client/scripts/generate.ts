@@ -31,7 +31,7 @@ export function generate(): string {
 
 ${components.join('\n\n')}
 
-/** Every operation of the interface: what it takes and what it answers with. */
+/** The input and result of every operation of the API. */
 export interface Operations {
 ${types.join('\n')}
 }
@@ -41,10 +41,10 @@ export const operations = {
 ${table.join('\n')}
 } as const satisfies Record<keyof Operations, { method: string; path: string }>;
 
-/** Headers of a webhook delivery (source section 6.4, api.md section 7). */
+/** Headers of a webhook delivery. */
 export const deliveryHeaders = ${JSON.stringify(deliveryHeaders, null, 2)} as const;
 
-/** A receiver refuses a delivery whose timestamp is further than this from its own clock (source section 6.4). */
+/** How far a delivery's timestamp may be from the receiver's clock, in seconds, either way. */
 export const replayWindowSeconds = ${replayWindowSeconds};
 `;
 }
@@ -56,7 +56,7 @@ function operationType(name: string, route: Route): string {
   if (route.body) fields.push(`body: ${typeOf(refer(route.body), 2)};`);
   fields.push(`result: ${typeOf(refer(route.result), 2)};`);
   const doc = comment(
-    `${route.summary}. \`${route.method} /api/v1${route.path}\`, permission \`${route.permission}\`.`,
+    `${route.summary}. ${route.description ? `${route.description} ` : ''}\`${route.method} /api/v1${route.path}\`, permission \`${route.permission}\`.`,
     '  ',
   );
   return `${doc}  ${name}: {\n${fields.map((field) => `    ${field}\n`).join('')}  };`;
@@ -113,7 +113,7 @@ function objectType(schema: SchemaObject, depth: number): string {
   const indent = '  '.repeat(depth + 1);
   const lines = Object.entries(properties).map(([name, property]) => {
     const optional = !required.includes(name);
-    // What a caller sends may say `undefined` for "not given"; what the service answers never holds it.
+    // A caller may pass `undefined` for an absent field; a response never contains it.
     const absent = optional && additionalProperties === false ? ' | undefined' : '';
     const type = typeOf(property, depth + 1);
     return `${comment(describe(property), indent)}${indent}${name}${optional ? '?' : ''}: ${type}${type === 'unknown' ? '' : absent};\n`;

@@ -8,7 +8,7 @@ export interface Actor {
 
 export interface Agent {
   agentId: string;
-  /** Every change makes a new version, which never changes again. */
+  /** Every change creates a new, immutable version. */
   version: number;
   name: string;
   description: string;
@@ -31,11 +31,11 @@ export interface Agent {
 
 export interface AgentTool {
   type: 'agent';
-  /** What the model calls it by; unique in the Agent. */
+  /** The name by which the model calls the tool; unique in the agent. */
   name: string;
   description: string;
   agentId: string;
-  /** Default: `never`; the child asks for itself. */
+  /** Default: `never`; the child session requests approvals itself. */
   approval?: ApprovalPolicy | undefined;
 }
 
@@ -43,16 +43,16 @@ export interface ApiKey {
   keyId: string;
   name: string;
   permission: Permission;
-  /** From this instant on the key is refused; null: never. */
+  /** When the key expires; null: never. */
   expiresAt: string | null;
-  /** The only addresses that the key may be used from, as addresses and CIDRs; null: any. */
+  /** The only addresses that the key can be used from, as addresses and CIDRs; null: any. */
   allowedIps: string[] | null;
-  /** The only Environments that the key reaches; null: all. Such a key reads the Agents and changes nothing that all Environments share. */
+  /** The only environments that the key can use; null: all. A restricted key can read agents, but can't change anything that environments share. */
   environments: string[] | null;
   metadata: Metadata;
   /** The beginning and the last four characters of the secret. */
   secretPreview: string;
-  /** To the minute; null for a key never used. */
+  /** To the minute; null for an unused key. */
   lastUsedAt: string | null;
   createdAt: string;
   updatedAt: string;
@@ -62,42 +62,42 @@ export interface ApiKeyWithSecret {
   keyId: string;
   name: string;
   permission: Permission;
-  /** From this instant on the key is refused; null: never. */
+  /** When the key expires; null: never. */
   expiresAt: string | null;
-  /** The only addresses that the key may be used from, as addresses and CIDRs; null: any. */
+  /** The only addresses that the key can be used from, as addresses and CIDRs; null: any. */
   allowedIps: string[] | null;
-  /** The only Environments that the key reaches; null: all. Such a key reads the Agents and changes nothing that all Environments share. */
+  /** The only environments that the key can use; null: all. A restricted key can read agents, but can't change anything that environments share. */
   environments: string[] | null;
   metadata: Metadata;
   /** The beginning and the last four characters of the secret. */
   secretPreview: string;
-  /** To the minute; null for a key never used. */
+  /** To the minute; null for an unused key. */
   lastUsedAt: string | null;
   createdAt: string;
   updatedAt: string;
-  /** The whole secret, shown this once. Absent only from an idempotent replay asked for with another credential. */
+  /** The whole secret, shown only once. Absent only from an idempotent replay that was requested with another credential. */
   secret?: string;
 }
 
 export interface AppendToWorkerTurn {
   deltas: string[];
-  /** The `cursor` of the worker turn or of the last append: the same text sent again after it is written once. Default: after what is there. */
+  /** The `cursor` of the worker turn or of the last append: with it, a repeated append of the same text is written only once. Default: the end of the journal. */
   after?: string | undefined;
 }
 
 export interface Approval {
-  /** Stored before it is announced, and never changes. */
+  /** Stored before the approval is announced; never changes. */
   operationId: string;
   sessionId: string;
   agentId: string;
-  /** The name of an Environment, such as `production`. */
+  /** The name of an environment, such as `production`. */
   environment: string;
   /** The tool that would run. */
   name: string;
   input: unknown;
-  /** Whether approving it also lets later calls of this tool in this Session run unasked: the tool's policy is `once`. */
+  /** Whether approving it also approves later calls of this tool in this session: the tool's policy is `once`. */
   allowsSession: boolean;
-  /** The input that a person put in its place; null where nobody did. */
+  /** The input with which the approver replaced it; null if it was not edited. */
   editedInput: unknown;
   status: ApprovalStatus;
   reason: string | null;
@@ -107,7 +107,7 @@ export interface Approval {
   expiresAt: string | null;
 }
 
-/** `always`, `never`, `once` (once per Session and tool), or `{ "when": <JSON Schema> }`: where the input matches. Default: `always` for effectful tools, `never` for others. */
+/** `always`, `never`, `once` (once per session and tool), or `{ "when": <JSON Schema> }`: if the input matches. Default: `always` for effectful tools, `never` for others. */
 export type ApprovalPolicy = 'always' | 'never' | 'once' | ApprovalWhen;
 
 export interface ApprovalRequestedChunk {
@@ -150,21 +150,21 @@ export interface AskedToolCall {
 export interface Budget {
   /** Input and output tokens together. */
   maxTokens?: number | undefined;
-  /** Model calls; never passed. */
+  /** Model calls; never exceeded. */
   maxSteps?: number | undefined;
-  /** Needs a price for the model (422 `budget_invalid`). */
+  /** Needs a configured price for the model (otherwise 422 `budget_invalid`). */
   maxCostUsd?: number | undefined;
 }
 
 export interface CallOutcome {
   toolCallId: string;
-  /** The call's place in the `toolCalls` of the step's answer, from 0. */
+  /** The index of the call in the `toolCalls` of the step's response, from 0. */
   index: number;
   tool: string;
-  /** `denied`: a person said no. `unknown`: it was cut off while it ran; it may have had its effect. */
+  /** `denied`: it was denied. `unknown`: it was interrupted while it ran; it may have had its effect. */
   status: 'succeeded' | 'failed' | 'denied' | 'cancelled' | 'unknown';
   output?: unknown;
-  /** What the model is told; for a denial with its reason. */
+  /** The error that the model sees; for a denial, including its reason. */
   error?: string;
 }
 
@@ -174,11 +174,11 @@ export type ChunkType = 'message.chunk' | 'session.status' | 'tool.call' | 'tool
 
 export interface ClaimWorkerTurn {
   queue: string;
-  /** Only turns of Sessions in this Environment. */
+  /** Only turns of sessions in this environment. */
   environment?: string | undefined;
-  /** Only what comes next of this Session; 409 `turn_lost` where nothing can come any more. */
+  /** Only the next step of this session; 409 `turn_lost` if there can't be one. */
   sessionId?: string | undefined;
-  /** With `sessionId`: only of this turn. */
+  /** With `sessionId`: only this turn. */
   turn?: number | undefined;
   /** How long to wait for a turn. Default: `20`. */
   waitSeconds?: number | undefined;
@@ -186,22 +186,22 @@ export interface ClaimWorkerTurn {
 
 export interface ClientTool {
   type: 'client';
-  /** What the model calls it by; unique in the Agent. */
+  /** The name by which the model calls the tool; unique in the agent. */
   name: string;
   description: string;
   inputSchema: JsonSchema;
-  /** Whether a call changes something outside. Default: for `http` tools whether the method is not GET, for others false. */
+  /** Whether a call has an effect outside of the service. Default: true for `http` tools whose method is not GET, otherwise false. */
   effectful?: boolean | undefined;
   approval?: ApprovalPolicy | undefined;
 }
 
 export interface CompleteWorkerTurn {
-  /** Run together. None: the turn ends. */
+  /** Run in parallel. None: the turn ends. */
   toolCalls?: AskedToolCall[] | undefined;
-  /** For a worker turn with `pendingCalls`: how each of them ended. */
+  /** For a worker turn with `pendingCalls`: the result of each. */
   toolResults?: ToolResult[] | undefined;
   usage?: WorkerUsage | undefined;
-  /** Why the turn ends; without `toolCalls`. Default: `"endTurn"`. */
+  /** Why the turn ends; only without `toolCalls`. Default: `"endTurn"`. */
   stopReason?: 'endTurn' | 'maxOutputTokens' | 'refusal' | undefined;
   error?: WorkerTurnError | undefined;
 }
@@ -215,15 +215,15 @@ export interface CreateAgent {
   instructions?: string | undefined;
   tools?: Tool[] | undefined;
   limits?: Limits | undefined;
-  /** What the answer of a turn must be, as JSON; it stands in `turn.completed` as `output`. */
+  /** Schema of the final response of a turn, as JSON; it appears as `output` in `turn.completed`. */
   outputSchema?: JsonSchema | null | undefined;
   metadata?: Metadata | undefined;
 }
 
 export interface CreateEnvironment {
-  /** The name of an Environment, such as `production`. */
+  /** The name of an environment, such as `production`. */
   name: string;
-  /** How many days sessions are kept after they ended, with their transcript, journal and deliveries. The operator may have set less; null: as the operator set. */
+  /** How many days sessions are kept after they end, with their transcript, journal and deliveries. A shorter limit of the operator takes precedence; null: the limit of the operator. */
   keepSessionsDays?: number | null | undefined;
 }
 
@@ -238,52 +238,52 @@ export interface CreateKey {
   permission: Permission;
   /** In the future; null or absent: never expires. */
   expiresAt?: string | null | undefined;
-  /** The only addresses that the key may be used from, as addresses and CIDRs; null: any. */
+  /** The only addresses that the key can be used from, as addresses and CIDRs; null: any. */
   allowedIps?: string[] | null | undefined;
-  /** The only Environments that the key reaches; null: all. Such a key reads the Agents and changes nothing that all Environments share. */
+  /** The only environments that the key can use; null: all. A restricted key can read agents, but can't change anything that environments share. */
   environments?: string[] | null | undefined;
   metadata?: Metadata | undefined;
 }
 
 export interface CreateSchedule {
   agentId: string;
-  /** The name of an Environment, such as `production`. */
+  /** The name of an environment, such as `production`. */
   environment: string;
-  /** The first message of each Session; null: it is opened idle, without a turn. */
+  /** The first message of each session; null: it is opened idle, without a turn. */
   input?: Content | null | undefined;
-  /** Values of your own, which each of its Sessions is opened with. */
+  /** Values of your own, set on each session that it opens. */
   metadata?: Metadata | undefined;
-  /** Of each Session. */
+  /** Of each session. */
   budget?: Budget | null | undefined;
-  /** Five fields: minute, hour, day of month, month, day of week; `*`, lists, ranges and `*\/n` steps, names (`JAN`, `MON`), 0 and 7 for Sunday, `L` (last), `15W` (nearest weekday), `MON#2` (second Monday). Where both days are given either one counts; with `+` before the day of week both must. Exactly one of `cron` and `at`. */
+  /** Five fields: minute, hour, day of month, month, day of week; `*`, lists, ranges and `*\/n` steps, names (`JAN`, `MON`), 0 and 7 for Sunday, `L` (last), `15W` (nearest weekday), `MON#2` (second Monday). If both days are given, one of them must match; with `+` before the day of week, both must. Exactly one of `cron` and `at` is required. */
   cron?: string | null | undefined;
-  /** In which `cron` is read: an IANA name such as `Europe/Berlin`, or `UTC`, the default. Where clocks change, a time of day that does not exist runs when the gap ends and one that comes twice runs the first time; a pattern with a wildcard or step in minute or hour follows the clock. null with `at`. */
+  /** The time zone of `cron`: an IANA name such as `Europe/Berlin`, or `UTC`, the default. When clocks change, a time of day that does not exist runs at the end of the gap, and one that occurs twice runs the first time; a pattern with a wildcard or step in minute or hour follows the clock. null with `at`. */
   timezone?: string | null | undefined;
-  /** The one instant at which it opens a Session, in the future. Exactly one of `cron` and `at`. */
+  /** The time at which it opens its only session, in the future. Exactly one of `cron` and `at` is required. */
   at?: string | null | undefined;
   status?: ScheduleStatus | undefined;
-  /** Whether each Session is completed when its turn ends and no message is queued. Default: true. */
+  /** Whether each session is completed when its turn ends and no message is queued. Default: true. */
   closeOnIdle?: boolean | undefined;
 }
 
 export interface CreateWebhookSubscription {
-  /** The name of an Environment, such as `production`. */
+  /** The name of an environment, such as `production`. */
   environment: string;
-  /** `https`, without user info, at a public address; `http` and private addresses where the operator allows them. Or `signalbox:test-receiver`, which is built in. */
+  /** `https`, without user info, at a public address; `http` and private addresses if the operator allows them. Or the built-in `signalbox:test-receiver`. */
   url: string;
-  /** What is delivered. `message.reset` comes wherever `message.chunk` does. */
+  /** What is delivered. `message.reset` is included whenever `message.chunk` is. */
   chunkTypes?: ChunkType[] | undefined;
 }
 
 export interface CreatedInvitation {
   invitation: Invitation;
-  /** To be handed over by other means; shown this once. Absent only from an idempotent replay of another sign-in. */
+  /** Pass it on yourself; it is shown only once. Absent only from an idempotent replay by another sign-in. */
   link?: string;
 }
 
 export interface CreatedWebhookSubscription {
   webhookSubscription: WebhookSubscription;
-  /** `whsec_` and 44 characters of base64, shown this once. Absent only from an idempotent replay asked for with another credential. */
+  /** `whsec_` and 44 characters of base64, shown only once. Absent only from an idempotent replay that was requested with another credential. */
   signingSecret?: string;
 }
 
@@ -291,11 +291,11 @@ export type Decision = 'approved' | 'denied' | 'expired' | 'cancelled';
 
 export interface Envelope {
   event: 'session.chunks';
-  /** The name of an Environment, such as `production`. */
+  /** The name of an environment, such as `production`. */
   environment: string;
   sessionId: string;
   agentId: string;
-  /** The position of a chunk in its Session. */
+  /** The position of a chunk in its session. */
   cursor: string;
   timestamp: string;
   chunks: Chunk[];
@@ -303,18 +303,18 @@ export interface Envelope {
 
 export interface Environment {
   environmentId: string;
-  /** The name of an Environment, such as `production`. */
+  /** The name of an environment, such as `production`. */
   name: string;
-  /** How many days sessions are kept after they ended, with their transcript, journal and deliveries. The operator may have set less; null: as the operator set. */
+  /** How many days sessions are kept after they end, with their transcript, journal and deliveries. A shorter limit of the operator takes precedence; null: the limit of the operator. */
   keepSessionsDays: number | null;
   createdAt: string;
 }
 
 export interface EnvironmentSecret {
   name: string;
-  /** The only hosts that requests with this secret go to: `api.example.com`, `*.example.com`, with or without a port. */
+  /** The only hosts that this secret is sent to: `api.example.com`, `*.example.com`, with or without a port. */
   allowedHosts: string[];
-  /** Counts up each time the secret is set. */
+  /** Incremented each time the secret is set. */
   version: number;
   updatedAt: string;
 }
@@ -332,10 +332,10 @@ export interface Event {
   resource: EventResource;
   environment: string | null;
   sessionId: string | null;
-  /** `{ field: [before, after] }`. Never holds a secret; a value longer than 4,096 characters stands as its size and SHA-256, `{ bytes, sha256 }`. */
+  /** `{ field: [before, after] }`. Never contains a secret; a value longer than 4,096 characters is replaced by its size and SHA-256, `{ bytes, sha256 }`. */
   changes: Record<string, [unknown, unknown]> | null;
   context: EventContext;
-  /** Of the record before; 64 zeros for the first. */
+  /** Hash of the previous record; 64 zeros for the first. */
   previousHash: string;
   /** Lowercase hex of SHA-256 over the bytes of `previousHash` and the canonical JSON (RFC 8785) of the record without both hashes. */
   hash: string;
@@ -361,37 +361,37 @@ export interface FieldError {
 
 export interface HttpRequest {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** `{{input.x}}` and `{{secrets.NAME}}` may stand in path and query, never in scheme, host or port. */
+  /** `{{input.x}}` and `{{secrets.NAME}}` are allowed in path and query, but not in scheme, host or port. */
   url: string;
   headers?: Record<string, string> | undefined;
-  /** JSON. A string that is a lone `"{{input.n}}"` keeps the JSON type of what it stands for. */
+  /** JSON. A string that consists only of `"{{input.n}}"` is replaced by the value with its JSON type. */
   body?: unknown;
 }
 
 export interface HttpTool {
   type: 'http';
-  /** What the model calls it by; unique in the Agent. */
+  /** The name by which the model calls the tool; unique in the agent. */
   name: string;
   description: string;
   inputSchema: JsonSchema;
   request: HttpRequest;
-  /** Whether a call changes something outside. Default: for `http` tools whether the method is not GET, for others false. */
+  /** Whether a call has an effect outside of the service. Default: true for `http` tools whose method is not GET, otherwise false. */
   effectful?: boolean | undefined;
   approval?: ApprovalPolicy | undefined;
-  /** Whether a call may be repeated after a crash. Default: false. */
+  /** Whether a call can be repeated after a crash. Default: false. */
   idempotent?: boolean | undefined;
   /** Default: `30`. */
   timeoutSeconds?: number | undefined;
 }
 
-/** A link that nobody has used yet. */
+/** An invitation link that has not been used yet. */
 export interface Invitation {
   invitationId: string;
   role: Role;
-  /** The only e-mail that may accept it; null: any. */
+  /** The only email that can accept it; null: any. */
   email: string | null;
   name: string | null;
-  /** The name of who made it. */
+  /** The name of the person who created it. */
   invitedBy: string;
   expiresAt: string;
   createdAt: string;
@@ -403,34 +403,34 @@ export type JsonSchema = Record<string, unknown>;
 export interface LastScheduleRun {
   scheduledAt: string;
   status: ScheduleRunStatus;
-  /** The Session that was opened; null unless `opened`. */
+  /** The session that was opened; null unless `opened`. */
   sessionId: string | null;
 }
 
 export interface Limits {
   /** Default: `20`. */
   maxStepsPerTurn?: number | undefined;
-  /** For one model call; null: the model decides. */
+  /** For one model call; null: the limit of the model. */
   maxOutputTokens?: number | null | undefined;
-  /** How long a turn may run; time spent `waiting` does not count. Default: `600`. */
+  /** How long a turn can run; time spent `waiting` does not count. Default: `600`. */
   turnTimeoutSeconds?: number | undefined;
-  /** How long a person has to decide; null: for ever. */
+  /** How long an approval stays open; null: no limit. */
   approvalTimeoutSeconds?: number | null | undefined;
-  /** `deny`: the call is refused and the turn goes on. `cancel`: the Session is cancelled. Default: `"deny"`. */
+  /** `deny`: the call is denied and the turn continues. `cancel`: the session is cancelled. Default: `"deny"`. */
   onApprovalTimeout?: 'deny' | 'cancel' | undefined;
 }
 
 export interface McpTool {
   type: 'mcp';
-  /** Stands before the names of the server's tools; unique in the Agent. */
+  /** Prefix of the names of the server's tools; unique in the agent. */
   name: string;
-  /** Where the server answers. */
+  /** URL of the server. */
   url: string;
-  /** Sent with every request; `{{secrets.NAME}}` may stand in them. */
+  /** Sent with every request; can contain `{{secrets.NAME}}`. */
   headers?: Record<string, string> | undefined;
-  /** The server's own names of the tools to offer. Default: all. */
+  /** The tools to offer, by the server's own names. Default: all. */
   allowedTools?: string[] | undefined;
-  /** One policy for all, or one for each of the server's tools by its own name. Default: `never` for tools that the server marks as read-only, else `always`. */
+  /** One policy for all tools, or one for each of the server's tools by its own name. Default: `never` for tools that the server marks as read-only, otherwise `always`. */
   approval?: ApprovalPolicy | Record<string, ApprovalPolicy> | undefined;
   /** Default: `30`. */
   timeoutSeconds?: number | undefined;
@@ -453,14 +453,14 @@ export interface Member {
   email: string;
   role: Role;
   joinedAt: string;
-  /** Null for who never was since joining. */
+  /** Null if the person has not signed in since joining. */
   lastSignedInAt: string | null;
 }
 
 export interface Message {
   messageId: string;
   role: 'user' | 'assistant' | 'tool';
-  /** null for a message whose turn has not begun. */
+  /** null for a message whose turn has not started. */
   turn: number | null;
   content: MessagePart[];
   createdAt: string;
@@ -479,7 +479,7 @@ export type MessagePart = TextPart | ToolCallPart | ToolResultPart;
 
 export interface MessageResetChunk {
   type: 'message.reset';
-  /** Drop this turn's `message.chunk`s from this `seq` on: the model was asked again. */
+  /** Discard the `message.chunk`s of this turn from this `seq` on: the model call is retried. */
   fromSeq: number;
   /** Counts from 1; 0 before the first turn. */
   turn: number;
@@ -492,13 +492,13 @@ export type Metadata = Record<string, string | number | boolean | null>;
 
 export interface Model {
   provider: 'scripted' | 'openai' | 'anthropic' | 'google' | 'openai-compatible' | 'worker';
-  /** The provider's name for it; for all but `worker`. */
+  /** The provider's name of the model; for all providers except `worker`. */
   model?: string | undefined;
-  /** For `worker`: the queue that the program claims turns from. */
+  /** For `worker`: the queue from which your program claims turns. */
   queue?: string | undefined;
-  /** Where the provider answers, up to and with `/v1`. Needed for `openai-compatible`; others have their provider's own. */
+  /** Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible`; other providers have a default. */
   baseUrl?: string | undefined;
-  /** The Environment's secret that holds the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`. */
+  /** The secret of the environment that contains the provider's key. Default: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_GENERATIVE_AI_API_KEY`. */
   apiKeySecret?: string | undefined;
   settings?: ModelSettings | undefined;
 }
@@ -511,26 +511,26 @@ export interface ModelCallUsage {
 }
 
 export interface ModelSettings {
-  /** For `scripted`: one step a model call, the last one repeated. */
+  /** For `scripted`: one step per model call; the last one is repeated. */
   script?: ScriptStep[] | undefined;
   temperature?: number | undefined;
   topP?: number | undefined;
   seed?: number | undefined;
   stopSequences?: string[] | undefined;
-  /** How much the model thinks before it answers, in its own measure. Default: as its provider has it. */
+  /** How much the model reasons before it responds, on its own scale. Default: that of its provider. */
   reasoning?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | undefined;
 }
 
 export interface OpenSession {
   agentId: string;
-  /** Stay on this version; else the newest each turn. */
+  /** Always use this version; by default, each turn uses the newest. */
   agentVersion?: number | undefined;
-  /** The name of an Environment, such as `production`. */
+  /** The name of an environment, such as `production`. */
   environment: string;
   input?: Content | undefined;
   metadata?: Metadata | undefined;
   budget?: Budget | null | undefined;
-  /** Complete the Session when a turn ends and no message is queued. */
+  /** Complete the session when a turn ends and no message is queued. */
   closeOnIdle?: boolean | undefined;
 }
 
@@ -540,7 +540,7 @@ export interface Organization {
   createdAt: string;
 }
 
-/** As it is now. Counting stops at 10000, which stands for that or more. */
+/** The current state. Counting stops at 10000, which means that many or more. */
 export interface Overview {
   sessions: {
     idle: number;
@@ -555,13 +555,13 @@ export interface Overview {
   };
   pendingApprovals: number;
   webhooks: {
-    /** Enabled subscriptions for which nothing can be sent (`health.blockedBy`), among the 1,000 newest. One that also fails is counted there too. */
+    /** Enabled subscriptions for which nothing can be sent (`health.blockedBy`), among the 1,000 newest. A subscription that also fails is counted in both. */
     blocked: number;
-    /** Enabled subscriptions whose destination fails, for less than a day. */
+    /** Enabled subscriptions whose destination has been failing for less than a day. */
     failing: number;
-    /** Those that fail for longer. */
+    /** Enabled subscriptions whose destination has been failing for longer. */
     degraded: number;
-    /** Those that the service has disabled. */
+    /** Subscriptions that the service has disabled. */
     disabled: number;
     /** Deliveries that wait for a retry. */
     waitingDeliveries: number;
@@ -571,24 +571,24 @@ export interface Overview {
 }
 
 export interface PageInfo {
-  /** Whether more can be read after `nextCursor` now. */
+  /** Whether there are more items after `nextCursor`. */
   hasMore: boolean;
-  /** Where to go on, also when `hasMore` is false; `""` only where nothing was ever listed. */
+  /** Where to continue, even if `hasMore` is false; `""` only if the list has always been empty. */
   nextCursor: string;
 }
 
 export interface PasswordReset {
-  /** To be handed over by other means; shown this once. Absent only from an idempotent replay of another sign-in. */
+  /** Pass it on yourself; it is shown only once. Absent only from an idempotent replay by another sign-in. */
   link?: string;
   expiresAt: string;
 }
 
 export interface PendingCall {
   toolCallId: string;
-  /** The call's place in the `toolCalls` of the step's answer, from 0. */
+  /** The index of the call in the `toolCalls` of the step's response, from 0. */
   index: number;
   tool: string;
-  /** As it is to be used: where a person edited it, theirs. */
+  /** The input to use; if an approver edited it, the edited one. */
   input: unknown;
 }
 
@@ -596,7 +596,7 @@ export interface PendingCall {
 export type Permission = 'read' | 'write' | 'admin';
 
 export interface Problem {
-  /** Where the code is explained, relative to the service. */
+  /** URL of an explanation of the code, relative to the service. */
   type: string;
   title: string;
   status: number;
@@ -609,12 +609,12 @@ export interface Problem {
 export interface ReceivedWebhook {
   deliveryId: string;
   attempt: number;
-  /** Its signature is that of a secret which was good when it came. */
+  /** Whether it was signed with a secret that was valid when it was received. */
   verified: boolean;
   receivedAt: string;
-  /** By their names in lower case. */
+  /** Names are in lower case. */
   headers: Record<string, string>;
-  /** The exact bytes; of more than 64 KiB the first. */
+  /** The exact body, or its first 64 KiB. */
   body: string;
   /** The body had more than 64 KiB. */
   truncated: boolean;
@@ -624,7 +624,7 @@ export type RecoverDeliveries = RecoverSince | RecoverSession;
 
 export interface RecoverSession {
   sessionId: string;
-  /** The position of a chunk in its Session. */
+  /** The position of a chunk in its session. */
   cursor: string;
 }
 
@@ -634,11 +634,11 @@ export interface RecoverSince {
 
 export interface ResolveApproval {
   decision: 'approved' | 'denied';
-  /** A denial reaches the model with it. */
+  /** The model sees the reason of a denial. */
   reason?: string | undefined;
-  /** With `approved`: the input to use instead, as a whole. It must match the tool's schema. */
+  /** With `approved`: the complete input to use instead. It must match the tool's schema. */
   input?: unknown;
-  /** With `approved`: `session` also lets later calls of this tool in this Session run unasked. Default: `"once"`. */
+  /** With `approved`: `session` also approves later calls of this tool in this session. Default: `"once"`. */
   scope?: 'once' | 'session' | undefined;
   onBehalfOf?: string | undefined;
 }
@@ -647,11 +647,11 @@ export interface ResolvedBy {
   type: 'api_key' | 'user' | 'system';
   id: string | null;
   name: string;
-  /** The integrator's own user, as the caller named it. */
+  /** The integrator's own user, as given by the caller. */
   onBehalfOf: string | null;
 }
 
-/** `viewer` reads, `member` also changes, `admin` also manages keys, secrets and people, `owner` also makes and removes owners. */
+/** `viewer` reads, `member` also changes, `admin` also manages keys, secrets and people, `owner` also adds and removes owners. */
 export type Role = 'viewer' | 'member' | 'admin' | 'owner';
 
 export interface RotateSecret {
@@ -660,7 +660,7 @@ export interface RotateSecret {
 }
 
 export interface RotatedSecret {
-  /** `whsec_` and 44 characters of base64, shown this once. Absent only from an idempotent replay asked for with another credential. */
+  /** `whsec_` and 44 characters of base64, shown only once. Absent only from an idempotent replay that was requested with another credential. */
   signingSecret?: string;
   secretVersion: number;
   previousSecretExpiresAt: string | null;
@@ -669,24 +669,24 @@ export interface RotatedSecret {
 export interface Schedule {
   scheduleId: string;
   agentId: string;
-  /** The name of an Environment, such as `production`. */
+  /** The name of an environment, such as `production`. */
   environment: string;
-  /** The first message of each Session; null: it is opened idle, without a turn. */
+  /** The first message of each session; null: it is opened idle, without a turn. */
   input: Content | null;
-  /** Values of your own, which each of its Sessions is opened with. */
+  /** Values of your own, set on each session that it opens. */
   metadata: Metadata;
-  /** Of each Session. */
+  /** Of each session. */
   budget: Budget | null;
-  /** Five fields: minute, hour, day of month, month, day of week; `*`, lists, ranges and `*\/n` steps, names (`JAN`, `MON`), 0 and 7 for Sunday, `L` (last), `15W` (nearest weekday), `MON#2` (second Monday). Where both days are given either one counts; with `+` before the day of week both must. Exactly one of `cron` and `at`. */
+  /** Five fields: minute, hour, day of month, month, day of week; `*`, lists, ranges and `*\/n` steps, names (`JAN`, `MON`), 0 and 7 for Sunday, `L` (last), `15W` (nearest weekday), `MON#2` (second Monday). If both days are given, one of them must match; with `+` before the day of week, both must. Exactly one of `cron` and `at` is required. */
   cron: string | null;
-  /** In which `cron` is read: an IANA name such as `Europe/Berlin`, or `UTC`, the default. Where clocks change, a time of day that does not exist runs when the gap ends and one that comes twice runs the first time; a pattern with a wildcard or step in minute or hour follows the clock. null with `at`. */
+  /** The time zone of `cron`: an IANA name such as `Europe/Berlin`, or `UTC`, the default. When clocks change, a time of day that does not exist runs at the end of the gap, and one that occurs twice runs the first time; a pattern with a wildcard or step in minute or hour follows the clock. null with `at`. */
   timezone: string | null;
-  /** The one instant at which it opens a Session, in the future. Exactly one of `cron` and `at`. */
+  /** The time at which it opens its only session, in the future. Exactly one of `cron` and `at` is required. */
   at: string | null;
   status: ScheduleStatus;
-  /** Whether each Session is completed when its turn ends and no message is queued. Default: true. */
+  /** Whether each session is completed when its turn ends and no message is queued. Default: true. */
   closeOnIdle: boolean;
-  /** When it opens its next Session; null: paused, or `at` has passed. */
+  /** When it opens its next session; null: paused, or `at` has passed. */
   nextAt: string | null;
   /** The newest occurrence; null before the first. */
   lastRun: LastScheduleRun | null;
@@ -697,18 +697,18 @@ export interface Schedule {
 export interface ScheduleRun {
   scheduledAt: string;
   status: ScheduleRunStatus;
-  /** The Session that was opened; null unless `opened`. */
+  /** The session that was opened; null unless `opened`. */
   sessionId: string | null;
   /** Why it failed; null unless `failed`. */
   error: SessionError | null;
-  /** When the service dealt with it. */
+  /** When the service processed it. */
   createdAt: string;
 }
 
-/** `opened`: a Session was opened. `missed`: the service was not running, and a later occurrence came due before it was back. `failed`: the Session was refused. */
+/** `opened`: a session was opened. `missed`: the service was not running, and a later occurrence became due before it was back. `failed`: the session could not be opened. */
 export type ScheduleRunStatus = 'opened' | 'missed' | 'failed';
 
-/** `paused` opens nothing; enabling it again goes on from that moment, and makes up for nothing that came meanwhile. */
+/** `paused` opens nothing. When it is enabled again, it continues from that moment; missed occurrences are not made up for. */
 export type ScheduleStatus = 'enabled' | 'paused';
 
 export interface ScriptStep {
@@ -727,16 +727,16 @@ export interface ScriptToolCall {
 
 export interface SendMessage {
   content: Content;
-  /** While a turn is under way: `queue` a turn of its own after it; `steer`: that turn ends as `interrupted` and this one comes next; or `reject` with 409 `session_busy`. Default: `"queue"`. */
+  /** If a turn is running: `queue` starts a turn after it; `steer` ends it as `interrupted` and continues with this message; `reject` refuses the message with 409 `session_busy`. Default: `"queue"`. */
   onBusy?: 'queue' | 'steer' | 'reject' | undefined;
 }
 
 export interface Session {
   sessionId: string;
   agentId: string;
-  /** Of the present or last turn; null before the first. */
+  /** Of the current or last turn; null before the first. */
   agentVersion: number | null;
-  /** The name of an Environment, such as `production`. */
+  /** The name of an environment, such as `production`. */
   environment: string;
   status: SessionStatus;
   waitingFor: WaitingFor | null;
@@ -749,7 +749,7 @@ export interface Session {
   budget: Budget | null;
   error: SessionError | null;
   metadata: Metadata;
-  /** Of a child: the Session whose `agent` tool opened it. */
+  /** For a child session: the session whose `agent` tool opened it. */
   parentSessionId: string | null;
   createdAt: string;
   updatedAt: string;
@@ -777,17 +777,17 @@ export interface SessionStatusChunk {
 export interface SessionTurn {
   /** Counts from 1. */
   turn: number;
-  /** The version of the Agent that it runs. */
+  /** The version of the agent that it runs. */
   agentVersion: number;
   status: TurnStatus;
-  /** null while it is under way, and of one that was cancelled. */
+  /** null while it is running, and if it was cancelled. */
   stopReason: StopReason | null;
   startedAt: string;
   endedAt: string | null;
   usage: Usage;
-  /** The `mcp` tools of the Agent whose server could not be asked for its tools when the turn needed them, by name, and why. */
+  /** The `mcp` tools of the agent whose server could not list its tools when the turn needed them, by name, and the reason. */
   unavailableToolServers: UnavailableToolServer[];
-  /** In order: step by step its model call, then the tool calls, each after its approval. */
+  /** In order: for each step its model call, then the tool calls, each after its approval. */
   operations: TurnOperation[];
 }
 
@@ -810,7 +810,7 @@ export interface ToolCallChunk {
   tool: string;
   toolCallId: string;
   input: unknown;
-  /** true: the call was refused and does not run; its `tool.result` says why. Never on a call of a `client` tool: a `tool.call` of one is always yours to run. */
+  /** true: the call is not run; its `tool.result` says why. Never set on calls of `client` tools: you always run these. */
   notRun?: boolean;
   /** Counts from 1; 0 before the first turn. */
   turn: number;
@@ -835,15 +835,15 @@ export interface ToolResult {
 export interface ToolResultChunk {
   type: 'tool.result';
   toolCallId: string;
-  /** Of a call of a `client` tool that did not run, and so has no `tool.call`. */
+  /** Only for a call of a `client` tool that did not run and therefore has no `tool.call`. */
   tool?: string;
-  /** Beside `tool`. */
+  /** Present together with `tool`. */
   input?: unknown;
   output?: unknown;
   error?: string;
-  /** true: the call never ran. It was denied, expired or was cancelled before it began, its input did not match the schema, there is no such tool, or a token limit cut the answer. */
+  /** true: the call never ran. It was denied, expired or was cancelled before it started, its input did not match the schema, there is no such tool, or a token limit cut off the response. */
   notRun?: boolean;
-  /** true: the call was cut off while it ran; it may or may not have had its effect. */
+  /** true: the call was interrupted while it ran; it may or may not have had its effect. */
   outcomeUnknown?: boolean;
   /** Counts from 1; 0 before the first turn. */
   turn: number;
@@ -854,7 +854,7 @@ export interface ToolResultChunk {
 export interface ToolResultPart {
   type: 'tool_result';
   toolCallId: string;
-  /** What a person put in the place of the call's own input. */
+  /** The input with which the approver replaced the input of the call. */
   input?: unknown;
   output?: unknown;
   error?: string;
@@ -873,22 +873,22 @@ export interface TurnCompletedChunk {
 }
 
 export interface TurnOperation {
-  /** An approval has that of the tool call that it is for. */
+  /** An approval has the id of its tool call. */
   operationId: string;
   kind: 'model' | 'tool' | 'approval';
-  /** `provider/model` (`worker/queue` where a program of yours is the model), or the name of the tool. */
+  /** `provider/model` (`worker/queue` if a program of yours is the model), or the name of the tool. */
   name: string;
-  /** Counts from 1 in the turn: a model call and the tool calls that it asked for. */
+  /** Counts from 1 in the turn: a model call and the tool calls that it requested. */
   step: number;
   status: TurnOperationStatus;
-  /** null: it has not begun, or never did. */
+  /** null: not started. */
   startedAt: string | null;
   endedAt: string | null;
-  /** As in chunks and in the transcript; null of a model call. */
+  /** As in chunks and in the transcript; null for a model call. */
   toolCallId: string | null;
-  /** Of a call of an `agent` tool: the Session that it opened. */
+  /** For a call of an `agent` tool: the session that it opened. */
   childSessionId: string | null;
-  /** Of a model call that was answered. */
+  /** Of a completed model call. */
   usage: ModelCallUsage | null;
 }
 
@@ -908,24 +908,24 @@ export interface UpdateAgent {
   instructions?: string | undefined;
   tools?: Tool[] | undefined;
   limits?: Limits | undefined;
-  /** What the answer of a turn must be, as JSON; it stands in `turn.completed` as `output`. */
+  /** Schema of the final response of a turn, as JSON; it appears as `output` in `turn.completed`. */
   outputSchema?: JsonSchema | null | undefined;
   metadata?: Metadata | undefined;
-  /** The newest version that you know. Where the Agent has a newer one, nothing changes: 409 `conflict`. */
+  /** The newest version that you know. If the agent has a newer one, nothing changes: 409 `conflict`. */
   expectedVersion?: number | undefined;
 }
 
 export interface UpdateEnvironment {
-  /** How many days sessions are kept after they ended, with their transcript, journal and deliveries. The operator may have set less; null: as the operator set. */
+  /** How many days sessions are kept after they end, with their transcript, journal and deliveries. A shorter limit of the operator takes precedence; null: the limit of the operator. */
   keepSessionsDays?: number | null | undefined;
 }
 
 export interface UpdateKey {
   name?: string | undefined;
   permission?: Permission | undefined;
-  /** The only addresses that the key may be used from, as addresses and CIDRs; null: any. */
+  /** The only addresses that the key can be used from, as addresses and CIDRs; null: any. */
   allowedIps?: string[] | null | undefined;
-  /** The only Environments that the key reaches; null: all. Such a key reads the Agents and changes nothing that all Environments share. */
+  /** The only environments that the key can use; null: all. A restricted key can read agents, but can't change anything that environments share. */
   environments?: string[] | null | undefined;
   metadata?: Metadata | undefined;
 }
@@ -938,25 +938,25 @@ export interface UpdateOrganization {
   name: string;
 }
 
-/** A change of `cron`, `timezone`, `at` or `status` counts from now: an occurrence that is due and not dealt with is dropped. To go from one to the other, send `cron: null` with `at`, or `at: null` with `cron`. */
+/** A change of `cron`, `timezone`, `at` or `status` takes effect from now on: an occurrence that is due but not yet processed is dropped. To switch between the two, send `cron: null` with `at`, or `at: null` with `cron`. */
 export interface UpdateSchedule {
   agentId?: string | undefined;
-  /** The name of an Environment, such as `production`. */
+  /** The name of an environment, such as `production`. */
   environment?: string | undefined;
-  /** The first message of each Session; null: it is opened idle, without a turn. */
+  /** The first message of each session; null: it is opened idle, without a turn. */
   input?: Content | null | undefined;
-  /** Values of your own, which each of its Sessions is opened with. */
+  /** Values of your own, set on each session that it opens. */
   metadata?: Metadata | undefined;
-  /** Of each Session. */
+  /** Of each session. */
   budget?: Budget | null | undefined;
-  /** Five fields: minute, hour, day of month, month, day of week; `*`, lists, ranges and `*\/n` steps, names (`JAN`, `MON`), 0 and 7 for Sunday, `L` (last), `15W` (nearest weekday), `MON#2` (second Monday). Where both days are given either one counts; with `+` before the day of week both must. Exactly one of `cron` and `at`. */
+  /** Five fields: minute, hour, day of month, month, day of week; `*`, lists, ranges and `*\/n` steps, names (`JAN`, `MON`), 0 and 7 for Sunday, `L` (last), `15W` (nearest weekday), `MON#2` (second Monday). If both days are given, one of them must match; with `+` before the day of week, both must. Exactly one of `cron` and `at` is required. */
   cron?: string | null | undefined;
-  /** In which `cron` is read: an IANA name such as `Europe/Berlin`, or `UTC`, the default. Where clocks change, a time of day that does not exist runs when the gap ends and one that comes twice runs the first time; a pattern with a wildcard or step in minute or hour follows the clock. null with `at`. */
+  /** The time zone of `cron`: an IANA name such as `Europe/Berlin`, or `UTC`, the default. When clocks change, a time of day that does not exist runs at the end of the gap, and one that occurs twice runs the first time; a pattern with a wildcard or step in minute or hour follows the clock. null with `at`. */
   timezone?: string | null | undefined;
-  /** The one instant at which it opens a Session, in the future. Exactly one of `cron` and `at`. */
+  /** The time at which it opens its only session, in the future. Exactly one of `cron` and `at` is required. */
   at?: string | null | undefined;
   status?: ScheduleStatus | undefined;
-  /** Whether each Session is completed when its turn ends and no message is queued. Default: true. */
+  /** Whether each session is completed when its turn ends and no message is queued. Default: true. */
   closeOnIdle?: boolean | undefined;
 }
 
@@ -965,9 +965,9 @@ export interface UpdateSession {
 }
 
 export interface UpdateWebhookSubscription {
-  /** `https`, without user info, at a public address; `http` and private addresses where the operator allows them. Or `signalbox:test-receiver`, which is built in. */
+  /** `https`, without user info, at a public address; `http` and private addresses if the operator allows them. Or the built-in `signalbox:test-receiver`. */
   url?: string | undefined;
-  /** What is delivered. `message.reset` comes wherever `message.chunk` does. */
+  /** What is delivered. `message.reset` is included whenever `message.chunk` is. */
   chunkTypes?: ChunkType[] | undefined;
   status?: 'enabled' | 'paused' | undefined;
 }
@@ -983,46 +983,46 @@ export interface Usage {
 }
 
 export interface UsageGroup {
-  /** A day such as `2026-01-31`, an `agentId`, the name of an Environment, or `provider/model` (`worker/queue` for Agents that a program of yours runs). */
+  /** A day such as `2026-01-31`, an `agentId`, the name of an environment, or `provider/model` (`worker/queue` for agents that a program of yours runs). */
   group: string;
-  /** Cached ones included. */
+  /** Including cached ones. */
   inputTokens: number;
   outputTokens: number;
   /** Input tokens that the provider had in its cache. */
   cachedTokens: number;
   /** Model calls. */
   steps: number;
-  /** Those of them that `costUsd` is without: their model had no price. */
+  /** Model calls not included in `costUsd`, because their model had no price. */
   unpricedSteps: number;
-  /** To a billionth of a dollar; null where no call had a price. */
+  /** To a billionth of a dollar; null if no call had a price. */
   costUsd: number | null;
 }
 
 export interface UsageReport {
-  /** The beginning of the UTC day of the `from` asked for. */
+  /** The beginning of the UTC day of the requested `from`. */
   from: string;
-  /** The end of the UTC day of the `to` asked for; exclusive. */
+  /** The end of the UTC day of the requested `to`; exclusive. */
   to: string;
   groupBy: 'day' | 'agent' | 'environment' | 'model';
   total: UsageSum;
-  /** By day: every day in order, also those on which nothing was used. Else the groups that used something, the most expensive first, then those with the most tokens; at most 1,000. */
+  /** By day: every day in order, including days without usage. Otherwise the groups with usage, the most expensive first, then those with the most tokens; at most 1,000. */
   data: UsageGroup[];
-  /** The groups beyond 1,000 together; null where all are listed. */
+  /** The sum of the groups beyond 1,000; null if all are listed. */
   other: UsageSum | null;
 }
 
 /** Of the whole period: `data` and `other` together. */
 export interface UsageSum {
-  /** Cached ones included. */
+  /** Including cached ones. */
   inputTokens: number;
   outputTokens: number;
   /** Input tokens that the provider had in its cache. */
   cachedTokens: number;
   /** Model calls. */
   steps: number;
-  /** Those of them that `costUsd` is without: their model had no price. */
+  /** Model calls not included in `costUsd`, because their model had no price. */
   unpricedSteps: number;
-  /** To a billionth of a dollar; null where no call had a price. */
+  /** To a billionth of a dollar; null if no call had a price. */
   costUsd: number | null;
 }
 
@@ -1045,32 +1045,32 @@ export interface WebhookAttempt {
   attempt: number;
   at: string;
   durationMs: number;
-  /** The HTTP status of the answer; null: there was none. */
+  /** The HTTP status of the response; null: there was none. */
   status: number | null;
-  /** What went wrong, as a class: `timeout`, `connect`, `not_allowed` … */
+  /** The class of the error: `timeout`, `connect`, `not_allowed` … */
   error: string | null;
   secretVersion: number;
-  /** By their names in lower case. */
+  /** Names are in lower case. */
   requestHeaders: Record<string, string>;
-  /** The first 4 KiB of the answer. */
+  /** The first 4 KiB of the response. */
   responseBody: string | null;
 }
 
 export interface WebhookDelivery {
   deliveryId: string;
   webhookSubscriptionId: string;
-  /** The name of an Environment, such as `production`. */
+  /** The name of an environment, such as `production`. */
   environment: string;
   sessionId: string;
   status: WebhookDeliveryStatus;
-  /** What the receiver had acknowledged before; null: nothing. */
+  /** The cursor that the receiver acknowledged last; null: none. */
   previousCursor: string | null;
-  /** The position of a chunk in its Session. */
+  /** The position of a chunk in its session. */
   cursor: string;
-  /** How many were made. */
+  /** Number of attempts so far. */
   attemptCount: number;
   createdAt: string;
-  /** When it is sent again, unless the destination fails and is probed: then with a probe, or when one was accepted. */
+  /** When it is retried. If the destination is being probed, it is sent as a probe or after one was accepted. */
   nextAttemptAt: string | null;
   finishedAt: string | null;
 }
@@ -1080,60 +1080,60 @@ export type WebhookDeliveryStatus = 'pending' | 'succeeded' | 'exhausted' | 'can
 export interface WebhookDeliveryWithAttempts {
   deliveryId: string;
   webhookSubscriptionId: string;
-  /** The name of an Environment, such as `production`. */
+  /** The name of an environment, such as `production`. */
   environment: string;
   sessionId: string;
   status: WebhookDeliveryStatus;
-  /** What the receiver had acknowledged before; null: nothing. */
+  /** The cursor that the receiver acknowledged last; null: none. */
   previousCursor: string | null;
-  /** The position of a chunk in its Session. */
+  /** The position of a chunk in its session. */
   cursor: string;
-  /** How many were made. */
+  /** Number of attempts so far. */
   attemptCount: number;
   createdAt: string;
-  /** When it is sent again, unless the destination fails and is probed: then with a probe, or when one was accepted. */
+  /** When it is retried. If the destination is being probed, it is sent as a probe or after one was accepted. */
   nextAttemptAt: string | null;
   finishedAt: string | null;
   /** The last 50, oldest first. */
   attempts: WebhookAttempt[];
-  /** The body, the same in every attempt to the byte; null where the journal holds it no more. */
+  /** The body, identical in every attempt; null if it is no longer in the journal. */
   requestBody: string | null;
 }
 
-/** How the destination does, a second old at most. */
+/** The health of the destination, at most a second old. */
 export interface WebhookHealth {
   state: 'healthy' | 'failing' | 'degraded' | 'blocked';
-  /** Why nothing can be sent; null: attempts can be made. */
+  /** Why nothing can be sent; null: deliveries can be attempted. */
   blockedBy: 'no_delivery_node' | 'secret_unreadable' | 'url_not_allowed' | null;
-  /** The same in words, and how to remove it. */
+  /** A description of the cause and how to fix it. */
   reason: string | null;
-  /** When the first attempt failed since one was accepted. */
+  /** Time of the first failed attempt since the last success. */
   failingSince: string | null;
-  /** Attempts that failed in a row. From the fifth on probes alone are counted. */
+  /** Failed attempts in a row. From the fifth on, only probes count. */
   consecutiveFailures: number;
-  /** Of the last attempt, as its `error`; null: it was accepted. */
+  /** The `error` of the last attempt; null: it was accepted. */
   lastError: string | null;
-  /** The HTTP status of that attempt; null: there was no answer. */
+  /** The HTTP status of that attempt; null: there was no response. */
   lastStatus: number | null;
-  /** After 5 failures in a row: when one attempt is made; until one is accepted the others wait. */
+  /** After 5 failures in a row: the time of the next probe. Until one is accepted, other deliveries wait. */
   nextProbeAt: string | null;
-  /** The one Session whose deliveries failed: while it is probed, the others go on. Null: none, or several. */
+  /** The only session whose deliveries failed: while it is probed, the others continue. Null: none, or several. */
   failingSessionId: string | null;
 }
 
 export interface WebhookSubscription {
   webhookSubscriptionId: string;
-  /** The name of an Environment, such as `production`. */
+  /** The name of an environment, such as `production`. */
   environment: string;
   url: string;
-  /** What is delivered. `message.reset` comes wherever `message.chunk` does. */
+  /** What is delivered. `message.reset` is included whenever `message.chunk` is. */
   chunkTypes: ChunkType[];
   status: WebhookSubscriptionStatus;
-  /** `gone`: the destination answered 410; `failing`: it has failed for 5 days. */
+  /** `gone`: the destination responded with 410; `failing`: it has failed for 5 days. */
   disabledReason: string | null;
-  /** Of the newest signing secret; counts from 1. */
+  /** Version of the newest signing secret; counts from 1. */
   secretVersion: number;
-  /** Until then the secret before signs too; null: there is none. */
+  /** Until then the previous secret also signs; null: there is none. */
   previousSecretExpiresAt: string | null;
   /** The newest version that the receiver accepted. */
   confirmedSecretVersion: number | null;
@@ -1150,7 +1150,7 @@ export interface WorkerTool {
   name: string;
   description: string;
   inputSchema: JsonSchema;
-  /** Whether the program runs its calls itself (a `client` tool). */
+  /** Whether your program runs its calls itself (a `client` tool). */
   client: boolean;
 }
 
@@ -1159,24 +1159,24 @@ export interface WorkerTurn {
   sessionId: string;
   agentId: string;
   agentVersion: number;
-  /** The name of an Environment, such as `production`. */
+  /** The name of an environment, such as `production`. */
   environment: string;
   queue: string;
   turn: number;
   /** From 1 in each turn. */
   step: number;
-  /** The position of a chunk in its Session. */
+  /** The position of a chunk in its session. */
   cursor: string;
   instructions: string;
   /** The transcript, oldest first, with the calls and results of this turn's earlier steps. */
   messages: Message[];
-  /** What the step may call; empty with `pendingCalls`. */
+  /** The tools that the step can call; empty with `pendingCalls`. */
   tools: WorkerTool[];
-  /** Where it is not empty, these calls are what the program is to do: run them, and complete with `toolResults`. Else it is to answer the step. */
+  /** If not empty, run these calls and complete with `toolResults`. If empty, respond to the step. */
   pendingCalls: PendingCall[];
-  /** Of the calls of the step before, in their order. */
+  /** Of the calls of the previous step, in order. */
   outcomes: CallOutcome[];
-  /** What the answer that ends the turn must be, as JSON. */
+  /** Schema of the response that ends the turn, as JSON. */
   outputSchema: JsonSchema | null;
   limits: {
     maxStepsPerTurn: number;
@@ -1187,18 +1187,18 @@ export interface WorkerTurn {
   };
   metadata: Metadata;
   leaseExpiresAt: string;
-  /** When the turn has taken too long. */
+  /** When the turn times out. */
   deadlineAt: string | null;
 }
 
-/** The step failed and is not tried again: the Session fails with it. */
+/** The step failed and is not retried: the session fails. */
 export interface WorkerTurnError {
   /** Default: `worker_failed`. */
   code?: string | undefined;
   message: string;
 }
 
-/** What the step used; counts toward the budget. */
+/** The usage of the step; counts toward the budget. */
 export interface WorkerUsage {
   inputTokens: number;
   outputTokens: number;
@@ -1206,25 +1206,25 @@ export interface WorkerUsage {
   costUsd?: number | undefined;
 }
 
-/** Every operation of the interface: what it takes and what it answers with. */
+/** The input and result of every operation of the API. */
 export interface Operations {
-  /** Who is calling. `GET /api/v1/me`, permission `read`. */
+  /** Get the caller. The organization, the API key or user that sent the request, and its permission. `GET /api/v1/me`, permission `read`. */
   getMe: {
     result: Me;
   };
-  /** Create a key; its secret is shown in this answer alone. `POST /api/v1/api_keys`, permission `admin`. */
+  /** Create an API key. The secret is in this response only. `POST /api/v1/api_keys`, permission `admin`. */
   createKey: {
     body: CreateKey;
     result: {
       apiKey: ApiKeyWithSecret;
     };
   };
-  /** List the keys, newest first. `GET /api/v1/api_keys`, permission `admin`. */
+  /** List API keys. Newest first. `GET /api/v1/api_keys`, permission `admin`. */
   listKeys: {
     query: {
-      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
+      /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
-      /** The `page.nextCursor` of the page before. */
+      /** The `page.nextCursor` of the previous page. */
       cursor?: string | undefined;
     };
     result: {
@@ -1232,7 +1232,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Read a key. `GET /api/v1/api_keys/{keyId}`, permission `admin`. */
+  /** Get an API key. `GET /api/v1/api_keys/{keyId}`, permission `admin`. */
   getKey: {
     params: {
       keyId: string;
@@ -1241,7 +1241,7 @@ export interface Operations {
       apiKey: ApiKey;
     };
   };
-  /** Change name, permission, limits or metadata; the secret stays. `PATCH /api/v1/api_keys/{keyId}`, permission `admin`. */
+  /** Update an API key. Changes the name, permission, limits or metadata. The secret does not change. `PATCH /api/v1/api_keys/{keyId}`, permission `admin`. */
   updateKey: {
     params: {
       keyId: string;
@@ -1251,7 +1251,7 @@ export interface Operations {
       apiKey: ApiKey;
     };
   };
-  /** Give the key a new secret; the old one is refused from then on. `POST /api/v1/api_keys/{keyId}/rotate`, permission `admin`. */
+  /** Rotate an API key. Creates a new secret, which is in this response only. The old secret is refused from now on. `POST /api/v1/api_keys/{keyId}/rotate`, permission `admin`. */
   rotateKey: {
     params: {
       keyId: string;
@@ -1260,7 +1260,7 @@ export interface Operations {
       apiKey: ApiKeyWithSecret;
     };
   };
-  /** Revoke the key for good. `DELETE /api/v1/api_keys/{keyId}`, permission `admin`. */
+  /** Delete an API key. Revokes the key permanently. `DELETE /api/v1/api_keys/{keyId}`, permission `admin`. */
   deleteKey: {
     params: {
       keyId: string;
@@ -1270,21 +1270,21 @@ export interface Operations {
       deleted: true;
     };
   };
-  /** Create an Agent. `POST /api/v1/agents`, permission `write`. */
+  /** Create an agent. `POST /api/v1/agents`, permission `write`. */
   createAgent: {
     body: CreateAgent;
     result: {
       agent: Agent;
     };
   };
-  /** List the Agents, newest first. `GET /api/v1/agents`, permission `read`. */
+  /** List agents. The latest version of each, newest agent first. `GET /api/v1/agents`, permission `read`. */
   listAgents: {
     query: {
-      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
+      /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
-      /** The `page.nextCursor` of the page before. */
+      /** The `page.nextCursor` of the previous page. */
       cursor?: string | undefined;
-      /** true: archived Agents instead of live ones. */
+      /** true: archived agents instead of active ones. */
       archived?: boolean | undefined;
     };
     result: {
@@ -1292,7 +1292,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Read an Agent in its newest version. `GET /api/v1/agents/{agentId}`, permission `read`. */
+  /** Get an agent. The latest version. `GET /api/v1/agents/{agentId}`, permission `read`. */
   getAgent: {
     params: {
       agentId: string;
@@ -1301,15 +1301,15 @@ export interface Operations {
       agent: Agent;
     };
   };
-  /** List the versions of an Agent, newest first. `GET /api/v1/agents/{agentId}/versions`, permission `read`. */
+  /** List versions of an agent. Newest first. `GET /api/v1/agents/{agentId}/versions`, permission `read`. */
   listAgentVersions: {
     params: {
       agentId: string;
     };
     query: {
-      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
+      /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
-      /** The `page.nextCursor` of the page before. */
+      /** The `page.nextCursor` of the previous page. */
       cursor?: string | undefined;
     };
     result: {
@@ -1317,7 +1317,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Change an Agent: a new version. `PATCH /api/v1/agents/{agentId}`, permission `write`. */
+  /** Update an agent. Creates a new version with the given fields changed. Sessions use it from their next turn unless they are pinned to a version. `PATCH /api/v1/agents/{agentId}`, permission `write`. */
   updateAgent: {
     params: {
       agentId: string;
@@ -1327,7 +1327,7 @@ export interface Operations {
       agent: Agent;
     };
   };
-  /** Archive an Agent; a turn under way ends as usual. `DELETE /api/v1/agents/{agentId}`, permission `write`. */
+  /** Archive an agent. The current turn of each session finishes normally. New sessions and messages are refused with 409 `agent_archived`. `DELETE /api/v1/agents/{agentId}`, permission `write`. */
   archiveAgent: {
     params: {
       agentId: string;
@@ -1337,12 +1337,12 @@ export interface Operations {
       deleted: true;
     };
   };
-  /** List the Environments, newest first. `GET /api/v1/environments`, permission `read`. */
+  /** List environments. Newest first. `GET /api/v1/environments`, permission `read`. */
   listEnvironments: {
     query: {
-      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
+      /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
-      /** The `page.nextCursor` of the page before. */
+      /** The `page.nextCursor` of the previous page. */
       cursor?: string | undefined;
     };
     result: {
@@ -1350,17 +1350,17 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Create an Environment. `POST /api/v1/environments`, permission `write`. */
+  /** Create an environment. `POST /api/v1/environments`, permission `write`. */
   createEnvironment: {
     body: CreateEnvironment;
     result: {
       environment: Environment;
     };
   };
-  /** Change how long the ended Sessions of an Environment are kept. `PATCH /api/v1/environments/{env}`, permission `admin`. */
+  /** Update an environment. Changes how long ended sessions are kept. `PATCH /api/v1/environments/{env}`, permission `admin`. */
   updateEnvironment: {
     params: {
-      /** The name of an Environment, such as `production`. */
+      /** The name of an environment, such as `production`. */
       env: string;
     };
     body: UpdateEnvironment;
@@ -1368,10 +1368,10 @@ export interface Operations {
       environment: Environment;
     };
   };
-  /** Delete an Environment without open Sessions, subscription and schedules. `DELETE /api/v1/environments/{env}`, permission `write`. */
+  /** Delete an environment. Refused with 409 `conflict` while it has open sessions, a webhook subscription or schedules. `DELETE /api/v1/environments/{env}`, permission `write`. */
   deleteEnvironment: {
     params: {
-      /** The name of an Environment, such as `production`. */
+      /** The name of an environment, such as `production`. */
       env: string;
     };
     result: {
@@ -1379,16 +1379,16 @@ export interface Operations {
       deleted: true;
     };
   };
-  /** List the secrets of an Environment, by name; never their values. `GET /api/v1/environments/{env}/secrets`, permission `admin`. */
+  /** List secrets. By name. Values are never returned. `GET /api/v1/environments/{env}/secrets`, permission `admin`. */
   listSecrets: {
     params: {
-      /** The name of an Environment, such as `production`. */
+      /** The name of an environment, such as `production`. */
       env: string;
     };
     query: {
-      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
+      /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
-      /** The `page.nextCursor` of the page before. */
+      /** The `page.nextCursor` of the previous page. */
       cursor?: string | undefined;
     };
     result: {
@@ -1396,10 +1396,10 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Set a secret and the hosts that may get it. `PUT /api/v1/environments/{env}/secrets/{name}`, permission `admin`. */
+  /** Set a secret. Creates or replaces the value and the hosts that may receive it. `PUT /api/v1/environments/{env}/secrets/{name}`, permission `admin`. */
   setSecret: {
     params: {
-      /** The name of an Environment, such as `production`. */
+      /** The name of an environment, such as `production`. */
       env: string;
       name: string;
     };
@@ -1411,7 +1411,7 @@ export interface Operations {
   /** Delete a secret. `DELETE /api/v1/environments/{env}/secrets/{name}`, permission `admin`. */
   deleteSecret: {
     params: {
-      /** The name of an Environment, such as `production`. */
+      /** The name of an environment, such as `production`. */
       env: string;
       name: string;
     };
@@ -1420,27 +1420,27 @@ export interface Operations {
       deleted: true;
     };
   };
-  /** Open a Session; with `input` its first turn begins at once. `POST /api/v1/sessions`, permission `write`. */
+  /** Open a session. With `input`, the first turn starts immediately. Without it, the session is idle until the first message. `POST /api/v1/sessions`, permission `write`. */
   openSession: {
     body: OpenSession;
     result: {
       session: Session;
     };
   };
-  /** List the Sessions, newest first. `GET /api/v1/sessions`, permission `read`. */
+  /** List sessions. Newest first. `GET /api/v1/sessions`, permission `read`. */
   listSessions: {
     query: {
-      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
+      /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
-      /** The `page.nextCursor` of the page before. */
+      /** The `page.nextCursor` of the previous page. */
       cursor?: string | undefined;
       status?: 'idle' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined;
       agentId?: string | undefined;
-      /** The name of an Environment, such as `production`. */
+      /** The name of an environment, such as `production`. */
       environment?: string | undefined;
-      /** Only its child Sessions. */
+      /** Only child sessions of this session. */
       parentSessionId?: string | undefined;
-      /** `metadata[key]=value`: Sessions whose metadata has this value, compared as text. Of several pairs, name first the one that the fewest Sessions have: those are read, newest first, until the page is full. A page takes longest if many Sessions have the pair and none of them matches another filter: some 80 ms for 30,000. */
+      /** `metadata[key]=value`: sessions whose metadata has this value, compared as text. If you give several pairs, put the one that the fewest sessions have first: these are read, newest first, until the page is full. A page takes longest if many sessions have the pair and none of them matches another filter: some 80 ms for 30,000. */
       metadata?: Record<string, string> | undefined;
     };
     result: {
@@ -1448,7 +1448,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Read a Session. `GET /api/v1/sessions/{sessionId}`, permission `read`. */
+  /** Get a session. `GET /api/v1/sessions/{sessionId}`, permission `read`. */
   getSession: {
     params: {
       sessionId: string;
@@ -1457,7 +1457,7 @@ export interface Operations {
       session: Session;
     };
   };
-  /** Change a Session's metadata. `PATCH /api/v1/sessions/{sessionId}`, permission `write`. */
+  /** Update a session. Replaces the metadata. `PATCH /api/v1/sessions/{sessionId}`, permission `write`. */
   updateSession: {
     params: {
       sessionId: string;
@@ -1467,7 +1467,7 @@ export interface Operations {
       session: Session;
     };
   };
-  /** Delete an ended Session, its children and all of their data, for good. `DELETE /api/v1/sessions/{sessionId}`, permission `write`. */
+  /** Delete a session. Permanently deletes an ended session, its child sessions and all their data. Refused with 409 `conflict` while it is open. `DELETE /api/v1/sessions/{sessionId}`, permission `write`. */
   deleteSession: {
     params: {
       sessionId: string;
@@ -1477,7 +1477,7 @@ export interface Operations {
       deleted: true;
     };
   };
-  /** Say something: the next turn, now or after the present one. `POST /api/v1/sessions/{sessionId}/messages`, permission `write`. */
+  /** Send a message. Starts the next turn, now or after the current one (`onBusy`). `POST /api/v1/sessions/{sessionId}/messages`, permission `write`. */
   sendMessage: {
     params: {
       sessionId: string;
@@ -1488,17 +1488,17 @@ export interface Operations {
       messageId: string;
     };
   };
-  /** Read the transcript, oldest first unless told otherwise. `GET /api/v1/sessions/{sessionId}/messages`, permission `read`. */
+  /** List messages. The transcript, oldest first by default. `GET /api/v1/sessions/{sessionId}/messages`, permission `read`. */
   listMessages: {
     params: {
       sessionId: string;
     };
     query: {
-      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
+      /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
-      /** The `page.nextCursor` of the page before. */
+      /** The `page.nextCursor` of the previous page. */
       cursor?: string | undefined;
-      /** Oldest or newest first. Messages whose turn has not begun are the newest, beside the `limit`. Default: `"asc"`. */
+      /** Oldest or newest first. Messages whose turn has not started are the newest and do not count toward the `limit`. Default: `"asc"`. */
       order?: 'asc' | 'desc' | undefined;
     };
     result: {
@@ -1506,15 +1506,15 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Read the timeline, newest turn first: what each turn did, when, and what it used. `GET /api/v1/sessions/{sessionId}/turns`, permission `read`. */
+  /** List turns. The timeline, newest turn first: what each turn did, when, and what it used. `GET /api/v1/sessions/{sessionId}/turns`, permission `read`. */
   listTurns: {
     params: {
       sessionId: string;
     };
     query: {
-      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
+      /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
-      /** The `page.nextCursor` of the page before. */
+      /** The `page.nextCursor` of the previous page. */
       cursor?: string | undefined;
     };
     result: {
@@ -1522,7 +1522,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Give the result of a client tool; the same again is 200, another is 409. `POST /api/v1/sessions/{sessionId}/tool_results`, permission `write`. */
+  /** Submit a tool result. For a call of a `client` tool. Submitting the same result again returns 200, a different one 409 `conflict`. `POST /api/v1/sessions/{sessionId}/tool_results`, permission `write`. */
   sendToolResult: {
     params: {
       sessionId: string;
@@ -1532,7 +1532,7 @@ export interface Operations {
       session: Session;
     };
   };
-  /** Stop the turn; the next queued message follows, or the Session is idle. `POST /api/v1/sessions/{sessionId}/interrupt`, permission `write`. */
+  /** Interrupt a session. Stops the current turn. The next queued message starts a new turn; without one, the session is idle. `POST /api/v1/sessions/{sessionId}/interrupt`, permission `write`. */
   interruptSession: {
     params: {
       sessionId: string;
@@ -1541,7 +1541,7 @@ export interface Operations {
       session: Session;
     };
   };
-  /** Complete the Session when its turn is over. `POST /api/v1/sessions/{sessionId}/close`, permission `write`. */
+  /** Close a session. Completes the session when its current turn ends. `POST /api/v1/sessions/{sessionId}/close`, permission `write`. */
   closeSession: {
     params: {
       sessionId: string;
@@ -1550,7 +1550,7 @@ export interface Operations {
       session: Session;
     };
   };
-  /** Cancel the Session now. `POST /api/v1/sessions/{sessionId}/cancel`, permission `write`. */
+  /** Cancel a session. Ends the session and its child sessions now. Calls that have started are aborted. `POST /api/v1/sessions/{sessionId}/cancel`, permission `write`. */
   cancelSession: {
     params: {
       sessionId: string;
@@ -1559,17 +1559,17 @@ export interface Operations {
       session: Session;
     };
   };
-  /** Read the journal after a cursor, oldest first; `limit` counts chunks, of which long ones are fewer a page. `GET /api/v1/sessions/{sessionId}/chunks`, permission `read`. */
+  /** List chunks. The journal after a cursor, oldest first. `limit` counts chunks; a page of long chunks has fewer. `GET /api/v1/sessions/{sessionId}/chunks`, permission `read`. */
   listChunks: {
     params: {
       sessionId: string;
     };
     query: {
-      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `100`. */
+      /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `100`. */
       limit?: number | undefined;
-      /** Only what stands after this cursor, `turn_<n>:seq_<n>`; from the beginning without it. */
+      /** Only chunks after this cursor, `turn_<n>:seq_<n>`; without it, from the beginning. */
       cursor?: string | undefined;
-      /** Only chunks of these types, comma separated. Cursors stay true. */
+      /** Only chunks of these types, comma separated. Cursors stay valid. */
       types?: string | undefined;
     };
     result: {
@@ -1577,30 +1577,30 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Follow the journal live; resumes after `cursor` or `Last-Event-ID`, 204 when nothing can follow. `GET /api/v1/sessions/{sessionId}/stream`, permission `read`. */
+  /** Stream a session. Follows the journal live with Server-Sent Events. Resumes after `cursor` or `Last-Event-ID`; 204 if nothing can follow. `GET /api/v1/sessions/{sessionId}/stream`, permission `read`. */
   streamSession: {
     params: {
       sessionId: string;
     };
     query: {
-      /** Only what stands after this cursor, `turn_<n>:seq_<n>`; from the beginning without it. */
+      /** Only chunks after this cursor, `turn_<n>:seq_<n>`; without it, from the beginning. */
       cursor?: string | undefined;
-      /** Only chunks of these types, comma separated. Cursors stay true. */
+      /** Only chunks of these types, comma separated. Cursors stay valid. */
       types?: string | undefined;
     };
     result: Envelope;
   };
-  /** List approvals over all Sessions. `GET /api/v1/approvals`, permission `read`. */
+  /** List approvals. Of all sessions, oldest first by default. `GET /api/v1/approvals`, permission `read`. */
   listApprovals: {
     query: {
-      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
+      /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
-      /** The `page.nextCursor` of the page before. */
+      /** The `page.nextCursor` of the previous page. */
       cursor?: string | undefined;
-      /** By when they were requested: oldest or newest first. Default: `"asc"`. */
+      /** By time of request: oldest or newest first. Default: `"asc"`. */
       order?: 'asc' | 'desc' | undefined;
       status?: 'pending' | 'approved' | 'denied' | 'expired' | 'cancelled' | undefined;
-      /** The name of an Environment, such as `production`. */
+      /** The name of an environment, such as `production`. */
       environment?: string | undefined;
       sessionId?: string | undefined;
     };
@@ -1609,7 +1609,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Read an approval. `GET /api/v1/approvals/{operationId}`, permission `read`. */
+  /** Get an approval. `GET /api/v1/approvals/{operationId}`, permission `read`. */
   getApproval: {
     params: {
       operationId: string;
@@ -1618,7 +1618,7 @@ export interface Operations {
       approval: Approval;
     };
   };
-  /** Approve or deny; the first decision wins. `POST /api/v1/approvals/{operationId}/resolve`, permission `write`. */
+  /** Resolve an approval. Approves or denies the call. The first decision wins. `POST /api/v1/approvals/{operationId}/resolve`, permission `write`. */
   resolveApproval: {
     params: {
       operationId: string;
@@ -1628,14 +1628,14 @@ export interface Operations {
       approval: Approval;
     };
   };
-  /** Wait for a step that is offered on a queue, and claim it; null where none came. `POST /api/v1/worker_turns/claim`, permission `write`. */
+  /** Claim a step. Waits for a step on a queue and claims it. `workerTurn` is null if none was offered within `waitSeconds`. `POST /api/v1/worker_turns/claim`, permission `write`. */
   claimWorkerTurn: {
     body: ClaimWorkerTurn;
     result: {
       workerTurn: WorkerTurn | null;
     };
   };
-  /** Keep a claimed step: without a heartbeat its lease runs out and it is offered again. `POST /api/v1/worker_turns/{workerTurnId}/heartbeat`, permission `write`. */
+  /** Send a heartbeat. Renews the claim on a step. Without heartbeats the claim expires and the step is offered to other workers. `POST /api/v1/worker_turns/{workerTurnId}/heartbeat`, permission `write`. */
   heartbeatWorkerTurn: {
     params: {
       workerTurnId: string;
@@ -1644,18 +1644,18 @@ export interface Operations {
       leaseExpiresAt: string;
     };
   };
-  /** Show text of the step's answer; it is in the journal when this is answered. `POST /api/v1/worker_turns/{workerTurnId}/append`, permission `write`. */
+  /** Append text. Streams text of the response. It is in the journal when this returns. `POST /api/v1/worker_turns/{workerTurnId}/append`, permission `write`. */
   appendToWorkerTurn: {
     params: {
       workerTurnId: string;
     };
     body: AppendToWorkerTurn;
     result: {
-      /** The position of a chunk in its Session. */
+      /** The position of a chunk in its session. */
       cursor: string;
     };
   };
-  /** Answer the step: with tool calls, or without, which ends the turn; or give the results of its client tools. `POST /api/v1/worker_turns/{workerTurnId}/complete`, permission `write`. */
+  /** Complete a step. Submits the response: with `toolCalls` the turn continues, without them it ends. If the step has `pendingCalls`, submits their results instead. `POST /api/v1/worker_turns/{workerTurnId}/complete`, permission `write`. */
   completeWorkerTurn: {
     params: {
       workerTurnId: string;
@@ -1666,7 +1666,7 @@ export interface Operations {
       completed: true;
     };
   };
-  /** Give a claimed step back: it is offered again at once, and text that it showed is void. `POST /api/v1/worker_turns/{workerTurnId}/release`, permission `write`. */
+  /** Release a step. The step is offered to other workers immediately, and its appended text is discarded. `POST /api/v1/worker_turns/{workerTurnId}/release`, permission `write`. */
   releaseWorkerTurn: {
     params: {
       workerTurnId: string;
@@ -1676,22 +1676,22 @@ export interface Operations {
       released: true;
     };
   };
-  /** Create a schedule, which opens a Session at each of its times. `POST /api/v1/schedules`, permission `write`. */
+  /** Create a schedule. Opens a session at each occurrence. `POST /api/v1/schedules`, permission `write`. */
   createSchedule: {
     body: CreateSchedule;
     result: {
       schedule: Schedule;
     };
   };
-  /** List the schedules, newest first. `GET /api/v1/schedules`, permission `read`. */
+  /** List schedules. Newest first. `GET /api/v1/schedules`, permission `read`. */
   listSchedules: {
     query: {
-      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
+      /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
-      /** The `page.nextCursor` of the page before. */
+      /** The `page.nextCursor` of the previous page. */
       cursor?: string | undefined;
       agentId?: string | undefined;
-      /** The name of an Environment, such as `production`. */
+      /** The name of an environment, such as `production`. */
       environment?: string | undefined;
       status?: ScheduleStatus | undefined;
     };
@@ -1700,7 +1700,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Read a schedule. `GET /api/v1/schedules/{scheduleId}`, permission `read`. */
+  /** Get a schedule. `GET /api/v1/schedules/{scheduleId}`, permission `read`. */
   getSchedule: {
     params: {
       scheduleId: string;
@@ -1709,7 +1709,7 @@ export interface Operations {
       schedule: Schedule;
     };
   };
-  /** Change a schedule, pause it or enable it again; Sessions that it opened stay as they are. `PATCH /api/v1/schedules/{scheduleId}`, permission `write`. */
+  /** Update a schedule. Also pauses and resumes it. Sessions that it opened do not change. `PATCH /api/v1/schedules/{scheduleId}`, permission `write`. */
   updateSchedule: {
     params: {
       scheduleId: string;
@@ -1719,7 +1719,7 @@ export interface Operations {
       schedule: Schedule;
     };
   };
-  /** Delete a schedule and its runs; Sessions that it opened stay. `DELETE /api/v1/schedules/{scheduleId}`, permission `write`. */
+  /** Delete a schedule. Also deletes its runs. Sessions that it opened remain. `DELETE /api/v1/schedules/{scheduleId}`, permission `write`. */
   deleteSchedule: {
     params: {
       scheduleId: string;
@@ -1729,15 +1729,15 @@ export interface Operations {
       deleted: true;
     };
   };
-  /** List what became of the occurrences of a schedule, newest first. `GET /api/v1/schedules/{scheduleId}/runs`, permission `read`. */
+  /** List runs of a schedule. Newest first. `GET /api/v1/schedules/{scheduleId}/runs`, permission `read`. */
   listScheduleRuns: {
     params: {
       scheduleId: string;
     };
     query: {
-      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
+      /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
-      /** The `page.nextCursor` of the page before. */
+      /** The `page.nextCursor` of the previous page. */
       cursor?: string | undefined;
       status?: ScheduleRunStatus | undefined;
     };
@@ -1746,14 +1746,14 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** List the subscriptions across Environments, newest first. `GET /api/v1/webhook_subscriptions`, permission `read`. */
+  /** List webhook subscriptions. Of all environments, newest first. `GET /api/v1/webhook_subscriptions`, permission `read`. */
   listWebhookSubscriptions: {
     query: {
-      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
+      /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
-      /** The `page.nextCursor` of the page before. */
+      /** The `page.nextCursor` of the previous page. */
       cursor?: string | undefined;
-      /** The name of an Environment, such as `production`. */
+      /** The name of an environment, such as `production`. */
       environment?: string | undefined;
     };
     result: {
@@ -1761,25 +1761,25 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Subscribe an Environment; its signing secret is shown in this answer alone. `POST /api/v1/webhook_subscriptions`, permission `write`. */
+  /** Create a webhook subscription. One per environment. The signing secret is in this response only. `POST /api/v1/webhook_subscriptions`, permission `write`. */
   createWebhookSubscription: {
     body: CreateWebhookSubscription;
     result: CreatedWebhookSubscription;
   };
-  /** Read the subscription of an Environment. `GET /api/v1/webhook_subscriptions/{env}`, permission `read`. */
+  /** Get a webhook subscription. `GET /api/v1/webhook_subscriptions/{env}`, permission `read`. */
   getWebhookSubscription: {
     params: {
-      /** The name of an Environment, such as `production`. */
+      /** The name of an environment, such as `production`. */
       env: string;
     };
     result: {
       webhookSubscription: WebhookSubscription;
     };
   };
-  /** Change url or chunk types, pause it or enable it again. `PATCH /api/v1/webhook_subscriptions/{env}`, permission `write`. */
+  /** Update a webhook subscription. Changes the URL or chunk types, or pauses and resumes deliveries. `PATCH /api/v1/webhook_subscriptions/{env}`, permission `write`. */
   updateWebhookSubscription: {
     params: {
-      /** The name of an Environment, such as `production`. */
+      /** The name of an environment, such as `production`. */
       env: string;
     };
     body: UpdateWebhookSubscription;
@@ -1787,10 +1787,10 @@ export interface Operations {
       webhookSubscription: WebhookSubscription;
     };
   };
-  /** Delete the subscription. `DELETE /api/v1/webhook_subscriptions/{env}`, permission `write`. */
+  /** Delete a webhook subscription. Cancels its pending deliveries. `DELETE /api/v1/webhook_subscriptions/{env}`, permission `write`. */
   deleteWebhookSubscription: {
     params: {
-      /** The name of an Environment, such as `production`. */
+      /** The name of an environment, such as `production`. */
       env: string;
     };
     result: {
@@ -1798,35 +1798,35 @@ export interface Operations {
       deleted: true;
     };
   };
-  /** Make a new signing secret; the one before signs too until the grace period is over. `POST /api/v1/webhook_subscriptions/{env}/rotate_secret`, permission `write`. */
+  /** Rotate the signing secret. Deliveries are signed with both secrets until the grace period ends. The new secret is in this response only. `POST /api/v1/webhook_subscriptions/{env}/rotate_secret`, permission `write`. */
   rotateWebhookSecret: {
     params: {
-      /** The name of an Environment, such as `production`. */
+      /** The name of an environment, such as `production`. */
       env: string;
     };
     body: RotateSecret;
     result: RotatedSecret;
   };
-  /** Send one signed envelope of no Session (`ses_test`) now, and read how the receiver answered. `POST /api/v1/webhook_subscriptions/{env}/test`, permission `write`. */
+  /** Send a test delivery. Sends one signed envelope of the made-up session `ses_test` now, even if the subscription is paused, and returns the attempt. `POST /api/v1/webhook_subscriptions/{env}/test`, permission `write`. */
   testWebhookSubscription: {
     params: {
-      /** The name of an Environment, such as `production`. */
+      /** The name of an environment, such as `production`. */
       env: string;
     };
     result: {
       attempt: WebhookAttempt;
     };
   };
-  /** List what came to the test receiver (`signalbox:test-receiver`), newest first; the last 100 are kept. `GET /api/v1/webhook_subscriptions/{env}/received`, permission `read`. */
+  /** List received webhooks. Requests to the built-in test receiver (`signalbox:test-receiver`), newest first. The last 100 are kept. `GET /api/v1/webhook_subscriptions/{env}/received`, permission `read`. */
   listReceivedWebhooks: {
     params: {
-      /** The name of an Environment, such as `production`. */
+      /** The name of an environment, such as `production`. */
       env: string;
     };
     query: {
-      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
+      /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
-      /** The `page.nextCursor` of the page before. */
+      /** The `page.nextCursor` of the previous page. */
       cursor?: string | undefined;
     };
     result: {
@@ -1834,10 +1834,10 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Send again from the journal: all Sessions since a time, or one after a cursor; a few at a time. `POST /api/v1/webhook_subscriptions/{env}/recover`, permission `write`. */
+  /** Recover deliveries. Sends chunks again from the journal: of all sessions since a time, or of one session after a cursor. Runs in the background. `POST /api/v1/webhook_subscriptions/{env}/recover`, permission `write`. */
   recoverDeliveries: {
     params: {
-      /** The name of an Environment, such as `production`. */
+      /** The name of an environment, such as `production`. */
       env: string;
     };
     body: RecoverDeliveries;
@@ -1845,16 +1845,16 @@ export interface Operations {
       webhookSubscription: WebhookSubscription;
     };
   };
-  /** List deliveries, newest first. `GET /api/v1/webhook_subscriptions/{env}/deliveries`, permission `read`. */
+  /** List deliveries. Newest first. `GET /api/v1/webhook_subscriptions/{env}/deliveries`, permission `read`. */
   listDeliveries: {
     params: {
-      /** The name of an Environment, such as `production`. */
+      /** The name of an environment, such as `production`. */
       env: string;
     };
     query: {
-      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
+      /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
-      /** The `page.nextCursor` of the page before. */
+      /** The `page.nextCursor` of the previous page. */
       cursor?: string | undefined;
       status?: 'pending' | 'succeeded' | 'exhausted' | 'cancelled' | undefined;
       sessionId?: string | undefined;
@@ -1864,10 +1864,10 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Read a delivery with its attempts. `GET /api/v1/webhook_subscriptions/{env}/deliveries/{deliveryId}`, permission `read`. */
+  /** Get a delivery. Includes its last 50 attempts and the request body. `GET /api/v1/webhook_subscriptions/{env}/deliveries/{deliveryId}`, permission `read`. */
   getDelivery: {
     params: {
-      /** The name of an Environment, such as `production`. */
+      /** The name of an environment, such as `production`. */
       env: string;
       deliveryId: string;
     };
@@ -1875,10 +1875,10 @@ export interface Operations {
       webhookDelivery: WebhookDeliveryWithAttempts;
     };
   };
-  /** Send a delivery once more: the same id and bytes; one that waits for a retry is tried now. `POST /api/v1/webhook_subscriptions/{env}/deliveries/{deliveryId}/resend`, permission `write`. */
+  /** Resend a delivery. Sends the same ID and bytes again. A pending delivery is retried now. `POST /api/v1/webhook_subscriptions/{env}/deliveries/{deliveryId}/resend`, permission `write`. */
   resendDelivery: {
     params: {
-      /** The name of an Environment, such as `production`. */
+      /** The name of an environment, such as `production`. */
       env: string;
       deliveryId: string;
     };
@@ -1886,36 +1886,36 @@ export interface Operations {
       webhookDelivery: WebhookDelivery;
     };
   };
-  /** Read what goes on now, in a few numbers: of the organization, or of one Environment. `GET /api/v1/overview`, permission `read`. */
+  /** Get the overview. Counts for the organization or for one environment. `GET /api/v1/overview`, permission `read`. */
   getOverview: {
     query: {
-      /** The name of an Environment, such as `production`. */
+      /** The name of an environment, such as `production`. */
       environment?: string | undefined;
     };
     result: {
       overview: Overview;
     };
   };
-  /** Read what the organization used, in whole days of UTC. `GET /api/v1/usage`, permission `read`. */
+  /** Get usage. Tokens, model calls and cost of whole UTC days. `GET /api/v1/usage`, permission `read`. */
   getUsage: {
     query: {
-      /** At most 366 days before `to`; 30 days unless given. */
+      /** At most 366 days before `to`; default: 30 days before. */
       from?: string | undefined;
-      /** Now unless given. */
+      /** Default: now. */
       to?: string | undefined;
       /** Default: `"day"`. */
       groupBy?: 'day' | 'agent' | 'environment' | 'model' | undefined;
-      /** The name of an Environment, such as `production`. */
+      /** The name of an environment, such as `production`. */
       environment?: string | undefined;
     };
     result: UsageReport;
   };
-  /** List the people of the organization, newest first. `GET /api/v1/members`, permission `admin`. */
+  /** List members. Newest first. `GET /api/v1/members`, permission `admin`. */
   listMembers: {
     query: {
-      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
+      /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
-      /** The `page.nextCursor` of the page before. */
+      /** The `page.nextCursor` of the previous page. */
       cursor?: string | undefined;
     };
     result: {
@@ -1923,7 +1923,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Change the role of a person; only an owner makes or changes owners. `PATCH /api/v1/members/{userId}`, permission `admin`. */
+  /** Change the role of a member. Only an owner can add or change owners. `PATCH /api/v1/members/{userId}`, permission `admin`. */
   updateMember: {
     params: {
       userId: string;
@@ -1933,7 +1933,7 @@ export interface Operations {
       member: Member;
     };
   };
-  /** Remove a person from the organization; who was in no other is forgotten. `DELETE /api/v1/members/{userId}`, permission `admin`. */
+  /** Remove a member. The account of a user who is in no other organization is deleted. `DELETE /api/v1/members/{userId}`, permission `admin`. */
   removeMember: {
     params: {
       userId: string;
@@ -1943,19 +1943,19 @@ export interface Operations {
       deleted: true;
     };
   };
-  /** Make a link with which a person of this organization alone sets a new password; it is valid for 24 hours. `POST /api/v1/members/{userId}/password_reset`, permission `admin`. */
+  /** Create a password reset link. Only for users who are in no other organization. The link is valid for 24 hours and is in this response only. `POST /api/v1/members/{userId}/password_reset`, permission `admin`. */
   resetPassword: {
     params: {
       userId: string;
     };
     result: PasswordReset;
   };
-  /** List the invitations that are open, newest first. `GET /api/v1/invitations`, permission `admin`. */
+  /** List open invitations. Newest first. `GET /api/v1/invitations`, permission `admin`. */
   listInvitations: {
     query: {
-      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `20`. */
+      /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `20`. */
       limit?: number | undefined;
-      /** The `page.nextCursor` of the page before. */
+      /** The `page.nextCursor` of the previous page. */
       cursor?: string | undefined;
     };
     result: {
@@ -1963,7 +1963,7 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Invite a person: a link to hand over, valid once and for 7 days. `POST /api/v1/invitations`, permission `admin`. */
+  /** Create an invitation. The link can be used once, within 7 days, and is in this response only. `POST /api/v1/invitations`, permission `admin`. */
   createInvitation: {
     body: CreateInvitation;
     result: CreatedInvitation;
@@ -1985,27 +1985,27 @@ export interface Operations {
       organization: Organization;
     };
   };
-  /** Read who changed what; with `wait`, as it happens. `GET /api/v1/events`, permission `read`. */
+  /** List events. Newest first by default. With `order=asc` and `wait`, waits for new records. `GET /api/v1/events`, permission `read`. */
   listEvents: {
     query: {
-      /** The most items of a page. Where they are long it has fewer: about 4 MiB. Default: `100`. */
+      /** Maximum number of items. A page of long items has fewer: about 4 MiB. Default: `100`. */
       limit?: number | undefined;
-      /** The `page.nextCursor` of the page before. */
+      /** The `page.nextCursor` of the previous page. */
       cursor?: string | undefined;
       /** Newest or oldest first. Default: `"desc"`. */
       order?: 'desc' | 'asc' | undefined;
-      /** Only records of this type, or of these, comma separated. A page by one filter takes the same time however many records there are. By several it takes longest if many records match each and none matches all: some 200 ms in a million records. */
+      /** Only records of this type, or of these types, comma separated. With one filter, a page takes the same time regardless of the number of records. With several, it takes longest if many records match each filter and none matches all: some 200 ms in a million records. */
       type?: string | undefined;
       actorId?: string | undefined;
       resourceId?: string | undefined;
       sessionId?: string | undefined;
-      /** The name of an Environment, such as `production`. */
+      /** The name of an environment, such as `production`. */
       environment?: string | undefined;
       since?: string | undefined;
       until?: string | undefined;
       /** Only records after this one of the organization. */
       afterSequence?: number | undefined;
-      /** With `order=asc`: how many seconds to wait for a record where there is none yet. Default: `0`. */
+      /** With `order=asc`: how many seconds to wait for a record if there is none yet. Default: `0`. */
       wait?: number | undefined;
     };
     result: {
@@ -2013,17 +2013,17 @@ export interface Operations {
       page: PageInfo;
     };
   };
-  /** Read all of it as one file, oldest first, up to the newest record when it began. `GET /api/v1/events/export`, permission `read`. */
+  /** Export events. The event log as one file, oldest first, up to the newest record when the export starts. `GET /api/v1/events/export`, permission `read`. */
   exportEvents: {
     query: {
-      /** `jsonl`: a record a line, as the list has them, to be verified; `csv`: for spreadsheets. Default: `"jsonl"`. */
+      /** `jsonl`: one record per line, as in the list, for verification; `csv`: for spreadsheets. Default: `"jsonl"`. */
       format?: 'jsonl' | 'csv' | undefined;
-      /** Only records of this type, or of these, comma separated. A page by one filter takes the same time however many records there are. By several it takes longest if many records match each and none matches all: some 200 ms in a million records. */
+      /** Only records of this type, or of these types, comma separated. With one filter, a page takes the same time regardless of the number of records. With several, it takes longest if many records match each filter and none matches all: some 200 ms in a million records. */
       type?: string | undefined;
       actorId?: string | undefined;
       resourceId?: string | undefined;
       sessionId?: string | undefined;
-      /** The name of an Environment, such as `production`. */
+      /** The name of an environment, such as `production`. */
       environment?: string | undefined;
       since?: string | undefined;
       until?: string | undefined;
@@ -2032,7 +2032,7 @@ export interface Operations {
     };
     result: Event;
   };
-  /** Read a record. `GET /api/v1/events/{eventId}`, permission `read`. */
+  /** Get an event. `GET /api/v1/events/{eventId}`, permission `read`. */
   getEvent: {
     params: {
       eventId: string;
@@ -2120,7 +2120,7 @@ export const operations = {
   getEvent: { method: 'GET', path: '/events/{eventId}' },
 } as const satisfies Record<keyof Operations, { method: string; path: string }>;
 
-/** Headers of a webhook delivery (source section 6.4, api.md section 7). */
+/** Headers of a webhook delivery. */
 export const deliveryHeaders = {
   "timestamp": "x-service-timestamp",
   "signature": "x-service-signature",
@@ -2130,5 +2130,5 @@ export const deliveryHeaders = {
   "previousCursor": "x-service-previous-cursor"
 } as const;
 
-/** A receiver refuses a delivery whose timestamp is further than this from its own clock (source section 6.4). */
+/** How far a delivery's timestamp may be from the receiver's clock, in seconds, either way. */
 export const replayWindowSeconds = 300;

@@ -413,7 +413,7 @@ test('schemas and what checks them come with the pages of Agents, not with the f
   const textOf = (files: Set<string>) =>
     [...files].map((file) => readFileSync(join(consoleDir, file), 'utf8')).join('\n');
   const entry = Object.keys(manifest).find((key) => manifest[key]!.isEntry)!;
-  const fromContract = 'What the model calls it by; unique in the Agent.';
+  const fromContract = 'The name by which the model calls the tool; unique in the agent.';
   const fromTypebox = 'additionalProperties';
   const first = textOf(load(entry));
   const editor = textOf(load('src/pages/agents/agent.tsx'));

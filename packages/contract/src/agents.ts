@@ -47,7 +47,7 @@ export const ModelSettings = Strict(
       Type.Array(ScriptStep, {
         minItems: 1,
         maxItems: 100,
-        description: 'For `scripted`: one step a model call, the last one repeated.',
+        description: 'For `scripted`: one step per model call; the last one is repeated.',
       }),
     ),
     temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
@@ -56,8 +56,7 @@ export const ModelSettings = Strict(
     stopSequences: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems: 8 })),
     reasoning: Type.Optional(
       OneOf(['none', 'minimal', 'low', 'medium', 'high', 'xhigh'], {
-        description:
-          'How much the model thinks before it answers, in its own measure. Default: as its provider has it.',
+        description: 'How much the model reasons before it responds, on its own scale. Default: that of its provider.',
       }),
     ),
   },
@@ -78,22 +77,28 @@ export const Model = Strict(
   {
     provider: OneOf(providers),
     model: Type.Optional(
-      Type.Unsafe<string>({ ...Name, description: "The provider's name for it; for all but `worker`." }),
+      Type.Unsafe<string>({
+        ...Name,
+        description: "The provider's name of the model; for all providers except `worker`.",
+      }),
     ),
     queue: Type.Optional(
-      Type.Unsafe<string>({ ...QueueName, description: 'For `worker`: the queue that the program claims turns from.' }),
+      Type.Unsafe<string>({
+        ...QueueName,
+        description: 'For `worker`: the queue from which your program claims turns.',
+      }),
     ),
     baseUrl: Type.Optional(
       Type.String({
         maxLength: 2048,
         description:
-          "Where the provider answers, up to and with `/v1`. Needed for `openai-compatible`; others have their provider's own.",
+          "Base URL of the provider's API, up to and including `/v1`. Required for `openai-compatible`; other providers have a default.",
       }),
     ),
     apiKeySecret: Type.Optional(
       Type.Unsafe<string>({
         ...SecretName,
-        description: `The Environment's secret that holds the provider's key. Default: ${keyNames}.`,
+        description: `The secret of the environment that contains the provider's key. Default: ${keyNames}.`,
       }),
     ),
     settings: Type.Optional(ModelSettings),
@@ -105,19 +110,19 @@ export type Model = Static<typeof Model>;
 const ToolName = Type.String({
   pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$',
   'x-expected': '1 to 64 letters, digits, "_" and "-", the first a letter',
-  description: 'What the model calls it by; unique in the Agent.',
+  description: 'The name by which the model calls the tool; unique in the agent.',
   examples: ['refund_order'],
 });
 const Description = Type.String({ maxLength: 4_000 });
 const Effectful = Type.Boolean({
   description:
-    'Whether a call changes something outside. Default: for `http` tools whether the method is not GET, for others false.',
+    'Whether a call has an effect outside of the service. Default: true for `http` tools whose method is not GET, otherwise false.',
 });
 /** Whether a person decides before a call of a tool runs. */
 export const ApprovalPolicy = Type.Unsafe<'always' | 'never' | 'once' | { when: Record<string, unknown> }>({
   title: 'ApprovalPolicy',
   description:
-    '`always`, `never`, `once` (once per Session and tool), or `{ "when": <JSON Schema> }`: where the input matches. Default: `always` for effectful tools, `never` for others.',
+    '`always`, `never`, `once` (once per session and tool), or `{ "when": <JSON Schema> }`: if the input matches. Default: `always` for effectful tools, `never` for others.',
   anyOf: [OneOf(['always', 'never', 'once']), Strict({ when: JsonSchema }, { title: 'ApprovalWhen' })],
 });
 export type ApprovalPolicy = Static<typeof ApprovalPolicy>;
@@ -134,12 +139,14 @@ export const HttpRequest = Strict(
     method: OneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
     url: Type.String({
       maxLength: 2048,
-      description: '`{{input.x}}` and `{{secrets.NAME}}` may stand in path and query, never in scheme, host or port.',
+      description:
+        '`{{input.x}}` and `{{secrets.NAME}}` are allowed in path and query, but not in scheme, host or port.',
     }),
     headers: Type.Optional(Headers),
     body: Type.Optional(
       Type.Unsafe<unknown>({
-        description: 'JSON. A string that is a lone `"{{input.n}}"` keeps the JSON type of what it stands for.',
+        description:
+          'JSON. A string that consists only of `"{{input.n}}"` is replaced by the value with its JSON type.',
       }),
     ),
   },
@@ -157,7 +164,7 @@ export const HttpTool = Strict(
     effectful: Type.Optional(Effectful),
     approval: Type.Optional(ApprovalPolicy),
     idempotent: Type.Optional(
-      Type.Boolean({ description: 'Whether a call may be repeated after a crash. Default: false.' }),
+      Type.Boolean({ description: 'Whether a call can be repeated after a crash. Default: false.' }),
     ),
     timeoutSeconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 300, default: 30 })),
   },
@@ -185,25 +192,25 @@ export const McpTool = Strict(
     name: Type.String({
       pattern: '^[A-Za-z][A-Za-z0-9_-]{0,31}$',
       'x-expected': '1 to 32 letters, digits, "_" and "-", the first a letter',
-      description: "Stands before the names of the server's tools; unique in the Agent.",
+      description: "Prefix of the names of the server's tools; unique in the agent.",
     }),
-    url: Type.String({ maxLength: 2048, description: 'Where the server answers.' }),
+    url: Type.String({ maxLength: 2048, description: 'URL of the server.' }),
     headers: Type.Optional(
       Type.Unsafe<Record<string, string>>({
         ...Headers,
-        description: 'Sent with every request; `{{secrets.NAME}}` may stand in them.',
+        description: 'Sent with every request; can contain `{{secrets.NAME}}`.',
       }),
     ),
     allowedTools: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
         maxItems: 200,
-        description: "The server's own names of the tools to offer. Default: all.",
+        description: "The tools to offer, by the server's own names. Default: all.",
       }),
     ),
     approval: Type.Optional(
       Type.Unsafe<ApprovalPolicy | Record<string, ApprovalPolicy>>({
         description:
-          "One policy for all, or one for each of the server's tools by its own name. Default: `never` for tools that the server marks as read-only, else `always`.",
+          "One policy for all tools, or one for each of the server's tools by its own name. Default: `never` for tools that the server marks as read-only, otherwise `always`.",
         anyOf: [
           ApprovalPolicy,
           {
@@ -229,7 +236,10 @@ export const AgentTool = Strict(
     description: Description,
     agentId: Id('agt'),
     approval: Type.Optional(
-      Type.Unsafe<ApprovalPolicy>({ ...ApprovalPolicy, description: 'Default: `never`; the child asks for itself.' }),
+      Type.Unsafe<ApprovalPolicy>({
+        ...ApprovalPolicy,
+        description: 'Default: `never`; the child session requests approvals itself.',
+      }),
     ),
   },
   { title: 'AgentTool' },
@@ -244,7 +254,7 @@ export const Limits = Strict(
     maxStepsPerTurn: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 20 })),
     maxOutputTokens: Type.Optional(
       Nullable(Type.Integer({ minimum: 1, maximum: 1_000_000 }), {
-        description: 'For one model call; null: the model decides.',
+        description: 'For one model call; null: the limit of the model.',
       }),
     ),
     turnTimeoutSeconds: Type.Optional(
@@ -252,18 +262,18 @@ export const Limits = Strict(
         minimum: 1,
         maximum: 86_400,
         default: 600,
-        description: 'How long a turn may run; time spent `waiting` does not count.',
+        description: 'How long a turn can run; time spent `waiting` does not count.',
       }),
     ),
     approvalTimeoutSeconds: Type.Optional(
       Nullable(Type.Integer({ minimum: 1, maximum: 31_536_000 }), {
-        description: 'How long a person has to decide; null: for ever.',
+        description: 'How long an approval stays open; null: no limit.',
       }),
     ),
     onApprovalTimeout: Type.Optional(
       OneOf(['deny', 'cancel'], {
         default: 'deny',
-        description: '`deny`: the call is refused and the turn goes on. `cancel`: the Session is cancelled.',
+        description: '`deny`: the call is denied and the turn continues. `cancel`: the session is cancelled.',
       }),
     ),
   },
@@ -275,7 +285,7 @@ const Instructions = Type.String({ maxLength: 100_000 });
 export const Agent = Type.Object(
   {
     agentId: Id('agt'),
-    version: Type.Integer({ description: 'Every change makes a new version, which never changes again.' }),
+    version: Type.Integer({ description: 'Every change creates a new, immutable version.' }),
     name: Name,
     description: Type.String(),
     model: Model,
@@ -306,7 +316,7 @@ const ModelOrShort = Type.Unsafe<Model | string>({
       type: 'string',
       pattern: `^(worker/${queueName}|(${named.join('|')})/.{1,200})$`,
       'x-expected': `"provider/model", its provider one of ${named.join(', ')}, or "worker/queue"`,
-      description: '`provider/model`, in short; `worker/queue` for a program of your own.',
+      description: 'Short form: `provider/model`, or `worker/queue` for a program of your own.',
       examples: ['anthropic/claude-sonnet-4-5'],
     },
   ],
@@ -319,7 +329,7 @@ const settable = {
   limits: Type.Optional(Limits),
   outputSchema: Type.Optional(
     Nullable(JsonSchema, {
-      description: 'What the answer of a turn must be, as JSON; it stands in `turn.completed` as `output`.',
+      description: 'Schema of the final response of a turn, as JSON; it appears as `output` in `turn.completed`.',
     }),
   ),
   metadata: Type.Optional(Metadata),
@@ -334,8 +344,7 @@ export const UpdateAgent = Strict(
       Type.Integer({
         minimum: 1,
         maximum: 2_147_483_647,
-        description:
-          'The newest version that you know. Where the Agent has a newer one, nothing changes: 409 `conflict`.',
+        description: 'The newest version that you know. If the agent has a newer one, nothing changes: 409 `conflict`.',
       }),
     ),
   },
@@ -343,7 +352,7 @@ export const UpdateAgent = Strict(
 );
 export const AgentParams = Strict({ agentId: Id('agt') });
 export const ListAgents = ListQuery({
-  archived: Type.Optional(Type.Boolean({ description: 'true: archived Agents instead of live ones.' })),
+  archived: Type.Optional(Type.Boolean({ description: 'true: archived agents instead of active ones.' })),
 });
 export const ListAgentVersions = ListQuery({});
 export const AgentPage = Page(Agent);

@@ -24,7 +24,7 @@ export const approvalStatuses = ['pending', 'approved', 'denied', 'expired', 'ca
 
 export const Approval = Type.Object(
   {
-    operationId: Id('op', 'Stored before it is announced, and never changes.'),
+    operationId: Id('op', 'Stored before the approval is announced; never changes.'),
     sessionId: Id('ses'),
     agentId: Id('agt'),
     environment: EnvironmentName,
@@ -32,10 +32,10 @@ export const Approval = Type.Object(
     input: Json,
     allowsSession: Type.Boolean({
       description:
-        "Whether approving it also lets later calls of this tool in this Session run unasked: the tool's policy is `once`.",
+        "Whether approving it also approves later calls of this tool in this session: the tool's policy is `once`.",
     }),
     editedInput: Type.Unsafe<unknown>({
-      description: 'The input that a person put in its place; null where nobody did.',
+      description: 'The input with which the approver replaced it; null if it was not edited.',
     }),
     status: OneOf(approvalStatuses, { title: 'ApprovalStatus' }),
     reason: Nullable(Type.String()),
@@ -45,7 +45,7 @@ export const Approval = Type.Object(
           type: OneOf(['api_key', 'user', 'system']),
           id: Nullable(Type.String()),
           name: Type.String(),
-          onBehalfOf: Nullable(Type.String({ description: "The integrator's own user, as the caller named it." })),
+          onBehalfOf: Nullable(Type.String({ description: "The integrator's own user, as given by the caller." })),
         },
         { title: 'ResolvedBy' },
       ),
@@ -62,17 +62,17 @@ export const ResolveApproval = Strict(
   {
     decision: OneOf(['approved', 'denied']),
     reason: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 2_000, description: 'A denial reaches the model with it.' }),
+      Type.String({ minLength: 1, maxLength: 2_000, description: 'The model sees the reason of a denial.' }),
     ),
     input: Type.Optional(
       Type.Unsafe<unknown>({
-        description: "With `approved`: the input to use instead, as a whole. It must match the tool's schema.",
+        description: "With `approved`: the complete input to use instead. It must match the tool's schema.",
       }),
     ),
     scope: Type.Optional(
       OneOf(['once', 'session'], {
         default: 'once',
-        description: 'With `approved`: `session` also lets later calls of this tool in this Session run unasked.',
+        description: 'With `approved`: `session` also approves later calls of this tool in this session.',
       }),
     ),
     onBehalfOf: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
@@ -82,7 +82,7 @@ export const ResolveApproval = Strict(
 export const ApprovalParams = Strict({ operationId: Id('op') });
 export const ListApprovals = ListQuery({
   order: Type.Optional(
-    OneOf(['asc', 'desc'], { default: 'asc', description: 'By when they were requested: oldest or newest first.' }),
+    OneOf(['asc', 'desc'], { default: 'asc', description: 'By time of request: oldest or newest first.' }),
   ),
   status: Type.Optional(OneOf(approvalStatuses)),
   environment: Type.Optional(EnvironmentName),

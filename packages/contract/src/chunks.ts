@@ -94,7 +94,7 @@ export const ToolCallChunk = Type.Object(
     notRun: Type.Optional(
       Type.Boolean({
         description:
-          'true: the call was refused and does not run; its `tool.result` says why. Never on a call of a `client` tool: a `tool.call` of one is always yours to run.',
+          'true: the call is not run; its `tool.result` says why. Never set on calls of `client` tools: you always run these.',
       }),
     ),
     ...position,
@@ -106,20 +106,22 @@ export const ToolResultChunk = Type.Object(
     type: Type.Literal('tool.result'),
     toolCallId: Id('call'),
     tool: Type.Optional(
-      Type.String({ description: 'Of a call of a `client` tool that did not run, and so has no `tool.call`.' }),
+      Type.String({
+        description: 'Only for a call of a `client` tool that did not run and therefore has no `tool.call`.',
+      }),
     ),
-    input: Type.Optional(Type.Unsafe<unknown>({ description: 'Beside `tool`.' })),
+    input: Type.Optional(Type.Unsafe<unknown>({ description: 'Present together with `tool`.' })),
     output: Type.Optional(Json),
     error: Type.Optional(Type.String()),
     notRun: Type.Optional(
       Type.Boolean({
         description:
-          'true: the call never ran. It was denied, expired or was cancelled before it began, its input did not match the schema, there is no such tool, or a token limit cut the answer.',
+          'true: the call never ran. It was denied, expired or was cancelled before it started, its input did not match the schema, there is no such tool, or a token limit cut off the response.',
       }),
     ),
     outcomeUnknown: Type.Optional(
       Type.Boolean({
-        description: 'true: the call was cut off while it ran; it may or may not have had its effect.',
+        description: 'true: the call was interrupted while it ran; it may or may not have had its effect.',
       }),
     ),
     ...position,
@@ -153,7 +155,7 @@ export const MessageResetChunk = Type.Object(
   {
     type: Type.Literal('message.reset'),
     fromSeq: Type.Integer({
-      description: "Drop this turn's `message.chunk`s from this `seq` on: the model was asked again.",
+      description: 'Discard the `message.chunk`s of this turn from this `seq` on: the model call is retried.',
     }),
     ...position,
   },
@@ -213,7 +215,7 @@ export const cursorPattern = '^turn_(0|[1-9][0-9]{0,8}):seq_(0|[1-9][0-9]{0,14})
 /** A position in a Session's journal: `turn_<n>:seq_<n>`. */
 export const ChunkCursor = Type.String({
   pattern: cursorPattern,
-  description: 'The position of a chunk in its Session.',
+  description: 'The position of a chunk in its session.',
   examples: ['turn_1:seq_12'],
 });
 
@@ -236,13 +238,13 @@ export type Envelope = Static<typeof Envelope>;
 const Types = Type.String({
   pattern: `^(${chunkTypes.join('|').replaceAll('.', '\\.')})(,(${chunkTypes.join('|').replaceAll('.', '\\.')}))*$`,
   'x-expected': `one or more of ${chunkTypes.join(', ')}, comma separated`,
-  description: 'Only chunks of these types, comma separated. Cursors stay true.',
+  description: 'Only chunks of these types, comma separated. Cursors stay valid.',
   examples: ['message.chunk,session.status'],
 });
 
 const After = Type.String({
   maxLength: 500,
-  description: 'Only what stands after this cursor, `turn_<n>:seq_<n>`; from the beginning without it.',
+  description: 'Only chunks after this cursor, `turn_<n>:seq_<n>`; without it, from the beginning.',
 });
 export const ListChunks = ListQuery({ cursor: Type.Optional(After), types: Type.Optional(Types) }, longLists);
 export const StreamQuery = Strict({ cursor: Type.Optional(After), types: Type.Optional(Types) });

@@ -43,7 +43,7 @@ const Link = Type.Object({
   type: OneOf(['setup', 'invitation', 'passwordReset']),
   organizationName: Type.String(),
   role: Nullable(Role, { description: 'Null for a password reset.' }),
-  email: Nullable(Type.String(), { description: 'The only e-mail address that may follow the link; null: any.' }),
+  email: Nullable(Type.String(), { description: 'The only email address that can use the link; null: any.' }),
   name: Nullable(Type.String()),
   expiresAt: Timestamp,
 });

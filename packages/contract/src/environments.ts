@@ -5,7 +5,7 @@ const keepSessionsDays = Type.Integer({
   minimum: 1,
   maximum: 36_500,
   description:
-    'How many days sessions are kept after they ended, with their transcript, journal and deliveries. The operator may have set less; null: as the operator set.',
+    'How many days sessions are kept after they end, with their transcript, journal and deliveries. A shorter limit of the operator takes precedence; null: the limit of the operator.',
 });
 
 export const Environment = Type.Object(
@@ -31,9 +31,9 @@ export const EnvironmentSecret = Type.Object(
     name: SecretName,
     allowedHosts: Type.Array(Type.String(), {
       description:
-        'The only hosts that requests with this secret go to: `api.example.com`, `*.example.com`, with or without a port.',
+        'The only hosts that this secret is sent to: `api.example.com`, `*.example.com`, with or without a port.',
     }),
-    version: Type.Integer({ description: 'Counts up each time the secret is set.' }),
+    version: Type.Integer({ description: 'Incremented each time the secret is set.' }),
     updatedAt: Timestamp,
   },
   { title: 'EnvironmentSecret' },

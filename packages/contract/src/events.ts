@@ -99,7 +99,7 @@ export const Event = Type.Object(
       Type.Unsafe<Record<string, [before: unknown, after: unknown]>>({
         type: 'object',
         description:
-          '`{ field: [before, after] }`. Never holds a secret; a value longer than 4,096 characters stands as its size and SHA-256, `{ bytes, sha256 }`.',
+          '`{ field: [before, after] }`. Never contains a secret; a value longer than 4,096 characters is replaced by its size and SHA-256, `{ bytes, sha256 }`.',
         additionalProperties: { type: 'array', items: {}, minItems: 2, maxItems: 2 },
       }),
     ),
@@ -111,7 +111,7 @@ export const Event = Type.Object(
       },
       { title: 'EventContext' },
     ),
-    previousHash: Type.String({ description: 'Of the record before; 64 zeros for the first.' }),
+    previousHash: Type.String({ description: 'Hash of the previous record; 64 zeros for the first.' }),
     hash: Type.String({
       description:
         'Lowercase hex of SHA-256 over the bytes of `previousHash` and the canonical JSON (RFC 8785) of the record without both hashes.',
@@ -133,7 +133,7 @@ const filters = {
       maxLength: 2_000,
       pattern: '^[a-z_.]+(,[a-z_.]+)*$',
       description:
-        'Only records of this type, or of these, comma separated. A page by one filter takes the same time however many records there are. By several it takes longest if many records match each and none matches all: some 200 ms in a million records.',
+        'Only records of this type, or of these types, comma separated. With one filter, a page takes the same time regardless of the number of records. With several, it takes longest if many records match each filter and none matches all: some 200 ms in a million records.',
       examples: ['approval.requested,approval.resolved'],
     }),
   ),
@@ -160,7 +160,7 @@ export const ListEvents = ListQuery(
         minimum: 0,
         maximum: longestEventWaitSeconds,
         default: 0,
-        description: 'With `order=asc`: how many seconds to wait for a record where there is none yet.',
+        description: 'With `order=asc`: how many seconds to wait for a record if there is none yet.',
       }),
     ),
   },
@@ -172,7 +172,7 @@ export const ExportEvents = Strict({
   format: Type.Optional(
     OneOf(['jsonl', 'csv'], {
       default: 'jsonl',
-      description: '`jsonl`: a record a line, as the list has them, to be verified; `csv`: for spreadsheets.',
+      description: '`jsonl`: one record per line, as in the list, for verification; `csv`: for spreadsheets.',
     }),
   ),
   ...filters,

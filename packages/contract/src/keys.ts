@@ -27,7 +27,7 @@ const allowedIps = Type.Array(
   {
     minItems: 1,
     maxItems: 50,
-    description: 'The only addresses that the key may be used from, as addresses and CIDRs; null: any.',
+    description: 'The only addresses that the key can be used from, as addresses and CIDRs; null: any.',
   },
 );
 const environments = Type.Array(EnvironmentName, {
@@ -35,19 +35,19 @@ const environments = Type.Array(EnvironmentName, {
   maxItems: 50,
   uniqueItems: true,
   description:
-    'The only Environments that the key reaches; null: all. Such a key reads the Agents and changes nothing that all Environments share.',
+    "The only environments that the key can use; null: all. A restricted key can read agents, but can't change anything that environments share.",
 });
 
 const fields = {
   keyId: Id('key'),
   name: Name,
   permission: Permission,
-  expiresAt: Nullable(Timestamp, { description: 'From this instant on the key is refused; null: never.' }),
+  expiresAt: Nullable(Timestamp, { description: 'When the key expires; null: never.' }),
   allowedIps: Nullable(allowedIps),
   environments: Nullable(environments),
   metadata: Metadata,
   secretPreview: Type.String({ description: 'The beginning and the last four characters of the secret.' }),
-  lastUsedAt: Nullable(Timestamp, { description: 'To the minute; null for a key never used.' }),
+  lastUsedAt: Nullable(Timestamp, { description: 'To the minute; null for an unused key.' }),
   createdAt: Timestamp,
   updatedAt: Timestamp,
 };
@@ -61,7 +61,7 @@ export const ApiKeyWithSecret = Type.Object(
     secret: Type.Optional(
       Type.String({
         description:
-          'The whole secret, shown this once. Absent only from an idempotent replay asked for with another credential.',
+          'The whole secret, shown only once. Absent only from an idempotent replay that was requested with another credential.',
       }),
     ),
   },
@@ -101,7 +101,7 @@ export const User = Type.Object(
 );
 export type User = Static<typeof User>;
 
-/** Who is calling (`GET /me`): a key or a person. */
+/** Read the caller (`GET /me`): a key or a person. */
 export const Me = Type.Object(
   {
     organization: Type.Object({ organizationId: Id('org'), name: Type.String() }),

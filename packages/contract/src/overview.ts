@@ -20,16 +20,19 @@ export const Overview = Type.Object(
     pendingApprovals: Count(),
     webhooks: Type.Object({
       blocked: Count(
-        'Enabled subscriptions for which nothing can be sent (`health.blockedBy`), among the 1,000 newest. One that also fails is counted there too.',
+        'Enabled subscriptions for which nothing can be sent (`health.blockedBy`), among the 1,000 newest. A subscription that also fails is counted in both.',
       ),
-      failing: Count('Enabled subscriptions whose destination fails, for less than a day.'),
-      degraded: Count('Those that fail for longer.'),
-      disabled: Count('Those that the service has disabled.'),
+      failing: Count('Enabled subscriptions whose destination has been failing for less than a day.'),
+      degraded: Count('Enabled subscriptions whose destination has been failing for longer.'),
+      disabled: Count('Subscriptions that the service has disabled.'),
       waitingDeliveries: Count('Deliveries that wait for a retry.'),
     }),
     keysExpiringSoon: Count('API keys that expire within 14 days.'),
   },
-  { title: 'Overview', description: `As it is now. Counting stops at ${maxCount}, which stands for that or more.` },
+  {
+    title: 'Overview',
+    description: `The current state. Counting stops at ${maxCount}, which means that many or more.`,
+  },
 );
 export type Overview = Static<typeof Overview>;
 

@@ -7,7 +7,7 @@ export const roles = ['viewer', 'member', 'admin', 'owner'] as const;
 export const Role = OneOf(roles, {
   title: 'Role',
   description:
-    '`viewer` reads, `member` also changes, `admin` also manages keys, secrets and people, `owner` also makes and removes owners.',
+    '`viewer` reads, `member` also changes, `admin` also manages keys, secrets and people, `owner` also adds and removes owners.',
 });
 export type Role = Static<typeof Role>;
 
@@ -27,7 +27,7 @@ export const Member = Type.Object(
     email: Type.String(),
     role: Role,
     joinedAt: Timestamp,
-    lastSignedInAt: Nullable(Timestamp, { description: 'Null for who never was since joining.' }),
+    lastSignedInAt: Nullable(Timestamp, { description: 'Null if the person has not signed in since joining.' }),
   },
   { title: 'Member' },
 );
@@ -44,7 +44,7 @@ const longestEmail = 254;
 export const Email = Type.String({
   maxLength: longestEmail,
   pattern: '^[^\\s@]+@[^\\s@]+\\.[^\\s@.]+$',
-  'x-expected': 'an e-mail address',
+  'x-expected': 'an email address',
   examples: ['mara@example.com'],
 });
 
@@ -52,13 +52,13 @@ export const Invitation = Type.Object(
   {
     invitationId: Id('inv'),
     role: Role,
-    email: Nullable(Type.String(), { description: 'The only e-mail that may accept it; null: any.' }),
+    email: Nullable(Type.String(), { description: 'The only email that can accept it; null: any.' }),
     name: Nullable(Type.String()),
-    invitedBy: Type.String({ description: 'The name of who made it.' }),
+    invitedBy: Type.String({ description: 'The name of the person who created it.' }),
     expiresAt: Timestamp,
     createdAt: Timestamp,
   },
-  { title: 'Invitation', description: 'A link that nobody has used yet.' },
+  { title: 'Invitation', description: 'An invitation link that has not been used yet.' },
 );
 export type Invitation = Static<typeof Invitation>;
 
@@ -73,7 +73,7 @@ export const CreateInvitation = Strict(
 const link = Type.Optional(
   Type.String({
     description:
-      'To be handed over by other means; shown this once. Absent only from an idempotent replay of another sign-in.',
+      'Pass it on yourself; it is shown only once. Absent only from an idempotent replay by another sign-in.',
   }),
 );
 export const CreatedInvitation = Type.Object({ invitation: Invitation, link }, { title: 'CreatedInvitation' });

@@ -40,7 +40,7 @@ type Part<R, K extends 'params' | 'query' | 'body'> = R extends { readonly [P in
   ? Static<S>
   : unknown;
 
-/** What a route takes: path parameters, query and body in one object; no name stands in two of them. */
+/** The input of a route: path parameters, query and body in one object. No two of them have a field of the same name. */
 export type Input<N extends RouteName> = Part<Routes[N], 'params'> & Part<Routes[N], 'query'> & Part<Routes[N], 'body'>;
-/** What a route answers with when all went well. */
+/** The body of a route's successful response. */
 export type Result<N extends RouteName> = Static<Routes[N]['result']>;

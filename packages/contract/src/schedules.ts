@@ -33,13 +33,13 @@ export const scheduleRunStatuses = ['opened', 'missed', 'failed'] as const;
 const ScheduleRunStatus = OneOf(scheduleRunStatuses, {
   title: 'ScheduleRunStatus',
   description:
-    '`opened`: a Session was opened. `missed`: the service was not running, and a later occurrence came due before it was back. `failed`: the Session was refused.',
+    '`opened`: a session was opened. `missed`: the service was not running, and a later occurrence became due before it was back. `failed`: the session could not be opened.',
 });
 
 const runFields = {
   scheduledAt: Timestamp,
   status: ScheduleRunStatus,
-  sessionId: Nullable(Id('ses'), { description: 'The Session that was opened; null unless `opened`.' }),
+  sessionId: Nullable(Id('ses'), { description: 'The session that was opened; null unless `opened`.' }),
 };
 
 /** One occurrence of a schedule, and what became of it. Kept 90 days, and the last one for as long as the schedule. */
@@ -47,37 +47,38 @@ export const ScheduleRun = Type.Object(
   {
     ...runFields,
     error: Nullable(SessionError, { description: 'Why it failed; null unless `failed`.' }),
-    createdAt: Type.Unsafe<string>({ ...Timestamp, description: 'When the service dealt with it.' }),
+    createdAt: Type.Unsafe<string>({ ...Timestamp, description: 'When the service processed it.' }),
   },
   { title: 'ScheduleRun' },
 );
 export type ScheduleRun = Static<typeof ScheduleRun>;
 
 const Input = Nullable(Content, {
-  description: 'The first message of each Session; null: it is opened idle, without a turn.',
+  description: 'The first message of each session; null: it is opened idle, without a turn.',
 });
 const Cron = Nullable(Type.String({ minLength: 1, maxLength: 200, examples: ['0 9 * * 1-5'] }), {
   description:
-    'Five fields: minute, hour, day of month, month, day of week; `*`, lists, ranges and `*/n` steps, names (`JAN`, `MON`), 0 and 7 for Sunday, `L` (last), `15W` (nearest weekday), `MON#2` (second Monday). Where both days are given either one counts; with `+` before the day of week both must. Exactly one of `cron` and `at`.',
+    'Five fields: minute, hour, day of month, month, day of week; `*`, lists, ranges and `*/n` steps, names (`JAN`, `MON`), 0 and 7 for Sunday, `L` (last), `15W` (nearest weekday), `MON#2` (second Monday). If both days are given, one of them must match; with `+` before the day of week, both must. Exactly one of `cron` and `at` is required.',
 });
 const Timezone = Nullable(Type.String({ minLength: 1, maxLength: 100, examples: ['Europe/Berlin'] }), {
   description:
-    'In which `cron` is read: an IANA name such as `Europe/Berlin`, or `UTC`, the default. Where clocks change, a time of day that does not exist runs when the gap ends and one that comes twice runs the first time; a pattern with a wildcard or step in minute or hour follows the clock. null with `at`.',
+    'The time zone of `cron`: an IANA name such as `Europe/Berlin`, or `UTC`, the default. When clocks change, a time of day that does not exist runs at the end of the gap, and one that occurs twice runs the first time; a pattern with a wildcard or step in minute or hour follows the clock. null with `at`.',
 });
 const At = Nullable(Timestamp, {
-  description: 'The one instant at which it opens a Session, in the future. Exactly one of `cron` and `at`.',
+  description:
+    'The time at which it opens its only session, in the future. Exactly one of `cron` and `at` is required.',
 });
 const Status = OneOf(scheduleStatuses, {
   title: 'ScheduleStatus',
   description:
-    '`paused` opens nothing; enabling it again goes on from that moment, and makes up for nothing that came meanwhile.',
+    '`paused` opens nothing. When it is enabled again, it continues from that moment; missed occurrences are not made up for.',
 });
 const CloseOnIdle = Type.Boolean({
-  description: 'Whether each Session is completed when its turn ends and no message is queued. Default: true.',
+  description: 'Whether each session is completed when its turn ends and no message is queued. Default: true.',
 });
 const ScheduleMetadata = Type.Unsafe<Static<typeof Metadata>>({
   ...Metadata,
-  description: 'Values of your own, which each of its Sessions is opened with.',
+  description: 'Values of your own, set on each session that it opens.',
 });
 
 export const Schedule = Type.Object(
@@ -87,13 +88,13 @@ export const Schedule = Type.Object(
     environment: EnvironmentName,
     input: Input,
     metadata: ScheduleMetadata,
-    budget: Nullable(Budget, { description: 'Of each Session.' }),
+    budget: Nullable(Budget, { description: 'Of each session.' }),
     cron: Cron,
     timezone: Timezone,
     at: At,
     status: Status,
     closeOnIdle: CloseOnIdle,
-    nextAt: Nullable(Timestamp, { description: 'When it opens its next Session; null: paused, or `at` has passed.' }),
+    nextAt: Nullable(Timestamp, { description: 'When it opens its next session; null: paused, or `at` has passed.' }),
     lastRun: Nullable(Type.Object(runFields, { title: 'LastScheduleRun' }), {
       description: 'The newest occurrence; null before the first.',
     }),
@@ -107,7 +108,7 @@ export type Schedule = Static<typeof Schedule>;
 const settable = {
   input: Type.Optional(Input),
   metadata: Type.Optional(ScheduleMetadata),
-  budget: Type.Optional(Nullable(Budget, { description: 'Of each Session.' })),
+  budget: Type.Optional(Nullable(Budget, { description: 'Of each session.' })),
   cron: Type.Optional(Cron),
   timezone: Type.Optional(Timezone),
   at: Type.Optional(At),
@@ -123,7 +124,7 @@ export const UpdateSchedule = Strict(
   {
     title: 'UpdateSchedule',
     description:
-      'A change of `cron`, `timezone`, `at` or `status` counts from now: an occurrence that is due and not dealt with is dropped. To go from one to the other, send `cron: null` with `at`, or `at: null` with `cron`.',
+      'A change of `cron`, `timezone`, `at` or `status` takes effect from now on: an occurrence that is due but not yet processed is dropped. To switch between the two, send `cron: null` with `at`, or `at: null` with `cron`.',
   },
 );
 export const ScheduleParams = Strict({ scheduleId: Id('sch') });

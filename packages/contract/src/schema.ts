@@ -101,7 +101,7 @@ export const Name = Type.String({ minLength: 1, maxLength: 200 });
 export const EnvironmentName = Type.String({
   pattern: '^[a-z][a-z0-9_-]{0,62}$',
   'x-expected': '1 to 63 lower-case letters, digits, "_" and "-", the first a letter',
-  description: 'The name of an Environment, such as `production`.',
+  description: 'The name of an environment, such as `production`.',
   examples: ['production'],
 });
 
@@ -112,9 +112,9 @@ export function Page<T extends TSchema>(item: T) {
 
 const PageInfo = Type.Object(
   {
-    hasMore: Type.Boolean({ description: 'Whether more can be read after `nextCursor` now.' }),
+    hasMore: Type.Boolean({ description: 'Whether there are more items after `nextCursor`.' }),
     nextCursor: Type.String({
-      description: 'Where to go on, also when `hasMore` is false; `""` only where nothing was ever listed.',
+      description: 'Where to continue, even if `hasMore` is false; `""` only if the list has always been empty.',
     }),
   },
   { title: 'PageInfo' },
@@ -128,10 +128,10 @@ export function ListQuery<P extends TProperties>(properties: P, limit: { default
         minimum: 1,
         maximum: limit.maximum,
         default: limit.default,
-        description: 'The most items of a page. Where they are long it has fewer: about 4 MiB.',
+        description: 'Maximum number of items. A page of long items has fewer: about 4 MiB.',
       }),
     ),
-    cursor: Type.Optional(Type.String({ description: 'The `page.nextCursor` of the page before.', maxLength: 500 })),
+    cursor: Type.Optional(Type.String({ description: 'The `page.nextCursor` of the previous page.', maxLength: 500 })),
     ...properties,
   });
 }

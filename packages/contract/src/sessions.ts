@@ -23,9 +23,12 @@ import {
 export const Budget = Strict(
   {
     maxTokens: Type.Optional(Type.Integer({ minimum: 1, description: 'Input and output tokens together.' })),
-    maxSteps: Type.Optional(Type.Integer({ minimum: 1, description: 'Model calls; never passed.' })),
+    maxSteps: Type.Optional(Type.Integer({ minimum: 1, description: 'Model calls; never exceeded.' })),
     maxCostUsd: Type.Optional(
-      Type.Number({ exclusiveMinimum: 0, description: 'Needs a price for the model (422 `budget_invalid`).' }),
+      Type.Number({
+        exclusiveMinimum: 0,
+        description: 'Needs a configured price for the model (otherwise 422 `budget_invalid`).',
+      }),
     ),
   },
   { title: 'Budget' },
@@ -40,7 +43,7 @@ export const Session = Type.Object(
   {
     sessionId: Id('ses'),
     agentId: Id('agt'),
-    agentVersion: Nullable(Type.Integer(), { description: 'Of the present or last turn; null before the first.' }),
+    agentVersion: Nullable(Type.Integer(), { description: 'Of the current or last turn; null before the first.' }),
     environment: EnvironmentName,
     status: SessionStatus,
     waitingFor: Nullable(WaitingFor),
@@ -51,7 +54,9 @@ export const Session = Type.Object(
     budget: Nullable(Budget),
     error: Nullable(SessionError),
     metadata: Metadata,
-    parentSessionId: Nullable(Id('ses'), { description: 'Of a child: the Session whose `agent` tool opened it.' }),
+    parentSessionId: Nullable(Id('ses'), {
+      description: 'For a child session: the session whose `agent` tool opened it.',
+    }),
     createdAt: Timestamp,
     updatedAt: Timestamp,
     endedAt: Nullable(Timestamp),
@@ -73,7 +78,7 @@ const ToolResultPart = Type.Object(
     type: Type.Literal('tool_result'),
     toolCallId: Id('call'),
     input: Type.Optional(
-      Type.Unsafe<unknown>({ description: "What a person put in the place of the call's own input." }),
+      Type.Unsafe<unknown>({ description: 'The input with which the approver replaced the input of the call.' }),
     ),
     output: Type.Optional(Json),
     error: Type.Optional(Type.String()),
@@ -98,7 +103,7 @@ export const Message = Type.Object(
   {
     messageId: Id('msg'),
     role: OneOf(['user', 'assistant', 'tool']),
-    turn: Nullable(Type.Integer(), { description: 'null for a message whose turn has not begun.' }),
+    turn: Nullable(Type.Integer(), { description: 'null for a message whose turn has not started.' }),
     content: Type.Array(Tagged([Text, ToolCallPart, ToolResultPart], { title: 'MessagePart' })),
     createdAt: Timestamp,
   },
@@ -113,7 +118,7 @@ export const OpenSession = Strict(
       Type.Integer({
         minimum: 1,
         maximum: 2_147_483_647,
-        description: 'Stay on this version; else the newest each turn.',
+        description: 'Always use this version; by default, each turn uses the newest.',
       }),
     ),
     environment: EnvironmentName,
@@ -121,7 +126,7 @@ export const OpenSession = Strict(
     metadata: Type.Optional(Metadata),
     budget: Type.Optional(Nullable(Budget)),
     closeOnIdle: Type.Optional(
-      Type.Boolean({ description: 'Complete the Session when a turn ends and no message is queued.' }),
+      Type.Boolean({ description: 'Complete the session when a turn ends and no message is queued.' }),
     ),
   },
   { title: 'OpenSession' },
@@ -134,7 +139,7 @@ export const SendMessage = Strict(
       OneOf(['queue', 'steer', 'reject'], {
         default: 'queue',
         description:
-          'While a turn is under way: `queue` a turn of its own after it; `steer`: that turn ends as `interrupted` and this one comes next; or `reject` with 409 `session_busy`.',
+          'If a turn is running: `queue` starts a turn after it; `steer` ends it as `interrupted` and continues with this message; `reject` refuses the message with 409 `session_busy`.',
       }),
     ),
   },
@@ -153,12 +158,12 @@ export const ListSessions = ListQuery({
   status: Type.Optional(OneOf(sessionStatuses)),
   agentId: Type.Optional(Id('agt')),
   environment: Type.Optional(EnvironmentName),
-  parentSessionId: Type.Optional(Id('ses', 'Only its child Sessions.')),
+  parentSessionId: Type.Optional(Id('ses', 'Only child sessions of this session.')),
   metadata: Type.Optional(
     Type.Unsafe<Record<string, string>>({
       type: 'object',
       description:
-        '`metadata[key]=value`: Sessions whose metadata has this value, compared as text. Of several pairs, name first the one that the fewest Sessions have: those are read, newest first, until the page is full. A page takes longest if many Sessions have the pair and none of them matches another filter: some 80 ms for 30,000.',
+        '`metadata[key]=value`: sessions whose metadata has this value, compared as text. If you give several pairs, put the one that the fewest sessions have first: these are read, newest first, until the page is full. A page takes longest if many sessions have the pair and none of them matches another filter: some 80 ms for 30,000.',
       maxProperties: 10,
       additionalProperties: { type: 'string', maxLength: 512 },
     }),
@@ -168,7 +173,8 @@ export const ListMessages = ListQuery({
   order: Type.Optional(
     OneOf(['asc', 'desc'], {
       default: 'asc',
-      description: 'Oldest or newest first. Messages whose turn has not begun are the newest, beside the `limit`.',
+      description:
+        'Oldest or newest first. Messages whose turn has not started are the newest and do not count toward the `limit`.',
     }),
   ),
 });

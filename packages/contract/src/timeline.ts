@@ -33,19 +33,19 @@ export const turnOperationStatuses = [
 
 export const TurnOperation = Type.Object(
   {
-    operationId: Id('op', 'An approval has that of the tool call that it is for.'),
+    operationId: Id('op', 'An approval has the id of its tool call.'),
     kind: OneOf(['model', 'tool', 'approval']),
     name: Type.String({
-      description: '`provider/model` (`worker/queue` where a program of yours is the model), or the name of the tool.',
+      description: '`provider/model` (`worker/queue` if a program of yours is the model), or the name of the tool.',
     }),
     step: Type.Integer({
-      description: 'Counts from 1 in the turn: a model call and the tool calls that it asked for.',
+      description: 'Counts from 1 in the turn: a model call and the tool calls that it requested.',
     }),
     status: OneOf(turnOperationStatuses, { title: 'TurnOperationStatus' }),
-    startedAt: Nullable(Timestamp, { description: 'null: it has not begun, or never did.' }),
+    startedAt: Nullable(Timestamp, { description: 'null: not started.' }),
     endedAt: Nullable(Timestamp),
-    toolCallId: Nullable(Id('call'), { description: 'As in chunks and in the transcript; null of a model call.' }),
-    childSessionId: Nullable(Id('ses'), { description: 'Of a call of an `agent` tool: the Session that it opened.' }),
+    toolCallId: Nullable(Id('call'), { description: 'As in chunks and in the transcript; null for a model call.' }),
+    childSessionId: Nullable(Id('ses'), { description: 'For a call of an `agent` tool: the session that it opened.' }),
     usage: Nullable(
       Type.Object(
         {
@@ -56,7 +56,7 @@ export const TurnOperation = Type.Object(
         },
         { title: 'ModelCallUsage' },
       ),
-      { description: 'Of a model call that was answered.' },
+      { description: 'Of a completed model call.' },
     ),
   },
   { title: 'TurnOperation' },
@@ -66,9 +66,9 @@ export type TurnOperation = Static<typeof TurnOperation>;
 export const SessionTurn = Type.Object(
   {
     turn: Type.Integer({ description: 'Counts from 1.' }),
-    agentVersion: Type.Integer({ description: 'The version of the Agent that it runs.' }),
+    agentVersion: Type.Integer({ description: 'The version of the agent that it runs.' }),
     status: OneOf(turnStatuses, { title: 'TurnStatus' }),
-    stopReason: Nullable(StopReason, { description: 'null while it is under way, and of one that was cancelled.' }),
+    stopReason: Nullable(StopReason, { description: 'null while it is running, and if it was cancelled.' }),
     startedAt: Timestamp,
     endedAt: Nullable(Timestamp),
     usage: Usage,
@@ -76,11 +76,11 @@ export const SessionTurn = Type.Object(
       Type.Object({ name: Type.String(), reason: Type.String() }, { title: 'UnavailableToolServer' }),
       {
         description:
-          'The `mcp` tools of the Agent whose server could not be asked for its tools when the turn needed them, by name, and why.',
+          'The `mcp` tools of the agent whose server could not list its tools when the turn needed them, by name, and the reason.',
       },
     ),
     operations: Type.Array(TurnOperation, {
-      description: 'In order: step by step its model call, then the tool calls, each after its approval.',
+      description: 'In order: for each step its model call, then the tool calls, each after its approval.',
     }),
   },
   { title: 'SessionTurn' },

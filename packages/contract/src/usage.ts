@@ -2,17 +2,19 @@
 import { EnvironmentName, Nullable, OneOf, type Static, Strict, Timestamp, Type } from './schema.ts';
 
 const sums = {
-  inputTokens: Type.Integer({ description: 'Cached ones included.' }),
+  inputTokens: Type.Integer({ description: 'Including cached ones.' }),
   outputTokens: Type.Integer(),
   cachedTokens: Type.Integer({ description: 'Input tokens that the provider had in its cache.' }),
   steps: Type.Integer({ description: 'Model calls.' }),
-  unpricedSteps: Type.Integer({ description: 'Those of them that `costUsd` is without: their model had no price.' }),
-  costUsd: Nullable(Type.Number(), { description: 'To a billionth of a dollar; null where no call had a price.' }),
+  unpricedSteps: Type.Integer({
+    description: 'Model calls not included in `costUsd`, because their model had no price.',
+  }),
+  costUsd: Nullable(Type.Number(), { description: 'To a billionth of a dollar; null if no call had a price.' }),
 };
 
 export const UsageSum = Type.Object(sums, {
   title: 'UsageSum',
-  description: 'What several model calls used together.',
+  description: 'Total usage of several model calls.',
 });
 export type UsageSum = Static<typeof UsageSum>;
 
@@ -20,7 +22,7 @@ const UsageGroup = Type.Object(
   {
     group: Type.String({
       description:
-        'A day such as `2026-01-31`, an `agentId`, the name of an Environment, or `provider/model` (`worker/queue` for Agents that a program of yours runs).',
+        'A day such as `2026-01-31`, an `agentId`, the name of an environment, or `provider/model` (`worker/queue` for agents that a program of yours runs).',
     }),
     ...sums,
   },
@@ -31,24 +33,24 @@ const groupings = ['day', 'agent', 'environment', 'model'] as const;
 
 export const GetUsage = Strict({
   from: Type.Optional(
-    Type.Unsafe<string>({ ...Timestamp, description: 'At most 366 days before `to`; 30 days unless given.' }),
+    Type.Unsafe<string>({ ...Timestamp, description: 'At most 366 days before `to`; default: 30 days before.' }),
   ),
-  to: Type.Optional(Type.Unsafe<string>({ ...Timestamp, description: 'Now unless given.' })),
+  to: Type.Optional(Type.Unsafe<string>({ ...Timestamp, description: 'Default: now.' })),
   groupBy: Type.Optional(OneOf(groupings, { default: 'day' })),
   environment: Type.Optional(EnvironmentName),
 });
 
 export const UsageReport = Type.Object(
   {
-    from: Type.Unsafe<string>({ ...Timestamp, description: 'The beginning of the UTC day of the `from` asked for.' }),
-    to: Type.Unsafe<string>({ ...Timestamp, description: 'The end of the UTC day of the `to` asked for; exclusive.' }),
+    from: Type.Unsafe<string>({ ...Timestamp, description: 'The beginning of the UTC day of the requested `from`.' }),
+    to: Type.Unsafe<string>({ ...Timestamp, description: 'The end of the UTC day of the requested `to`; exclusive.' }),
     groupBy: OneOf(groupings),
     total: Type.Unsafe<UsageSum>({ ...UsageSum, description: 'Of the whole period: `data` and `other` together.' }),
     data: Type.Array(UsageGroup, {
       description:
-        'By day: every day in order, also those on which nothing was used. Else the groups that used something, the most expensive first, then those with the most tokens; at most 1,000.',
+        'By day: every day in order, including days without usage. Otherwise the groups with usage, the most expensive first, then those with the most tokens; at most 1,000.',
     }),
-    other: Nullable(UsageSum, { description: 'The groups beyond 1,000 together; null where all are listed.' }),
+    other: Nullable(UsageSum, { description: 'The sum of the groups beyond 1,000; null if all are listed.' }),
   },
   { title: 'UsageReport' },
 );

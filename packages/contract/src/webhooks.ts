@@ -29,14 +29,14 @@ export const testReceiverUrl = 'signalbox:test-receiver';
 const WebhookUrl = Type.String({
   maxLength: 2048,
   description:
-    '`https`, without user info, at a public address; `http` and private addresses where the operator allows them. Or `signalbox:test-receiver`, which is built in.',
+    '`https`, without user info, at a public address; `http` and private addresses if the operator allows them. Or the built-in `signalbox:test-receiver`.',
   examples: ['https://example.com/hooks/signalbox'],
 });
 const ChunkTypes = Type.Array(ChunkType, {
   minItems: 1,
   maxItems: 20,
   uniqueItems: true,
-  description: 'What is delivered. `message.reset` comes wherever `message.chunk` does.',
+  description: 'What is delivered. `message.reset` is included whenever `message.chunk` is.',
 });
 
 /**
@@ -63,25 +63,28 @@ export type WebhookBlock = (typeof webhookBlocks)[number];
 export const WebhookHealth = Type.Object(
   {
     state: OneOf(destinationStates),
-    blockedBy: Nullable(OneOf(webhookBlocks), { description: 'Why nothing can be sent; null: attempts can be made.' }),
-    reason: Nullable(Type.String(), { description: 'The same in words, and how to remove it.' }),
-    failingSince: Nullable(Timestamp, { description: 'When the first attempt failed since one was accepted.' }),
-    consecutiveFailures: Type.Integer({
-      description: 'Attempts that failed in a row. From the fifth on probes alone are counted.',
+    blockedBy: Nullable(OneOf(webhookBlocks), {
+      description: 'Why nothing can be sent; null: deliveries can be attempted.',
     }),
-    lastError: Nullable(Type.String(), { description: 'Of the last attempt, as its `error`; null: it was accepted.' }),
+    reason: Nullable(Type.String(), { description: 'A description of the cause and how to fix it.' }),
+    failingSince: Nullable(Timestamp, { description: 'Time of the first failed attempt since the last success.' }),
+    consecutiveFailures: Type.Integer({
+      description: 'Failed attempts in a row. From the fifth on, only probes count.',
+    }),
+    lastError: Nullable(Type.String(), { description: 'The `error` of the last attempt; null: it was accepted.' }),
     lastStatus: Nullable(Type.Integer(), {
-      description: 'The HTTP status of that attempt; null: there was no answer.',
+      description: 'The HTTP status of that attempt; null: there was no response.',
     }),
     nextProbeAt: Nullable(Timestamp, {
-      description: 'After 5 failures in a row: when one attempt is made; until one is accepted the others wait.',
+      description:
+        'After 5 failures in a row: the time of the next probe. Until one is accepted, other deliveries wait.',
     }),
     failingSessionId: Nullable(Id('ses'), {
       description:
-        'The one Session whose deliveries failed: while it is probed, the others go on. Null: none, or several.',
+        'The only session whose deliveries failed: while it is probed, the others continue. Null: none, or several.',
     }),
   },
-  { title: 'WebhookHealth', description: 'How the destination does, a second old at most.' },
+  { title: 'WebhookHealth', description: 'The health of the destination, at most a second old.' },
 );
 
 export const WebhookSubscription = Type.Object(
@@ -92,11 +95,11 @@ export const WebhookSubscription = Type.Object(
     chunkTypes: ChunkTypes,
     status: OneOf(subscriptionStatuses, { title: 'WebhookSubscriptionStatus' }),
     disabledReason: Nullable(
-      Type.String({ description: '`gone`: the destination answered 410; `failing`: it has failed for 5 days.' }),
+      Type.String({ description: '`gone`: the destination responded with 410; `failing`: it has failed for 5 days.' }),
     ),
-    secretVersion: Type.Integer({ description: 'Of the newest signing secret; counts from 1.' }),
+    secretVersion: Type.Integer({ description: 'Version of the newest signing secret; counts from 1.' }),
     previousSecretExpiresAt: Nullable(Timestamp, {
-      description: 'Until then the secret before signs too; null: there is none.',
+      description: 'Until then the previous secret also signs; null: there is none.',
     }),
     confirmedSecretVersion: Nullable(Type.Integer(), { description: 'The newest version that the receiver accepted.' }),
     createdAt: Timestamp,
@@ -111,7 +114,7 @@ export type WebhookSubscription = Static<typeof WebhookSubscription>;
 
 const SigningSecret = Type.String({
   description:
-    '`whsec_` and 44 characters of base64, shown this once. Absent only from an idempotent replay asked for with another credential.',
+    '`whsec_` and 44 characters of base64, shown only once. Absent only from an idempotent replay that was requested with another credential.',
 });
 
 export const CreatedWebhookSubscription = Type.Object(
@@ -168,20 +171,20 @@ const deliveryFields = {
   environment: EnvironmentName,
   sessionId: Id('ses'),
   status: OneOf(deliveryStatuses, { title: 'WebhookDeliveryStatus' }),
-  previousCursor: Nullable(ChunkCursor, { description: 'What the receiver had acknowledged before; null: nothing.' }),
+  previousCursor: Nullable(ChunkCursor, { description: 'The cursor that the receiver acknowledged last; null: none.' }),
   cursor: ChunkCursor,
-  attemptCount: Type.Integer({ description: 'How many were made.' }),
+  attemptCount: Type.Integer({ description: 'Number of attempts so far.' }),
   createdAt: Timestamp,
   nextAttemptAt: Nullable(Timestamp, {
     description:
-      'When it is sent again, unless the destination fails and is probed: then with a probe, or when one was accepted.',
+      'When it is retried. If the destination is being probed, it is sent as a probe or after one was accepted.',
   }),
   finishedAt: Nullable(Timestamp),
 };
 
 const Headers = Type.Unsafe<Record<string, string>>({
   type: 'object',
-  description: 'By their names in lower case.',
+  description: 'Names are in lower case.',
   additionalProperties: { type: 'string' },
 });
 
@@ -191,11 +194,11 @@ export const WebhookAttempt = Type.Object(
     attempt: Type.Integer({ description: 'Counts from 1; as in the header `X-Service-Attempt`.' }),
     at: Timestamp,
     durationMs: Type.Integer(),
-    status: Nullable(Type.Integer({ description: 'The HTTP status of the answer; null: there was none.' })),
-    error: Nullable(Type.String({ description: 'What went wrong, as a class: `timeout`, `connect`, `not_allowed` …' })),
+    status: Nullable(Type.Integer({ description: 'The HTTP status of the response; null: there was none.' })),
+    error: Nullable(Type.String({ description: 'The class of the error: `timeout`, `connect`, `not_allowed` …' })),
     secretVersion: Type.Integer(),
     requestHeaders: Headers,
-    responseBody: Nullable(Type.String({ description: 'The first 4 KiB of the answer.' })),
+    responseBody: Nullable(Type.String({ description: 'The first 4 KiB of the response.' })),
   },
   { title: 'WebhookAttempt' },
 );
@@ -206,10 +209,10 @@ export const ReceivedWebhook = Type.Object(
   {
     deliveryId: Id('whd'),
     attempt: Type.Integer(),
-    verified: Type.Boolean({ description: 'Its signature is that of a secret which was good when it came.' }),
+    verified: Type.Boolean({ description: 'Whether it was signed with a secret that was valid when it was received.' }),
     receivedAt: Timestamp,
     headers: Headers,
-    body: Type.String({ description: 'The exact bytes; of more than 64 KiB the first.' }),
+    body: Type.String({ description: 'The exact body, or its first 64 KiB.' }),
     truncated: Type.Boolean({ description: 'The body had more than 64 KiB.' }),
   },
   { title: 'ReceivedWebhook' },
@@ -223,7 +226,7 @@ export const WebhookDeliveryWithAttempts = Type.Object(
     ...deliveryFields,
     attempts: Type.Array(WebhookAttempt, { description: 'The last 50, oldest first.' }),
     requestBody: Nullable(Type.String(), {
-      description: 'The body, the same in every attempt to the byte; null where the journal holds it no more.',
+      description: 'The body, identical in every attempt; null if it is no longer in the journal.',
     }),
   },
   { title: 'WebhookDeliveryWithAttempts' },

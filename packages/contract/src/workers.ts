@@ -38,7 +38,7 @@ export const WorkerTool = Type.Object(
     name: Type.String(),
     description: Type.String(),
     inputSchema: JsonSchema,
-    client: Type.Boolean({ description: 'Whether the program runs its calls itself (a `client` tool).' }),
+    client: Type.Boolean({ description: 'Whether your program runs its calls itself (a `client` tool).' }),
   },
   { title: 'WorkerTool' },
 );
@@ -48,9 +48,9 @@ export type WorkerTool = Static<typeof WorkerTool>;
 export const PendingCall = Type.Object(
   {
     toolCallId: Id('call'),
-    index: Type.Integer({ description: "The call's place in the `toolCalls` of the step's answer, from 0." }),
+    index: Type.Integer({ description: "The index of the call in the `toolCalls` of the step's response, from 0." }),
     tool: Type.String(),
-    input: Type.Unsafe<unknown>({ description: 'As it is to be used: where a person edited it, theirs.' }),
+    input: Type.Unsafe<unknown>({ description: 'The input to use; if an approver edited it, the edited one.' }),
   },
   { title: 'PendingCall' },
 );
@@ -60,13 +60,15 @@ export type PendingCall = Static<typeof PendingCall>;
 export const CallOutcome = Type.Object(
   {
     toolCallId: Id('call'),
-    index: Type.Integer({ description: "The call's place in the `toolCalls` of the step's answer, from 0." }),
+    index: Type.Integer({ description: "The index of the call in the `toolCalls` of the step's response, from 0." }),
     tool: Type.String(),
     status: OneOf(callOutcomes, {
-      description: '`denied`: a person said no. `unknown`: it was cut off while it ran; it may have had its effect.',
+      description: '`denied`: it was denied. `unknown`: it was interrupted while it ran; it may have had its effect.',
     }),
     output: Type.Optional(Json),
-    error: Type.Optional(Type.String({ description: 'What the model is told; for a denial with its reason.' })),
+    error: Type.Optional(
+      Type.String({ description: 'The error that the model sees; for a denial, including its reason.' }),
+    ),
   },
   { title: 'CallOutcome' },
 );
@@ -88,17 +90,16 @@ export const WorkerTurn = Type.Object(
     messages: Type.Array(Message, {
       description: "The transcript, oldest first, with the calls and results of this turn's earlier steps.",
     }),
-    tools: Type.Array(WorkerTool, { description: 'What the step may call; empty with `pendingCalls`.' }),
+    tools: Type.Array(WorkerTool, { description: 'The tools that the step can call; empty with `pendingCalls`.' }),
     pendingCalls: Type.Array(PendingCall, {
-      description:
-        'Where it is not empty, these calls are what the program is to do: run them, and complete with `toolResults`. Else it is to answer the step.',
+      description: 'If not empty, run these calls and complete with `toolResults`. If empty, respond to the step.',
     }),
-    outcomes: Type.Array(CallOutcome, { description: 'Of the calls of the step before, in their order.' }),
-    outputSchema: Nullable(JsonSchema, { description: 'What the answer that ends the turn must be, as JSON.' }),
+    outcomes: Type.Array(CallOutcome, { description: 'Of the calls of the previous step, in order.' }),
+    outputSchema: Nullable(JsonSchema, { description: 'Schema of the response that ends the turn, as JSON.' }),
     limits: Agent.properties.limits,
     metadata: Metadata,
     leaseExpiresAt: Timestamp,
-    deadlineAt: Nullable(Timestamp, { description: 'When the turn has taken too long.' }),
+    deadlineAt: Nullable(Timestamp, { description: 'When the turn times out.' }),
   },
   { title: 'WorkerTurn' },
 );
@@ -108,13 +109,11 @@ export const ClaimWorkerTurn = Strict(
   {
     queue: QueueName,
     environment: Type.Optional(
-      Type.Unsafe<string>({ ...EnvironmentName, description: 'Only turns of Sessions in this Environment.' }),
+      Type.Unsafe<string>({ ...EnvironmentName, description: 'Only turns of sessions in this environment.' }),
     ),
-    sessionId: Type.Optional(
-      Id('ses', 'Only what comes next of this Session; 409 `turn_lost` where nothing can come any more.'),
-    ),
+    sessionId: Type.Optional(Id('ses', "Only the next step of this session; 409 `turn_lost` if there can't be one.")),
     turn: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'With `sessionId`: only of this turn.' }),
+      Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'With `sessionId`: only this turn.' }),
     ),
     waitSeconds: Type.Optional(
       Type.Integer({
@@ -134,7 +133,7 @@ export const AppendToWorkerTurn = Strict(
       Type.Unsafe<string>({
         ...ChunkCursor,
         description:
-          'The `cursor` of the worker turn or of the last append: the same text sent again after it is written once. Default: after what is there.',
+          'The `cursor` of the worker turn or of the last append: with it, a repeated append of the same text is written only once. Default: the end of the journal.',
       }),
     ),
   },
@@ -149,27 +148,27 @@ export const WorkerUsage = Strict(
     cachedTokens: Type.Optional(Tokens),
     costUsd: Type.Optional(Type.Number({ minimum: 0, maximum: 1_000_000 })),
   },
-  { title: 'WorkerUsage', description: 'What the step used; counts toward the budget.' },
+  { title: 'WorkerUsage', description: 'The usage of the step; counts toward the budget.' },
 );
 export const CompleteWorkerTurn = Strict(
   {
     toolCalls: Type.Optional(
       Type.Array(
         Strict({ tool: Type.String({ minLength: 1, maxLength: 200 }), input: Json }, { title: 'AskedToolCall' }),
-        { maxItems: 100, description: 'Run together. None: the turn ends.' },
+        { maxItems: 100, description: 'Run in parallel. None: the turn ends.' },
       ),
     ),
     toolResults: Type.Optional(
       Type.Array(ToolResult, {
         maxItems: 100,
-        description: 'For a worker turn with `pendingCalls`: how each of them ended.',
+        description: 'For a worker turn with `pendingCalls`: the result of each.',
       }),
     ),
     usage: Type.Optional(WorkerUsage),
     stopReason: Type.Optional(
       OneOf(['endTurn', 'maxOutputTokens', 'refusal'], {
         default: 'endTurn',
-        description: 'Why the turn ends; without `toolCalls`.',
+        description: 'Why the turn ends; only without `toolCalls`.',
       }),
     ),
     error: Type.Optional(
@@ -180,7 +179,7 @@ export const CompleteWorkerTurn = Strict(
           ),
           message: Type.String({ minLength: 1, maxLength: 2_000 }),
         },
-        { title: 'WorkerTurnError', description: 'The step failed and is not tried again: the Session fails with it.' },
+        { title: 'WorkerTurnError', description: 'The step failed and is not retried: the session fails.' },
       ),
     ),
   },

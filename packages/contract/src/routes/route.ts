@@ -3,52 +3,55 @@ import type { ErrorCode } from '../errors.ts';
 import type { Permission } from '../keys.ts';
 import { Id, type IdPrefix, type TSchema, Type } from '../schema.ts';
 
-/** One operation of the interface. */
+/** One operation of the API. */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Below `/api/v1`, with `{name}` for parameters. */
   readonly path: string;
-  /** What the caller's key must hold at least. */
+  /** The least permission that the caller needs. */
   readonly permission: Permission;
-  /** The heading under which it stands in the reference. */
+  /** Its heading in the API reference. */
   readonly tag: string;
+  /** Its title in the API reference: a short imperative phrase. */
   readonly summary: string;
+  /** What the title does not say, in Markdown. */
+  readonly description?: string;
   readonly params?: TSchema;
   readonly query?: TSchema;
   readonly body?: TSchema;
-  /** Of the answer when all went well. */
+  /** Of a successful response. */
   readonly status: 200 | 201 | 202;
   readonly result: TSchema;
-  /**
-   * `sse`: the answer is a stream of Server-Sent Events, each with a `result`. `export`: a file of any length, a `result` a
-   * line, or the same as CSV.
-   */
+  /** `sse`: Server-Sent Events, each with a `result`. `export`: a file of any length, with one `result` a line or as CSV. */
   readonly stream?: 'sse' | 'export';
-  /** Codes particular to this route, beside those that every route can answer with. */
+  /** Error codes in addition to those that every route can return. */
   readonly errors?: readonly ErrorCode[];
   /**
-   * Sent again it does no more by itself, and no answer is stored for its `Idempotency-Key`: a long poll, whose transaction
-   * would stay open, or what is called many times a second.
+   * Repeating the request has no further effect, so no response is stored for its `Idempotency-Key`: for long polls, whose
+   * transaction would stay open, and for calls that come many times a second.
    */
   readonly repeatable?: true;
   /**
-   * It acts outside of the database: where the service stopped in the middle, nobody knows whether it has, and the same
+   * It has an effect outside of the database. If the service stops in the middle, the outcome is unknown, so the same
    * `Idempotency-Key` is refused until it expires.
    */
   readonly actsOutside?: true;
-  /** Where in the result a plaintext secret stands: sealed in stored responses, absent from logs. */
+  /** The field of the result with a plaintext secret: sealed in stored responses, never logged. */
   readonly reveals?: 'apiKey.secret' | 'signingSecret' | 'link';
-  /** Only for a person who is signed in: a key that was stolen must not make people, who would stay when it is revoked. */
+  /** Only for a user who is signed in: a stolen key could otherwise create users, who remain after it is revoked. */
   readonly byPerson?: true;
-  /** Also answered at the path without `/api/v1`, as the source writes it (section 4.3). */
+  /** Also available without the prefix `/api/v1`. */
   readonly alsoAtRoot?: true;
 }
 
+/** `{ [name]: … }`: a result with one resource. */
 export const one = <N extends string, S extends TSchema>(name: N, schema: S) =>
   Type.Object({ [name]: schema } as Record<N, S>, { required: [name] });
+/** `{ [name]: id, deleted: true }`. */
 export const deleted = <N extends string>(name: N, prefix: IdPrefix) =>
   Type.Object({ [name]: Id(prefix), deleted: Type.Literal(true) } as Record<N, ReturnType<typeof Id>> & {
     deleted: ReturnType<typeof Type.Literal<true>>;
   });
 
+/** Checks each route and keeps its exact type, from which the types of inputs and results are derived. */
 export const table = <const T extends Record<string, Route>>(routes: T) => routes;

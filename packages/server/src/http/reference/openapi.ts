@@ -1,5 +1,5 @@
 // The OpenAPI 3.1 document, from the same table that the server runs on. Titled schemas of the contract are its
-// components; permission, error codes and second paths stand in it too, so that the reference page needs nothing else.
+// components. It also has permissions, error codes and second paths, so the reference page needs nothing else.
 import {
   collectComponents,
   deliveryHeaders,
@@ -35,15 +35,15 @@ export interface Operation {
   tags: string[];
   summary: string;
   description?: string;
-  /** What the caller's key must hold at least. */
+  /** The least permission that the caller needs. */
   'x-permission': string;
   /** The same operation at another path. */
   'x-also-at'?: string;
-  /** Everything that `code` of an error can be here. */
+  /** Every `code` that an error of this operation can have. */
   'x-error-codes': ErrorCode[];
   parameters: Parameter[];
   requestBody?: { required: boolean; content: Content };
-  responses: Record<string, Answer>;
+  responses: Record<string, ResponseObject>;
 }
 
 interface Webhook {
@@ -52,7 +52,7 @@ interface Webhook {
   description: string;
   parameters: Parameter[];
   requestBody: { required: boolean; content: Content };
-  responses: Record<string, Answer>;
+  responses: Record<string, ResponseObject>;
 }
 
 export interface Parameter {
@@ -67,7 +67,7 @@ export interface Parameter {
 
 type Content = Record<string, { schema: SchemaObject; example?: unknown }>;
 
-interface Answer {
+interface ResponseObject {
   $ref?: string;
   description: string;
   headers?: Record<string, unknown>;
@@ -77,35 +77,36 @@ interface Answer {
 const PREFIX = '/api/v1';
 
 const tags: Record<string, string> = {
-  'API keys': 'Who may call, and what for. A plaintext secret is shown once, when it is made.',
-  Agents: 'A model, instructions and tools, in versions that never change.',
+  'API keys':
+    'Who can call the API, and with what permission. A secret is shown in plain text once, when it is created.',
+  Agents: 'A model, instructions and tools, in immutable versions.',
   Environments:
-    'Named scopes for Sessions, webhook subscriptions and secrets; `production` and `staging` exist from the start.',
-  Sessions: 'An Agent at work: turns, messages, and the journal of everything that was shown.',
-  Approvals: 'Effectful calls that wait for a person.',
-  Schedules: 'Sessions that the service opens on time: again and again by a cron expression, or once.',
+    'Named scopes for sessions, webhook subscriptions and secrets; `production` and `staging` exist from the start.',
+  Sessions: 'Runs of an agent: turns, messages, and the journal of everything that was shown.',
+  Approvals: 'Tool calls that wait for approval before they run.',
+  Schedules: 'Sessions that the service opens at set times: repeatedly by a cron expression, or once.',
   'Worker turns':
-    "Steps of Agents whose model is `worker`, run by a program of the integrator's own. The client's `workers.run` does all of it.",
-  'Webhook subscriptions': 'Session activity pushed to an address of yours, signed; one subscription an Environment.',
-  Overview: 'What goes on now, in a few numbers.',
+    "Steps of agents whose model is `worker`, run by your own program. The client's `workers.run` does all of this.",
+  'Webhook subscriptions': 'Chunks of sessions, signed and delivered to your URL. One subscription per environment.',
+  Overview: 'Counts of what is happening now.',
   People:
-    'Who signs in to the console, and the links that let them in. Only for a person who is signed in: no key will do.',
-  Usage: 'Tokens, model calls and what they cost, over all Sessions.',
+    'Who can sign in to the console, and the links that admit them. Only for signed-in users: API keys are refused.',
+  Usage: 'Tokens, model calls and their cost, over all sessions.',
   'Event log': 'Who changed what in the organization, in one chain without gaps.',
 };
 
-const description = `Signalbox is a platform for running Agents. An Agent runs in Sessions; a Session streams what it does, stops where a person must approve, and completes.
+const description = `Signalbox is a platform for running agents. An agent runs in sessions; a session streams what it does, waits for approvals, and completes.
 
-Every request carries \`Authorization: Bearer <API key>\`. Bodies are JSON, UTF-8, at most 1 MiB; a field that is not known is refused, by name. Times are ISO 8601 in UTC. Every answer carries \`X-Request-Id\`. HEAD answers wherever GET does: the same without a body, and of a stream its headers alone.
+Every request needs \`Authorization: Bearer <API key>\`. Bodies are JSON in UTF-8, at most 1 MiB; unknown fields are refused, by name. Times are ISO 8601 in UTC. Every response has an \`X-Request-Id\`. HEAD works wherever GET does, and returns the headers only.
 
-Lists answer \`{ data, page: { hasMore, nextCursor } }\`: while \`hasMore\` is true, pass \`nextCursor\` as \`cursor\`. It is always the place to go on from, so a poller keeps it.
+Lists return \`{ data, page: { hasMore, nextCursor } }\`: while \`hasMore\` is true, pass \`nextCursor\` as \`cursor\`. It is always the position to continue from, so keep it if you poll.
 
-A POST may carry an \`Idempotency-Key\`, kept for 24 hours: sent again with the same body it answers what it answered first, with \`Idempotent-Replayed: true\`, and does nothing twice. Bodies are the same if they are the same JSON, whatever the order of their fields; above 64 KiB they must have the same bytes. The body of such an answer is the first one's, a refusal's \`requestId\` too; \`X-Request-Id\` is its own.`;
+A POST can have an \`Idempotency-Key\`, which is kept for 24 hours. If you repeat the request with the same key and body, it has no further effect and returns the first response with \`Idempotent-Replayed: true\`. Bodies are the same if they are the same JSON, regardless of the order of their fields; above 64 KiB they must have the same bytes. The response body is that of the first request, including the \`requestId\` of an error; \`X-Request-Id\` is that of the repetition.`;
 
 /**
  * Describes `routes`. The result is plain JSON, the same for the same routes and version.
  *
- * @throws Error where two different schemas of the contract have one title
+ * @throws Error if two different schemas of the contract have one title
  */
 export function openApiDocument(routes: Record<string, Route>, version: string): OpenApiDocument {
   const { refer, schemas } = collectComponents();
@@ -160,21 +161,21 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
     });
   }
 
-  function successOf(operationId: string, route: Route): Record<string, Answer> {
+  function successOf(operationId: string, route: Route): Record<string, ResponseObject> {
     const headers = {
       'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' },
       ...(route.method === 'POST' && { 'Idempotent-Replayed': { $ref: '#/components/headers/Idempotent-Replayed' } }),
     };
     const schema = refer(named(operationId, route.result as SchemaObject));
     if (!route.stream) {
-      const text = { 200: 'Done.', 201: 'Created.', 202: 'Accepted; it happens when its turn comes.' }[route.status];
+      const text = { 200: 'Done.', 201: 'Created.', 202: 'Accepted; it is carried out later.' }[route.status];
       return { [route.status]: { description: text, headers, content: { 'application/json': { schema } } } };
     }
     if (route.stream === 'export') {
       return {
         200: {
           description:
-            'A file. `jsonl`: one of these a line, which `signalbox events verify` can check. `csv`: a table of the same, with a line of names. A connection that is cut means that it is not the whole.',
+            'A file. `jsonl`: one of these per line, which `signalbox events verify` can check. `csv`: the same as a table with a header line. If the connection is cut, the file is incomplete.',
           headers,
           content: { 'application/jsonl': { schema }, 'text/csv': { schema: { type: 'string' } } },
         },
@@ -183,11 +184,11 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
     return {
       200: {
         description:
-          'Server-Sent Events: `id` is the cursor, `event` is `session.chunks`, `data` is an Envelope. A comment line comes every 10 s. It ends after the terminal status.',
+          'Server-Sent Events: `id` is the cursor, `event` is `session.chunks`, `data` is an Envelope. A comment line is sent every 10 s. The stream ends after the terminal status.',
         headers,
         content: { 'text/event-stream': { schema } },
       },
-      204: { description: 'The Session has ended and nothing follows this cursor: stop asking.', headers },
+      204: { description: 'The session has ended and nothing follows this cursor: do not reconnect.', headers },
     };
   }
 
@@ -207,22 +208,22 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
         apiKey: {
           type: 'http',
           scheme: 'bearer',
-          description: `An API key's secret, \`sbk_…\`. Its permission (${permissions.join(', ')}) decides what it may do.`,
+          description: `An API key's secret, \`sbk_…\`. Its permission (${permissions.join(', ')}) decides what it can do.`,
         },
       },
       headers: {
         'X-Request-Id': {
-          description: 'Names this request in the log, in the event log and in the body of an error.',
+          description: 'Identifies this request in the log, in the event log and in the body of an error.',
           required: true,
           schema: { type: 'string', pattern: '^req_' },
         },
         'Idempotent-Replayed': {
           description:
-            '`true` where this is the first answer again, by its idempotency key. A `requestId` in its body is that of the first request.',
+            '`true` if this is the stored response of the first request with this idempotency key. A `requestId` in its body is that of the first request.',
           schema: { type: 'string', const: 'true' },
         },
         'Retry-After': {
-          description: 'Seconds to wait before the request is made again.',
+          description: 'Seconds to wait before you retry the request.',
           schema: { type: 'integer', minimum: 0 },
         },
       },
@@ -230,17 +231,18 @@ export function openApiDocument(routes: Record<string, Route>, version: string):
   };
 }
 
-/** What the summary does not say of an operation, for readers who don't see its extensions. */
+/** With the permission in words, for readers that do not show extensions. */
 function descriptionOf(route: Route): string {
-  return [
+  const access = [
     route.byPerson
-      ? `Only for a person who is signed in, with the rights of \`${route.permission}\`.`
-      : `Needs a key with the permission \`${route.permission}\` or more.`,
-    ...(route.alsoAtRoot ? [`Also answered at \`${route.path}\`.`] : []),
+      ? `Only for a signed-in user with the permission \`${route.permission}\`.`
+      : `Needs a key with the permission \`${route.permission}\` or higher.`,
+    ...(route.alsoAtRoot ? [`Also available at \`${route.path}\`.`] : []),
   ].join(' ');
+  return route.description === undefined ? access : `${route.description}\n\n${access}`;
 }
 
-/** A body with a title, by which generators name its class: `SessionResult`, `SessionList`, else after the operation. */
+/** Gives a body the title from which generators name its class: `SessionResult`, `SessionList`, otherwise after the operation. */
 function named(operationId: string, result: SchemaObject): SchemaObject {
   if (result.title !== undefined) return result;
   const [[field, value] = [], ...others] = Object.entries(result.properties ?? {});
@@ -251,8 +253,8 @@ function named(operationId: string, result: SchemaObject): SchemaObject {
   return { ...result, title: isList ? `${item}List` : single === undefined ? own : `${single}Result` };
 }
 
-/** The answers that are errors, by reference: status and shape are the same everywhere, only the codes differ. */
-function errorsOf(route: Route): Record<string, Answer> {
+/** The error responses, by reference: status and shape are the same everywhere, only the codes differ. */
+function errorsOf(route: Route): Record<string, ResponseObject> {
   const byStatus = Map.groupBy(codesOf(route), (code) => errorCodes[code][0]);
   return Object.fromEntries(
     [...byStatus].map(([status, codes]) => [
@@ -262,7 +264,7 @@ function errorsOf(route: Route): Record<string, Answer> {
   );
 }
 
-function problemResponses(problem: SchemaObject): Record<string, Answer> {
+function problemResponses(problem: SchemaObject): Record<string, ResponseObject> {
   const codes = Object.keys(errorCodes) as ErrorCode[];
   const byStatus = Map.groupBy(codes, (code) => errorCodes[code][0]);
   return Object.fromEntries(
@@ -281,7 +283,7 @@ function problemResponses(problem: SchemaObject): Record<string, Answer> {
   );
 }
 
-/** Every code that the route can answer with, in the order of the contract. */
+/** Every code that the route can return, in the order of the contract. */
 function codesOf(route: Route): ErrorCode[] {
   const query = (route.query ?? {}) as SchemaObject;
   const can = new Set<ErrorCode>([
@@ -302,7 +304,7 @@ function codesOf(route: Route): ErrorCode[] {
     ...(route.errors ?? []),
   ]);
   if (query.properties && 'cursor' in query.properties) can.add('invalid_cursor');
-  // Every key holds `read` at least; one that is limited to Environments lacks what is of another.
+  // Every key has `read`, but a key that is limited to environments is refused in others.
   if (route.permission !== 'read' || reachOf(route) !== 'open') can.add('insufficient_permission');
   if (route.byPerson) can.add('person_required');
   if (route.params) can.add('not_found');
@@ -316,7 +318,7 @@ const idempotencyKey: Parameter = {
   name: 'Idempotency-Key',
   in: 'header',
   required: false,
-  description: 'Makes the call safe to repeat: the same key and body answer what was answered first, for 24 hours.',
+  description: 'Makes the request safe to repeat: for 24 hours, the same key and body return the first response.',
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 };
 
@@ -324,7 +326,7 @@ const lastEventId: Parameter = {
   name: 'Last-Event-ID',
   in: 'header',
   required: false,
-  description: 'The cursor to resume after, as browsers send it when they connect again; goes before `cursor`.',
+  description: 'The cursor to resume after, as browsers send it when they reconnect; takes precedence over `cursor`.',
   schema: { type: 'string' },
 };
 
@@ -338,34 +340,34 @@ function delivery(envelope: SchemaObject): Webhook {
   });
   return {
     operationId: 'sessionChunks',
-    summary: 'What a Session has shown, pushed to a subscriber',
-    description: `\`${header(deliveryHeaders.signature, '').name}\` is HMAC-SHA256, in lowercase hexadecimal, of \`<timestamp>.<raw body>\`: the value of \`${header(deliveryHeaders.timestamp, '').name}\`, a dot, and the bytes of the body as they came. The key is the UTF-8 bytes of the whole signing secret, \`whsec_\` included.
+    summary: 'Chunks of a session, delivered to a subscriber',
+    description: `\`${header(deliveryHeaders.signature, '').name}\` is HMAC-SHA256, in lowercase hexadecimal, of \`<timestamp>.<raw body>\`: the value of \`${header(deliveryHeaders.timestamp, '').name}\`, a dot, and the raw bytes of the body. The key is the UTF-8 bytes of the whole signing secret, including \`whsec_\`.
 
-A receiver parses the timestamp as an integer and refuses what is more than ${replayWindowSeconds} seconds from its own clock; computes the HMAC over the raw bytes and compares in constant time; answers 401 where that fails, else 200 with a JSON acknowledgement. During the grace period after a rotation it accepts the old secret and the new one.
+A receiver parses the timestamp as an integer and refuses it if it is more than ${replayWindowSeconds} seconds from its own clock. It computes the HMAC over the raw bytes and compares it in constant time. It responds with 401 if this fails, otherwise with 200 and a JSON acknowledgement. During the grace period after a rotation it accepts the old secret and the new one.
 
-Deliveries come in order and one at a time within a Session, at least once: tell doubles by the delivery id or the cursor. Any 2xx within 15 seconds counts as received; anything else is sent again, with the same bytes and a new timestamp and signature. Redirects are not followed.`,
+Deliveries of a session are sent in order, one at a time, and at least once: recognize duplicates by the delivery id or the cursor. Any 2xx within 15 seconds counts as received; anything else is retried with the same body and a new timestamp and signature. Redirects are not followed.`,
     parameters: [
       header(deliveryHeaders.timestamp, 'When it was dispatched, in epoch seconds.', { type: 'integer' }),
       header(deliveryHeaders.signature, 'As above.', { type: 'string', pattern: '^[0-9a-f]{64}$' }),
       header(deliveryHeaders.deliveryId, 'The same on every attempt.', { type: 'string', pattern: '^whd_' }),
       header(deliveryHeaders.attempt, 'Counts from 1.', { type: 'integer', minimum: 1 }),
-      header(deliveryHeaders.secretVersion, 'Of the secret that signed.', { type: 'integer', minimum: 1 }),
+      header(deliveryHeaders.secretVersion, 'The version of the secret that signed.', { type: 'integer', minimum: 1 }),
       header(
         deliveryHeaders.previousCursor,
-        "What you had acknowledged before; empty for a Session's first. Another than you hold means that chunks are missing.",
+        'The cursor that you acknowledged last; empty for the first delivery of a session. If it is not the one you have, chunks are missing.',
       ),
-      header(standardHeaders.id, 'The delivery id, as Standard Webhooks names it.'),
-      header(standardHeaders.timestamp, 'The same timestamp, as Standard Webhooks names it.', { type: 'integer' }),
+      header(standardHeaders.id, 'The delivery id, under its Standard Webhooks name.'),
+      header(standardHeaders.timestamp, 'The same timestamp, under its Standard Webhooks name.', { type: 'integer' }),
       header(
         standardHeaders.signature,
-        'The same delivery as Standard Webhooks signs it: `v1,` and base64, several separated by spaces.',
+        'The signature in the Standard Webhooks format: `v1,` and base64; several are separated by spaces.',
       ),
     ],
     requestBody: { required: true, content: { 'application/json': { schema: envelope } } },
     responses: {
-      '2XX': { description: 'Received: the next delivery of this Session follows.' },
-      401: { description: 'The signature or the timestamp is not right.' },
-      410: { description: 'Nobody is here any more: the subscription is disabled.' },
+      '2XX': { description: 'Received: the next delivery of this session follows.' },
+      401: { description: 'The signature or the timestamp is wrong.' },
+      410: { description: 'The receiver is gone: the subscription is disabled.' },
     },
   };
 }

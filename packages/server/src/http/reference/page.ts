@@ -1,5 +1,5 @@
-// The readable reference, `/docs`: one HTML page made from the OpenAPI document and the table of error codes. No script,
-// no request to anyone, nothing but an inline style sheet: it can be served under the strictest policy and saved as a file.
+// The API reference, `/docs`: one HTML page, generated from the OpenAPI document and the table of error codes. It has an inline
+// style sheet, no script and no external request: it can be served under the strictest policy and saved as a file.
 import {
   type ErrorCode,
   errorCodes,
@@ -18,7 +18,7 @@ interface Place {
   operation: Operation;
 }
 
-/** Where the examples of the page send their requests. Replaced by the origin that the page is read at. */
+/** The origin in the examples; replaced by that of the request when the page is served. */
 export const exampleOrigin = 'http://127.0.0.1:4500';
 
 /** The whole page. Problems link to it: each error code is an anchor (`/docs#not_found`). */
@@ -34,20 +34,20 @@ export function docsPage(document: OpenApiDocument): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${escapeHtml(title)} ${escapeHtml(version)} · HTTP reference</title>
+<title>${escapeHtml(title)} ${escapeHtml(version)} · API reference</title>
 <style>${docsStyle}</style>
 </head>
 <body>
-<a class="skip" href="#start">To the reference</a>
+<a class="skip" href="#start">Skip to content</a>
 <nav aria-label="Contents">
 <a class="brand" href="#start"><span aria-hidden="true"></span>${escapeHtml(title)} <small>${escapeHtml(version)}</small></a>
 ${navigation(document, byTag)}
 </nav>
 <main id="start">
 <header>
-<h1>HTTP reference</h1>
+<h1>API reference</h1>
 ${prose(description)}
-<p class="quiet">The same as a machine reads it: <a href="/api/v1/openapi.json"><code>/api/v1/openapi.json</code></a>, OpenAPI ${escapeHtml(document.openapi)}.</p>
+<p class="quiet">Machine-readable: <a href="/api/v1/openapi.json"><code>/api/v1/openapi.json</code></a>, OpenAPI ${escapeHtml(document.openapi)}.</p>
 </header>
 ${permissionSection()}
 ${document.tags.map(({ name, description: text }) => tagSection(document, name, text, byTag.get(name) ?? [])).join('\n')}
@@ -65,10 +65,10 @@ function navigation(document: OpenApiDocument, byTag: Map<string, Place[]>): str
     `<li><a href="#${id}">${escapeHtml(name)}</a>${items && `<ul>${items}</ul>`}</li>`;
   const operations = (tag: string) =>
     (byTag.get(tag) ?? [])
-      .map(({ method, operation: { operationId, summary } }) => {
-        const [short = ''] = summary.split(/[;:]/);
-        return `<li><a href="#${operationId}">${methodBadge(method)}<span>${prose(short, true)}</span></a></li>`;
-      })
+      .map(
+        ({ method, operation: { operationId, summary } }) =>
+          `<li><a href="#${operationId}">${methodBadge(method)}<span>${prose(summary, true)}</span></a></li>`,
+      )
       .join('');
   return `<ul>
 ${group('permissions', 'Permissions')}
@@ -81,13 +81,14 @@ ${group('schemas', 'Objects')}
 
 function permissionSection(): string {
   const allows = {
-    read: 'Listing and reading: Agents, Sessions, Approvals, subscriptions, the event log.',
-    write: 'What <code>read</code> allows, and creating Agents, opening Sessions, approving, changing resources.',
-    admin: 'What <code>write</code> allows, and managing API keys and the secrets of Environments.',
+    read: 'Listing and reading: agents, sessions, approvals, subscriptions, the event log.',
+    write:
+      'What <code>read</code> allows, and creating agents, opening sessions, resolving approvals, changing resources.',
+    admin: 'What <code>write</code> allows, and managing API keys and the secrets of environments.',
   };
   return `<section id="permissions">
 <h2>Permissions</h2>
-<p>A key holds one permission. What is too little for a request is answered 403 <a href="#insufficient_permission"><code>insufficient_permission</code></a>.</p>
+<p>A key has one permission. If it is too low for a request, the response is 403 <a href="#insufficient_permission"><code>insufficient_permission</code></a>.</p>
 <dl class="table">${permissions.map((name) => `<div><dt>${permissionBadge(name)}</dt><dd>${allows[name]}</dd></div>`).join('')}</dl>
 </section>`;
 }
@@ -101,24 +102,23 @@ ${places.map((place) => operationSection(document, place)).join('\n')}
 }
 
 function operationSection(document: OpenApiDocument, { method, path, operation }: Place): string {
-  const { operationId, summary, parameters } = operation;
-  const also = operation['x-also-at'];
+  const { operationId, summary, description = '', parameters } = operation;
   return `<article id="${operationId}">
 <h3><a href="#${operationId}">${prose(summary, true)}</a></h3>
 <p class="call">${methodBadge(method)}<code class="path">${pathHtml(path)}</code>${permissionBadge(operation['x-permission'])}</p>
-${also ? `<p class="quiet">Also at <code>${escapeHtml(also)}</code>.</p>` : ''}
+${prose(description)}
 <div class="columns">
 <div>
 ${parameterList('Path', parameters, 'path')}
 ${parameterList('Query', parameters, 'query')}
 ${parameterList('Headers', parameters, 'header')}
 ${bodyFields(document, operation)}
-${answerFields(document, operation)}
+${responseFields(document, operation)}
 <h4>Errors</h4>
 <p class="codes">${operation['x-error-codes']
     .filter((code) => !isCommon(code))
     .map((code) => `<a href="#${code}"><code>${code}</code></a>`)
-    .join(' ')} <a class="quiet" href="#errors">and what every request can be answered with</a></p>
+    .join(' ')} <a class="quiet" href="#errors">and the errors of every request</a></p>
 </div>
 <pre tabindex="0" aria-label="Example with curl"><code>${escapeHtml(curl(method, path, operation))}</code></pre>
 </div>
@@ -143,7 +143,7 @@ function bodyFields(document: OpenApiDocument, { requestBody }: Operation): stri
   return `<h4>Body ${typeName(schema)}${optional}</h4>${fieldList(document, schema, Number.POSITIVE_INFINITY)}`;
 }
 
-function answerFields(document: OpenApiDocument, { responses }: Operation): string {
+function responseFields(document: OpenApiDocument, { responses }: Operation): string {
   return Object.entries(responses)
     .filter(([status]) => status.startsWith('2'))
     .map(([status, { description, content = {} }]) => {
@@ -151,12 +151,12 @@ function answerFields(document: OpenApiDocument, { responses }: Operation): stri
       const fields = body ? fieldList(document, body.schema, 2) : '';
       const text = description === 'Done.' || description === 'Created.' ? '' : prose(description);
       const kind = type === 'text/event-stream' ? ` <span class="type">${type}</span>` : '';
-      return `<h4>Answer ${status}${kind}</h4>${text}${fields}`;
+      return `<h4>Response ${status}${kind}</h4>${text}${fields}`;
     })
     .join('');
 }
 
-/** Whether every request can be answered with it: shown once, not forty times. */
+/** Whether every request can fail with it: listed once, not for each operation. */
 function isCommon(code: ErrorCode): boolean {
   const [status] = errorCodes[code];
   return code === 'invalid_request' || status === 401 || status === 429 || status >= 500;
@@ -174,15 +174,15 @@ function webhookSection({ webhooks }: OpenApiDocument): string {
 <h2>Receiving webhooks</h2>
 <article>
 <h3>${escapeHtml(post.summary)}</h3>
-<p class="call">${methodBadge('POST')}<code class="path">the subscription’s url</code> <span class="type">${escapeHtml(name)}</span></p>
+<p class="call">${methodBadge('POST')}<code class="path">your URL</code> <span class="type">${escapeHtml(name)}</span></p>
 ${prose(post.description)}
 <div class="columns">
 <div>
 ${parameterList('Headers', own, 'header')}
-<p>The <a href="https://www.standardwebhooks.com/">Standard Webhooks</a> headers come beside them, so that its libraries verify as they are:</p>
+<p>The <a href="https://www.standardwebhooks.com/">Standard Webhooks</a> headers are sent too, so its libraries can verify deliveries unchanged:</p>
 ${parameterList('Standard Webhooks', standard, 'header')}
 <h4>Body ${typeName(schema)}</h4>
-<h4>Your answer</h4>
+<h4>Your response</h4>
 <dl class="table">${Object.entries(post.responses)
         .map(
           ([status, { description }]) =>
@@ -204,7 +204,7 @@ import { webhooks } from '@signalbox/client';
 const receiver = webhooks.receiver({
   secrets: process.env.SIGNING_SECRET,
   onChunks: async (envelope) => {
-    // Keep it, then return.
+    // Store it, then return.
   },
 });
 createServer(receiver.node).listen(8080);
@@ -226,7 +226,7 @@ function errorSection(): string {
   );
   return `<section id="errors">
 <h2>Errors</h2>
-<p>Every error is <code>application/problem+json</code>, a <a href="#schema-Problem">Problem</a>. Branch on <code>code</code>; show people <code>detail</code>; quote <code>requestId</code> when you ask about it. For <code>invalid_request</code>, <code>errors</code> names the fields.</p>
+<p>Every error is <code>application/problem+json</code>, a <a href="#schema-Problem">Problem</a>. Branch on <code>code</code>; show <code>detail</code> to people; quote <code>requestId</code> in support requests. For <code>invalid_request</code>, <code>errors</code> names the fields.</p>
 <dl class="table">${rows.join('')}</dl>
 </section>`;
 }
@@ -255,7 +255,7 @@ function curl(method: string, path: string, { parameters, requestBody, responses
   return lines.join(' \\\n  ');
 }
 
-/** JSON in lines as long as people write them: what fits into one is not spread over many. */
+/** JSON with short objects and arrays on one line, as people write it. */
 function compactJson(value: unknown, indent = '', before = 0): string {
   const line = JSON.stringify(value, null, 1).replaceAll(/\n\s*/g, ' ');
   if (typeof value !== 'object' || value === null || indent.length + before + line.length <= 54) return line;
@@ -275,7 +275,7 @@ function permissionBadge(permission: string): string {
   return `<span class="permission ${permission}">${permission}</span>`;
 }
 
-/** Breaks long paths at slashes only, and marks the parameters. */
+/** Allows line breaks after slashes only, and marks the parameters. */
 function pathHtml(path: string): string {
   return escapeHtml(path)
     .replaceAll('/', '/<wbr>')

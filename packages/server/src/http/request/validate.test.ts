@@ -60,7 +60,7 @@ test('a field that there is not is told which there are, a number its bound, a v
 });
 
 test('who reads is not shown how it is checked: an e-mail, an empty field', () => {
-  const message = 'must be an e-mail address, such as "mara@example.com"';
+  const message = 'must be an email address, such as "mara@example.com"';
   expect(refusal('createInvitation', { role: 'member', email: 'mara' })).toEqual([{ path: 'email', message }]);
   expect(refusal('createInvitation', { role: 'member', email: '' })).toEqual([{ path: 'email', message }]);
   expect(refusal('createKey', { name: '', permission: 'read' })).toEqual([
