@@ -56,7 +56,7 @@ export async function consoleCall<C extends ConsoleCall>(
   throw new SignalboxError({
     status: response.status,
     code: (answer.code ?? 'unexpected_response') as ErrorCode,
-    detail: answer.detail ?? answer.message ?? 'The service did not answer as it should.',
+    detail: answer.detail ?? answer.message ?? 'The service sent an unexpected response.',
     requestId: answer.requestId ?? response.headers.get('x-request-id'),
     errors: answer.errors ?? [],
   });

@@ -28,16 +28,16 @@ test('every kind of record that the service writes has its words', () => {
 test('a record says who did what, and what tells it from others', () => {
   const system = { type: 'system' as const, id: null, name: 'Signalbox' };
   expect(eventText(record({ type: 'api_key.created', changes: { name: [null, 'billing'] } }))).toBe(
-    'Olga made an API key: billing',
+    'Olga created an API key: billing',
   );
   expect(eventText(record({ type: 'approval.resolved', changes: { status: ['pending', 'denied'] } }))).toBe(
     'Olga decided an approval: denied',
   );
   expect(
     eventText(record({ type: 'approval.resolved', actor: system, changes: { status: ['pending', 'expired'] } })),
-  ).toBe('An approval is over: expired');
+  ).toBe('An approval was resolved: expired');
   expect(eventText(record({ type: 'user.role_changed', changes: { role: ['viewer', 'admin'] } }))).toBe(
-    "Olga changed somebody's role: viewer → admin",
+    "Olga changed a member's role: viewer → admin",
   );
   expect(eventText(record({ type: 'user.joined', changes: { name: [null, 'Olga'], role: [null, 'owner'] } }))).toBe(
     'Olga joined: owner',
@@ -48,7 +48,7 @@ test('a record says who did what, and what tells it from others', () => {
     eventText(
       record({ type: 'tool_server.unavailable', actor: system, resource: hotel, changes: { reason: [null, reason] } }),
     ),
-  ).toBe('The tools of an MCP server are not available: hotel, HTTP 503: back soon');
+  ).toBe('The tools of an MCP server are unavailable: hotel, HTTP 503: back soon');
   expect(
     eventText(
       record({ type: 'tool_server.available', actor: system, resource: hotel, changes: { reason: [reason, null] } }),
@@ -58,8 +58,8 @@ test('a record says who did what, and what tells it from others', () => {
     eventText(
       record({ type: 'environment.updated', environment: 'staging', changes: { keepSessionsDays: days as never } }),
     );
-  expect(kept([null, 1])).toBe('Olga changed an Environment: staging, ended sessions are kept for 1 day');
-  expect(kept([1, null])).toBe('Olga changed an Environment: staging, retention as the operator set');
+  expect(kept([null, 1])).toBe('Olga changed an environment: staging, keeps ended sessions for 1 day');
+  expect(kept([1, null])).toBe('Olga changed an environment: staging, keeps ended sessions for the operator’s default');
 });
 
 test('a kind that a newer service writes is named as it is', () => {

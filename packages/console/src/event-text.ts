@@ -12,86 +12,89 @@ interface Kind {
 
 /** Every kind of record, in the order in which a filter lists them. */
 export const eventKinds: Record<EventType, Kind> = {
-  'api_key.created': { label: 'API key made', did: 'made an API key' },
+  'api_key.created': { label: 'API key created', did: 'created an API key' },
   'api_key.updated': { label: 'API key changed', did: 'changed an API key' },
   'api_key.rotated': { label: 'API key rotated', did: 'rotated the secret of an API key' },
   'api_key.deleted': { label: 'API key deleted', did: 'deleted an API key' },
-  'agent.created': { label: 'Agent made', did: 'made an Agent' },
-  'agent.updated': { label: 'Agent changed', did: 'changed an Agent' },
-  'agent.archived': { label: 'Agent archived', did: 'archived an Agent' },
-  'environment.created': { label: 'Environment made', did: 'made an Environment' },
-  'environment.updated': { label: 'Environment changed', did: 'changed an Environment' },
-  'environment.deleted': { label: 'Environment deleted', did: 'deleted an Environment' },
+  'agent.created': { label: 'Agent created', did: 'created an agent' },
+  'agent.updated': { label: 'Agent changed', did: 'changed an agent' },
+  'agent.archived': { label: 'Agent archived', did: 'archived an agent' },
+  'environment.created': { label: 'Environment created', did: 'created an environment' },
+  'environment.updated': { label: 'Environment changed', did: 'changed an environment' },
+  'environment.deleted': { label: 'Environment deleted', did: 'deleted an environment' },
   'environment_secret.set': { label: 'Secret set', did: 'set a secret' },
   'environment_secret.deleted': { label: 'Secret deleted', did: 'deleted a secret' },
-  'session.created': { label: 'Session opened', did: 'opened a Session' },
-  'session.updated': { label: 'Session metadata changed', did: 'changed the metadata of a Session' },
-  'session.interrupted': { label: 'Session interrupted', did: 'interrupted a Session' },
-  'session.closing': { label: 'Session closed', did: 'asked a Session to close' },
-  'session.deleted': { label: 'Session deleted', did: 'deleted a Session and all of its data' },
-  'session.waiting': { label: 'Session waits', said: 'A Session waits' },
-  'session.idle': { label: 'Session idle', said: 'A Session has ended its turn' },
-  'session.completed': { label: 'Session completed', said: 'A Session is completed' },
-  'session.failed': { label: 'Session failed', said: 'A Session failed' },
-  'session.cancelled': { label: 'Session cancelled', did: 'cancelled a Session', said: 'A Session was cancelled' },
+  'session.created': { label: 'Session opened', did: 'opened a session' },
+  'session.updated': { label: 'Session metadata changed', did: 'changed the metadata of a session' },
+  'session.interrupted': { label: 'Session interrupted', did: 'interrupted a session' },
+  'session.closing': { label: 'Session closed', did: 'closed a session' },
+  'session.deleted': { label: 'Session deleted', did: 'deleted a session and all of its data' },
+  'session.waiting': { label: 'Session waiting', said: 'A session is waiting' },
+  'session.idle': { label: 'Session idle', said: 'A session finished its turn' },
+  'session.completed': { label: 'Session completed', said: 'A session was completed' },
+  'session.failed': { label: 'Session failed', said: 'A session failed' },
+  'session.cancelled': { label: 'Session cancelled', did: 'cancelled a session', said: 'A session was cancelled' },
   'tool_call.outcome_unknown': {
-    label: 'Outcome of a tool call unknown',
-    said: 'Nobody knows whether a tool call has had its effect',
+    label: 'Tool call outcome unknown',
+    said: 'A tool call was interrupted and its outcome is unknown',
   },
   'tool_server.unavailable': {
     label: 'Tool server unavailable',
-    said: 'The tools of an MCP server are not available',
+    said: 'The tools of an MCP server are unavailable',
   },
   'tool_server.available': { label: 'Tool server available', said: 'The tools of an MCP server are available again' },
-  'approval.requested': { label: 'Approval requested', said: 'An approval is asked for' },
-  'approval.resolved': { label: 'Approval resolved', did: 'decided an approval', said: 'An approval is over' },
-  'schedule.created': { label: 'Schedule made', did: 'made a schedule' },
+  'approval.requested': { label: 'Approval requested', said: 'An approval was requested' },
+  'approval.resolved': { label: 'Approval resolved', did: 'decided an approval', said: 'An approval was resolved' },
+  'schedule.created': { label: 'Schedule created', did: 'created a schedule' },
   'schedule.updated': { label: 'Schedule changed', did: 'changed a schedule' },
   'schedule.deleted': { label: 'Schedule deleted', did: 'deleted a schedule' },
-  'schedule.opened': { label: 'Schedule opened a Session', said: 'A schedule opened a Session' },
-  'schedule.missed': { label: 'Schedule missed', said: 'A schedule missed its time' },
-  'schedule.failed': { label: 'Schedule failed', said: 'A schedule could not open its Session' },
-  'webhook_subscription.created': { label: 'Webhooks subscribed', did: 'subscribed to webhooks' },
+  'schedule.opened': { label: 'Schedule opened a session', said: 'A schedule opened a session' },
+  'schedule.missed': { label: 'Schedule missed', said: 'A schedule missed a run' },
+  'schedule.failed': { label: 'Schedule failed', said: 'A schedule could not open its session' },
+  'webhook_subscription.created': { label: 'Webhooks created', did: 'created a webhook subscription' },
   'webhook_subscription.updated': { label: 'Webhooks changed', did: 'changed a webhook subscription' },
   'webhook_subscription.deleted': { label: 'Webhooks deleted', did: 'deleted a webhook subscription' },
-  'webhook_subscription.secret_rotated': { label: 'Signing secret rotated', did: 'rotated a signing secret' },
+  'webhook_subscription.secret_rotated': { label: 'Signing secret rotated', did: 'rotated a webhook signing secret' },
   'webhook_subscription.secret_confirmed': {
     label: 'Signing secret confirmed',
-    said: 'A receiver accepted the new signing secret',
+    said: 'A webhook receiver accepted the new signing secret',
   },
-  'webhook_subscription.degraded': { label: 'Webhooks degraded', said: 'A webhook receiver has failed for a day' },
+  'webhook_subscription.degraded': {
+    label: 'Webhooks degraded',
+    said: 'A webhook receiver has been failing for a day',
+  },
   'webhook_subscription.disabled': { label: 'Webhooks disabled', said: 'A webhook subscription was disabled' },
   'webhook_subscription.enabled': { label: 'Webhooks enabled', did: 'enabled a webhook subscription' },
-  'webhook_delivery.exhausted': { label: 'Delivery given up', said: 'A webhook delivery was given up' },
-  'webhook_delivery.resent': { label: 'Delivery sent once more', did: 'sent a webhook delivery once more' },
-  'webhook_delivery.recovered': { label: 'Deliveries recovered', did: 'had webhooks sent again' },
-  'organization.created': { label: 'Organization made', did: 'made the organization' },
+  'webhook_delivery.exhausted': { label: 'Delivery exhausted', said: 'A webhook delivery ran out of retries' },
+  'webhook_delivery.resent': { label: 'Delivery resent', did: 'resent a webhook delivery' },
+  'webhook_delivery.recovered': { label: 'Deliveries recovered', did: 'resent webhooks from the journal' },
+  'organization.created': { label: 'Organization created', did: 'created the organization' },
   'organization.updated': { label: 'Organization changed', did: 'changed the organization' },
-  'user.invited': { label: 'Person invited', did: 'invited somebody' },
+  'user.invited': { label: 'Person invited', did: 'invited a person' },
   'user.invitation_withdrawn': { label: 'Invitation withdrawn', did: 'withdrew an invitation' },
   'user.joined': { label: 'Person joined', did: 'joined' },
-  'user.role_changed': { label: 'Role changed', did: "changed somebody's role" },
-  'user.removed': { label: 'Person removed', did: 'removed somebody' },
+  'user.role_changed': { label: 'Role changed', did: "changed a member's role" },
+  'user.removed': { label: 'Person removed', did: 'removed a member' },
   'user.signed_in': { label: 'Signed in', did: 'signed in' },
   'user.sign_in_failed': { label: 'Sign-in failed', said: 'A sign-in failed' },
   'user.signed_out': { label: 'Signed out', did: 'signed out' },
-  'user.password_reset_requested': { label: 'Password link made', did: 'made a link for a new password' },
-  'user.password_reset': { label: 'Password set by a link', did: 'set a new password by a link' },
+  'user.password_reset_requested': { label: 'Password link created', did: 'created a password link' },
+  'user.password_reset': { label: 'Password reset', did: 'set a new password with a link' },
   'user.password_changed': { label: 'Password changed', did: 'changed their password' },
   'user.passkey_added': { label: 'Passkey added', did: 'added a passkey' },
   'user.passkey_removed': { label: 'Passkey removed', did: 'removed a passkey' },
   'user.provider_connected': {
     label: 'Provider connected',
-    did: "connected an account of the organization's provider",
+    did: "connected an account of the organization's sign-in provider",
   },
   'user.provider_disconnected': {
     label: 'Provider disconnected',
-    did: "disconnected their account of the organization's provider",
+    did: "disconnected their account of the organization's sign-in provider",
   },
-  'access.denied': { label: 'Access denied', did: 'was refused' },
+  'access.denied': { label: 'Access denied', did: 'was denied access' },
 };
 
-/** One sentence, without a full stop: `Olga made an API key: billing service`. Names in it are anybody's text. */
+/** One sentence, without a full stop: `Olga created an API key: billing service`. Names in it are anybody's text. */
 export function eventText(event: Event): string {
   const { type, actor } = event;
   // A newer service may write kinds that this page does not know.
@@ -116,7 +119,7 @@ function particularOf({ type, changes, resource, environment }: Event): string {
     case 'user.role_changed':
       return `${wordOf(changes?.role?.[0])} → ${after('role')}`;
     case 'webhook_subscription.disabled':
-      return after('disabledReason') === 'gone' ? 'it answered with 410' : 'it failed for 5 days';
+      return after('disabledReason') === 'gone' ? 'the receiver returned 410' : 'it failed for 5 days';
     case 'environment_secret.set':
     case 'environment_secret.deleted':
       return [after('name') || resource.id, environment].filter(Boolean).join(', ');
@@ -143,8 +146,8 @@ function keptText(changes: Event['changes']): string {
   if (!change) return '';
   const [, days] = change;
   return typeof days === 'number'
-    ? `ended sessions are kept for ${counted(days, 'day')}`
-    : 'retention as the operator set';
+    ? `keeps ended sessions for ${counted(days, 'day')}`
+    : 'keeps ended sessions for the operator’s default';
 }
 
 function wordOf(value: unknown): string {

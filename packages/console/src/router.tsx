@@ -266,14 +266,14 @@ export const router = createRouter({
   defaultPendingComponent: Loading,
   scrollRestoration: true,
   defaultErrorComponent: ({ error }) => (
-    <Alone title="This page cannot be shown">
+    <Alone title="This page could not be loaded">
       <ErrorNotice error={error} retry={() => location.reload()} />
     </Alone>
   ),
   defaultNotFoundComponent: () => (
-    <Alone title="There is no such page">
+    <Alone title="Page not found">
       <p>
-        <a href="/console/">To the console</a>
+        <a href="/console/">Go to the console</a>
       </p>
     </Alone>
   ),

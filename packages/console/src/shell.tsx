@@ -69,7 +69,7 @@ function Frame({ account }: { account: Account }) {
   return (
     <div className="shell">
       <a className="skip" href="#main">
-        To the content
+        Skip to content
       </a>
       <div className="topbar">
         <Button look="bare" aria-expanded={open} onClick={() => setOpen(!open)}>
@@ -155,7 +155,7 @@ function OrganizationSwitch({ account }: { account: Account }) {
   );
 }
 
-const themes: Record<Theme, string> = { system: 'Theme: as the system', light: 'Theme: light', dark: 'Theme: dark' };
+const themes: Record<Theme, string> = { system: 'Theme: system', light: 'Theme: light', dark: 'Theme: dark' };
 
 function PersonMenu({ account }: { account: Account }) {
   const { user, role, organizationId } = useOrganization();
@@ -180,12 +180,14 @@ function PersonMenu({ account }: { account: Account }) {
           onSelect: () => void navigate({ to: '/$organizationId/account', params: { organizationId } }),
         },
         ...(mayFound
-          ? [{ label: 'Another organization', onSelect: () => void navigate({ to: '/organizations/new' }) }]
+          ? [{ label: 'New organization', onSelect: () => void navigate({ to: '/organizations/new' }) }]
           : []),
         {
           label: 'Sign out',
           onSelect: () =>
-            void signOut().catch(() => toast('You are still signed in: the service did not answer. Try again.')),
+            void signOut().catch(() =>
+              toast('You are still signed in because the service did not respond. Try again.'),
+            ),
         },
       ]}
     >

@@ -184,7 +184,7 @@ test('who is still reading is told too, and the item stays where it was', async 
   await itemOf(page, 'order-reading').getByRole('button', { name: 'Approve', exact: true }).click();
   await console.owner.client.approvals.approve(operationId, { reason: 'it is fine' });
   await page.getByText('Olga Owner was first, and approved it. Your decision was not used.').waitFor();
-  await page.getByText('Nothing waits for you.').waitFor();
+  await page.getByText('No pending approvals.').waitFor();
   await page.getByRole('button', { name: 'Hide 1 that is decided' }).click();
   expect(await page.getByRole('article').count()).toBe(0);
   await page.context().close();

@@ -12,7 +12,7 @@ beforeAll(async () => {
 test('an Environment is created and deleted; while it is used it stays, and the page says why', async () => {
   const { client } = console.service;
   const page = await console.open(console.owner, '/environments');
-  await page.getByRole('button', { name: 'New Environment' }).click();
+  await page.getByRole('button', { name: 'New environment' }).click();
   await page.getByLabel('Name').fill('Not A Name');
   await page.getByRole('button', { name: 'Create' }).click();
   await page.getByLabel('Name').and(page.locator('[aria-invalid=true]')).waitFor();
@@ -25,7 +25,7 @@ test('an Environment is created and deleted; while it is used it stays, and the 
   const remove = async () => {
     await page.getByRole('button', { name: 'Actions for testing' }).click();
     await page.getByRole('menuitem', { name: 'Delete' }).click();
-    await page.getByRole('button', { name: 'Delete the Environment' }).click();
+    await page.getByRole('button', { name: 'Delete environment' }).click();
   };
   await remove();
   await page
@@ -49,7 +49,7 @@ test('an admin sets how long ended sessions are kept, on creation and later, and
   const page = await console.open(console.owner, '/environments');
   const kept = async () =>
     (await client.environments.list()).data.find(({ name }) => name === 'short')?.keepSessionsDays;
-  await page.getByRole('button', { name: 'New Environment' }).click();
+  await page.getByRole('button', { name: 'New environment' }).click();
   await page.getByLabel('Name').fill('short');
   await page.getByLabel('Days to keep ended sessions').fill('a week');
   await page.getByRole('button', { name: 'Create' }).click();
@@ -72,7 +72,7 @@ test('an admin sets how long ended sessions are kept, on creation and later, and
   await row.getByText('1 day', { exact: true }).waitFor();
   expect(await kept()).toBe(1);
   await change('1', '');
-  await row.getByText('As the operator set').waitFor();
+  await row.getByText('Operator’s default').waitFor();
   expect(await kept()).toBe(null);
   await page.context().close();
 });
@@ -88,14 +88,14 @@ test('a secret is set for its hosts, is shown nowhere afterwards, is set anew an
   const set = async (value: string) => {
     watchSecret(value);
     await page.getByLabel('Value').fill(value);
-    await page.getByRole('button', { name: 'Set it' }).click();
+    await page.getByRole('button', { name: 'Save secret' }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     expect(await page.content()).not.toContain(value);
   };
-  await page.getByRole('button', { name: 'Set a secret' }).click();
+  await page.getByRole('button', { name: 'Set secret' }).click();
   await page.getByLabel('Name').fill('ANTHROPIC_API_KEY');
   // The host of a provider that is known need not be looked up.
-  expect(await page.getByLabel('May be sent to these hosts').inputValue()).toBe('api.anthropic.com');
+  expect(await page.getByLabel('Allowed hosts').inputValue()).toBe('api.anthropic.com');
   await expectAccessible(page);
   await set('a value that nobody reads again');
   const table = page.getByRole('table', { name: 'Secrets of staging' });
@@ -104,7 +104,7 @@ test('a secret is set for its hosts, is shown nowhere afterwards, is set anew an
   expect(new URL(page.url()).searchParams.get('environment')).toBe('staging');
 
   await page.getByRole('button', { name: 'Actions for ANTHROPIC_API_KEY' }).click();
-  await page.getByRole('menuitem', { name: 'Set anew' }).click();
+  await page.getByRole('menuitem', { name: 'Replace value' }).click();
   await set('another value that nobody reads again');
   await expect
     .poll(async () => (await client.environments.secrets.list('staging')).data)
@@ -120,7 +120,7 @@ test('a secret is set for its hosts, is shown nowhere afterwards, is set anew an
 test('a member sees no secrets and cannot change retention, and a viewer changes nothing', async () => {
   const member = await console.person('member');
   const page = await console.open(member, '/environments?environment=staging');
-  await page.getByRole('button', { name: 'New Environment' }).waitFor();
+  await page.getByRole('button', { name: 'New environment' }).waitFor();
   expect(await page.getByRole('link', { name: 'Secrets' }).count()).toBe(0);
   await page.getByRole('button', { name: 'Actions for staging' }).click();
   await page.getByRole('menuitem', { name: 'Delete' }).waitFor();
@@ -131,7 +131,7 @@ test('a member sees no secrets and cannot change retention, and a viewer changes
   const viewer = await console.person('viewer');
   const seen = await console.open(viewer, '/environments');
   await seen.getByText('production').waitFor();
-  expect(await seen.getByRole('button', { name: /New Environment|Actions for/ }).count()).toBe(0);
+  expect(await seen.getByRole('button', { name: /New environment|Actions for/ }).count()).toBe(0);
   await expect(viewer.client.environments.create({ name: 'mine' })).rejects.toMatchObject({ status: 403 });
   await seen.context().close();
 });

@@ -39,7 +39,7 @@ beforeAll(async () => {
   const delivery = await vi.waitUntil(async () => (await deliveries.list('staging')).data[0], { timeout: 30_000 });
   pages = [
     ['/', '', 'Overview'],
-    ['/start', '/start', 'First minutes'],
+    ['/start', '/start', 'Getting started'],
     ['/approvals', '/approvals', 'Approvals'],
     ['/approvals/$operationId', `/approvals/${approval!.operationId}`, 'Refund order'],
     ['/sessions', '/sessions', 'Sessions'],

@@ -20,32 +20,32 @@ test('the first person comes in by the link, makes a key, runs an Agent, approve
   // The token is in no address that a history or a colleague's glance would keep.
   expect(page.url()).not.toContain('#');
   await expectAccessible(page);
-  await page.getByLabel('Name of the organization').fill('Acme');
+  await page.getByLabel('Organization name').fill('Acme');
   await page.getByLabel('Your name').fill('Olga Owner');
-  await page.getByLabel('E-mail').fill('olga@example.com');
+  await page.getByLabel('Email').fill('olga@example.com');
   await page.getByLabel('Password').fill('short');
-  await page.getByRole('button', { name: 'Make the account' }).click();
+  await page.getByRole('button', { name: 'Create account' }).click();
   await page.getByLabel('Password').and(page.locator('[aria-invalid=true]')).waitFor();
   watchSecret('a long sentence for tests');
   await page.getByLabel('Password').fill('a long sentence for tests');
-  await page.getByRole('button', { name: 'Make the account' }).click();
+  await page.getByRole('button', { name: 'Create account' }).click();
 
   // An empty installation leads by the hand.
-  await page.getByRole('link', { name: /first minutes/i }).click();
-  await page.getByRole('heading', { name: 'First minutes', level: 1 }).waitFor();
-  await page.getByRole('button', { name: /^Make (a|another) key$/ }).click();
-  await page.getByText('Copy it now').waitFor();
+  await page.getByRole('link', { name: 'Get started' }).click();
+  await page.getByRole('heading', { name: 'Getting started', level: 1 }).waitFor();
+  await page.getByRole('button', { name: /^Create( another)? key$/ }).click();
+  await page.getByText('Copy the secret now').waitFor();
   const secret = (await page.locator('pre').first().textContent())!;
   watchSecret(secret);
   expect((await service.clientWith(secret).me()).permission).toBe('write');
-  await page.getByRole('button', { name: 'Make the refund desk' }).click();
-  await page.getByRole('button', { name: 'Send webhooks to the built-in receiver' }).click();
-  await page.getByRole('button', { name: 'Run it' }).click();
+  await page.getByRole('button', { name: 'Create the refund desk' }).click();
+  await page.getByRole('button', { name: 'Use the built-in receiver' }).click();
+  await page.getByRole('button', { name: 'Run the agent' }).click();
   await page.getByRole('button', { name: /^Approve/ }).click();
   // By key: a second tap that comes at once is taken for a slip of the finger.
   await page.getByRole('button', { name: 'Approve now' }).press('Enter');
   await page
-    .getByText(/42\.50 EUR are on their way back/)
+    .getByText(/42\.50 EUR refunded/)
     .first()
     .waitFor();
   await page.getByText('tool.call').first().waitFor();

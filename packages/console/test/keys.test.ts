@@ -18,30 +18,30 @@ async function shownSecret(page: Page): Promise<string> {
 
 test('a key is made, works, is shown once, is rotated away at once and deleted', async () => {
   const page = await console.open(console.owner, '/keys');
-  await page.getByRole('button', { name: 'Make a key' }).first().click();
+  await page.getByRole('button', { name: 'New API key' }).first().click();
   await page.getByLabel('Name').fill('billing service');
   await page.getByRole('radio', { name: /^write/ }).check();
-  await page.getByRole('button', { name: 'Make the key' }).click();
-  await page.getByText('Copy it now').waitFor();
+  await page.getByRole('button', { name: 'Create key' }).click();
+  await page.getByText('Copy the secret now').waitFor();
   const secret = await shownSecret(page);
   expect(secret).toMatch(/^sbk_/);
   const me = await console.service.clientWith(secret).me();
   expect(me).toMatchObject({ permission: 'write', apiKey: { name: 'billing service' } });
-  await page.getByRole('button', { name: 'I have kept it' }).click();
+  await page.getByRole('button', { name: 'I’ve saved it' }).click();
   expect(await page.content()).not.toContain(secret);
 
   await page.getByRole('button', { name: 'Actions for billing service' }).click();
-  await page.getByRole('menuitem', { name: 'Rotate the secret' }).click();
-  await page.getByRole('button', { name: 'Rotate now' }).click();
-  await page.getByText('Copy it now').waitFor();
+  await page.getByRole('menuitem', { name: 'Rotate secret' }).click();
+  await page.getByRole('button', { name: 'Rotate secret' }).click();
+  await page.getByText('Copy the secret now').waitFor();
   const next = await shownSecret(page);
   await expect(console.service.clientWith(secret).me()).rejects.toMatchObject({ code: 'token_rotated' });
   expect((await console.service.clientWith(next).me()).permission).toBe('write');
-  await page.getByRole('button', { name: 'I have kept it' }).click();
+  await page.getByRole('button', { name: 'I’ve saved it' }).click();
 
   await page.getByRole('button', { name: 'Actions for billing service' }).click();
   await page.getByRole('menuitem', { name: 'Delete' }).click();
-  await page.getByRole('button', { name: 'Delete the key' }).click();
+  await page.getByRole('button', { name: 'Delete key' }).click();
   await page.getByText('billing service', { exact: true }).waitFor({ state: 'detached' });
   await expect(console.service.clientWith(next).me()).rejects.toMatchObject({ code: 'token_revoked' });
   await page.context().close();
@@ -49,20 +49,20 @@ test('a key is made, works, is shown once, is rotated away at once and deleted',
 
 test('wrong input is said at its field, and nothing is made', async () => {
   const page = await console.open(console.owner, '/keys');
-  await page.getByRole('button', { name: 'Make a key' }).first().click();
-  await page.getByRole('button', { name: 'Make the key' }).click();
+  await page.getByRole('button', { name: 'New API key' }).first().click();
+  await page.getByRole('button', { name: 'Create key' }).click();
   await page.getByLabel('Name').and(page.locator('[aria-invalid=true]')).waitFor();
   await page.getByLabel('Name').fill('narrow');
-  await page.getByText('More: addresses').click();
+  await page.getByText('More options').click();
   // A key that is to be limited and names no Environment reaches none, and never every one.
-  await page.getByLabel('Every Environment').uncheck();
+  await page.getByLabel('All environments').uncheck();
   await page.getByRole('checkbox', { name: 'staging' }).waitFor();
-  await page.getByRole('button', { name: 'Make the key' }).click();
+  await page.getByRole('button', { name: 'Create key' }).click();
   await page.getByRole('dialog').getByText('environments', { exact: true }).waitFor();
   await page.getByRole('checkbox', { name: 'staging' }).check();
-  await page.getByLabel('Only from these addresses').fill('203.0.113.0/99');
-  await page.getByRole('button', { name: 'Make the key' }).click();
-  await page.getByLabel('Only from these addresses').and(page.locator('[aria-invalid=true]')).waitFor();
+  await page.getByLabel('Allowed IP addresses').fill('203.0.113.0/99');
+  await page.getByRole('button', { name: 'Create key' }).click();
+  await page.getByLabel('Allowed IP addresses').and(page.locator('[aria-invalid=true]')).waitFor();
   await page.keyboard.press('Escape');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   const { data } = await console.service.client.keys.list();
@@ -88,7 +88,7 @@ test('a key of another page appears by itself, and hostile names stay text', asy
 test('who is no admin sees no keys', async () => {
   const member = await console.person('member');
   const page = await console.open(member, '/keys');
-  await page.getByText('Keys are for admins.').waitFor();
+  await page.getByText('Only admins can manage API keys.').waitFor();
   expect(await page.getByRole('link', { name: 'API keys' }).count()).toBe(0);
   await expect(member.client.keys.list()).rejects.toMatchObject({ code: 'insufficient_permission' });
   await page.context().close();

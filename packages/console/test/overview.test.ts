@@ -45,16 +45,16 @@ async function openSession(agentId: string, status: string, closeOnIdle = false)
 
 test('an empty installation leads to the first minutes, until there is something', async () => {
   const page = await console.open(console.owner);
-  await page.getByText('Nothing runs here yet.').waitFor();
-  await page.getByText('Nothing waits for you.').waitFor();
+  await page.getByText('Nothing is running yet.').waitFor();
+  await page.getByText('No pending approvals.').waitFor();
   await page.getByText('No model was called in the last 30 days.').waitFor();
   await expectAccessible(page);
-  const link = page.getByRole('link', { name: 'The first minutes' });
+  const link = page.getByRole('link', { name: 'Get started' });
   expect(await link.getAttribute('href')).toBe(`/console/${console.organizationId}/start`);
   await makeAgent(hostile);
   await link.waitFor({ state: 'detached' });
   // Whoever made it is named as they named themselves, and so is what they made.
-  await page.getByText(`Test made an Agent: ${hostile}`).waitFor();
+  await page.getByText(`Test created an agent: ${hostile}`).waitFor();
   expect(await page.locator('main :is(img, b)').count()).toBe(0);
   await page.context().close();
 });
@@ -74,10 +74,10 @@ test('what waits, what runs and what needs care, as it is now, without a reload'
     expiresAt: new Date(Date.now() + DAY_MS).toISOString(),
   });
 
-  await page.getByText('1 call waits for a decision').waitFor();
+  await page.getByText('1 tool call is waiting for a decision').waitFor();
   await page.getByRole('link', { name: '1 waiting' }).waitFor();
   await page.getByRole('link', { name: '1 completed' }).waitFor();
-  await page.getByText('1 API key expires within 14 days').waitFor();
+  await page.getByText('1 API key expires in the next 14 days').waitFor();
   // A viewer may not open the page of keys, and is not led there.
   expect(await page.getByRole('link', { name: /API key expires/ }).count()).toBe(0);
   await expectAccessible(page);
@@ -94,7 +94,7 @@ test('what waits, what runs and what needs care, as it is now, without a reload'
   await page.goBack();
   const { operationIds } = (await client.sessions.get(sessionId)).waitingFor!;
   await client.approvals.deny(operationIds[0]!);
-  await page.getByText('Nothing waits for you.').waitFor();
+  await page.getByText('No pending approvals.').waitFor();
   await page.getByText('Test decided an approval: denied').waitFor();
   await page.context().close();
 });
@@ -107,7 +107,7 @@ test('a receiver that fails is named, and the way to it', async () => {
   await client.sessions.open({ agentId, environment: 'staging', input: 'go' });
   await expect.poll(async () => (await client.overview()).webhooks.failing).toBe(1);
   const page = await console.open(console.owner);
-  await page.getByRole('link', { name: '1 webhook receiver failing now' }).click();
+  await page.getByRole('link', { name: '1 webhook subscription failing now' }).click();
   await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
   await page.context().close();
 });
@@ -118,7 +118,7 @@ test('tokens and cost by day are what the service reports, in the picture and in
   expect(total.costUsd).toBeGreaterThan(0);
   const page = await console.open(viewer);
   const chart = page.getByRole('figure').filter({ hasText: 'Tokens by day' });
-  await chart.getByText('As a table').click();
+  await chart.getByText('Show as table').click();
   const rows = chart.getByRole('table', { name: 'Tokens by day' }).getByRole('row');
   await rows.last().waitFor();
   expect(await rows.count()).toBe(1 + data.length);
@@ -129,7 +129,7 @@ test('tokens and cost by day are what the service reports, in the picture and in
     compact.format(today.outputTokens),
   ]);
   const cost = page.getByRole('figure').filter({ hasText: 'Cost by day' });
-  await cost.getByText('As a table').click();
+  await cost.getByText('Show as table').click();
   await cost.getByRole('cell', { name: /^\$\d/ }).last().waitFor();
   expect(Number((await cost.getByRole('cell').last().textContent())!.slice(1))).toBeCloseTo(total.costUsd!, 2);
   await expectAccessible(page);

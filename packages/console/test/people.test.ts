@@ -16,7 +16,7 @@ async function fresh(): Promise<Page> {
 }
 
 async function signIn(page: Page, { email, password }: { email: string; password: string }): Promise<void> {
-  await page.getByLabel('E-mail').fill(email);
+  await page.getByLabel('Email').fill(email);
   await page.getByLabel('Password').fill(password);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
 }
@@ -48,7 +48,7 @@ test('after signing in nobody is led to another site', async () => {
     const page = await fresh();
     await page.goto(`${console.origin}/console/sign-in?from=${encodeURIComponent(from)}`);
     await signIn(page, console.owner);
-    await page.getByRole('navigation', { name: 'Pages' }).or(page.getByText('There is no such page')).waitFor();
+    await page.getByRole('navigation', { name: 'Pages' }).or(page.getByText('Page not found')).waitFor();
     expect(new URL(page.url()).origin).toBe(console.origin);
     await page.context().close();
   }
@@ -75,7 +75,7 @@ test('signing out ends it in every tab, and signing out everywhere in every brow
   }
   await here.getByRole('button', { name: /^member/ }).click();
   await here.getByRole('menuitem', { name: 'Your account' }).click();
-  await here.getByText('this one').waitFor();
+  await here.getByText('this browser').waitFor();
   await here.getByRole('button', { name: 'Sign out everywhere' }).click();
   await here.getByRole('heading', { name: 'Sign in' }).waitFor();
   await there.reload();
@@ -86,11 +86,11 @@ test('signing out ends it in every tab, and signing out everywhere in every brow
 
 test('an admin invites, changes a role and removes; it holds at once in pages that are open', async () => {
   const page = await console.open(console.owner, '/people');
-  await page.getByRole('button', { name: 'Invite somebody' }).click();
+  await page.getByRole('button', { name: 'Invite person' }).click();
   await page.getByLabel('Name').fill('Mara Member');
-  await page.getByLabel('E-mail').fill('mara@example.com');
+  await page.getByLabel('Email').fill('mara@example.com');
   await page.getByRole('radio', { name: /^viewer/ }).check();
-  await page.getByRole('button', { name: 'Make the link' }).click();
+  await page.getByRole('button', { name: 'Create link' }).click();
   const link = (await page.getByRole('dialog').locator('pre').textContent())!;
   watchSecret(new URL(link).hash.slice(1));
   await page.getByRole('button', { name: 'Done' }).click();
@@ -102,27 +102,27 @@ test('an admin invites, changes a role and removes; it holds at once in pages th
   await hers.getByRole('heading', { name: 'Join Acme' }).waitFor();
   expect(await hers.getByLabel('Your name').inputValue()).toBe('Mara Member');
   await hers.getByLabel('Password').fill(console.owner.password);
-  await hers.getByRole('button', { name: 'Make the account' }).click();
+  await hers.getByRole('button', { name: 'Create account' }).click();
   await hers.getByRole('link', { name: 'Environments' }).click();
   await hers.getByText('production').first().waitFor();
-  expect(await hers.getByRole('button', { name: 'New Environment' }).count()).toBe(0);
+  expect(await hers.getByRole('button', { name: 'New environment' }).count()).toBe(0);
 
   // She appears by herself, and the invitation is gone.
   await page.getByRole('table', { name: 'Members' }).getByText('Mara Member').waitFor();
   await page.getByRole('button', { name: 'Actions for Mara Member' }).click();
-  await page.getByRole('menuitem', { name: 'Change the role' }).click();
+  await page.getByRole('menuitem', { name: 'Change role' }).click();
   await page.getByRole('radio', { name: /^member/ }).check();
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('table', { name: 'Members' }).getByText('viewer').waitFor({ state: 'detached' });
   await hers.reload();
-  await hers.getByRole('button', { name: 'New Environment' }).waitFor();
+  await hers.getByRole('button', { name: 'New environment' }).waitFor();
 
   await page.getByRole('button', { name: 'Actions for Mara Member' }).click();
   await page.getByRole('menuitem', { name: 'Remove' }).click();
   await page.getByRole('button', { name: 'Remove', exact: true }).click();
   await page.getByRole('table', { name: 'Members' }).getByText('Mara Member').waitFor({ state: 'detached' });
   await hers.reload();
-  await hers.getByRole('heading', { name: 'Sign in' }).or(hers.getByText('You are in no organization')).waitFor();
+  await hers.getByRole('heading', { name: 'Sign in' }).or(hers.getByText('You are not in an organization')).waitFor();
   await hers.context().close();
   await page.context().close();
 });
@@ -131,10 +131,10 @@ test('a person of two organizations switches between them, and sees of each its 
   const page = await console.open(console.owner, '/keys');
   await page.getByText('Test', { exact: true }).waitFor();
   await page.getByRole('button', { name: /^Olga Owner/ }).click();
-  await page.getByRole('menuitem', { name: 'Another organization' }).click();
+  await page.getByRole('menuitem', { name: 'New organization' }).click();
   await page.getByLabel('Name').fill('Second');
   await expectAccessible(page);
-  await page.getByRole('button', { name: 'Make the organization' }).click();
+  await page.getByRole('button', { name: 'Create organization' }).click();
   await page.getByRole('link', { name: 'API keys' }).click();
   await page.getByText('No keys yet').waitFor();
   await page.getByLabel('Organization').selectOption({ label: 'Acme' });
@@ -184,8 +184,8 @@ test('a passkey is added and signs in, without a password', async () => {
       automaticPresenceSimulation: true,
     },
   });
-  await page.getByLabel('Name of the device').fill('My phone');
-  await page.getByRole('button', { name: 'Add a passkey' }).click();
+  await page.getByLabel('Device name').fill('My phone');
+  await page.getByRole('button', { name: 'Add passkey' }).click();
   await page.getByRole('table', { name: 'Passkeys' }).getByText('My phone').waitFor();
   await expectAccessible(page);
   await page.getByRole('button', { name: /^Petra/ }).click();
@@ -228,7 +228,7 @@ test('every button in a row is named for its row', async () => {
     });
   }
   for (const [path, table] of [
-    ['/account', 'Sign-ins'],
+    ['/account', 'Active sessions'],
     ['/people', 'Invitations'],
   ] as const) {
     await page.goto(`${console.origin}/console/${console.organizationId}${path}`);
@@ -251,12 +251,12 @@ test('whoever changes their password goes on in the same page, and other browser
   const page = await console.open(member, '/account');
   const next = 'another long sentence for tests';
   watchSecret(next);
-  await page.getByLabel('Present password').fill(member.password);
+  await page.getByLabel('Current password').fill(member.password);
   await page.getByLabel('New password').fill(next);
-  await page.getByRole('button', { name: 'Change the password' }).click();
-  await page.getByText('The password is changed').waitFor();
+  await page.getByRole('button', { name: 'Change password' }).click();
+  await page.getByText('Password changed').waitFor();
   await page.getByRole('link', { name: 'Environments' }).click();
-  await page.getByRole('button', { name: 'New Environment' }).click();
+  await page.getByRole('button', { name: 'New environment' }).click();
   await page.getByLabel('Name').fill('after-password');
   await page.getByRole('button', { name: 'Create' }).click();
   await page.getByRole('table').getByText('after-password').waitFor();

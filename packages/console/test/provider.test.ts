@@ -42,10 +42,10 @@ test('who is invited comes in by the provider, and signs in by it from then on, 
 });
 
 test.each([
-  ['eve@example.com', /Nobody here has this account/],
-  ['olga@example.com', /This account is not connected here/],
+  ['eve@example.com', /No user here has this account/],
+  ['olga@example.com', /This account is not connected to a user/],
 ])(
-  'whom nobody invited stays outside and is told why, also with the e-mail of somebody who is here: %s',
+  'whom nobody invited stays outside and is told why, also with the email of somebody who is here: %s',
   async (email, why) => {
     provider.next = { sub: 'eve', email, email_verified: true, name: 'Eve' };
     const page = await fresh('/sign-in');

@@ -66,13 +66,13 @@ test('a subscription is made by keyboard; its secret verifies, is shown once, an
   await dialog.getByRole('textbox', { name: 'Address' }).and(page.locator('[aria-invalid=true]')).waitFor();
   await dialog.getByRole('textbox', { name: 'Address' }).fill(receiver.url);
   await page.keyboard.press('Enter');
-  await page.getByText('Copy it now: it is shown this once.').waitFor();
+  await page.getByText('Copy the secret now. It won’t be shown again.').waitFor();
   const secret = await secretShown(page);
   await page.getByText('webhooks.receiver({').waitFor();
   await expectAccessible(page);
   // Not closed by accident.
   await page.keyboard.press('Escape');
-  await page.getByRole('button', { name: 'I have kept it' }).click();
+  await page.getByRole('button', { name: 'I’ve saved it' }).click();
   await page
     .getByRole('heading', { name: `Webhooks of ${name}` })
     .and(page.locator(':focus'))
@@ -111,7 +111,7 @@ test('a secret is rotated as a person does it: told what is next, until the rece
   await page.getByText('Until').and(page.getByText('both are good')).waitFor();
   const next = await secretShown(page);
   await page.getByText('SIGNALBOX_SIGNING_SECRET=whsec_new…,whsec_old…').waitFor();
-  await page.getByRole('button', { name: 'I have kept it' }).click();
+  await page.getByRole('button', { name: 'I’ve saved it' }).click();
   await page.getByRole('button', { name: 'Rotate the secret' }).and(page.locator(':focus')).waitFor();
   expect(await page.content()).not.toContain(next.slice('whsec_'.length));
 
@@ -326,7 +326,7 @@ test('the test receiver shows what arrives as it arrives, and that it verified i
   await page.getByRole('radio', { name: /^The test receiver/ }).check();
   await page.getByRole('button', { name: 'Subscribe', exact: true }).click();
   await secretShown(page);
-  await page.getByRole('button', { name: 'I have kept it' }).click();
+  await page.getByRole('button', { name: 'I’ve saved it' }).click();
   await page.getByRole('tab', { name: 'Test receiver' }).click();
   await page.getByText('Nothing has arrived yet.').waitFor();
   const { sessionId } = await say(name);

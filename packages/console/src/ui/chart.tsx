@@ -62,7 +62,7 @@ export function BarChart({
         </div>
       </div>
       <details>
-        <summary>As a table</summary>
+        <summary>Show as table</summary>
         <div className="data-frame">
           <table className="data">
             <caption className="visually-hidden">{title}</caption>

@@ -8,7 +8,7 @@ function CopyButton({ text, label = 'Copy', look }: { text: string; label?: stri
   const toast = useToast();
   async function copy() {
     if (!(await writeClipboard(text)))
-      return toast('The browser does not let this page copy. Select the text instead.');
+      return toast('Your browser blocked copying. Select the text and copy it yourself.');
     setCopied(true);
     toast('Copied');
     setTimeout(() => setCopied(false), 2000);

@@ -44,7 +44,7 @@ export function MetadataField({
   return (
     <TextArea
       label="Metadata"
-      hint="For your own use, a line each: customer = 17"
+      hint="Your own values, one per line: customer = 17"
       mono
       rows={3}
       value={value}

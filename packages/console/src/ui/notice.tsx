@@ -80,7 +80,7 @@ interface Described {
 
 function describe(error: unknown): Described {
   if (!(error instanceof SignalboxError)) {
-    return { title: 'Something went wrong in this page', detail: String(error), fields: [], requestId: null };
+    return { title: 'Something went wrong on this page', detail: String(error), fields: [], requestId: null };
   }
   const { status, detail, requestId = null } = error;
   const fields = error.errors ?? [];
@@ -90,22 +90,22 @@ function describe(error: unknown): Described {
 }
 
 function titleOf(status: number, code: string): string {
-  if (status === 0) return 'The service cannot be reached. Check the connection and try again.';
+  if (status === 0) return 'Can’t reach the service. Check your connection and try again.';
   switch (code) {
     case 'insufficient_permission':
       return 'Your role does not allow this. Ask an admin of the organization.';
     case 'not_found':
-      return 'This is not there (any more).';
+      return 'Not found. It may have been deleted.';
     case 'rate_limited':
-      return 'Too much at once.';
+      return 'Too many requests. Wait a few seconds and try again.';
     case 'unavailable':
-      return 'The service is busy or restarting. Try again in a moment.';
+      return 'The service is busy or restarting. Try again in a few seconds.';
     case 'internal_error':
-      return 'The service failed. The operator finds the cause in the log by the request id below.';
+      return 'The service failed. The operator can find the cause in the log with the request ID below.';
     case 'invalid_request':
-      return 'Please correct what you entered.';
+      return 'Check your input.';
     default:
-      return status === 409 ? 'This has changed meanwhile, or does not fit.' : 'This was refused.';
+      return status === 409 ? 'This conflicts with the current state.' : 'The request was refused.';
   }
 }
 

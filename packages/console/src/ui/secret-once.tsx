@@ -23,19 +23,22 @@ export function SecretOnce({
   return (
     <Dialog title={title} onClose={onClose} wide lasting>
       {secret === undefined ? (
-        <Notice kind="warn" title="The secret was shown already, and cannot be shown again. Make or rotate it anew." />
+        <Notice
+          kind="warn"
+          title="The secret was already shown and can’t be shown again. Create a new one or rotate it."
+        />
       ) : (
         <>
-          <Notice kind="warn" title="Copy it now: it is shown this once.">
-            <p>Nobody can read it again, not even the operator. If it is lost, make a new one.</p>
+          <Notice kind="warn" title="Copy the secret now. It won’t be shown again.">
+            <p>No one can read it later, not even the operator. If you lose it, create a new one.</p>
           </Notice>
-          <Code text={secret} label="Copy the secret" />
+          <Code text={secret} label="Copy secret" />
           {children}
         </>
       )}
       <div className="foot">
         <Button look="primary" onClick={onClose}>
-          {secret === undefined ? 'Close' : 'I have kept it'}
+          {secret === undefined ? 'Close' : 'I’ve saved it'}
         </Button>
       </div>
     </Dialog>

@@ -32,7 +32,7 @@ export function PlainText({ text }: { text: string }) {
       {unseenApart(text).map((part, index) =>
         index % 2 === 1 ? (
           // biome-ignore lint/suspicious/noArrayIndexKey: the parts of one text never move
-          <code className="unseen" key={index} title="A character that is not seen">
+          <code className="unseen" key={index} title="An invisible character">
             {codePoint(part)}
           </code>
         ) : (

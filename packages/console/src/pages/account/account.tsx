@@ -41,7 +41,7 @@ function SignIns() {
     try {
       await consoleCall('POST /sign_ins/end', { signInId });
       await queries.invalidateQueries({ queryKey: ['sign-ins'] });
-      toast('Signed out there');
+      toast('Browser signed out');
     } catch (problem) {
       setError(problem);
     }
@@ -59,11 +59,11 @@ function SignIns() {
       label: 'Browser',
       cell: ({ userAgent, isThis }) => (
         <span className="row">
-          {browserName(userAgent)} {isThis && <Badge tone="good">this one</Badge>}
+          {browserName(userAgent)} {isThis && <Badge tone="good">this browser</Badge>}
         </span>
       ),
     },
-    { label: 'Address', cell: ({ ipAddress }) => ipAddress ?? '' },
+    { label: 'IP address', cell: ({ ipAddress }) => ipAddress ?? '' },
     { label: 'Signed in', cell: ({ createdAt }) => <Time at={createdAt} /> },
     { label: 'Last seen', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
     {
@@ -74,9 +74,9 @@ function SignIns() {
           <Button
             small
             onClick={() => void end(signInId)}
-            aria-label={`Sign out there: ${browserName(userAgent)}, ${ipAddress ?? ''}, since ${exactly(createdAt)}`}
+            aria-label={`Sign out: ${browserName(userAgent)}, ${ipAddress ?? ''}, since ${exactly(createdAt)}`}
           >
-            Sign out there
+            Sign out
           </Button>
         ),
     },
@@ -84,14 +84,14 @@ function SignIns() {
   return (
     <section className="stack" aria-labelledby="sign-ins">
       <div className="row apart">
-        <h2 id="sign-ins">Where you are signed in</h2>
+        <h2 id="sign-ins">Active sessions</h2>
         <Button onClick={() => void endAll()}>Sign out everywhere</Button>
       </div>
       {error !== undefined && <ErrorNotice error={error} />}
       <Await query={query}>
         {({ signIns }) => (
           <div className="data-frame">
-            <Rows caption="Sign-ins" items={signIns} columns={columns} rowKey={({ signInId }) => signInId} />
+            <Rows caption="Active sessions" items={signIns} columns={columns} rowKey={({ signInId }) => signInId} />
           </div>
         )}
       </Await>
@@ -143,8 +143,8 @@ function Provider() {
       {data.ways.provider ? (
         <>
           <p className="quiet">
-            Your account there is connected: you can sign in with it.
-            {isLast && ' It is the only way in that you have; with a passkey you could disconnect it.'}
+            Your account there is connected. You can sign in with it.
+            {isLast && ' It is your only way to sign in. Add passkey before you disconnect it.'}
           </p>
           {!isLast && (
             <div className="row">
@@ -200,9 +200,7 @@ function Passkeys() {
   return (
     <section className="stack" aria-labelledby="passkeys">
       <h2 id="passkeys">Passkeys</h2>
-      <p className="quiet">
-        Sign in with your fingerprint, face or security key, without a password that could be stolen.
-      </p>
+      <p className="quiet">Sign in with your fingerprint, face or security key instead of a password.</p>
       <Await query={query}>
         {(passkeys) =>
           passkeys.length > 0 && (
@@ -220,13 +218,13 @@ function Passkeys() {
         }}
       >
         <TextField
-          label="Name of the device"
+          label="Device name"
           value={name}
           onChange={(event) => setName(event.currentTarget.value)}
           placeholder="My phone"
         />
         <Button type="submit" busy={busy}>
-          Add a passkey
+          Add passkey
         </Button>
       </form>
       {error !== undefined && <ErrorNotice error={error} />}
@@ -252,7 +250,7 @@ function Password() {
       );
       await queries.invalidateQueries({ queryKey: ['sign-ins'] });
       form.reset();
-      toast('The password is changed; other browsers are signed out');
+      toast('Password changed. Other browsers are signed out.');
     } catch (problem) {
       setError(problem);
     } finally {
@@ -264,7 +262,7 @@ function Password() {
       <h2 id="password">Password</h2>
       <form className="card narrow" onSubmit={submit} noValidate>
         <TextField
-          label="Present password"
+          label="Current password"
           name="currentPassword"
           type="password"
           autoComplete="current-password"
@@ -275,13 +273,13 @@ function Password() {
           name="newPassword"
           type="password"
           autoComplete="new-password"
-          hint="At least 12 characters; a sentence is fine. Every other browser is signed out."
+          hint="At least 12 characters. A sentence works well. Every other browser will be signed out."
           error={fieldError(error, 'newPassword')}
         />
         {error !== undefined && <ErrorNotice error={error} beside={['currentPassword', 'newPassword']} />}
         <div>
           <Button type="submit" busy={busy}>
-            Change the password
+            Change password
           </Button>
         </div>
       </form>

@@ -126,7 +126,7 @@ function Inbox({ query }: { query: ReturnType<typeof useList<Approval>> }) {
       <div className="row apart">
         <p role="status">
           {data.length === 0
-            ? 'Nothing waits for you.'
+            ? 'No pending approvals.'
             : `${data.length}${hasNextPage ? '+' : ''} pending, oldest first.`}
         </p>
         {decided > 0 && (

@@ -23,10 +23,10 @@ export function EnvironmentsPage() {
   const close = () => setDoing(undefined);
   const columns: Column<Environment>[] = [
     { label: 'Name', cell: ({ name }) => <strong>{name}</strong> },
-    { label: 'Ended sessions are kept', cell: ({ keepSessionsDays }) => keptText(keepSessionsDays) },
+    { label: 'Keep ended sessions', cell: ({ keepSessionsDays }) => keptText(keepSessionsDays) },
     { label: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
     {
-      label: 'Go to',
+      label: 'Secrets',
       cell: ({ name }) => (
         <div className="row">
           {may('admin') && (
@@ -61,15 +61,15 @@ export function EnvironmentsPage() {
   return (
     <Page
       title="Environments"
-      about="Places that are kept apart: each has its own Sessions, secrets and webhook subscription."
-      actions={may('write') && <Button onClick={() => setDoing({ what: 'create' })}>New Environment</Button>}
+      about="Each environment has its own sessions, secrets and webhook subscription."
+      actions={may('write') && <Button onClick={() => setDoing({ what: 'create' })}>New environment</Button>}
     >
       <List
         caption="Environments"
         query={environments}
         columns={columns}
         rowKey={({ environmentId }) => environmentId}
-        empty={<p>No Environments.</p>}
+        empty={<p>No environments. Create one to run sessions in it.</p>}
       />
       {environment && may('admin') && <Secrets environment={environment} key={environment} />}
       {doing?.what === 'create' && <Create onClose={close} />}
@@ -80,7 +80,7 @@ export function EnvironmentsPage() {
 }
 
 function keptText(days: number | null): string {
-  if (days === null) return 'As the operator set';
+  if (days === null) return 'Operator’s default';
   return days === 1 ? '1 day' : `${days} days`;
 }
 
@@ -96,7 +96,7 @@ function KeepSessionsField({
   return (
     <TextField
       label="Days to keep ended sessions"
-      hint="Then they are deleted with their transcript and deliveries. Empty: as long as the operator set, which is also the most."
+      hint="After that they are deleted with their transcripts and deliveries. Leave empty for the operator’s limit, which is also the maximum."
       inputMode="numeric"
       value={value}
       error={error}
@@ -122,8 +122,8 @@ function Retention({ environment, onClose }: { environment: Environment; onClose
     >
       <KeepSessionsField value={days} onChange={setDays} error={fieldError(change.error, 'keepSessionsDays')} />
       <p className="quiet small">
-        This also applies to sessions that have already ended: those older than the new limit are deleted soon. That
-        cannot be undone.
+        This also applies to sessions that have already ended: those older than the new limit are deleted soon. This
+        can’t be undone.
       </p>
     </FormDialog>
   );
@@ -138,7 +138,7 @@ function Create({ onClose }: { onClose: () => void }) {
   );
   return (
     <FormDialog
-      title="New Environment"
+      title="New environment"
       action="Create"
       beside={['name', 'keepSessionsDays']}
       onClose={onClose}
@@ -162,14 +162,14 @@ function Delete({ name, onClose }: { name: string; onClose: () => void }) {
   return (
     <FormDialog
       title={`Delete ${name}?`}
-      action="Delete the Environment"
+      action="Delete environment"
       danger
       onClose={onClose}
       submit={() => remove.mutateAsync(undefined)}
     >
       <p>
-        Its secrets go with it. It is refused while the Environment has open Sessions or a webhook subscription. This
-        cannot be undone.
+        Its secrets are deleted too. You can’t delete an environment that has open sessions or a webhook subscription.
+        This can’t be undone.
       </p>
     </FormDialog>
   );
@@ -186,7 +186,7 @@ function Secrets({ environment }: { environment: string }) {
     { label: 'Name', cell: ({ name }) => <code>{name}</code> },
     { label: 'Sent to', cell: ({ allowedHosts }) => allowedHosts.join(', ') },
     { label: 'Version', cell: ({ version }) => version },
-    { label: 'Set', cell: ({ updatedAt }) => <Time at={updatedAt} /> },
+    { label: 'Last set', cell: ({ updatedAt }) => <Time at={updatedAt} /> },
     {
       label: '',
       end: true,
@@ -194,7 +194,7 @@ function Secrets({ environment }: { environment: string }) {
         <Menu
           label={`Actions for ${secret.name}`}
           items={[
-            { label: 'Set anew', onSelect: () => setDoing({ what: 'set', secret }) },
+            { label: 'Replace value', onSelect: () => setDoing({ what: 'set', secret }) },
             { label: 'Delete', danger: true, onSelect: () => setDoing({ what: 'delete', name: secret.name }) },
           ]}
         />
@@ -206,15 +206,15 @@ function Secrets({ environment }: { environment: string }) {
       <div className="row apart">
         <h2 id="secrets">Secrets of {environment}</h2>
         <div className="row">
-          <Button onClick={() => setDoing({ what: 'set' })}>Set a secret</Button>
+          <Button onClick={() => setDoing({ what: 'set' })}>Set secret</Button>
           <Button look="bare" onClick={() => void navigate({ to: '.', search: {} })}>
             Close
           </Button>
         </div>
       </div>
       <p className="quiet">
-        Keys of model providers and of the services that tools call. A value is never shown again, and is sent to the
-        hosts that you name alone, whatever a tool says.
+        API keys for model providers and for the services that tools call. A value is never shown again. It is sent only
+        to the hosts that you list, whatever a tool says.
       </p>
       <List
         caption={`Secrets of ${environment}`}
@@ -223,7 +223,7 @@ function Secrets({ environment }: { environment: string }) {
         rowKey={({ name }) => name}
         empty={
           <p>
-            No secrets yet. A model needs its provider's key, such as <code>ANTHROPIC_API_KEY</code>.
+            No secrets yet. Set the key of your model provider, such as <code>ANTHROPIC_API_KEY</code>.
           </p>
         }
       />
@@ -263,15 +263,15 @@ function SetSecret({
   const said = (path: string) => fieldError(set.error, path);
   return (
     <FormDialog
-      title={secret ? `Set ${secret.name} anew` : `Set a secret of ${environment}`}
-      action="Set it"
+      title={secret ? `Replace ${secret.name}` : `Set a secret in ${environment}`}
+      action="Save secret"
       beside={['name', 'value', 'allowedHosts']}
       onClose={onClose}
       submit={() => set.mutateAsync(undefined)}
     >
       <TextField
         label="Name"
-        hint="Capital letters, digits and _; a tool writes {{secrets.NAME}}"
+        hint="Capital letters, digits and _. Tools use it as {{secrets.NAME}}"
         mono
         value={name}
         readOnly={secret !== undefined}
@@ -291,8 +291,8 @@ function SetSecret({
         onChange={(event) => setValue(event.currentTarget.value)}
       />
       <TextArea
-        label="May be sent to these hosts"
-        hint="One a line: api.example.com, or *.example.com; with a port where it is not the usual one"
+        label="Allowed hosts"
+        hint="One per line: api.example.com or *.example.com. Add the port if it isn’t the default."
         mono
         rows={3}
         value={hosts}
@@ -311,12 +311,12 @@ function DeleteSecret({ environment, name, onClose }: { environment: string; nam
   return (
     <FormDialog
       title={`Delete ${name}?`}
-      action="Delete the secret"
+      action="Delete secret"
       danger
       onClose={onClose}
       submit={() => remove.mutateAsync(undefined)}
     >
-      <p>Agents in {environment} that use it fail with an error that names it, from their next call on.</p>
+      <p>Agents in {environment} that use it will fail on their next call, with an error that names it.</p>
     </FormDialog>
   );
 }

@@ -10,9 +10,13 @@ import { fieldError } from '../../ui/notice.tsx';
 import { inDays } from '../../ui/time.tsx';
 
 const permissions: { value: Permission; label: string; about: string }[] = [
-  { value: 'read', label: 'read', about: 'lists and reads: dashboards, exports, receivers that fill holes' },
-  { value: 'write', label: 'write', about: 'also opens Sessions, decides approvals, changes Agents and webhooks' },
-  { value: 'admin', label: 'admin', about: 'also manages keys and secrets; for few programs' },
+  { value: 'read', label: 'read', about: 'can list and read: for dashboards, exports and webhook receivers' },
+  {
+    value: 'write',
+    label: 'write',
+    about: 'can also start sessions, decide approvals, and change agents and webhooks',
+  },
+  { value: 'admin', label: 'admin', about: 'can also manage keys and secrets: for few programs' },
 ];
 
 const lifetimes = [
@@ -69,15 +73,15 @@ export function KeyForm({
   }
   return (
     <FormDialog
-      title={apiKey ? `Change ${apiKey.name}` : 'Make an API key'}
-      action={apiKey ? 'Save' : 'Make the key'}
+      title={apiKey ? `Edit ${apiKey.name}` : 'New API key'}
+      action={apiKey ? 'Save' : 'Create key'}
       onClose={onClose}
       beside={['name', 'expiresAt', 'allowedIps', 'metadata']}
       submit={submit}
     >
       <TextField
         label="Name"
-        hint="Of the program that uses it, such as: billing service"
+        hint="The program that uses it, such as billing service"
         value={name}
         error={said('name')}
         onChange={(event) => setName(event.currentTarget.value)}
@@ -95,7 +99,7 @@ export function KeyForm({
       <fieldset>
         <legend>Environments</legend>
         <Checkbox
-          label="Every Environment"
+          label="All environments"
           checked={environments === null}
           onChange={(event) => setEnvironments(event.currentTarget.checked ? null : [])}
         />
@@ -114,11 +118,11 @@ export function KeyForm({
           ))}
       </fieldset>
       <details>
-        <summary>More: addresses and metadata</summary>
+        <summary>More options: IP addresses and metadata</summary>
         <div className="stack">
           <TextArea
-            label="Only from these addresses"
-            hint="Addresses or CIDRs, one a line; empty: from anywhere"
+            label="Allowed IP addresses"
+            hint="Addresses or CIDR ranges, one per line. Leave empty to allow any address."
             mono
             rows={2}
             value={addresses}

@@ -19,8 +19,8 @@ export function KeysPage() {
   if (!may('admin')) {
     return (
       <Page title="API keys">
-        <Notice title="Keys are for admins.">
-          <p>Ask an admin of the organization for a key, or for the role.</p>
+        <Notice title="Only admins can manage API keys.">
+          <p>Ask an admin of the organization for a key, or for the admin role.</p>
         </Notice>
       </Page>
     );
@@ -35,7 +35,7 @@ function Keys() {
   const close = () => setDoing(undefined);
   const create = (
     <Button look="primary" onClick={() => setDoing({ what: 'create' })}>
-      Make a key
+      New API key
     </Button>
   );
   const columns: Column<ApiKey>[] = [
@@ -49,7 +49,7 @@ function Keys() {
       ),
     },
     { label: 'Permission', cell: (key) => <Badge tone={tones[key.permission]}>{key.permission}</Badge> },
-    { label: 'Reaches', cell: (key) => <Reach apiKey={key} /> },
+    { label: 'Access', cell: (key) => <Reach apiKey={key} /> },
     { label: 'Last used', cell: (key) => <Time at={key.lastUsedAt} /> },
     { label: 'Expires', cell: (key) => <Expiry at={key.expiresAt} /> },
     {
@@ -60,7 +60,7 @@ function Keys() {
           label={`Actions for ${key.name}`}
           items={[
             { label: 'Edit', onSelect: () => setDoing({ what: 'edit', key }) },
-            { label: 'Rotate the secret', onSelect: () => setDoing({ what: 'rotate', key }) },
+            { label: 'Rotate secret', onSelect: () => setDoing({ what: 'rotate', key }) },
             { label: 'Delete', danger: true, onSelect: () => setDoing({ what: 'delete', key }) },
           ]}
         />
@@ -70,7 +70,7 @@ function Keys() {
   return (
     <Page
       title="API keys"
-      about="With a key your programs call Signalbox. Keep keys on servers: they belong in no browser and no app."
+      about="API keys authenticate your programs. Keep them on the server; never ship them in a browser or app."
       actions={create}
     >
       <List
@@ -81,7 +81,7 @@ function Keys() {
         empty={
           <>
             <h2>No keys yet</h2>
-            <p>Your programs need one to open Sessions and receive what happens.</p>
+            <p>Create one so that your programs can start sessions and follow them.</p>
             {create}
           </>
         }
@@ -114,7 +114,7 @@ function Expiry({ at }: { at: string | null }) {
 function Reach({ apiKey: { environments, allowedIps } }: { apiKey: ApiKey }) {
   return (
     <div className="stack tight">
-      <span>{environments ? environments.join(', ') : <span className="quiet">every Environment</span>}</span>
+      <span>{environments ? environments.join(', ') : <span className="quiet">all environments</span>}</span>
       {allowedIps && <span className="small quiet">from {allowedIps.join(', ')}</span>}
     </div>
   );
@@ -133,17 +133,17 @@ function Rotate({
   return (
     <FormDialog
       title={`Rotate the secret of ${apiKey.name}?`}
-      action="Rotate now"
+      action="Rotate secret"
       danger
       onClose={onClose}
       submit={async () => onMade(await rotate.mutateAsync(undefined))}
     >
       <p>
-        You get a new secret. The old one is refused from that moment on, everywhere: programs that still use it stop
-        working until they have the new one.
+        You get a new secret and the old one stops working immediately. Programs that use it fail until you give them
+        the new one.
       </p>
       <p className="quiet">
-        To change over without a gap, make a second key, give it to your programs, and delete this one then.
+        To avoid an interruption, create a second key, give it to your programs, then delete this one.
       </p>
     </FormDialog>
   );
@@ -154,13 +154,13 @@ function Delete({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void }) {
   return (
     <FormDialog
       title={`Delete ${apiKey.name}?`}
-      action="Delete the key"
+      action="Delete key"
       danger
       onClose={onClose}
       submit={() => remove.mutateAsync(undefined)}
     >
       <p>
-        Programs that use it are refused at once, also in streams that are open. This cannot be undone. Last used:{' '}
+        Programs that use it are refused immediately, and their open streams end. This can’t be undone. Last used:{' '}
         <Time at={apiKey.lastUsedAt} />.
       </p>
     </FormDialog>

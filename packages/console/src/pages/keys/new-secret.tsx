@@ -7,7 +7,7 @@ import { Tabs } from '../../ui/tabs.tsx';
 /** The secret of a key that was just made or rotated, and the first call with it. */
 export function NewSecret({ apiKey, onClose }: { apiKey: ApiKeyWithSecret; onClose: () => void }) {
   return (
-    <SecretOnce title={`The secret of ${apiKey.name}`} secret={apiKey.secret} onClose={onClose}>
+    <SecretOnce title={`Secret of ${apiKey.name}`} secret={apiKey.secret} onClose={onClose}>
       {apiKey.secret && <FirstCall secret={apiKey.secret} />}
     </SecretOnce>
   );
@@ -20,7 +20,7 @@ export function FirstCall({ secret }: { secret: string }) {
   const curl = `curl ${origin}/api/v1/me -H 'Authorization: Bearer ${secret}'`;
   const program = `import { Signalbox } from '@signalbox/client';
 
-// Better from the environment than in the source.
+// In production, read the key from an environment variable.
 const client = new Signalbox({ apiKey: '${secret}', baseUrl: '${origin}' });
 console.log(await client.me());`;
   return (

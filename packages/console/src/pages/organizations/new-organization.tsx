@@ -30,8 +30,8 @@ export function NewOrganizationPage() {
   }
   if (account?.organizations.length === 0) {
     return (
-      <Alone title="You are in no organization">
-        <p>Ask an admin of one for an invitation, and open its link in this browser.</p>
+      <Alone title="You are not in an organization">
+        <p>Ask an admin to invite you, and open the invitation link in this browser.</p>
         <div>
           <Button onClick={() => void signOut().catch(setError)}>Sign out</Button>
         </div>
@@ -40,12 +40,12 @@ export function NewOrganizationPage() {
     );
   }
   return (
-    <Alone title="A new organization">
+    <Alone title="New organization">
       <form className="stack" onSubmit={submit} noValidate>
         <TextField label="Name" name="name" autoComplete="organization" required error={fieldError(error, 'name')} />
         {error !== undefined && <ErrorNotice error={error} beside={['name']} />}
         <Button type="submit" look="primary" busy={busy}>
-          Make the organization
+          Create organization
         </Button>
       </form>
     </Alone>

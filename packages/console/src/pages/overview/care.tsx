@@ -15,7 +15,7 @@ export function Care({ overview }: { overview: Overview }) {
       {text}
     </Link>
   );
-  const keyWords = `${capped(keys)} ${keys === 1 ? 'API key expires' : 'API keys expire'} within 14 days`;
+  const keyWords = `${capped(keys)} ${keys === 1 ? 'API key expires' : 'API keys expire'} in the next 14 days`;
   const toKeys = may('admin') ? (
     <Link to="/$organizationId/keys" params={{ organizationId }}>
       {keyWords}
@@ -24,23 +24,28 @@ export function Care({ overview }: { overview: Overview }) {
     keyWords
   );
   const receivers = (count: number, what: string) =>
-    `${capped(count)} ${count === 1 ? 'webhook receiver' : 'webhook receivers'} ${what}`;
+    `${capped(count)} ${count === 1 ? 'webhook subscription' : 'webhook subscriptions'} ${what}`;
   const lines: { tone: Tone; word: string; text: ReactNode; count: number }[] = [
-    { tone: 'bad', word: 'disabled', count: disabled, text: toWebhooks(receivers(disabled, 'get nothing any more')) },
+    { tone: 'bad', word: 'disabled', count: disabled, text: toWebhooks(receivers(disabled, 'no longer sending')) },
     {
       tone: 'bad',
       word: 'blocked',
       count: blocked,
-      text: toWebhooks(receivers(blocked, 'that nothing can be sent to')),
+      text: toWebhooks(receivers(blocked, 'that cannot send')),
     },
-    { tone: 'bad', word: 'degraded', count: degraded, text: toWebhooks(receivers(degraded, 'failing for a day')) },
+    {
+      tone: 'bad',
+      word: 'degraded',
+      count: degraded,
+      text: toWebhooks(receivers(degraded, 'failing for more than a day')),
+    },
     { tone: 'warn', word: 'failing', count: failing, text: toWebhooks(receivers(failing, 'failing now')) },
     {
       tone: 'warn',
       word: 'waiting',
       count: waitingDeliveries,
       text: toWebhooks(
-        `${capped(waitingDeliveries)} ${waitingDeliveries === 1 ? 'delivery waits' : 'deliveries wait'} to be sent again`,
+        `${capped(waitingDeliveries)} ${waitingDeliveries === 1 ? 'delivery is' : 'deliveries are'} waiting for a retry`,
       ),
     },
     { tone: 'warn', word: 'expiring', count: keys, text: toKeys },
@@ -48,9 +53,9 @@ export function Care({ overview }: { overview: Overview }) {
   const needed = lines.filter(({ count }) => count > 0);
   return (
     <section className="card" aria-labelledby="care">
-      <h2 id="care">Needs care</h2>
+      <h2 id="care">Needs attention</h2>
       {needed.length === 0 ? (
-        <p className="quiet">Nothing: webhooks arrive, and no API key expires within 14 days.</p>
+        <p className="quiet">All good. Webhooks are being delivered, and no API key expires in the next 14 days.</p>
       ) : (
         <ul className="care">
           {needed.map(({ tone, word, text }) => (

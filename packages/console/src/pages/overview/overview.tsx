@@ -46,16 +46,16 @@ function FirstMinutes() {
   const agents = useAsk(['agents', 'any'], async (client) => (await client.agents.list({ limit: 1 })).data.length);
   if (sessions.data !== 0 || agents.data !== 0) return null;
   return (
-    <Notice title="Nothing runs here yet.">
-      <p>From an API key to an Agent that asks you before it acts, in a few minutes.</p>
+    <Notice title="Nothing is running yet.">
+      <p>Create an API key and an agent that asks before it acts. It takes a few minutes.</p>
       <div className="row">
         {may('write') ? (
           <ButtonLink look="primary" to="/$organizationId/start" params={{ organizationId }}>
-            The first minutes
+            Get started
           </ButtonLink>
         ) : (
           <Link to="/$organizationId/start" params={{ organizationId }}>
-            The first minutes
+            Get started
           </Link>
         )}
       </div>

@@ -12,7 +12,7 @@ export function UsageCharts() {
       <div className="row apart">
         <h2 id="usage">Usage</h2>
         <Link to="/$organizationId/usage" params={{ organizationId }}>
-          By Agent, Environment and model
+          Usage by agent, environment and model
         </Link>
       </div>
       <Await query={query}>{(report) => <DayCharts report={report} period="in the last 30 days" />}</Await>

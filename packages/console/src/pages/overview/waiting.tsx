@@ -17,15 +17,15 @@ export function Waiting({ count }: { count: number }) {
     <section className="card" aria-labelledby="waiting">
       <h2 id="waiting">Pending approvals</h2>
       {count === 0 || !oldest ? (
-        <p className="quiet">Nothing waits for you.</p>
+        <p className="quiet">No pending approvals.</p>
       ) : (
         <>
           <p>
             <strong className="figure number">{capped(count)}</strong>{' '}
-            {counted(count, 'call waits', 'calls wait').replace(/^\S+ /, '')} for a decision
+            {counted(count, 'tool call is', 'tool calls are').replace(/^\S+ /, '')} waiting for a decision
           </p>
           <p>
-            The oldest:{' '}
+            Oldest:{' '}
             <Link
               to="/$organizationId/approvals/$operationId"
               params={{ organizationId, operationId: oldest.operationId }}
@@ -38,7 +38,7 @@ export function Waiting({ count }: { count: number }) {
           </p>
           <div className="row">
             <ButtonLink look="primary" to="/$organizationId/approvals" params={{ organizationId }}>
-              {may('write') ? 'Decide' : 'Look at them'}
+              {may('write') ? 'Review approvals' : 'View approvals'}
             </ButtonLink>
           </div>
         </>

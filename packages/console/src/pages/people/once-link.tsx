@@ -9,11 +9,11 @@ export function OnceLink({ title, link, about, onClose }: MadeLink & { onClose: 
   return (
     <Dialog title={title} onClose={onClose} wide lasting>
       {link === undefined ? (
-        <Notice kind="warn" title="The link was shown already. Make another one." />
+        <Notice kind="warn" title="This link was already shown. Create a new one." />
       ) : (
         <>
-          <p>Hand it over yourself, by a way that you trust: whoever has it comes in. {about}</p>
-          <Code text={link} label="Copy the link" />
+          <p>Send it yourself, over a channel that you trust. Anyone who has it can use it. {about}</p>
+          <Code text={link} label="Copy link" />
         </>
       )}
       <div className="foot">

@@ -25,10 +25,14 @@ export interface MadeLink {
 }
 
 const roles: { value: Role; label: string; about: string }[] = [
-  { value: 'viewer', label: 'viewer', about: 'sees everything but keys and secrets' },
-  { value: 'member', label: 'member', about: 'also decides approvals, runs Sessions, changes Agents and webhooks' },
-  { value: 'admin', label: 'admin', about: 'also manages keys, secrets and people' },
-  { value: 'owner', label: 'owner', about: 'also makes and removes owners' },
+  { value: 'viewer', label: 'viewer', about: 'can view everything except keys and secrets' },
+  {
+    value: 'member',
+    label: 'member',
+    about: 'can also decide approvals, run sessions, and change agents and webhooks',
+  },
+  { value: 'admin', label: 'admin', about: 'can also manage keys, secrets and people' },
+  { value: 'owner', label: 'owner', about: 'can also add and remove owners' },
 ];
 
 export function PeoplePage() {
@@ -36,8 +40,8 @@ export function PeoplePage() {
   if (!may('admin')) {
     return (
       <Page title="People">
-        <Notice title="People are managed by admins.">
-          <p>Ask an admin or owner of the organization.</p>
+        <Notice title="Only admins can manage people.">
+          <p>Ask an admin or owner of the organization for help, or for the admin role.</p>
         </Notice>
       </Page>
     );
@@ -66,7 +70,7 @@ function People() {
       ),
     },
     { label: 'Role', cell: ({ role }) => <Badge>{role}</Badge> },
-    { label: 'Signed in', cell: ({ lastSignedInAt }) => <Time at={lastSignedInAt} absent="not yet" /> },
+    { label: 'Last signed in', cell: ({ lastSignedInAt }) => <Time at={lastSignedInAt} absent="not yet" /> },
     { label: 'Joined', cell: ({ joinedAt }) => <Time at={joinedAt} /> },
     {
       label: '',
@@ -76,8 +80,8 @@ function People() {
           <Menu
             label={`Actions for ${member.name}`}
             items={[
-              { label: 'Change the role', onSelect: () => setDoing({ what: 'role', member }) },
-              { label: 'Link for a new password', onSelect: () => setDoing({ what: 'reset', member }) },
+              { label: 'Change role', onSelect: () => setDoing({ what: 'role', member }) },
+              { label: 'Reset password', onSelect: () => setDoing({ what: 'reset', member }) },
               { label: 'Remove', danger: true, onSelect: () => setDoing({ what: 'remove', member }) },
             ]}
           />
@@ -87,8 +91,8 @@ function People() {
   const invitationColumns: Column<Invitation>[] = [
     { label: 'For', cell: ({ name: invited, email }) => invited ?? email ?? <span className="quiet">anyone</span> },
     { label: 'Role', cell: ({ role }) => <Badge>{role}</Badge> },
-    { label: 'By', cell: ({ invitedBy }) => invitedBy },
-    { label: 'Ends', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
+    { label: 'Invited by', cell: ({ invitedBy }) => invitedBy },
+    { label: 'Expires', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
     {
       label: '',
       end: true,
@@ -106,12 +110,12 @@ function People() {
   return (
     <Page
       title="People"
-      about={`Who may sign in to ${name}.`}
+      about={`People who can sign in to ${name}.`}
       actions={
         <>
-          <Button onClick={() => setDoing({ what: 'rename' })}>Rename the organization</Button>
+          <Button onClick={() => setDoing({ what: 'rename' })}>Rename organization</Button>
           <Button look="primary" onClick={() => setDoing({ what: 'invite' })}>
-            Invite somebody
+            Invite person
           </Button>
         </>
       }
@@ -121,7 +125,7 @@ function People() {
         query={members}
         columns={columns}
         rowKey={({ userId }) => userId}
-        empty={<p>Nobody.</p>}
+        empty={<p>No members.</p>}
       />
       <section className="stack" aria-labelledby="invitations">
         <h2 id="invitations">Invitations</h2>
@@ -130,7 +134,7 @@ function People() {
           query={invitations}
           columns={invitationColumns}
           rowKey={({ invitationId }) => invitationId}
-          empty={<p>No invitations wait to be accepted.</p>}
+          empty={<p>No pending invitations. Invite a person to give them access.</p>}
         />
       </section>
       {doing?.what === 'invite' && <Invite mayOwner={own === 'owner'} onClose={close} onMade={setMade} />}
@@ -162,26 +166,30 @@ function Invite({
   );
   return (
     <FormDialog
-      title="Invite somebody"
+      title="Invite person"
       beside={['name', 'email']}
-      action="Make the link"
+      action="Create link"
       onClose={onClose}
       submit={async () => {
         const { link } = await invite.mutateAsync(undefined);
-        onMade({ title: `A link for ${name || email || 'somebody new'}`, link, about: 'It works once, for 7 days.' });
+        onMade({
+          title: `Invitation link for ${name || email || 'a new member'}`,
+          link,
+          about: 'It works once and expires in 7 days.',
+        });
       }}
     >
       <TextField
         label="Name"
-        hint="Optional; whoever accepts can write it otherwise"
+        hint="Optional. They can change it when they accept."
         value={name}
         error={fieldError(invite.error, 'name')}
         onChange={(event) => setName(event.currentTarget.value)}
       />
       <TextField
-        label="E-mail"
+        label="Email"
         type="email"
-        hint="Optional; with it, only this e-mail can accept. Nothing is sent to it."
+        hint="Optional. If set, only this email address can accept. We never send email to it."
         value={email}
         error={fieldError(invite.error, 'email')}
         onChange={(event) => setEmail(event.currentTarget.value)}
@@ -201,7 +209,7 @@ function Rename({ onClose }: { onClose: () => void }) {
   const rename = useChange((client, _: undefined) => client.organization.update({ name }), ['people']);
   return (
     <FormDialog
-      title="Rename the organization"
+      title="Rename organization"
       beside={['name']}
       action="Save"
       onClose={onClose}
@@ -226,7 +234,7 @@ function ChangeRole({ member, mayOwner, onClose }: { member: Member; mayOwner: b
   const change = useChange((client, _: undefined) => client.members.update(member.userId, { role }), ['people']);
   return (
     <FormDialog
-      title={`The role of ${member.name}`}
+      title={`Change the role of ${member.name}`}
       action="Save"
       onClose={onClose}
       submit={async () => {
@@ -235,7 +243,7 @@ function ChangeRole({ member, mayOwner, onClose }: { member: Member; mayOwner: b
       }}
     >
       <Choices label="Role" value={role} onChange={setRole} options={rolesFor(mayOwner)} />
-      <p className="quiet">It holds at once, also in pages that are open.</p>
+      <p className="quiet">The change takes effect immediately, also in open pages.</p>
     </FormDialog>
   );
 }
@@ -244,18 +252,19 @@ function Reset({ member, onClose, onMade }: { member: Member; onClose: () => voi
   const reset = useChange((client, _: undefined) => client.members.resetPassword(member.userId), ['people']);
   return (
     <FormDialog
-      title={`A new password for ${member.name}?`}
-      action="Make the link"
+      title={`Reset the password of ${member.name}?`}
+      action="Create link"
       onClose={onClose}
       submit={async () => {
         const { link } = await reset.mutateAsync(undefined);
-        const about = 'It works once, for 24 hours. It signs them out everywhere and ends their passkeys.';
-        onMade({ title: `A new password for ${member.name}`, link, about });
+        const about = 'It works once and expires in 24 hours. It signs them out everywhere and removes their passkeys.';
+        onMade({ title: `Password link for ${member.name}`, link, about });
       }}
     >
       <p>
-        You get a link to hand over to {member.name} yourself, by a way that you trust. Until it is used, the present
-        password goes on; then they are signed out everywhere, and add passkeys and the provider anew.
+        You get a link to send to {member.name} yourself, over a channel that you trust. Until they use it, their
+        current password keeps working. Afterwards they are signed out everywhere and have to add passkeys and the
+        provider again.
       </p>
     </FormDialog>
   );
@@ -277,8 +286,8 @@ function Remove({ member, onClose }: { member: Member; onClose: () => void }) {
       }}
     >
       <p>
-        {isSelf ? 'You are' : `${member.name} is`} out at once, also in pages that are open. Keys stay: rotate those
-        that {isSelf ? 'you' : 'they'} knew.
+        {isSelf ? 'You lose' : `${member.name} loses`} access immediately, also in open pages. API keys keep working:
+        rotate those that {isSelf ? 'you' : 'they'} knew.
       </p>
     </FormDialog>
   );
@@ -299,7 +308,7 @@ function Withdraw({ invitation, onClose }: { invitation: Invitation; onClose: ()
       onClose={onClose}
       submit={() => withdraw.mutateAsync(undefined)}
     >
-      <p>Its link works no more.</p>
+      <p>Its link stops working.</p>
     </FormDialog>
   );
 }

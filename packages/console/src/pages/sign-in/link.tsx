@@ -44,8 +44,8 @@ export function LinkPage() {
   });
   if (!token) {
     return (
-      <Alone title="This link is not whole">
-        <p>Open it as it was given to you: it ends with a long code behind a #.</p>
+      <Alone title="This link is incomplete">
+        <p>Copy the whole link and open it again. It ends with # and a long code.</p>
       </Alone>
     );
   }
@@ -94,9 +94,7 @@ function LinkForm({ token, link, account }: { token: string; link: Link; account
   const said = (path: string) => fieldError(error, path);
   return (
     <form className="stack" onSubmit={submit} noValidate>
-      {link.type === 'setup' && (
-        <p>You are the first here. Make yourself an account; you become the owner of the organization.</p>
-      )}
+      {link.type === 'setup' && <p>Create the first account. You’ll be the owner of this organization.</p>}
       {link.type === 'invitation' && (
         <p>
           You are invited to <strong>{link.organizationName}</strong> as <strong>{link.role}</strong>.
@@ -104,7 +102,7 @@ function LinkForm({ token, link, account }: { token: string; link: Link; account
       )}
       {link.type === 'setup' && (
         <TextField
-          label="Name of the organization"
+          label="Organization name"
           name="organizationName"
           autoComplete="organization"
           required
@@ -114,7 +112,7 @@ function LinkForm({ token, link, account }: { token: string; link: Link; account
       {person ? (
         <Notice>
           <p>
-            You are signed in as {person.name} ({person.email}) and join with this account.
+            You are signed in as {person.name} ({person.email}). You’ll join with this account.
           </p>
         </Notice>
       ) : (
@@ -130,20 +128,21 @@ function LinkForm({ token, link, account }: { token: string; link: Link; account
                 error={said('name')}
               />
               <TextField
-                label="E-mail"
+                label="Email"
                 name="email"
                 type="email"
                 autoComplete="username"
                 required
                 defaultValue={link.email ?? ''}
-                hint="What you sign in with. Nothing is sent to it."
+                hint="You’ll sign in with this. We never send email to it."
                 error={said('email')}
               />
             </>
           )}
           {isReset && link.email && (
             <p className="quiet">
-              For {link.email}. It signs you out everywhere; passkeys and a connected provider have to be added anew.
+              For {link.email}. You’ll be signed out everywhere, and will have to add passkeys and a connected provider
+              again.
               <input type="hidden" autoComplete="username" value={link.email} readOnly />
             </p>
           )}
@@ -153,18 +152,18 @@ function LinkForm({ token, link, account }: { token: string; link: Link; account
             type="password"
             autoComplete="new-password"
             required
-            hint="At least 12 characters; a sentence is fine."
+            hint="At least 12 characters. A sentence works well."
             error={said('password')}
           />
         </>
       )}
       {error !== undefined && <ErrorNotice error={error} beside={fieldsOf(isReset, person != null)} />}
       <Button type="submit" look="primary" busy={busy}>
-        {isReset ? 'Set the password' : person ? `Join ${link.organizationName}` : 'Make the account'}
+        {isReset ? 'Set password' : person ? `Join ${link.organizationName}` : 'Create account'}
       </Button>
       {!isReset && !person && <ProviderButtons verb="Continue" token={token} returnTo="/console/link" />}
       <p className="quiet small">
-        The link works once, and ends <Time at={link.expiresAt} />.
+        This link works once and expires <Time at={link.expiresAt} />.
       </p>
     </form>
   );

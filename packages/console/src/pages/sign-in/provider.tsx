@@ -48,15 +48,15 @@ export function ProviderButtons({
 const errors: ReadonlyMap<string, string> = new Map([
   [
     'signup_disabled',
-    'Nobody here has this account. Ask an admin of your organization for an invitation, and open its link.',
+    'No user here has this account. Ask an admin of your organization to invite you, and open the invitation link.',
   ],
   [
     'account_not_linked',
-    'This account is not connected here. Sign in as before, and connect it under “Your account”; or open an invitation.',
+    'This account is not connected to a user. Sign in the way you usually do, then connect it under “Your account”, or open an invitation link.',
   ],
 ]);
 
 /** What the provider, or the way back from it, said instead of letting the person in. */
 export function providerError(code: string): string {
-  return errors.get(code) ?? `It did not work (${code.slice(0, 100)}). Try again, or sign in with your password.`;
+  return errors.get(code) ?? `Sign-in failed (${code.slice(0, 100)}). Try again, or sign in with your password.`;
 }

@@ -32,7 +32,7 @@ export function SignInPage() {
     <Alone title="Sign in">
       {refused !== undefined && <Notice kind="bad" title={providerError(refused)} />}
       <form className="stack" onSubmit={submit}>
-        <TextField label="E-mail" name="email" type="email" autoComplete="username webauthn" required autoFocus />
+        <TextField label="Email" name="email" type="email" autoComplete="username webauthn" required autoFocus />
         <TextField label="Password" name="password" type="password" autoComplete="current-password" required />
         {error !== undefined && <ErrorNotice error={error} />}
         <Button type="submit" look="primary" busy={busy}>
@@ -57,8 +57,8 @@ export function SignInPage() {
         </Button>
       )}
       <p className="quiet small">
-        No account, or no password any more? An admin of your organization makes you a link; so does{' '}
-        <code>signalbox users</code> on the host.
+        No account, or forgot your password? Ask an admin of your organization for a link. Operators can create one with{' '}
+        <code>signalbox users</code>.
       </p>
     </Alone>
   );

@@ -6,12 +6,12 @@ import { type Column, List } from '../../ui/list.tsx';
 import { Time } from '../../ui/time.tsx';
 
 const columns: Column<ReceivedWebhook>[] = [
-  { label: 'Arrived', cell: ({ receivedAt }) => <Time at={receivedAt} /> },
+  { label: 'Received', cell: ({ receivedAt }) => <Time at={receivedAt} /> },
   {
     label: 'Signature',
-    cell: ({ verified }) => (verified ? <Badge tone="good">verified</Badge> : <Badge tone="bad">wrong</Badge>),
+    cell: ({ verified }) => (verified ? <Badge tone="good">verified</Badge> : <Badge tone="bad">invalid</Badge>),
   },
-  { label: 'Holds', cell: ({ body }) => kindsIn(body) },
+  { label: 'Contains', cell: ({ body }) => kindsIn(body) },
 ];
 
 /** What came to the built-in receiver, the newest first. */
@@ -26,15 +26,15 @@ export function Arrived({ environment }: { environment: string }) {
   return (
     <>
       <List
-        caption="Webhooks that arrived"
+        caption="Received webhooks"
         query={received}
         columns={columns}
         rowKey={({ deliveryId, attempt }) => `${deliveryId} ${attempt}`}
-        empty={<p>Nothing yet. Run the Agent: each text, status and approval is sent.</p>}
+        empty={<p>Nothing received yet. Run the agent in step 4: its messages, statuses and approvals arrive here.</p>}
       />
       <p>
         <Link to="/$organizationId/webhooks/$environment" params={{ organizationId, environment }}>
-          All about webhooks of {environment}
+          View webhooks of {environment}
         </Link>
       </p>
     </>

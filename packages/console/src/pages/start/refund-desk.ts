@@ -3,20 +3,20 @@ import type { CreateAgent } from '@signalbox/client';
 /** The Agent of the first minutes: needs no provider's key, and asks before it gives money back. */
 export const refundDesk: CreateAgent = {
   name: 'Refund desk',
-  description: 'Made by the first minutes of the console.',
+  description: 'Created on the console’s Getting started page.',
   instructions:
-    'You are the refund desk of a small shop. Say what you are about to do, then call refund_order once. When you have its result, tell the customer what came of it.',
+    'You are the refund desk of a small shop. Say what you are about to do, then call refund_order once. When you have its result, tell the customer the result.',
   model: {
     provider: 'scripted',
     model: 'refund-desk',
     settings: {
       script: [
         {
-          text: 'I am sorry that your order arrived damaged. I will give you the full price back, and ask a colleague to confirm it first.',
+          text: 'I am sorry that your order arrived damaged. I will refund the full price. A colleague has to confirm it first.',
           tokenDelayMs: 40,
           toolCalls: [{ name: 'refund_order', input: { orderId: '1042', amount: 42.5, currency: 'EUR' } }],
         },
-        { text: 'Here is what came of it: {{lastToolResult}}', tokenDelayMs: 40 },
+        { text: 'Here is the result: {{lastToolResult}}', tokenDelayMs: 40 },
       ],
     },
   },
@@ -24,7 +24,7 @@ export const refundDesk: CreateAgent = {
     {
       type: 'client',
       name: 'refund_order',
-      description: 'Gives a customer money back for an order.',
+      description: 'Refunds a customer for an order.',
       effectful: true,
       inputSchema: {
         type: 'object',
@@ -46,5 +46,5 @@ export const firstMessage = 'My order 1042 (42.50 EUR) arrived damaged. Please r
 /** What the program of the integrator would do: here, nothing but say so. */
 export function refund(input: unknown): string {
   const { amount, currency } = input as { amount: number; currency: string };
-  return `${amount.toFixed(2)} ${currency} are on their way back. (This page played your program; no money moved.)`;
+  return `${amount.toFixed(2)} ${currency} refunded. (This page ran the tool in place of your program. No money moved.)`;
 }

@@ -1,4 +1,4 @@
-// The first minutes of an installation, led by the hand. What is done is read from the service, so that a reload, or a
+// Get started of an installation, led by the hand. What is done is read from the service, so that a reload, or a
 // colleague, goes on where this page was left.
 import type { ApiKeyWithSecret, Session } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
@@ -37,26 +37,27 @@ export function StartPage() {
   );
   if (!may('write')) {
     return (
-      <Page title="First minutes">
-        <Notice title="These steps change things, which your role may not.">
-          <p>Ask an admin of the organization to take them, or for another role.</p>
+      <Page title="Getting started">
+        <Notice title="Your role can’t make these changes.">
+          <p>Ask an admin of the organization to follow these steps, or to give you the member role.</p>
         </Notice>
       </Page>
     );
   }
   return (
     <Page
-      title="First minutes"
-      about="From nothing to an Agent that asks before it acts, and webhooks that arrive. Nothing here costs money or leaves this service."
+      title="Getting started"
+      about="Create an agent that asks before it acts, and receive its webhooks. Nothing here costs money or leaves this service."
     >
       <ol className="steps">
         <KeyStep />
         <Await query={agents}>
           {(agent) => (
-            <Step number={2} title="Make an Agent" done={agent !== null}>
+            <Step number={2} title="Create an agent" done={agent !== null}>
               <p>
-                A refund desk on the <code>scripted</code> model, which needs no provider: it says what it is about to
-                do, and calls <code>refund_order</code>. That has an effect, so a person is asked first.
+                A refund desk that uses the <code>scripted</code> model, so it needs no model provider. It says what it
+                is about to do, then calls <code>refund_order</code>. That tool has an effect, so the call needs
+                approval.
               </p>
               {agent ? <MadeAgent agentId={agent.agentId} name={agent.name} /> : <MakeAgent />}
             </Step>
@@ -66,30 +67,30 @@ export function StartPage() {
           {(found) => (
             <Step number={3} title="Receive webhooks" done={found !== null}>
               <p>
-                What Sessions in <code>{ENVIRONMENT}</code> do is sent, signed, to one address. Until you have a
-                receiver of your own, use the one that is built in.
+                Signalbox sends what sessions in <code>{ENVIRONMENT}</code> do to one URL, in signed requests. Until you
+                have a receiver of your own, use the built-in one.
               </p>
               {found === null && <Subscribe />}
               {found !== null && found.url !== TEST_RECEIVER && (
                 <p className="quiet">
-                  {ENVIRONMENT} sends to <code>{found.url}</code> already: look there for what arrives.
+                  {ENVIRONMENT} already sends webhooks to <code>{found.url}</code>. Look for them there.
                 </p>
               )}
             </Step>
           )}
         </Await>
-        <Step number={4} title="Run it, and approve" done={sessions.data?.status === 'completed'}>
+        <Step number={4} title="Run the agent and approve the call" done={sessions.data?.status === 'completed'}>
           {agentId === undefined ? (
-            <p className="quiet">Make the Agent first.</p>
+            <p className="quiet">Create the agent first.</p>
           ) : (
             <Await query={sessions}>{(session) => <Run agentId={agentId} session={session} />}</Await>
           )}
         </Step>
-        <Step number={5} title="See what arrived" done={false}>
+        <Step number={5} title="See the webhooks" done={false}>
           {subscription.data?.url === TEST_RECEIVER ? (
             <Arrived environment={ENVIRONMENT} />
           ) : (
-            <p className="quiet">Once the built-in receiver is subscribed, what it gets stands here.</p>
+            <p className="quiet">Webhooks appear here once they are sent to the built-in receiver.</p>
           )}
         </Step>
       </ol>
@@ -131,13 +132,13 @@ function KeyStep() {
   );
   const some = (keys.data?.data.length ?? 0) > 0;
   return (
-    <Step number={1} title="Make a key" done={some}>
-      <p>With it your programs call Signalbox. This page itself goes by your signing in, and needs none.</p>
-      {!may('admin') && <p className="quiet">Keys are made by admins; go on without.</p>}
+    <Step number={1} title="Create an API key" done={some}>
+      <p>Your programs use this key to call the API. The console uses your sign-in instead.</p>
+      {!may('admin') && <p className="quiet">Only admins can create keys. You can continue without one.</p>}
       {made?.secret ? (
         <>
-          <Notice kind="warn" live title="Copy it now: the secret is shown this once." />
-          <Code text={made.secret} label="Copy the secret" />
+          <Notice kind="warn" live title="Copy the secret now. It won’t be shown again." />
+          <Code text={made.secret} label="Copy secret" />
           <FirstCall secret={made.secret} />
         </>
       ) : (
@@ -148,7 +149,7 @@ function KeyStep() {
               busy={make.isPending}
               onClick={() => make.mutate(undefined, { onSuccess: setMade })}
             >
-              {some ? 'Make another key' : 'Make a key'}
+              {some ? 'Create another key' : 'Create key'}
             </Button>
           </div>
         )
@@ -164,11 +165,11 @@ function MakeAgent() {
     <>
       <div className="row">
         <Button look="primary" busy={make.isPending} onClick={() => make.mutate(undefined)}>
-          Make the refund desk
+          Create the refund desk
         </Button>
       </div>
       <details>
-        <summary>What is sent</summary>
+        <summary>Show the request</summary>
         <Code text={`POST /api/v1/agents\n\n${JSON.stringify(refundDesk, null, 2)}`} />
       </details>
       {make.error && <ErrorNotice error={make.error} />}
@@ -196,7 +197,7 @@ function Subscribe() {
     <>
       <div className="row">
         <Button look="primary" busy={subscribe.isPending} onClick={() => subscribe.mutate(undefined)}>
-          Send webhooks to the built-in receiver
+          Use the built-in receiver
         </Button>
       </div>
       {subscribe.error && <ErrorNotice error={subscribe.error} />}
@@ -216,7 +217,7 @@ function Run({ agentId, session }: { agentId: string; session: Session | null })
       {(session === null || ended) && (
         <div className="row">
           <Button look={ended ? undefined : 'primary'} busy={open.isPending} onClick={() => open.mutate(undefined)}>
-            {ended ? 'Run it again' : 'Run it'}
+            {ended ? 'Run again' : 'Run the agent'}
           </Button>
           <span className="quiet">“{firstMessage}”</span>
         </div>
