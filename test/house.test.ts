@@ -207,7 +207,7 @@ test('every request to an address that somebody named goes through egress/', () 
     'node:dgram',
   ];
   const allowed: Record<string, string> = {
-    'packages/server/src/http/request/observed.ts': 'the names of methods',
+    'packages/server/src/http/request/telemetry.ts': 'the names of methods',
     'packages/embedded-postgres/src/endpoint.ts': 'looks for a free port',
     'packages/server/src/environments/secrets.ts': 'tells an address from a name',
   };
@@ -237,7 +237,7 @@ test('only config.ts reads the environment', () => {
 test('only the clocks read the time', () => {
   const allowed = {
     'packages/server/src/lib/clock.ts': 'the clock of the service',
-    'packages/server/src/http/request/turns.ts': 'how long the event loop was held; no state depends on it',
+    'packages/server/src/http/request/loop-queue.ts': 'how long the event loop was held; no state depends on it',
     'packages/client/src/time.ts': 'the clock of the client',
     'packages/console/src/ui/time.tsx': 'the clock of the console',
     'packages/console/src/pages/approvals/confirm.tsx': 'tells a double tap from two; no state depends on it',

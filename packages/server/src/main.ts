@@ -10,7 +10,7 @@ import { createShards } from './db/shards.ts';
 import { createEgress } from './egress/egress.ts';
 import { createEventWatch } from './events/watch.ts';
 import { createApp } from './http/app.ts';
-import { createObservationServer, type ObservationServer } from './http/request/observation.ts';
+import { createMonitoringServer, type MonitoringServer } from './http/monitoring.ts';
 import { createLive } from './journal/live.ts';
 import { writeAdminKeyFile } from './keys/admin-key-file.ts';
 import { type Clock, systemClock } from './lib/clock.ts';
@@ -22,7 +22,7 @@ import { createMetrics } from './observe/metrics.ts';
 import { createScrape } from './observe/scrape.ts';
 import { CannotListen, explainStart, ListenUrlPooled, PoolerUnnamed } from './operator/start-error.ts';
 import { ensureFirstOrganization } from './organizations/organizations.ts';
-import { keepConsoleUrl } from './people/console-url.ts';
+import { storeConsoleUrl } from './people/console-url.ts';
 import { createIdentity, type Identity } from './people/identity.ts';
 import { createSetupToken, linkOf } from './people/invitations.ts';
 import { recordOfPerson } from './people/records.ts';
@@ -238,7 +238,7 @@ async function startRoles(
     await serveOn(config.drainSeconds * 1000);
   };
   if (config.metricsPort !== undefined) {
-    const server = createObservationServer(platform, observation, config);
+    const server = createMonitoringServer(platform, observation, config);
     stops.push(() => server.close());
     const port = await listen(server, host, config.metricsPort);
     log.info({ host, port }, 'serving metrics');
@@ -289,7 +289,7 @@ async function startRoles(
   const setupToken = await createSetupToken(platform.db, organizationId, platform.clock.now());
   log.info({ version, roles: [...roles], host, port: bound }, 'started');
   const publicUrl = platform.publicUrl();
-  await keepConsoleUrl(platform.db, publicUrl);
+  await storeConsoleUrl(platform.db, publicUrl);
   return {
     url: `http://${reachable(host)}:${bound}`,
     consoleUrl: `${publicUrl.origin}/console`,
@@ -321,7 +321,7 @@ function startIdentity(
 }
 
 /** Returns the port. */
-function listen(server: Pick<ObservationServer, 'listen'>, host: string, port: number): Promise<number> {
+function listen(server: Pick<MonitoringServer, 'listen'>, host: string, port: number): Promise<number> {
   return server.listen({ host, port }).catch((error: NodeJS.ErrnoException) => {
     throw error.syscall ? new CannotListen(host, port, error) : error;
   });

@@ -4,7 +4,7 @@
 import { dropAccessDenials } from './events/denied.ts';
 import { dropEvents, organizationsToDropEvents } from './events/retention.ts';
 import { organizationsToSequence, sequenceEvents } from './events/sequencer.ts';
-import { dropExpiredAnswers } from './http/request/idempotency.ts';
+import { dropExpiredResponses } from './http/request/idempotency.ts';
 import { dropRetiredSecrets } from './keys/retired.ts';
 import { formatId } from './lib/ids.ts';
 import { reachableOrganizations } from './organizations/organizations.ts';
@@ -124,7 +124,7 @@ export function createUpkeep(
 
   async function expire(): Promise<void> {
     const now = clock.now();
-    await dropExpiredAnswers(platform, now, stopping.signal);
+    await dropExpiredResponses(platform, now, stopping.signal);
     await dropRetiredSecrets(platform, now, stopping.signal);
     await dropAccessDenials(platform, now, stopping.signal);
     await dropExpiredLinks(platform, now, stopping.signal);

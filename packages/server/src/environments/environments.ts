@@ -28,7 +28,7 @@ export async function listEnvironments(
     where organization_id = ${ctx.organizationId}
       ${request.after === undefined ? empty : sql`and environment_id < ${request.after}`}
     order by environment_id desc limit ${request.limit + 1}`);
-  return pageOf(request, rows, (row) => row.environmentId, view);
+  return pageOf(request, rows, (row) => row.environmentId, environmentFromRow);
 }
 
 /** 409 `environment_exists` where the name is taken. */
@@ -57,7 +57,7 @@ export async function createEnvironment(
         ...(row.keepSessionsDays !== null && { changes: { keepSessionsDays: [null, row.keepSessionsDays] } }),
       }),
     );
-    return { environment: view(row) };
+    return { environment: environmentFromRow(row) };
   });
 }
 
@@ -74,7 +74,7 @@ export async function updateEnvironment(
     const { keepSessionsDays = row.keepSessionsDays } = input;
     const changed: Row = { ...row, keepSessionsDays };
     const changes = changesBetween(row, changed, ['keepSessionsDays']);
-    if (!changes) return { environment: view(row) };
+    if (!changes) return { environment: environmentFromRow(row) };
     await Promise.all([
       tx.query(sql`
         update environments set keep_sessions_days = ${changed.keepSessionsDays}
@@ -88,7 +88,7 @@ export async function updateEnvironment(
         }),
       ),
     ]);
-    return { environment: view(changed) };
+    return { environment: environmentFromRow(changed) };
   });
 }
 
@@ -133,7 +133,7 @@ export async function deleteEnvironment(
 }
 
 /** Makes sure that the environment is there and stays until the transaction ends; 404 where it is not. `lock`: a stronger one. */
-export async function holdEnvironment(
+export async function lockEnvironment(
   tx: Tx,
   organizationId: string,
   name: string,
@@ -144,7 +144,7 @@ export async function holdEnvironment(
   if (found === 0) throw new ApiError('not_found', `There is no environment "${name}".`);
 }
 
-function view(row: Row): Environment {
+function environmentFromRow(row: Row): Environment {
   return {
     environmentId: formatId('env', row.environmentId),
     name: row.name,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { canonicalHost, mayGoTo } from './secrets.ts';
+import { canonicalHost, isAllowedHost } from './secrets.ts';
 
 test.each([
   ['API.Example.com', 'api.example.com'],
@@ -11,7 +11,7 @@ test.each([
 ])('%s is kept as the host of a url is written, and allows one', (given, kept) => {
   const entry = canonicalHost(given);
   expect(entry).toBe(kept);
-  expect(mayGoTo([entry], new URL(`https://${given.replace('*', 'x')}/`))).toBe(true);
+  expect(isAllowedHost([entry], new URL(`https://${given.replace('*', 'x')}/`))).toBe(true);
 });
 
 test.each([
@@ -46,5 +46,5 @@ test.each([
   ['example.com', 'https://x.example.com/'],
   ['example.com:443', 'http://example.com/'],
 ])('%s allows nothing at %s', (entry, url) => {
-  expect(mayGoTo([entry], new URL(url))).toBe(false);
+  expect(isAllowedHost([entry], new URL(url))).toBe(false);
 });

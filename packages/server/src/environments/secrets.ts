@@ -8,7 +8,7 @@ import { invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction, type PoolContext } from '../lib/context.ts';
 import { type IsKey, pageOf, pageRequest } from '../lib/page.ts';
 import type { Platform } from '../platform.ts';
-import { holdEnvironment } from './environments.ts';
+import { lockEnvironment } from './environments.ts';
 
 interface Row {
   name: string;
@@ -23,13 +23,13 @@ const isKey: IsKey = (text) => /^[A-Z][A-Z0-9_]{0,63}$/.test(text);
 export async function listSecrets(ctx: PoolContext, input: Input<'listSecrets'>): Promise<Result<'listSecrets'>> {
   const { organizationId } = ctx;
   const request = pageRequest(`secrets:${organizationId}:${input.env}`, input, { isKey });
-  await inTransaction(ctx, (tx) => holdEnvironment(tx, organizationId, input.env));
+  await inTransaction(ctx, (tx) => lockEnvironment(tx, organizationId, input.env));
   const rows = await ctx.db.query<Row>(sql`
     select name, allowed_hosts as "allowedHosts", version, updated_at as "updatedAt" from environment_secrets
     where organization_id = ${organizationId} and environment = ${input.env}
       ${request.after === undefined ? empty : sql`and name > ${request.after}`}
     order by name limit ${request.limit + 1}`);
-  return pageOf(request, rows, (row) => row.name, view);
+  return pageOf(request, rows, (row) => row.name, secretFromRow);
 }
 
 /** Sets value and hosts together; counts the version up. */
@@ -37,7 +37,7 @@ export async function setSecret(ctx: Context, input: Input<'setSecret'>): Promis
   const { organizationId, vault } = ctx;
   return inTransaction(ctx, async (tx, ctx) => {
     // One after the other, so that the log says of each what was before it.
-    await holdEnvironment(tx, organizationId, input.env, sql`for no key update`);
+    await lockEnvironment(tx, organizationId, input.env, sql`for no key update`);
     const [before] = await tx.query<Row>(sql`
       select name, allowed_hosts as "allowedHosts", version, updated_at as "updatedAt" from environment_secrets
       where organization_id = ${organizationId} and environment = ${input.env} and name = ${input.name} for update`);
@@ -60,7 +60,7 @@ export async function setSecret(ctx: Context, input: Input<'setSecret'>): Promis
         changes: changesBetween<Partial<Row>>(before ?? {}, row!, ['version', 'allowedHosts']),
       }),
     );
-    return { secret: view(row!) };
+    return { secret: secretFromRow(row!) };
   });
 }
 
@@ -123,7 +123,7 @@ export function canonicalHost(given: string, index = 0): string {
 }
 
 /** Whether a request to `url` may carry the secret: its host is listed, exactly or by `*.`, with the port where one is given. */
-export function mayGoTo(allowedHosts: readonly string[], url: URL): boolean {
+export function isAllowedHost(allowedHosts: readonly string[], url: URL): boolean {
   const host = url.hostname.replace(/\.$/, '');
   const port = url.port || (url.protocol === 'http:' ? '80' : '443');
   return allowedHosts.some((allowed) => {
@@ -134,6 +134,6 @@ export function mayGoTo(allowedHosts: readonly string[], url: URL): boolean {
   });
 }
 
-function view(row: Row): EnvironmentSecret {
+function secretFromRow(row: Row): EnvironmentSecret {
   return { ...row, updatedAt: row.updatedAt.toISOString() };
 }

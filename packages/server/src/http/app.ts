@@ -24,8 +24,10 @@ import { addConsoleApi } from './console/api.ts';
 import { addConsole } from './console/console.ts';
 import { addOtherSignIns } from './console/sign-in.ts';
 import { checks, handlers } from './handlers.ts';
+import { addMonitoring, type Monitoring } from './monitoring.ts';
 import { openApiDocument } from './reference/openapi.ts';
 import { docsPage, exampleOrigin } from './reference/page.ts';
+import { createAdmission } from './request/admission.ts';
 import { type Caller, createAuthorizer } from './request/auth.ts';
 import { BODY_LIMIT_BYTES, discardRest, readJsonStrictly } from './request/body.ts';
 import { onceClosed } from './request/closed.ts';
@@ -34,10 +36,8 @@ import { handleError, sendProblem } from './request/errors.ts';
 import { writeFile } from './request/file.ts';
 import { actOnce, idempotencyKeyOf } from './request/idempotency.ts';
 import { createLimits, type LimitSettings, mayWait, requireRoom } from './request/limits.ts';
-import { addObservation, type Observation } from './request/observation.ts';
-import { beginSpan, countedAuthorizer, requestEnded } from './request/observed.ts';
-import { createOpenAnswers, type OpenAnswers } from './request/open-answers.ts';
-import { createPlaces } from './request/places.ts';
+import { createLoopQueue } from './request/loop-queue.ts';
+import { createOpenResponses, type OpenResponses } from './request/open-responses.ts';
 import { parseQuery } from './request/query.ts';
 import { createDoubts, recheck } from './request/reauthorise.ts';
 import {
@@ -49,8 +49,8 @@ import {
   serverOptions,
 } from './request/server.ts';
 import { withLastEventId, writeEvents } from './request/sse.ts';
-import { createTurns } from './request/turns.ts';
-import { watchUnread } from './request/unread.ts';
+import { createStalledReaders } from './request/stalled-readers.ts';
+import { beginSpan, countedAuthorizer, recordRequest } from './request/telemetry.ts';
 import { createUnreadBound, type Write } from './request/unread-bound.ts';
 import { validatorOf } from './request/validate.ts';
 
@@ -66,7 +66,7 @@ export interface AppOptions {
   limits: LimitSettings & ServerSettings;
   /** Whose `X-Forwarded-For` is believed: addresses and CIDRs. */
   trustProxy?: readonly string[];
-  observation: Observation;
+  observation: Monitoring;
   identity: Identity;
   /** How people may sign in beside a password. */
   provider: { name: string } | undefined;
@@ -92,19 +92,19 @@ declare module 'fastify' {
 export async function createApp(platform: Platform, options: AppOptions): Promise<App> {
   const authenticator = createAuthenticator(platform);
   const limits = createLimits(options.limits, platform.clock);
-  const places = createPlaces(options.limits.maxRequestsInFlight, platform.clock);
+  const admission = createAdmission(options.limits.maxRequestsInFlight, platform.clock);
   const { maxOpenSessions } = options.limits;
-  const { authorize, heard } = countedAuthorizer(
+  const { authorize, auditDenials: heard } = countedAuthorizer(
     platform.metrics,
     createAuthorizer(platform, authenticator, options.identity),
   );
-  const openAnswers = createOpenAnswers(platform.clock);
+  const openAnswers = createOpenResponses(platform.clock);
   /** Files on their way, which nobody can go on with elsewhere: only the end of the service ends them. */
-  const openFiles = createOpenAnswers(platform.clock);
+  const openFiles = createOpenResponses(platform.clock);
   const doubts = createDoubts();
-  const unread = watchUnread(platform.clock);
+  const unread = createStalledReaders(platform.clock);
   const unreadBound = createUnreadBound(options.limits.maxUnreadMegabytes, platform.log);
-  const turns = createTurns();
+  const turns = createLoopQueue();
   const turnOf = ({ ctx, ip }: FastifyRequest) => turns.next(ctx?.organizationId ?? networkOf(ip));
   let draining = false;
   let closing = false;
@@ -132,7 +132,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
   readJsonStrictly(app, turnOf);
   app.decorateRequest('ctx', undefined);
   app
-    .decorateRequest('place', undefined)
+    .decorateRequest('slot', undefined)
     .decorateRequest('rawBody', undefined)
     .decorateRequest('span', undefined)
     .decorateRequest('isStream', false)
@@ -150,10 +150,10 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     if (draining) reply.header('Connection', 'close');
     unreadBound.count(reply.raw, request.ctx?.organizationId ?? '', payload);
   });
-  app.addHook('preValidation', async (request) => request.place?.arrived());
+  app.addHook('preValidation', async (request) => request.slot?.bodyArrived());
   app.addHook('onResponse', async (request, reply) => {
     discardRest(platform.clock, request);
-    requestEnded(platform, request, reply);
+    recordRequest(platform, request, reply);
   });
   // Reached only past the hook above, which has answered already.
   app.setNotFoundHandler((request, reply) => sendProblem(reply, new ApiError('not_found', 'Not found.'), request.id));
@@ -163,9 +163,9 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     if (route.alsoAtRoot) addRoute(name, route, route.path);
   }
   addPages(app, options.version, platform.publicUrl);
-  addObservation(app, platform, options.observation);
-  addConsoleApi(app, platform, { ...options, limits, places, doubts, callerOf });
-  addOtherSignIns(app, platform, { ...options, limits, places, doubts, callerOf });
+  addMonitoring(app, platform, options.observation);
+  addConsoleApi(app, platform, { ...options, limits, admission, doubts, callerOf });
+  addOtherSignIns(app, platform, { ...options, limits, admission, doubts, callerOf });
   await addConsole(app, options.consoleDir);
 
   function addRoute(name: RouteName, route: Route, path: string): void {
@@ -201,16 +201,16 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
       onRequest: async (request, reply) => {
         request.span = beginSpan(platform, request, route);
         const caller = callerOf(request);
-        const place = places.of(request, reply);
-        place.lookUp(limits.isTrusted(caller));
-        const ctx = await limits.throttled(caller, () => authorize(route, caller));
+        const slot = admission.of(request, reply);
+        slot.identifyCaller(limits.isTrusted(caller));
+        const ctx = await limits.throttle(caller, () => authorize(route, caller));
         request.ctx = request.span ? { ...ctx, traceParent: request.span.traceParent } : ctx;
-        limits.rate(ctx, route, reply);
-        if (!waits) return place.work(ctx.callerId!);
+        limits.countRequest(ctx, route, reply);
+        if (!waits) return slot.work(ctx.callerId!);
         // Begun now, nobody would end it.
         if (closing) throw shuttingDown();
-        limits.open(ctx, reply.raw);
-        place.leave();
+        limits.countStream(ctx, reply.raw);
+        slot.release();
       },
       handler: async (request, reply) => {
         const ctx = request.ctx!;
@@ -287,7 +287,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     request: FastifyRequest,
     reply: FastifyReply,
     still: () => Promise<unknown>,
-    open: OpenAnswers,
+    open: OpenResponses,
     send: (response: ServerResponse, headers: OutgoingHttpHeaders, over: AbortSignal, write: Write) => Promise<void>,
   ): Promise<void> {
     if (closing) throw shuttingDown();
@@ -307,7 +307,7 @@ export async function createApp(platform: Platform, options: AppOptions): Promis
     } finally {
       stopRechecking();
       forget();
-      requestEnded(platform, request, reply);
+      recordRequest(platform, request, reply);
     }
   }
 

@@ -31,7 +31,7 @@ import { listReceivedWebhooks } from '../webhooks/test-receiver.ts';
 import * as workerTurns from '../workers/worker-turns.ts';
 
 /** A stream is answered by what there is to read, or undefined where nothing can follow. */
-type Answer<N extends RouteName> = Routes[N] extends { stream: 'sse' }
+type HandlerResult<N extends RouteName> = Routes[N] extends { stream: 'sse' }
   ? JournalStream | undefined
   : Routes[N] extends { stream: 'export' }
     ? FileStream
@@ -40,7 +40,7 @@ type Answer<N extends RouteName> = Routes[N] extends { stream: 'sse' }
 type ContextOf<N extends RouteName> = Routes[N] extends { method: 'GET' } | { repeatable: true } | { actsOutside: true }
   ? PoolContext
   : Context;
-export type Handlers = { [N in RouteName]: (ctx: ContextOf<N>, input: Input<N>) => Promise<Answer<N>> };
+export type Handlers = { [N in RouteName]: (ctx: ContextOf<N>, input: Input<N>) => Promise<HandlerResult<N>> };
 
 /**
  * What is judged of a request before anything of it is done, in no transaction: judging schemas may take a second, and longer if

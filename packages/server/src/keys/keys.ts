@@ -2,7 +2,7 @@
 import type { ApiKey, ApiKeyWithSecret, Input, Permission, Result } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
-import { holdEnvironment } from '../environments/environments.ts';
+import { lockEnvironment } from '../environments/environments.ts';
 import { changesBetween, type EventSource, recordEvent } from '../events/record.ts';
 import { invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
@@ -84,7 +84,7 @@ export async function insertKey(tx: Tx, source: EventSource, now: Date, input: N
       }),
     ),
   ]);
-  return { ...view(row), secret };
+  return { ...keyFromRow(row), secret };
 }
 
 /** Live keys, newest first. */
@@ -94,7 +94,7 @@ export async function listKeys(ctx: Context, input: Input<'listKeys'>): Promise<
     select ${columns()} from api_keys where organization_id = ${ctx.organizationId} and deleted_at is null
       ${request.after === undefined ? empty : sql`and key_id < ${request.after}`}
     order by key_id desc limit ${request.limit + 1}`);
-  return pageOf(request, rows, (row) => row.keyId, view);
+  return pageOf(request, rows, (row) => row.keyId, keyFromRow);
 }
 
 /** A live key; 404 for a deleted one. */
@@ -103,7 +103,7 @@ export async function getKey(ctx: Context, input: Input<'getKey'>): Promise<Resu
     select ${columns()} from api_keys
     where organization_id = ${ctx.organizationId} and key_id = ${uuidOf('key', input.keyId)} and deleted_at is null`);
   if (!row) throw notFound('API key');
-  return { apiKey: view(row) };
+  return { apiKey: keyFromRow(row) };
 }
 
 /** Changes name, permission, limits or metadata. Nothing to change is no change: neither `updatedAt` nor the log moves. */
@@ -121,7 +121,7 @@ export async function updateKey(ctx: Context, input: Input<'updateKey'>): Promis
       metadata: input.metadata ?? before.metadata,
     };
     const changes = changesBetween(before, after, ['name', 'permission', 'allowedIps', 'environments', 'metadata']);
-    if (!changes) return { apiKey: view(before) };
+    if (!changes) return { apiKey: keyFromRow(before) };
     const now = ctx.clock.now();
     await Promise.all([
       tx.query(sql`
@@ -131,7 +131,7 @@ export async function updateKey(ctx: Context, input: Input<'updateKey'>): Promis
         where organization_id = ${ctx.organizationId} and key_id = ${before.keyId}`),
       tx.query(recordEvent(ctx, now, { type: 'api_key.updated', resource: resourceOf(before.keyId), changes })),
     ]);
-    return { apiKey: view({ ...after, updatedAt: now }) };
+    return { apiKey: keyFromRow({ ...after, updatedAt: now }) };
   });
 }
 
@@ -151,7 +151,7 @@ export async function rotateKey(ctx: Context, input: Input<'rotateKey'>): Promis
         where organization_id = ${ctx.organizationId} and key_id = ${row.keyId}`),
       tx.query(recordEvent(ctx, now, { type: 'api_key.rotated', resource: resourceOf(row.keyId) })),
     ]);
-    return { apiKey: { ...view({ ...row, secretPreview: previewOf(secret), updatedAt: now }), secret } };
+    return { apiKey: { ...keyFromRow({ ...row, secretPreview: previewOf(secret), updatedAt: now }), secret } };
   });
 }
 
@@ -201,7 +201,7 @@ async function holdEnvironments(
   organizationId: string,
   names: readonly string[] | null | undefined,
 ): Promise<void> {
-  await Promise.all((names ?? []).map((name) => holdEnvironment(tx, organizationId, name)));
+  await Promise.all((names ?? []).map((name) => lockEnvironment(tx, organizationId, name)));
 }
 
 async function lockKey(tx: Tx, ctx: Context, keyId: string): Promise<Row> {
@@ -223,7 +223,7 @@ function resourceOf(keyId: string) {
   return { type: 'api_key', id: formatId('key', keyId) };
 }
 
-function view(row: Row): ApiKey {
+function keyFromRow(row: Row): ApiKey {
   return {
     ...row,
     keyId: formatId('key', row.keyId),

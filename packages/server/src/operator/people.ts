@@ -8,10 +8,10 @@ import { ApiError } from '../lib/api-error.ts';
 import { systemClock } from '../lib/clock.ts';
 import { formatId } from '../lib/ids.ts';
 import { allOrganizations } from '../organizations/organizations.ts';
-import { keptConsoleUrl } from '../people/console-url.ts';
+import { readConsoleUrl } from '../people/console-url.ts';
 import { createSetupToken, insertInvitation, insertReset, linkOf } from '../people/invitations.ts';
 import { deleteMember, lockMember } from '../people/members.ts';
-import { holdOrganization } from '../people/memberships.ts';
+import { lockOrganization } from '../people/memberships.ts';
 import { choose, linesOf, OperatorError, withInstallation } from './operator.ts';
 import { explainStart } from './start-error.ts';
 
@@ -75,7 +75,7 @@ export function removeUserOnHost(config: Config, wish: Wish & { user?: string | 
   return onHost(config, wish, async (db, source) => {
     const member = await findMember(db, source.organizationId, wish.user);
     await db.transaction(async (tx) => {
-      await holdOrganization(tx, source.organizationId);
+      await lockOrganization(tx, source.organizationId);
       // Read under the lock: the role may have changed since it was read above.
       const { role } = await lockMember(tx, source.organizationId, member.userId);
       await deleteMember(tx, source, systemClock.now(), member.userId, role);
@@ -139,5 +139,5 @@ async function findMember(db: Db, organizationId: string, wanted: string | undef
 
 /** The option, or else the address that the service announced when it last started to serve the console. */
 async function publicUrlOf({ publicUrl, port }: Config, db: Db): Promise<URL> {
-  return publicUrl ?? (await keptConsoleUrl(db)) ?? new URL(`http://localhost:${port}`);
+  return publicUrl ?? (await readConsoleUrl(db)) ?? new URL(`http://localhost:${port}`);
 }

@@ -7,7 +7,7 @@ import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId } from '../lib/ids.ts';
 import type { SignIn, Visitor } from '../people/identity.ts';
 import { addMember, membershipsOf } from '../people/memberships.ts';
-import { actorOf, sourceOf, userResource } from '../people/records.ts';
+import { actorOf, userResource, visitorSource } from '../people/records.ts';
 import type { Platform } from '../platform.ts';
 import { createOrganization } from './organizations.ts';
 
@@ -43,7 +43,7 @@ export async function updateOrganization(
  * A new organization, of which the person is the owner. 403 for who is admin or owner of none: it would be a way around the role
  * that somebody was given, and a way to stay for who is removed.
  */
-export async function foundOrganization(
+export async function createOrganizationForPerson(
   { db, clock }: Pick<Platform, 'db' | 'clock'>,
   visitor: Visitor,
   person: SignIn,
@@ -61,7 +61,7 @@ export async function foundOrganization(
     if ((await addMember(tx, organizationId, person.userId, 'owner', now)) === 'gone') {
       throw new ApiError('signed_out', 'Sign in first.');
     }
-    const source = sourceOf(organizationId, actorOf(person), visitor);
+    const source = visitorSource(organizationId, actorOf(person), visitor);
     await tx.query(
       recordEvent(source, now, {
         type: 'organization.created',

@@ -34,7 +34,7 @@ export interface SignIn {
 }
 
 /** A sign-in that has just begun, and the cookie that carries it. */
-export interface Begun {
+export interface NewSignIn {
   readonly userId: string;
   readonly setCookies: readonly string[];
 }
@@ -57,11 +57,11 @@ export interface Identity {
   /** The value of our cookie in the header, good or not. */
   cookieIn(cookie: string | undefined): string | undefined;
   /** Undefined where e-mail and password do not belong together; an unknown e-mail costs the same work. */
-  signIn(email: string, password: string, visitor: Visitor): Promise<Begun | undefined>;
+  signIn(email: string, password: string, visitor: Visitor): Promise<NewSignIn | undefined>;
   /** Begins a sign-in of a person who has proved otherwise who they are. */
-  begin(userId: string, visitor: Visitor): Promise<Begun>;
+  begin(userId: string, visitor: Visitor): Promise<NewSignIn>;
   /** Undefined where the present password is another one. Every other sign-in of the person ends. */
-  changePassword(current: string, next: string, visitor: Visitor): Promise<Begun | undefined>;
+  changePassword(current: string, next: string, visitor: Visitor): Promise<NewSignIn | undefined>;
   /** The address of the provider to go to, and the cookie that binds the way back to this browser. */
   startProvider(
     way: { kind: 'signIn' | 'signUp' | 'link'; returnTo: string },

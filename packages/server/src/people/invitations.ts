@@ -11,8 +11,8 @@ import { type Actor, type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
 import type { Platform } from '../platform.ts';
-import { lockMember, presentRole, requireRank } from './members.ts';
-import { hasMembers, holdOrganization, membershipsOf } from './memberships.ts';
+import { currentRole, lockMember, requireRank } from './members.ts';
+import { hasMembers, lockOrganization, membershipsOf } from './memberships.ts';
 import { userResource } from './records.ts';
 
 const HOUR_MS = 3600_000;
@@ -48,7 +48,7 @@ export async function listInvitations(
     from invitations where organization_id = ${ctx.organizationId} and not is_setup and expires_at > ${ctx.clock.now()}
       ${request.after === undefined ? empty : sql`and invitation_id < ${request.after}`}
     order by invitation_id desc limit ${request.limit + 1}`);
-  return pageOf(request, rows, (row) => row.invitationId, view);
+  return pageOf(request, rows, (row) => row.invitationId, invitationFromRow);
 }
 
 /** 403 where only an owner may invite an owner. */
@@ -57,11 +57,11 @@ export async function createInvitation(
   input: Input<'createInvitation'>,
 ): Promise<Result<'createInvitation'>> {
   const { token, ...row } = await inTransaction(ctx, async (tx, ctx) => {
-    await holdOrganization(tx, ctx.organizationId);
-    requireRank(await presentRole(tx, ctx), input.role);
+    await lockOrganization(tx, ctx.organizationId);
+    requireRank(await currentRole(tx, ctx), input.role);
     return insertInvitation(tx, ctx, ctx.clock.now(), input);
   });
-  return { invitation: view(row), link: linkOf(ctx.publicUrl(), token) };
+  return { invitation: invitationFromRow(row), link: linkOf(ctx.publicUrl(), token) };
 }
 
 /** For a request, or for the operator on the host. 409 where whoever has the e-mail is a member already. */
@@ -108,8 +108,8 @@ export async function deleteInvitation(
   input: Input<'deleteInvitation'>,
 ): Promise<Result<'deleteInvitation'>> {
   await inTransaction(ctx, async (tx, ctx) => {
-    await holdOrganization(tx, ctx.organizationId);
-    const role = await presentRole(tx, ctx);
+    await lockOrganization(tx, ctx.organizationId);
+    const role = await currentRole(tx, ctx);
     const [row] = await tx.query<{ role: Role }>(sql`
       delete from invitations as i
       where i.organization_id = ${ctx.organizationId} and i.invitation_id = ${uuidOf('inv', input.invitationId)}
@@ -133,9 +133,9 @@ export async function deleteInvitation(
  */
 export async function resetPassword(ctx: Context, input: Input<'resetPassword'>): Promise<Result<'resetPassword'>> {
   const { token, expiresAt } = await inTransaction(ctx, async (tx, ctx) => {
-    await holdOrganization(tx, ctx.organizationId);
+    await lockOrganization(tx, ctx.organizationId);
     const { userId, role } = await lockMember(tx, ctx.organizationId, uuidOf('usr', input.userId));
-    requireRank(await presentRole(tx, ctx), role);
+    requireRank(await currentRole(tx, ctx), role);
     if ((await membershipsOf(tx, userId)).length > 1) {
       throw new ApiError(
         'insufficient_permission',
@@ -178,7 +178,7 @@ export async function createSetupToken(
   { voidsOlder = false } = {},
 ): Promise<string | undefined> {
   return db.transaction(async (tx) => {
-    await holdOrganization(tx, organizationId);
+    await lockOrganization(tx, organizationId);
     if (await hasMembers(tx, organizationId)) return undefined;
     if (voidsOlder) await tx.query(sql`delete from invitations where organization_id = ${organizationId} and is_setup`);
     const invitationId = newUuid();
@@ -233,7 +233,7 @@ function insert(tx: Tx, organizationId: string, row: Row, token: string, isSetup
       ${JSON.stringify(row.invitedBy)}, ${hashSecret(token)}, ${row.expiresAt}, ${row.createdAt})`);
 }
 
-function view(row: Row): Invitation {
+function invitationFromRow(row: Row): Invitation {
   return {
     invitationId: formatId('inv', row.invitationId),
     role: row.role,

@@ -11,9 +11,9 @@ import { formatId, newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import { hashPassword } from './hashing.ts';
 import type { SignIn, Visitor } from './identity.ts';
-import { addMember, hasMembers, holdOrganization, membershipsOf, roleIn } from './memberships.ts';
+import { addMember, hasMembers, lockOrganization, membershipsOf, roleIn } from './memberships.ts';
 import { requireGoodPassword } from './password.ts';
-import { actorOf, sourceOf, userResource } from './records.ts';
+import { actorOf, userResource, visitorSource } from './records.ts';
 
 /** What a link opens, as the page that it leads to shows it. */
 export interface Link {
@@ -60,7 +60,7 @@ interface ResetRow {
 }
 
 /** Throws 404 `link_invalid` for one that was used, withdrawn, has expired, or never was. */
-export async function lookLink({ db, clock }: Pick<Platform, 'db' | 'clock'>, token: string): Promise<Link> {
+export async function readLink({ db, clock }: Pick<Platform, 'db' | 'clock'>, token: string): Promise<Link> {
   const parsed = parse(token);
   const now = clock.now();
   const { organizationId } = parsed;
@@ -82,7 +82,7 @@ export async function acceptLink(
   signedIn: SignIn | undefined,
   given: Acceptance,
 ): Promise<{ userId: string; isNewSignIn: boolean }> {
-  const link = await lookLink(platform, given.token);
+  const link = await readLink(platform, given.token);
   const parsed = parse(given.token);
   if (link.type === 'passwordReset') return acceptReset(platform, visitor, parsed, link, given);
   if (link.type === 'setup' && given.organizationName === undefined)
@@ -149,14 +149,14 @@ async function join(
   organizationName: string | undefined,
 ): Promise<void> {
   // The organization first, as whoever removes people or makes links takes it: the other way round two would wait for each other.
-  await holdOrganization(tx, organizationId);
+  await lockOrganization(tx, organizationId);
   const [used] = await tx.query<{ isSetup: boolean; role: Role }>(sql`
     delete from invitations as i
     where i.organization_id = ${organizationId} and i.invitation_id = ${id} and i.token_hash = ${hash}
       and i.expires_at > ${now}
     returning i.is_setup as "isSetup", i.role`);
   if (!used) throw invalid();
-  const source = sourceOf(organizationId, actorOf(person), visitor);
+  const source = visitorSource(organizationId, actorOf(person), visitor);
   if (used.isSetup) await setUp(tx, now, source, organizationName!);
   const result = await addMember(tx, organizationId, person.userId, used.role, now);
   if (result === 'already') throw new ApiError('conflict', 'You are already a member of this organization.');
@@ -170,7 +170,7 @@ async function join(
   );
 }
 
-async function setUp(tx: Tx, now: Date, source: ReturnType<typeof sourceOf>, name: string): Promise<void> {
+async function setUp(tx: Tx, now: Date, source: ReturnType<typeof visitorSource>, name: string): Promise<void> {
   const { organizationId } = source;
   // Somebody came in meanwhile, by an invitation made on the host.
   if (await hasMembers(tx, organizationId)) throw invalid();
@@ -199,7 +199,7 @@ async function acceptReset(
   const passwordHash = await hashPassword(password);
   const now = clock.now();
   const userId = await db.transaction(async (tx) => {
-    await holdOrganization(tx, organizationId);
+    await lockOrganization(tx, organizationId);
     const [used] = await tx.query<{ userId: string; madeBy: string | null }>(sql`
       delete from password_resets as r
       where r.organization_id = ${organizationId} and r.password_reset_id = ${id} and r.token_hash = ${hash}
@@ -216,7 +216,7 @@ async function acceptReset(
     const actor = actorOf({ userId: used.userId, name: link.name! });
     for (const one of memberships) {
       await tx.query(
-        recordEvent(sourceOf(one.organizationId, actor, visitor), now, {
+        recordEvent(visitorSource(one.organizationId, actor, visitor), now, {
           type: 'user.password_reset',
           resource: userResource(used.userId),
         }),

@@ -9,7 +9,7 @@ import { ApiError, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
-import { countOwners, holdOrganization, membershipsOf } from './memberships.ts';
+import { countOwners, lockOrganization, membershipsOf } from './memberships.ts';
 import { userResource } from './records.ts';
 
 interface Row {
@@ -29,16 +29,16 @@ export async function listMembers(ctx: Context, input: Input<'listMembers'>): Pr
     where m.organization_id = ${ctx.organizationId}
       ${request.after === undefined ? empty : sql`and m.user_id < ${request.after}`}
     order by m.user_id desc limit ${request.limit + 1}`);
-  return pageOf(request, rows, (row) => row.userId, view);
+  return pageOf(request, rows, (row) => row.userId, memberFromRow);
 }
 
 /** Changes a role. 403 where only an owner may, 409 `last_owner`. The same role again changes nothing. */
 export async function updateMember(ctx: Context, input: Input<'updateMember'>): Promise<Result<'updateMember'>> {
   return inTransaction(ctx, async (tx, ctx) => {
-    await holdOrganization(tx, ctx.organizationId);
+    await lockOrganization(tx, ctx.organizationId);
     const before = await lockMember(tx, ctx.organizationId, uuidOf('usr', input.userId));
-    if (before.role === input.role) return { member: view(before) };
-    requireRank(await presentRole(tx, ctx), before.role, input.role);
+    if (before.role === input.role) return { member: memberFromRow(before) };
+    requireRank(await currentRole(tx, ctx), before.role, input.role);
     if (before.role === 'owner') await requireAnotherOwner(tx, ctx.organizationId);
     await tx.query(sql`
       update members set role = ${input.role}
@@ -53,7 +53,7 @@ export async function updateMember(ctx: Context, input: Input<'updateMember'>): 
         changes: { role: [before.role, input.role] },
       }),
     );
-    return { member: view({ ...before, role: input.role }) };
+    return { member: memberFromRow({ ...before, role: input.role }) };
   });
 }
 
@@ -61,9 +61,9 @@ export async function updateMember(ctx: Context, input: Input<'updateMember'>): 
 export async function removeMember(ctx: Context, input: Input<'removeMember'>): Promise<Result<'removeMember'>> {
   const userId = uuidOf('usr', input.userId);
   await inTransaction(ctx, async (tx, ctx) => {
-    await holdOrganization(tx, ctx.organizationId);
+    await lockOrganization(tx, ctx.organizationId);
     const { role } = await lockMember(tx, ctx.organizationId, userId);
-    requireRank(await presentRole(tx, ctx), role);
+    requireRank(await currentRole(tx, ctx), role);
     await deleteMember(tx, ctx, ctx.clock.now(), userId, role);
   });
   return { userId: input.userId, deleted: true };
@@ -117,7 +117,7 @@ export function requireRank(actor: Role, ...others: Role[]): void {
  * The caller's role, for who holds the organization: whoever is removed, or loses the role, at the same moment must not go on by
  * what was before, nor leave a link behind.
  */
-export async function presentRole(tx: Tx, ctx: Context): Promise<Role> {
+export async function currentRole(tx: Tx, ctx: Context): Promise<Role> {
   const [row] = await tx.query<{ role: Role }>(sql`
     select role from members where organization_id = ${ctx.organizationId} and user_id = ${ctx.callerId}`);
   if (!row || roles.indexOf(row.role) < roles.indexOf('admin')) {
@@ -136,7 +136,7 @@ function columns(): Sql {
     m.last_signed_in_at as "lastSignedInAt"`;
 }
 
-function view(row: Row): Member {
+function memberFromRow(row: Row): Member {
   return {
     userId: formatId('usr', row.userId),
     name: row.name,

@@ -49,7 +49,7 @@ export async function addMember(
 }
 
 /** One at a time may change who owns an organization: two owners that remove each other would leave none. */
-export async function holdOrganization(tx: Tx, organizationId: string): Promise<void> {
+export async function lockOrganization(tx: Tx, organizationId: string): Promise<void> {
   await tx.query(sql`select 1 from organizations where organization_id = ${organizationId} for no key update`);
 }
 

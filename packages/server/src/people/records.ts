@@ -18,7 +18,7 @@ export function actorOf({ userId, name }: { userId: string; name: string }): Act
 }
 
 /** For a record of what a visitor did in an organization. */
-export function sourceOf(organizationId: string, actor: Actor, visitor: Visitor | undefined): EventSource {
+export function visitorSource(organizationId: string, actor: Actor, visitor: Visitor | undefined): EventSource {
   return {
     organizationId,
     actor,
@@ -46,7 +46,7 @@ export async function recordOfPerson(
   const actor = actorOf({ userId, name: user.name });
   await db.transaction(async (tx) => {
     for (const organizationId of await organizationIdsOf(tx, userId)) {
-      const source = sourceOf(organizationId, actor, visitor);
+      const source = visitorSource(organizationId, actor, visitor);
       await Promise.all([
         tx.query(recordEvent(source, now, { ...draft, resource: userResource(userId) })),
         draft.type === 'user.signed_in' && noteSignIn(tx, organizationId, userId, now),
@@ -65,7 +65,7 @@ const FAILURE_EVERY_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
 
 /** Records that signing in as a person was tried with a wrong password: at most once a minute and node for each. */
-export function createNoteFailure(platform: { db: Db; clock: Platform['clock'] }) {
+export function createSignInFailureRecorder(platform: { db: Db; clock: Platform['clock'] }) {
   const notedAt = new Map<string, number>();
   return async (email: string, visitor: Visitor): Promise<void> => {
     const now = platform.clock.now().getTime();

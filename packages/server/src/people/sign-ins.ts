@@ -32,14 +32,14 @@ export async function endSignIns(db: Db, userId: string): Promise<void> {
 }
 
 /** How a person can sign in. */
-export interface WaysIn {
+export interface SignInMethods {
   password: boolean;
   provider: boolean;
   /** How many. */
   passkeys: number;
 }
 
-export async function waysIn(db: Queryable, userId: string): Promise<WaysIn> {
+export async function signInMethods(db: Queryable, userId: string): Promise<SignInMethods> {
   const rows = await db.query<{ providerId: string }>(sql`
     select provider_id as "providerId" from accounts where user_id = ${userId}
     union all
@@ -53,7 +53,7 @@ export async function waysIn(db: Queryable, userId: string): Promise<WaysIn> {
 export function disconnectProvider(db: Db, userId: string): Promise<boolean> {
   return db.transaction(async (tx) => {
     await tx.query(sql`select 1 from users where id = ${userId} for no key update`);
-    const { password, provider, passkeys } = await waysIn(tx, userId);
+    const { password, provider, passkeys } = await signInMethods(tx, userId);
     if (!provider) return false;
     if (!password && passkeys === 0) throw lastWayIn();
     await tx.query(sql`delete from accounts where user_id = ${userId} and provider_id = 'oidc'`);
@@ -63,7 +63,7 @@ export function disconnectProvider(db: Db, userId: string): Promise<boolean> {
 
 /** Throws 409 `conflict` where the person could not come in again without the passkey. */
 export async function requireOtherWayThanPasskey(db: Db, userId: string): Promise<void> {
-  const { password, provider, passkeys } = await waysIn(db, userId);
+  const { password, provider, passkeys } = await signInMethods(db, userId);
   if (!password && !provider && passkeys === 1) throw lastWayIn();
 }
 

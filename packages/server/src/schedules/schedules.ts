@@ -3,7 +3,7 @@ import type { Content, Input, Result, Schedule, ScheduleRun } from '@signalbox/c
 import sql, { empty, type Sql } from 'sql-template-tag';
 import { currentVersion } from '../agents/agents.ts';
 import type { Queryable, Tx } from '../db/db.ts';
-import { holdEnvironment } from '../environments/environments.ts';
+import { lockEnvironment } from '../environments/environments.ts';
 import { changesBetween, recordEvent } from '../events/record.ts';
 import { invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
@@ -73,7 +73,7 @@ export async function createSchedule(ctx: Context, input: Input<'createSchedule'
   };
   const schedule = view({ ...row, lastScheduledAt: null, lastStatus: null, lastSessionId: null });
   return inTransaction(ctx, async (tx, ctx) => {
-    await Promise.all([checkAgent(ctx, tx, row), holdEnvironment(tx, ctx.organizationId, row.environment)]);
+    await Promise.all([checkAgent(ctx, tx, row), lockEnvironment(tx, ctx.organizationId, row.environment)]);
     await Promise.all([
       tx.query(sql`
         insert into schedules (organization_id, schedule_id, agent_id, environment, input, metadata, budget, cron,
@@ -142,7 +142,7 @@ export async function updateSchedule(ctx: Context, input: Input<'updateSchedule'
     if (!changes) return { schedule: view(before) };
     await Promise.all([
       (changes.agentId || changes.budget || (changes.status && status === 'enabled')) && checkAgent(ctx, tx, after),
-      changes.environment && holdEnvironment(tx, organizationId, after.environment),
+      changes.environment && lockEnvironment(tx, organizationId, after.environment),
     ]);
     await Promise.all([
       tx.query(sql`

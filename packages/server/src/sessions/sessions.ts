@@ -3,7 +3,7 @@ import type { Input, Result } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { currentVersion } from '../agents/agents.ts';
 import type { Tx } from '../db/db.ts';
-import { holdEnvironment } from '../environments/environments.ts';
+import { lockEnvironment } from '../environments/environments.ts';
 import { recordEvent } from '../events/record.ts';
 import { ApiError } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
@@ -33,7 +33,7 @@ export async function openSession(ctx: Context, input: Input<'openSession'>): Pr
   return inTransaction(ctx, async (tx, ctx) => {
     const [newest] = await Promise.all([
       currentVersion(tx, organizationId, agentId),
-      holdEnvironment(tx, organizationId, input.environment),
+      lockEnvironment(tx, organizationId, input.environment),
       input.agentVersion === undefined ? undefined : requireVersion(tx, organizationId, agentId, input.agentVersion),
     ]);
     const version = input.agentVersion ?? newest;

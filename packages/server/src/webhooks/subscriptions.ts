@@ -20,7 +20,7 @@ import {
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
 import { UrlNotAllowed, whatUrlsMustBe } from '../egress/errors.ts';
-import { holdEnvironment } from '../environments/environments.ts';
+import { lockEnvironment } from '../environments/environments.ts';
 import { changesBetween, type EventDraft, recordEvent } from '../events/record.ts';
 import { ApiError, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
@@ -88,7 +88,7 @@ export async function createWebhookSubscription(
   const { organizationId } = ctx;
   checkUrl(ctx, input.url);
   return inTransaction(ctx, async (tx, ctx) => {
-    await holdEnvironment(tx, organizationId, input.environment);
+    await lockEnvironment(tx, organizationId, input.environment);
     const now = ctx.clock.now();
     const place = {
       organizationId,

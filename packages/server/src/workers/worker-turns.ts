@@ -12,7 +12,7 @@ import { createHash } from 'node:crypto';
 import type { Input, Result } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
-import { holdEnvironment } from '../environments/environments.ts';
+import { lockEnvironment } from '../environments/environments.ts';
 import { commitTransition, Fenced, writeTransition } from '../journal/append.ts';
 import { formatCursor, parseCursor } from '../journal/cursor.ts';
 import { readSegments } from '../journal/read.ts';
@@ -56,7 +56,7 @@ export async function claimWorkerTurn(
   const { queue, environment, turn, waitSeconds = DEFAULT_WAIT_SECONDS } = input;
   if (turn !== undefined && input.sessionId === undefined) throw invalidField('turn', 'needs sessionId');
   // A name that is written wrong would be waited for in vain.
-  if (environment !== undefined) await inTransaction(ctx, (tx) => holdEnvironment(tx, ctx.organizationId, environment));
+  if (environment !== undefined) await inTransaction(ctx, (tx) => lockEnvironment(tx, ctx.organizationId, environment));
   const want: Want = {
     organizationId: ctx.organizationId,
     claim: ctx.idempotencyKey === undefined ? undefined : idOfClaim(ctx, input),

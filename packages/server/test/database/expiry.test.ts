@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Db } from '../../src/db/db.ts';
 import { createShards } from '../../src/db/shards.ts';
 import { dropAccessDenials } from '../../src/events/denied.ts';
-import { dropExpiredAnswers } from '../../src/http/request/idempotency.ts';
+import { dropExpiredResponses } from '../../src/http/request/idempotency.ts';
 import { dropRetiredSecrets } from '../../src/keys/retired.ts';
 import { newUuid } from '../../src/lib/ids.ts';
 import { dropExpiredLinks } from '../../src/people/invitations.ts';
@@ -82,7 +82,7 @@ beforeAll(async () => {
 afterAll(() => platform.close());
 
 test.each([
-  ['answers kept for idempotency keys', dropExpiredAnswers, ['idempotency_records']],
+  ['answers kept for idempotency keys', dropExpiredResponses, ['idempotency_records']],
   ['retired secrets and deleted keys', dropRetiredSecrets, ['retired_key_secrets', 'api_keys']],
   ['notes of refusals', dropAccessDenials, ['access_denials']],
   ['links', dropExpiredLinks, ['invitations', 'password_resets']],
@@ -122,6 +122,6 @@ test('stopping ends it between two batches', async () => {
     return BATCH;
   };
   const full: Db = { ...db, execute };
-  await dropExpiredAnswers({ shards: createShards(full) }, new Date(), stopping.signal);
+  await dropExpiredResponses({ shards: createShards(full) }, new Date(), stopping.signal);
   expect(statements).toBe(2);
 });

@@ -5,7 +5,7 @@ import sql from 'sql-template-tag';
 import { afterEach, expect, test } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import type { Db } from '../../src/db/db.ts';
-import { addObservation } from '../../src/http/request/observation.ts';
+import { addMonitoring } from '../../src/http/monitoring.ts';
 import { newUuid } from '../../src/lib/ids.ts';
 import { createMetrics, type Metrics } from '../../src/observe/metrics.ts';
 import { createScrape } from '../../src/observe/scrape.ts';
@@ -203,7 +203,7 @@ test('metrics are for this machine: told by the socket, and never when the reque
     app.setErrorHandler((error: Error & { status?: number; code?: string }, _, reply) =>
       reply.code(error.status ?? 500).send(error.code),
     );
-    addObservation(app, platform, {
+    addMonitoring(app, platform, {
       scrape: { text: async () => 'samples', stop: async () => {} },
       token,
       isDraining: () => false,

@@ -12,7 +12,7 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
 import { resetPasswordOnHost } from '../../src/operator/people.ts';
-import { keptConsoleUrl } from '../../src/people/console-url.ts';
+import { readConsoleUrl } from '../../src/people/console-url.ts';
 import { type Browser, openBrowser, tokenOf } from '../support/browser.ts';
 import { createManualClock } from '../support/manual-clock.ts';
 import { join, password, setUp } from '../support/people.ts';
@@ -94,7 +94,7 @@ test('an idempotency key of a person gives the first answer again, with the secr
 });
 
 test('where the console is opened is kept, for links that are made on the host', async () => {
-  expect((await keptConsoleUrl(service.db))?.origin).toBe(new URL(service.setupLink!).origin);
+  expect((await readConsoleUrl(service.db))?.origin).toBe(new URL(service.setupLink!).origin);
 });
 
 test('who is a member already is not invited again, whatever the role and however the e-mail is written', async () => {

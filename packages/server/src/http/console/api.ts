@@ -14,17 +14,17 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../lib/api-error.ts';
 import { formatId } from '../../lib/ids.ts';
-import { foundOrganization } from '../../organizations/manage.ts';
+import { createOrganizationForPerson } from '../../organizations/manage.ts';
 import { type Identity, PROVIDER_ID, type SignIn, type Visitor } from '../../people/identity.ts';
-import { acceptLink, lookLink } from '../../people/links.ts';
+import { acceptLink, readLink } from '../../people/links.ts';
 import { membershipsOf } from '../../people/memberships.ts';
 import { requireGoodPassword } from '../../people/password.ts';
-import { createNoteFailure, recordOfPerson } from '../../people/records.ts';
-import { disconnectProvider, endSignIn, endSignIns, signInsOf, waysIn } from '../../people/sign-ins.ts';
+import { createSignInFailureRecorder, recordOfPerson } from '../../people/records.ts';
+import { disconnectProvider, endSignIn, endSignIns, signInMethods, signInsOf } from '../../people/sign-ins.ts';
 import type { Platform } from '../../platform.ts';
+import { type Admission, STRANGER_BODY_BYTES } from '../request/admission.ts';
 import type { Caller } from '../request/auth.ts';
 import type { Limits } from '../request/limits.ts';
-import { type Places, STRANGER_BODY_BYTES } from '../request/places.ts';
 import type { Doubts } from '../request/reauthorise.ts';
 import { replaceSignIn, requireCsrfToken, requireOwnOrigin, signedOut, visitorOf } from '../request/session-cookie.ts';
 import { validatorOf } from '../request/validate.ts';
@@ -34,7 +34,7 @@ export interface ConsoleApiOptions {
   identity: Identity;
   provider: { name: string } | undefined;
   limits: Limits;
-  places: Places;
+  admission: Admission;
   doubts: Doubts;
   callerOf(request: FastifyRequest): Caller;
 }
@@ -52,25 +52,25 @@ export const pathOf = (call: ConsoleCall) => `/console/api${call.slice(call.inde
 /** What a handler of the contract's call gives; nothing where there is nothing to say. */
 type Answer<C extends ConsoleCall> = Promise<object extends ConsoleResult<C> ? void : ConsoleResult<C>>;
 
-/** A place for a call that anybody may make: among those of strangers, unless it comes with the cookie of a sign-in. */
+/** Gives a call that needs no sign-in a slot: one of the strangers’, unless it has the cookie of a valid sign-in. */
 export async function enterConsole(
-  { places, identity, callerOf }: Pick<ConsoleApiOptions, 'places' | 'identity' | 'callerOf'>,
+  { admission, identity, callerOf }: Pick<ConsoleApiOptions, 'admission' | 'identity' | 'callerOf'>,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
   const { headers, ipAddress } = callerOf(request);
-  const place = places.of(request, reply);
+  const slot = admission.of(request, reply);
   if (identity.cookieIn(headers.cookie) !== undefined) {
-    place.lookUp(false);
+    slot.identifyCaller(false);
     const signIn = await identity.find(headers.cookie);
-    if (signIn) return place.work(signIn.userId);
+    if (signIn) return slot.work(signIn.userId);
   }
-  place.serveStranger(ipAddress);
+  slot.serveStranger(ipAddress);
 }
 
 export function addConsoleApi(app: FastifyInstance, platform: Platform, options: ConsoleApiOptions): void {
-  const { identity, limits, places, doubts, provider, version } = options;
-  const noteFailure = createNoteFailure(platform);
+  const { identity, limits, admission, doubts, provider, version } = options;
+  const noteFailure = createSignInFailureRecorder(platform);
   const background = new Set<Promise<void>>();
   app.addHook('onClose', async () => void (await Promise.all(background)));
 
@@ -103,7 +103,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
     act: (call: Call<undefined> & { signIn: SignIn }) => Answer<C>,
   ): void {
     app.get(pathOf(call), async (request, reply) => {
-      places.of(request, reply).lookUp(false);
+      admission.of(request, reply).identifyCaller(false);
       const visitor = visitorOf(options.callerOf(request));
       const signIn = await identity.find(visitor.cookie);
       if (!signIn) throw signedOut();
@@ -152,7 +152,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
   }
 
   app.get(pathOf('GET /account'), async (request, reply): Promise<Account> => {
-    places.of(request, reply).lookUp(false);
+    admission.of(request, reply).identifyCaller(false);
     const { signIn, setCookies } = await identity.refresh(visitorOf(options.callerOf(request)));
     if (setCookies.length > 0) reply.header('set-cookie', setCookies);
     return accountOf(signIn);
@@ -182,13 +182,13 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
   });
 
   post('POST /links/look', 'anybody', async ({ visitor, body }) => {
-    limits.begin(visitor.ipAddress);
-    const { expiresAt, organizationId: _, ...link } = await lookLink(platform, body.token);
+    limits.startSignIn(visitor.ipAddress);
+    const { expiresAt, organizationId: _, ...link } = await readLink(platform, body.token);
     return { link: { ...link, expiresAt: expiresAt.toISOString() } };
   });
 
   post('POST /links/accept', 'optional', async ({ visitor, signIn, body, reply }) => {
-    limits.begin(visitor.ipAddress);
+    limits.startSignIn(visitor.ipAddress);
     const { userId, isNewSignIn } = await acceptLink(platform, visitor, signIn, body);
     doubts.about(userId);
     if (!isNewSignIn) return accountOf(signIn);
@@ -197,7 +197,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
   });
 
   post('POST /organizations', 'asPerson', async ({ visitor, signIn, body, reply }) => {
-    await foundOrganization(platform, visitor, signIn!, body.name);
+    await createOrganizationForPerson(platform, visitor, signIn!, body.name);
     reply.code(201);
     return accountOf(signIn);
   });
@@ -234,7 +234,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
         ...row,
         isThis: signInId === signIn.signInId,
       })),
-      ways: await waysIn(platform.db, signIn.userId),
+      ways: await signInMethods(platform.db, signIn.userId),
     };
   });
 

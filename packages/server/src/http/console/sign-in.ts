@@ -5,11 +5,11 @@ import { type ConsoleBody, type ConsoleCall, type ConsoleResult, consoleRoutes }
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { ApiError, invalidField } from '../../lib/api-error.ts';
 import { AUTH_PATH, PROVIDER_ID, type Visitor } from '../../people/identity.ts';
-import { lookLink } from '../../people/links.ts';
+import { readLink } from '../../people/links.ts';
 import { recordOfPerson } from '../../people/records.ts';
 import { requireOtherWayThanPasskey } from '../../people/sign-ins.ts';
 import type { Platform } from '../../platform.ts';
-import { STRANGER_BODY_BYTES } from '../request/places.ts';
+import { STRANGER_BODY_BYTES } from '../request/admission.ts';
 import { replaceSignIn, requireCsrfToken, requireOwnOrigin, signedOut, visitorOf } from '../request/session-cookie.ts';
 import { validatorOf } from '../request/validate.ts';
 import { type ConsoleApiOptions, enterConsole, pathOf } from './api.ts';
@@ -37,7 +37,7 @@ const passkeyCalls: readonly PasskeyCall[] = [
 const FRESH_MS = 24 * 3600_000;
 
 export function addOtherSignIns(app: FastifyInstance, platform: Platform, options: ConsoleApiOptions): void {
-  const { identity, limits, places, provider } = options;
+  const { identity, limits, admission, provider } = options;
 
   for (const { call, asPerson, isSignIn, isOptions, records } of passkeyCalls) {
     const method = call.startsWith('GET ') ? 'GET' : 'POST';
@@ -54,7 +54,7 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
       },
       handler: async (request, reply) => {
         const visitor = visitorOf(options.callerOf(request));
-        if (!asPerson && !isSignIn) limits.begin(visitor.ipAddress);
+        if (!asPerson && !isSignIn) limits.startSignIn(visitor.ipAddress);
         const signIn = asPerson ? await identity.find(visitor.cookie) : undefined;
         if (asPerson && !signIn) throw signedOut();
         if (signIn && method === 'POST') requireCsrfToken(identity, signIn, request.headers);
@@ -101,7 +101,7 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
     },
     handler: async (request, reply): Promise<ConsoleResult<'POST /oidc'>> => {
       const visitor = visitorOf(options.callerOf(request));
-      limits.begin(visitor.ipAddress);
+      limits.startSignIn(visitor.ipAddress);
       const wish = validateWish({ params: {}, query: {}, body: request.body ?? {} }) as ConsoleBody<'POST /oidc'>;
       const { token, returnTo = '/console', link } = wish;
       if (link) {
@@ -111,7 +111,7 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
         if (platform.clock.now().getTime() - signIn.since.getTime() > FRESH_MS) throw notFresh();
       }
       // A reset is for who has a password; a new person would be nobody's.
-      if (token !== undefined && (await lookLink(platform, token)).type === 'passwordReset') {
+      if (token !== undefined && (await readLink(platform, token)).type === 'passwordReset') {
         throw invalidField('token', 'must be the token of an invitation');
       }
       const kind = link ? 'link' : token !== undefined ? 'signUp' : 'signIn';
@@ -123,7 +123,7 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
 
   // By GET alone: it uses up the way that somebody came.
   app.get(`${AUTH_PATH}/callback/${PROVIDER_ID}`, { exposeHeadRoute: false }, async (request, reply) => {
-    places.of(request, reply).lookUp(false);
+    admission.of(request, reply).identifyCaller(false);
     const query = request.raw.url?.split('?', 2)[1] ?? '';
     const path = `${AUTH_PATH}/callback/${PROVIDER_ID}?${query}`;
     const visitor = visitorOf(options.callerOf(request));

@@ -23,7 +23,7 @@ export interface Authorizer {
   /** Throws 401, or 403 where the key or the person may not do this. */
   authorize(route: Route, caller: Caller): Promise<PoolContext>;
   /** Throws what `fn` throws; the event log hears of a 403. */
-  heard<T>(route: Route, ctx: PoolContext, fn: () => T | Promise<T>): Promise<T>;
+  auditDenials<T>(route: Route, ctx: PoolContext, fn: () => T | Promise<T>): Promise<T>;
 }
 
 export function createAuthorizer(platform: Platform, authenticator: Authenticator, identity: Identity): Authorizer {
@@ -110,7 +110,7 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
       });
       return ctx;
     },
-    heard,
+    auditDenials: heard,
   };
 }
 

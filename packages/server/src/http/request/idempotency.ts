@@ -16,7 +16,7 @@ import { openUnderCredential, sealUnderCredential } from '../../vault/vault.ts';
 import { problemOf } from './errors.ts';
 
 /** An answer as text, and whether it is the first one again. */
-export interface Answer {
+export interface IdempotentResponse {
   status: number;
   body: string;
   replayed: boolean;
@@ -41,7 +41,7 @@ const LOCK_NOT_AVAILABLE = '55P03';
 // Refusals that say something of the resource are kept; the others would be the same without having acted.
 const KEPT_REFUSALS = new Set([404, 409, 422]);
 
-interface StoredAnswer {
+interface StoredResponse {
   fingerprint: Buffer;
   /** Null of a call that acts outside: it is under way, or the service stopped in the middle. */
   status: number | null;
@@ -64,7 +64,7 @@ export async function actOnce(
   route: Route,
   request: IdempotentRequest,
   act: (ctx: Context) => Promise<unknown>,
-): Promise<Answer> {
+): Promise<IdempotentResponse> {
   const place = [ctx.organizationId, ctx.callerId!, request.key];
   const fingerprint = fingerprintOf(request);
   if (route.actsOutside) return await actOutsideOnce(ctx, route, request, fingerprint, act);
@@ -108,7 +108,7 @@ async function actOutsideOnce(
   request: IdempotentRequest,
   fingerprint: Buffer,
   act: (ctx: Context) => Promise<unknown>,
-): Promise<Answer> {
+): Promise<IdempotentResponse> {
   const place = [ctx.organizationId, ctx.callerId!, request.key];
   const first = await ctx.db
     .transaction(async (tx) =>
@@ -120,7 +120,7 @@ async function actOutsideOnce(
       throw (error as { code?: string }).code === LOCK_NOT_AVAILABLE ? inProgress() : error;
     });
   if (first) return first;
-  const { status, value } = await answerOf(ctx, route, () => act(ctx)).catch(async (error: unknown) => {
+  const { status, value } = await statusAndValue(ctx, route, () => act(ctx)).catch(async (error: unknown) => {
     await ctx.db.query(sql`
       delete from idempotency_records
       where organization_id = ${ctx.organizationId} and caller_id = ${ctx.callerId} and idempotency_key = ${request.key}`);
@@ -155,8 +155,8 @@ async function replay(
   request: IdempotentRequest,
   place: string[],
   fingerprint: Buffer,
-): Promise<Answer> {
-  const [record] = await tx.query<StoredAnswer>(sql`
+): Promise<IdempotentResponse> {
+  const [record] = await tx.query<StoredResponse>(sql`
     select fingerprint, status, body, sealed_body as "sealedBody" from idempotency_records
     where organization_id = ${ctx.organizationId} and caller_id = ${ctx.callerId} and idempotency_key = ${request.key}`);
   if (!record) throw inProgress();
@@ -180,10 +180,10 @@ async function replay(
 
 /** What `act` did, or which refusal it ended in; its own changes are undone then, and only those. */
 function outcome(ctx: Context, route: Route, tx: Tx, act: (ctx: Context) => Promise<unknown>) {
-  return answerOf(ctx, route, () => tx.savepoint(() => act({ ...ctx, db: tx })));
+  return statusAndValue(ctx, route, () => tx.savepoint(() => act({ ...ctx, db: tx })));
 }
 
-async function answerOf(
+async function statusAndValue(
   ctx: Context,
   route: Route,
   act: () => Promise<unknown>,
@@ -208,7 +208,7 @@ function withoutSecret(value: unknown, path: string): unknown {
 }
 
 /** What has expired is without effect already; this gives back its space. */
-export function dropExpiredAnswers(
+export function dropExpiredResponses(
   { shards }: Pick<Platform, 'shards'>,
   now: Date,
   signal: AbortSignal,

@@ -1,6 +1,6 @@
 // Limits against abuse, in the order in which a request meets them. Each holds for this node.
 //
-//   requests under way       503 before anything is read or asked (places.ts): what waits for the database waits in memory
+//   requests under way       503 before anything is read or asked (admission.ts): what waits for the database waits in memory
 //   failed authentication    429 for an address that was refused too often in a minute. A credential that was good lately
 //                            goes on (it is still asked of the database each time), so that whoever shares an address,
 //                            or a proxy that nobody named, is not locked out by another
@@ -9,7 +9,7 @@
 //   streams of a caller      429: what stays open (streams, long polls) counts here instead of as under way
 //   open Sessions            429 for an organization that has as many as it may (asked of the database)
 //
-// What may be done at all takes turns on the event loop (turns.ts), so that what is costly holds up its own sender first.
+// What may be done at all takes turns on the event loop (loop-queue.ts), so that what is costly holds up its own sender first.
 // What the parser itself refuses (headers, slow requests) stands in server.ts.
 import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
@@ -25,7 +25,7 @@ import type { Caller } from './auth.ts';
 import { onceClosed } from './closed.ts';
 import { createWindows, WINDOW_SECONDS } from './windows.ts';
 
-/** 0 is no limit, except for `maxRequestsInFlight` and `maxUnreadMegabytes` (places.ts, unread-bound.ts). */
+/** 0 is no limit, except for `maxRequestsInFlight` and `maxUnreadMegabytes` (admission.ts, unread-bound.ts). */
 export interface LimitSettings {
   readonly rateLimits: RateLimits;
   readonly authFailuresPerMinute: number;
@@ -40,7 +40,7 @@ export interface Limits {
   /** Whether the caller's credential was good lately. */
   isTrusted(caller: Caller): boolean;
   /** Runs `authenticate`, unless the address was refused too often; throws 429 `rate_limited` then. */
-  throttled(caller: Caller, authenticate: () => Promise<PoolContext>): Promise<PoolContext>;
+  throttle(caller: Caller, authenticate: () => Promise<PoolContext>): Promise<PoolContext>;
   /**
    * Runs `attempt` to sign in, which resolves to undefined where it was refused and throws where it could not be made; the
    * refused alone count. Without an e-mail it is counted by its address alone:
@@ -52,11 +52,11 @@ export interface Limits {
     attempt: () => Promise<T | undefined>,
   ): Promise<T | undefined>;
   /** Counts what anybody may begin, and what costs a row that is kept for minutes. Throws 429 `rate_limited`. */
-  begin(ipAddress: string): void;
+  startSignIn(ipAddress: string): void;
   /** Counts the request and says so in the answer's headers. Throws 429 `rate_limited`. */
-  rate(ctx: Context, route: Route, reply: FastifyReply): void;
+  countRequest(ctx: Context, route: Route, reply: FastifyReply): void;
   /** Counts what stays open until the response is closed. Throws 429 `rate_limited`. */
-  open(ctx: Context, response: ServerResponse): void;
+  countStream(ctx: Context, response: ServerResponse): void;
 }
 
 // From one address somebody tries passwords they may have mistaken. From many addresses it is an attack, and a limit on all of
@@ -81,11 +81,11 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
   return {
     isTrusted: (caller) => trusted.has(credentialOf(caller)),
 
-    async throttled(caller, authenticate) {
+    async throttle(caller, authenticate) {
       if (authFailuresPerMinute === 0) return authenticate();
       const credential = credentialOf(caller);
       const network = networkOf(caller.ipAddress);
-      const { used, resetSeconds } = failures.look(network);
+      const { used, resetSeconds } = failures.peek(network);
       if (used >= authFailuresPerMinute && !trusted.has(credential)) {
         throw new ApiError('rate_limited', 'Too many requests from your address were refused. Retry later.', {
           retryAfterSeconds: resetSeconds,
@@ -127,11 +127,11 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
         return result;
       } finally {
         // An attempt that came to no answer is no guess.
-        if (!refused) for (const [name] of counted) signIns.back(name);
+        if (!refused) for (const [name] of counted) signIns.undo(name);
       }
     },
 
-    begin(ipAddress) {
+    startSignIn(ipAddress) {
       const { used, resetSeconds } = signIns.add(`begin ${networkOf(ipAddress)}`);
       if (used > BEGINNINGS_OF_ADDRESS) {
         throw new ApiError('rate_limited', 'Too many sign-ins were started from your address. Wait a minute.', {
@@ -140,7 +140,7 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
       }
     },
 
-    rate(ctx, route, reply) {
+    countRequest(ctx, route, reply) {
       const rateClass = rateClassOf(route);
       const limit = rateLimits[rateClass];
       if (!limit) return;
@@ -154,7 +154,7 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
       }
     },
 
-    open(ctx, response) {
+    countStream(ctx, response) {
       const id = ctx.callerId;
       if (maxStreamsPerKey === 0 || id === null) return;
       const others = streams.get(id) ?? 0;

@@ -5,22 +5,22 @@ import { createWindows } from './windows.ts';
 test('a window begins with the first that is counted, and a look counts nothing', () => {
   const clock = createManualClock();
   const windows = createWindows(clock);
-  expect(windows.look('a')).toEqual({ used: 0, resetSeconds: 60 });
+  expect(windows.peek('a')).toEqual({ used: 0, resetSeconds: 60 });
   clock.advance(30_000);
   expect(windows.add('a')).toEqual({ used: 1, resetSeconds: 60 });
   clock.advance(59_500);
   expect(windows.add('a')).toEqual({ used: 2, resetSeconds: 1 });
   expect(windows.add('b')).toEqual({ used: 1, resetSeconds: 60 });
   clock.advance(500);
-  expect(windows.look('a').used).toBe(0);
+  expect(windows.peek('a').used).toBe(0);
   expect(windows.add('a')).toEqual({ used: 1, resetSeconds: 60 });
-  expect(windows.look('b').used).toBe(1);
+  expect(windows.peek('b').used).toBe(1);
 });
 
 test('however many names there are, memory is bounded: the first are forgotten first', () => {
   const windows = createWindows(createManualClock());
   for (let n = 0; n <= 50_000; n++) windows.add(`name ${n}`);
-  expect(windows.look('name 0').used).toBe(0);
-  expect(windows.look('name 1').used).toBe(1);
-  expect(windows.look('name 50000').used).toBe(1);
+  expect(windows.peek('name 0').used).toBe(0);
+  expect(windows.peek('name 1').used).toBe(1);
+  expect(windows.peek('name 50000').used).toBe(1);
 });

@@ -13,9 +13,9 @@ export interface Windows {
   /** Counts one more. */
   add(name: string): Count;
   /** Takes back one that was counted. */
-  back(name: string): void;
+  undo(name: string): void;
   /** Counts nothing. */
-  look(name: string): Count;
+  peek(name: string): Count;
 }
 
 export const WINDOW_SECONDS = 60;
@@ -51,10 +51,10 @@ export function createWindows(clock: Clock): Windows {
 
   return {
     add: (name) => count(name, 1),
-    back(name) {
+    undo(name) {
       const window = windows.get(name);
       if (window && window.used > 0) window.used -= 1;
     },
-    look: (name) => count(name, 0),
+    peek: (name) => count(name, 0),
   };
 }

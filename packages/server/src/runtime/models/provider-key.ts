@@ -1,7 +1,7 @@
 // The key that a provider is asked with (api.md section 3): the Environment's secret, which goes where its own list allows;
 // else the operator's own key, where the operator lends it, which goes to the provider's own server and nowhere else.
 import { ownProvider } from '@signalbox/contract';
-import { mayGoTo, openSecrets } from '../../environments/secrets.ts';
+import { isAllowedHost, openSecrets } from '../../environments/secrets.ts';
 import type { Platform } from '../../platform.ts';
 import { isHeaderValue, type ProviderKeys } from '../../vault/provider-keys.ts';
 import { type ModelCall, ModelFailure } from './model.ts';
@@ -33,7 +33,7 @@ export async function keyFor(
     },
   );
   if (secret) {
-    if (!mayGoTo(secret.allowedHosts, baseUrl))
+    if (!isAllowedHost(secret.allowedHosts, baseUrl))
       throw refused(`The secret ${name} is not allowed to be sent to the model’s host`);
     const key = secret.value.trim();
     if (!isHeaderValue(key)) throw refused(`The secret ${name} contains characters that are not allowed in a header`);

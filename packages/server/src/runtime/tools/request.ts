@@ -1,6 +1,6 @@
 // The request of a tool, filled in with the model's input and the Environment's secrets, each of which goes to the hosts on its
 // own list and nowhere else.
-import { mayGoTo, openSecrets } from '../../environments/secrets.ts';
+import { isAllowedHost, openSecrets } from '../../environments/secrets.ts';
 import type { Platform } from '../../platform.ts';
 import { createRedaction, type Redact, type Redacted, said } from './redact.ts';
 import { type RenderedRequest, type RequestTemplate, renderRequest, secretNames, TemplateError } from './template.ts';
@@ -28,7 +28,9 @@ export async function prepareRequest(
   try {
     const request = renderRequest(template, { ...given, secrets: values });
     const url = new URL(request.url);
-    const refused = [...secrets].filter(([, { allowedHosts }]) => !mayGoTo(allowedHosts, url)).map(([name]) => name);
+    const refused = [...secrets]
+      .filter(([, { allowedHosts }]) => !isAllowedHost(allowedHosts, url))
+      .map(([name]) => name);
     if (refused.length > 0) return said`${list(refused)} may not be sent to this host`;
     return { ...request, redact: createRedaction(values) };
   } catch (error) {

@@ -1,7 +1,7 @@
 // Answers that would take as long as anybody waits for them: streams and long polls. A node that stops ends them.
 import type { Clock } from '../../lib/clock.ts';
 
-export interface OpenAnswers {
+export interface OpenResponses {
   /** `end` is called at most once. Returns how to take the answer out again when it is over. */
   add(end: () => void): () => void;
   endAll(): void;
@@ -11,7 +11,7 @@ export interface OpenAnswers {
 
 const STEPS = 20;
 
-export function createOpenAnswers(clock: Clock): OpenAnswers {
+export function createOpenResponses(clock: Clock): OpenResponses {
   const open = new Set<() => void>();
 
   function end(answer: () => void): void {

@@ -2,7 +2,7 @@
 // of the sockets may bring many of them at once. So they take turns: those that fit into a few milliseconds go at once, and
 // between the others the loop goes round, and everything else goes on. Whoever has sent many waits for their own.
 
-export interface Turns {
+export interface LoopQueue {
   /** Undefined, or resolves, when the work of this organization or address may go on. */
   next(who: string): Promise<void> | undefined;
 }
@@ -10,7 +10,7 @@ export interface Turns {
 /** For what goes in one turn of the loop. The last of it may take longer. */
 const TURN_MS = 5;
 
-export function createTurns(): Turns {
+export function createLoopQueue(): LoopQueue {
   /** Who has waited longest is first. */
   const waiting = new Map<string, (() => void)[]>();
   let isGoing = false;

@@ -18,25 +18,25 @@ import { requestTimeout } from './server.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    place: Place | undefined;
+    slot: Slot | undefined;
   }
 }
 
 /** Of one request, until its response is closed. What moves it throws 503 `unavailable` or 429 `rate_limited` where there is no room. */
-export interface Place {
+export interface Slot {
   /** For the question who calls. `isTrusted`: the credential was good lately. */
-  lookUp(isTrusted: boolean): void;
+  identifyCaller(isTrusted: boolean): void;
   /** For a caller that is known: first for the body, if it is not here yet. */
   work(callerId: string): void;
   /** For a call that anybody may make. Its body has `STRANGER_BODY_MS`. */
   serveStranger(ipAddress: string): void;
   /** The body is here. */
-  arrived(): void;
-  leave(): void;
+  bodyArrived(): void;
+  release(): void;
 }
 
-export interface Places {
-  of(request: FastifyRequest, reply: FastifyReply): Place;
+export interface Admission {
+  of(request: FastifyRequest, reply: FastifyReply): Slot;
 }
 
 /** Of the body of a call that anybody may make. */
@@ -47,7 +47,7 @@ const MAX_HALF_SENT_OF_ADDRESS = 20;
 const MAX_STRANGERS = 100;
 const MAX_STRANGERS_OF_ADDRESS = 20;
 
-export function createPlaces(maxRequestsInFlight: number, clock: Clock): Places {
+export function createAdmission(maxRequestsInFlight: number, clock: Clock): Admission {
   const lookingUp = createPool(maxRequestsInFlight);
   const halfSent = createHalfSent(MAX_HALF_SENT, MAX_HALF_SENT_OF_ADDRESS);
   const strangers = createPool(MAX_STRANGERS, MAX_STRANGERS_OF_ADDRESS);
@@ -71,8 +71,8 @@ export function createPlaces(maxRequestsInFlight: number, clock: Clock): Places 
         [pool, leavePool] = [next, leave];
       }
 
-      const place: Place = {
-        lookUp: (isTrusted) => moveTo(isTrusted ? work : lookingUp),
+      const slot: Slot = {
+        identifyCaller: (isTrusted) => moveTo(isTrusted ? work : lookingUp),
         work: (callerId) => (request.raw.complete ? moveTo(work) : moveTo(arriving, callerId)),
         serveStranger(ipAddress) {
           if (isOver) return;
@@ -81,20 +81,20 @@ export function createPlaces(maxRequestsInFlight: number, clock: Clock): Places 
           hasArrived = new AbortController();
           clock.sleep(STRANGER_BODY_MS, hasArrived.signal).then(tooLate, () => {});
         },
-        arrived() {
+        bodyArrived() {
           hasArrived?.abort();
           if (pool === halfSent) moveTo(strangers, address);
           if (pool === arriving) moveTo(work);
         },
-        leave: () => moveTo(undefined),
+        release: () => moveTo(undefined),
       };
-      request.place = place;
+      request.slot = slot;
       onceClosed(reply.raw, () => {
         moveTo(undefined);
         isOver = true;
         hasArrived?.abort();
       });
-      return place;
+      return slot;
     },
   };
 }

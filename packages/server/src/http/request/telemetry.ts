@@ -40,7 +40,7 @@ export function beginSpan(
 }
 
 /** Once for each request, when it was answered or its stream has ended. */
-export function requestEnded(
+export function recordRequest(
   { log, metrics }: Pick<Platform, 'log' | 'metrics'>,
   request: FastifyRequest,
   reply: FastifyReply,

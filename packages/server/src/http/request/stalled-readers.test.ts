@@ -2,13 +2,13 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createManualClock, type ManualClock } from '../../../test/support/manual-clock.ts';
-import { type UnreadAnswers, watchUnread } from './unread.ts';
+import { createStalledReaders, type StalledReaders } from './stalled-readers.ts';
 
 let clock: ManualClock;
-let unread: UnreadAnswers;
+let unread: StalledReaders;
 beforeEach(() => {
   clock = createManualClock();
-  unread = watchUnread(clock);
+  unread = createStalledReaders(clock);
 });
 afterEach(() => unread.stop());
 

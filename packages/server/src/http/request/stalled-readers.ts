@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../lib/clock.ts';
 import { onceClosed } from './closed.ts';
 
-export interface UnreadAnswers {
+export interface StalledReaders {
   /** Watches an answer until it is closed. */
   watch(response: ServerResponse): void;
   stop(): Promise<void>;
@@ -17,7 +17,7 @@ const STALLED_MS = 60_000;
 // Node tells only of whole writes, and an answer may be a single one of some MiB: a slow line has this long for it.
 const LEAST_BYTES_A_SECOND = 8 * 1024;
 
-interface Answer {
+interface WatchedResponse {
   readonly response: ServerResponse;
   /** Of its connection, when it was looked at last. */
   takenBytes: number;
@@ -25,8 +25,8 @@ interface Answer {
   since: number;
 }
 
-export function watchUnread(clock: Clock): UnreadAnswers {
-  const answers = new Set<Answer>();
+export function createStalledReaders(clock: Clock): StalledReaders {
+  const answers = new Set<WatchedResponse>();
   const stopping = new AbortController();
 
   async function run(): Promise<void> {
@@ -37,7 +37,7 @@ export function watchUnread(clock: Clock): UnreadAnswers {
     }
   }
 
-  function look(answer: Answer, now: number): void {
+  function look(answer: WatchedResponse, now: number): void {
     const { response } = answer;
     const { socket } = response;
     if (!socket) return;

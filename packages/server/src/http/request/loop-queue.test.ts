@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createTurns } from './turns.ts';
+import { createLoopQueue } from './loop-queue.ts';
 
 /** Longer than what goes in one turn of the event loop. */
 function hold(): void {
@@ -8,7 +8,7 @@ function hold(): void {
 }
 
 test('what takes long goes alone: the event loop goes round between', async () => {
-  const turns = createTurns();
+  const turns = createLoopQueue();
   let rounds = 0;
   const count = () => {
     rounds += 1;
@@ -26,7 +26,7 @@ test('what takes long goes alone: the event loop goes round between', async () =
 });
 
 test('whoever has sent many waits for their own, not others for them', async () => {
-  const turns = createTurns();
+  const turns = createLoopQueue();
   const order: string[] = [];
   const send = async (who: string) => {
     await turns.next(who);
@@ -39,7 +39,7 @@ test('whoever has sent many waits for their own, not others for them', async () 
 });
 
 test('those of one go in the order in which they came', async () => {
-  const turns = createTurns();
+  const turns = createLoopQueue();
   const order: number[] = [];
   const send = async (index: number) => {
     await turns.next('one');

@@ -8,15 +8,15 @@
 // from a page in a browser here, whose author made that name lead here.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify';
-import { ApiError } from '../../lib/api-error.ts';
-import { formatId, newUuid } from '../../lib/ids.ts';
-import { isWithin, parseNetwork } from '../../lib/network.ts';
-import type { Scrape } from '../../observe/scrape.ts';
-import type { Platform } from '../../platform.ts';
-import { handleError, sendProblem } from './errors.ts';
-import { dataHeaders, prepareServer, refuseUnread, type ServerSettings, serverOptions } from './server.ts';
+import { ApiError } from '../lib/api-error.ts';
+import { formatId, newUuid } from '../lib/ids.ts';
+import { isWithin, parseNetwork } from '../lib/network.ts';
+import type { Scrape } from '../observe/scrape.ts';
+import type { Platform } from '../platform.ts';
+import { handleError, sendProblem } from './request/errors.ts';
+import { dataHeaders, prepareServer, refuseUnread, type ServerSettings, serverOptions } from './request/server.ts';
 
-export interface Observation {
+export interface Monitoring {
   readonly scrape: Scrape;
   /** By which others than this machine may read the metrics; undefined: nobody. */
   readonly token: string | undefined;
@@ -24,7 +24,7 @@ export interface Observation {
   readonly isDraining: () => boolean;
 }
 
-export interface ObservationServer {
+export interface MonitoringServer {
   /** Returns the port. */
   listen(options: { port: number; host: string }): Promise<number>;
   close(): Promise<void>;
@@ -35,10 +35,10 @@ const loopback = ['127.0.0.0/8', '::1'].map(parseNetwork);
 const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'via'];
 
 /** `/healthz`, `/readyz`, `/metrics`. */
-export function addObservation(
+export function addMonitoring(
   app: FastifyInstance,
   { db }: Pick<Platform, 'db'>,
-  { scrape, token, isDraining }: Observation,
+  { scrape, token, isDraining }: Monitoring,
 ): void {
   app.get('/healthz', async () => ({ status: 'alive' }));
   app.get('/readyz', async () => {
@@ -53,11 +53,11 @@ export function addObservation(
 }
 
 /** A server of these alone. */
-export function createObservationServer(
+export function createMonitoringServer(
   platform: Pick<Platform, 'db' | 'log'>,
-  observation: Observation,
+  observation: Monitoring,
   settings: ServerSettings,
-): ObservationServer {
+): MonitoringServer {
   const app = Fastify({
     loggerInstance: platform.log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -73,7 +73,7 @@ export function createObservationServer(
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(dataHeaders).header('X-Request-Id', request.id);
   });
-  addObservation(app, platform, observation);
+  addMonitoring(app, platform, observation);
   return {
     async listen({ port, host }) {
       await app.listen({ port, host });
