@@ -2,24 +2,27 @@
 --
 -- The whole state of Signalbox.
 --
--- `organization_id` leads every key and stands in every statement: an organization is the unit of tenancy and, on a
--- sharded database, of placement. Ids are UUIDv7 and sort by time, so lists page by primary key.
+-- `organization_id` is the first column of every key and a condition of every statement: an organization is the unit of tenancy
+-- and, on a sharded database, of placement. Ids are UUIDv7 and sort by time, so lists page by primary key.
 --
--- Tables that much is deleted from are vacuumed from 2 % of dead rows on: of a large one, a fifth (the default) is too much.
+-- A node is a process of the service. A worker is a program of the integrator's that runs steps or tools. An active session is one
+-- that a node has claimed and runs; a parked session is only a row.
 --
--- JSON that people wrote or read is kept as `json`, as they wrote it: jsonb would give fields another order, and an approval
--- is read by a person. What is only looked into is jsonb.
+-- Tables with many deletions are vacuumed once 2 % of their rows are dead; the default, a fifth, is too much of a large table.
 --
--- Who writes what:
---   sessions, segments, messages, operations   one writer at a time for a Session, fenced by sessions.epoch
---   session_inbox                              API calls, while a worker holds the Session
---   model_usage                                the writer of the Session; compaction moves it into model_usage_days
---   events                                     the sequencer, one at a time for an organization
---   nodes                                      each node its own row; this and the next have no organization
---   installation                               a node that begins to serve the console
+-- JSON that people write or read has the type `json`, which keeps it as written: jsonb would reorder the fields, and people read
+-- approvals. JSON that is only queried is jsonb.
+--
+-- Who writes which table:
+--   sessions, segments, messages, operations   one writer at a time for each session, fenced by sessions.epoch
+--   session_inbox                              API calls, while a node runs the session
+--   model_usage                                the writer of the session; compaction moves rows into model_usage_days
+--   events                                     the sequencer, one at a time for each organization
+--   nodes                                      each node its own row; this table and those below have no organization
+--   installation                               a node that starts to serve the console
 --   master_keys                                a node that starts
---   users, sign_ins, accounts,                 better-auth, through a pool of its own; people are of the installation, not of an
---   verifications, passkeys                    organization. What makes a person one of an organization stands in members
+--   users, sign_ins, accounts,                 better-auth, through its own pool. A user belongs to the installation; members says
+--   verifications, passkeys                    which organizations they are in
 
 create table organizations (
   organization_id uuid not null,
@@ -28,14 +31,14 @@ create table organizations (
   constraint organizations_pkey primary key (organization_id)
 );
 
--- Keys. The secret carries organization and key id, so that even the credential look-up names the organization.
+-- A secret contains the ids of its organization and key, so even the look-up of a key names the organization.
 create table api_keys (
   organization_id uuid not null,
   key_id uuid not null,
   name text not null,
   permission text not null,
   expires_at timestamptz,
-  -- Null where the key may be used from anywhere, and reaches every Environment.
+  -- Null: the key may be used from any address, and in every environment.
   allowed_ips text[],
   environments text[],
   metadata json not null,
@@ -51,7 +54,7 @@ create table api_keys (
 );
 create index api_keys_deleted on api_keys (deleted_at) WHERE (deleted_at IS NOT NULL);
 
--- Hashes of secrets that were rotated away, kept 90 days for their exact 401 code.
+-- Hashes of secrets that were replaced by a rotation, kept for 90 days so that their use gets a specific 401 code.
 create table retired_key_secrets (
   organization_id uuid not null,
   key_id uuid not null,
@@ -64,15 +67,15 @@ create index retired_key_secrets_age on retired_key_secrets (retired_at);
 
 create table idempotency_records (
   organization_id uuid not null,
-  -- The key or the person that called.
+  -- The key or the user of the request.
   caller_id uuid not null,
   idempotency_key text not null,
   fingerprint bytea not null,
-  -- Null while the first request is under way; it is then visible to nobody else, its transaction being open.
+  -- Null while the first request is running. No other request can see the row then, because its transaction is open.
   status integer,
-  -- The exact text of the answer, without any secret in it.
+  -- The exact text of the response, without secrets.
   body text,
-  -- The whole body where it holds a plaintext secret, sealed under the caller's own credential.
+  -- The whole response if it contains a secret, encrypted with the caller's own credential.
   sealed_body bytea,
   expires_at timestamptz not null,
   constraint idempotency_records_pkey primary key (organization_id, caller_id, idempotency_key)
@@ -83,7 +86,7 @@ create table environments (
   organization_id uuid not null,
   name text not null,
   environment_id uuid not null,
-  -- How long its sessions are kept after they ended; null: as long as the operator says.
+  -- How long ended sessions are kept; null: as the operator configured.
   keep_sessions_days integer,
   created_at timestamptz not null,
   constraint environments_pkey primary key (organization_id, name),
@@ -107,8 +110,8 @@ create table agents (
   organization_id uuid not null,
   agent_id uuid not null,
   version integer not null,
-  -- MCP servers that could not be asked for their tools when a turn last needed them: why, by `environment/name`. Only a change is an
-  -- event.
+  -- MCP servers that did not list their tools when a turn last needed them: the reason, by `environment/name`. Only a change is
+  -- recorded as an event.
   unavailable_servers jsonb default '{}'::jsonb not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
@@ -117,7 +120,7 @@ create table agents (
   constraint agents_organization_id_fkey foreign key (organization_id) references organizations(organization_id)
 );
 
--- Never updated: a version is the same for ever, and may be cached for ever.
+-- Never updated, so a version can be cached indefinitely.
 create table agent_versions (
   organization_id uuid not null,
   agent_id uuid not null,
@@ -131,11 +134,11 @@ create table agent_versions (
 -- A session's row is its queue entry (runnable_at), names the node that runs it (node_id), and has its fencing token (epoch) and the
 -- head of its journal (turn, next_seq). While a worker has claimed the session's step, node_id is the id of that worker turn.
 --
--- runnable_at is when a node has something to do for it: now while it is running, at the first deadline of an approval while it is
--- waiting, at the turn's own deadline while a step is offered to workers (queue), never (null) while it is idle or has ended.
+-- runnable_at is when a node next has something to do for it. Running: now. Waiting: at the first deadline of an approval. A step
+-- offered to workers (queue): at the turn's deadline. Idle or ended: null.
 --
--- The fill factor leaves room on the page for the next version of the row: an append changes no indexed column (once
--- delivery_due is set), so it stays a heap-only update.
+-- The fill factor leaves room on the page for the next version of the row. An append changes no indexed column (once
+-- delivery_due is set), so it is a heap-only update.
 create table sessions (
   organization_id uuid not null,
   session_id uuid not null,
@@ -148,32 +151,32 @@ create table sessions (
   stop_reason text,
   turn integer default 0 not null,
   next_seq bigint default 1 not null,
-  -- Moves on each time the writer changes; what a writer with an older epoch sends is refused.
+  -- Incremented whenever the writer changes. Writes with an older epoch are refused.
   epoch integer default 0 not null,
   node_id uuid,
-  -- How often a worker died while it ran the present step; a step that ends its process each time is not run for ever.
+  -- How many nodes died while they ran the current step, so that a step which kills its process is not retried without end.
   crashes smallint default 0 not null,
   runnable_at timestamptz,
-  -- A turn's step that the integrator's own program runs: the queue that it is offered on or was claimed from.
+  -- For a step that a worker runs: the queue that it is offered on or was claimed from.
   queue text,
-  -- What the turn's worker is to do before anything else: end the turn, or the Session.
+  -- A request to end the turn, or the session. The node handles it before anything else.
   stop text,
-  -- When the turn has taken too long. While the Session waits no time passes: turn_left_ms then says how much there is.
+  -- When the turn times out. The time is stopped while the session waits: turn_left_ms is then what is left of it.
   turn_deadline timestamptz,
   turn_left_ms bigint,
-  -- The trace of what brought the turn's message (W3C Trace Context), where it is traced.
+  -- The trace of the request that sent the turn's message (W3C Trace Context); null if it is not traced.
   trace_parent text,
-  -- Tools whose calls run unasked in this Session since a person said so.
+  -- Tools that an approver allowed for the rest of the session; their calls need no further approval.
   granted_tools text[] default '{}'::text[] not null,
-  -- A child is opened by a call of its parent's; the root shares its budget with all below it.
+  -- A call of an agent tool opens a child. All sessions below a root share the budget of the root.
   parent_session_id uuid,
   parent_operation_id uuid,
   root_session_id uuid,
   depth integer default 0 not null,
-  -- It has ended, and its parent has not heard of it.
+  -- The session has ended, and its parent has not been notified yet.
   parent_due boolean default false not null,
-  -- How many rows of session_inbox wait. Kept here because a worker about to park must see a row that came at the same
-  -- moment: it re-reads this row under its lock, not the inbox.
+  -- The number of rows in session_inbox. It is here because a node about to park the session must see a row that is inserted
+  -- concurrently: the node re-reads this row under its lock, not the inbox.
   inbox integer default 0 not null,
   closing boolean default false not null,
   close_on_idle boolean not null,
@@ -185,20 +188,19 @@ create table sessions (
   cached_tokens bigint default 0 not null,
   steps integer default 0 not null,
   tool_calls integer default 0 not null,
-  -- Null until a model call had a price.
+  -- Null until a model call has a price.
   cost_usd numeric,
-  -- Model calls that answered or failed, so that the scripted model knows its place also after a crash.
+  -- Model calls that have ended, so that the scripted model finds its position after a crash.
   model_calls integer default 0 not null,
-  -- Webhooks: whether chunks wait, and the subscription that all of this is about. A new subscription of the environment writes
-  -- nothing here: the first append that sees it does (journal/delivery-mark.ts).
+  -- Webhooks: whether chunks are waiting to be delivered, and the subscription that the delivery columns belong to. Creating a
+  -- subscription does not write to this table; the first append that sees the subscription does (journal/delivery-mark.ts).
   delivery_due boolean default false not null,
   delivery_subscription_id uuid,
-  -- The position that the delivery under way, or the next one, starts after: what is before was acknowledged, given up or not
-  -- asked for.
+  -- The position after which the current or next delivery starts. Everything up to it was acknowledged, given up, or filtered out.
   delivered_turn integer default 0 not null,
   delivered_seq bigint default 0 not null,
   delivery_id uuid,
-  -- The cursor that the receiver acknowledged last.
+  -- The last cursor that the receiver acknowledged.
   acknowledged_cursor text,
   created_at timestamptz not null,
   updated_at timestamptz not null,
@@ -208,10 +210,10 @@ create table sessions (
   constraint sessions_status_check check ((status = ANY (ARRAY['idle'::text, 'running'::text, 'waiting'::text, 'completed'::text, 'failed'::text, 'cancelled'::text]))),
   constraint sessions_stop_check check ((stop = ANY (ARRAY['interrupt'::text, 'cancel'::text])))
 ) with (fillfactor=70);
--- How long the first of all has waited, for metrics.
+-- For the metric of how long the oldest runnable session has waited.
 create index sessions_runnable on sessions (runnable_at) WHERE ((node_id IS NULL) AND (runnable_at IS NOT NULL));
--- A worker looks for what runs organization by organization, so the backlog of one is never walked for another's; and for what
--- has a deadline by that, of which few have come.
+-- Claims. A node searches for ready sessions organization by organization, so it never scans the backlog of one to find the sessions
+-- of another. Sessions with a deadline are searched by deadline: few are due.
 create index sessions_ready on sessions (organization_id, runnable_at) WHERE ((node_id IS NULL) AND (runnable_at IS NOT NULL) AND (queue IS NULL) AND (status = 'running'::text));
 create index sessions_timed on sessions (runnable_at, session_id) WHERE ((node_id IS NULL) AND (runnable_at IS NOT NULL) AND ((queue IS NOT NULL) OR (status <> 'running'::text)));
 create index sessions_offered on sessions (organization_id, queue, session_id) WHERE ((node_id IS NULL) AND (queue IS NOT NULL));
@@ -224,11 +226,12 @@ create index sessions_due on sessions (organization_id, delivery_subscription_id
 create index sessions_by_environment on sessions (organization_id, environment, status, session_id);
 create index sessions_by_agent on sessions (organization_id, agent_id, environment, status, session_id);
 create index sessions_ended on sessions (organization_id, environment, status, ended_at) WHERE (ended_at IS NOT NULL);
--- What retention deletes: a session goes with its children.
+-- For retention, which deletes a session together with its children.
 create index sessions_retention on sessions (organization_id, environment, ended_at) WHERE ((ended_at IS NOT NULL) AND (root_session_id IS NULL));
 
--- What sessions are found by (sessions/metadata.ts): a hash of a key and its value. A table of its own, as an index of sessions
--- would be written each time that a session starts or stops. No foreign key: it would look for rows by session.
+-- The index for finding sessions by metadata (sessions/metadata.ts): `pair` is a hash of a key and its value. It is a separate table
+-- because an index of sessions would be written whenever a session starts or stops. There is no foreign key, because a cascade would
+-- search this table by session.
 create table session_metadata (
   organization_id uuid not null,
   pair bigint not null,
@@ -236,8 +239,8 @@ create table session_metadata (
   constraint session_metadata_pkey primary key (organization_id, pair, session_id)
 );
 
--- The journal. A segment is the run of chunks that one commit added; body is a JSON array in which a string is the delta
--- of a message.chunk and an object is any other chunk without turn and seq.
+-- The journal. A segment has the chunks that one commit appended. Its body is a JSON array: a string is the delta of a
+-- message.chunk, an object is any other chunk without its turn and seq.
 create table segments (
   organization_id uuid not null,
   session_id uuid not null,
@@ -249,12 +252,12 @@ create table segments (
   constraint segments_pkey primary key (organization_id, session_id, turn, seq_to)
 ) with (autovacuum_vacuum_scale_factor=0.02);
 
--- What API calls leave for the worker that holds the Session, and messages queued for a later turn.
+-- What API calls leave for the node that runs the session, and messages queued for a later turn.
 create table session_inbox (
   organization_id uuid not null,
   session_id uuid not null,
   inbox_id uuid not null,
-  -- Counts in the Session, under the lock of its row: ids are of the clocks of several nodes.
+  -- Assigned in order under the lock of the session's row. Ids are no order here: they come from the clocks of several nodes.
   "position" integer not null,
   kind text not null,
   body json not null,
@@ -264,7 +267,7 @@ create table session_inbox (
   constraint session_inbox_kind_check check ((kind = ANY (ARRAY['message'::text, 'approval'::text, 'tool_result'::text])))
 );
 
--- The transcript: what the model was told and what it answered.
+-- The transcript: the messages to and from the model.
 create table messages (
   organization_id uuid not null,
   session_id uuid not null,
@@ -273,7 +276,7 @@ create table messages (
   message_id uuid not null,
   role text not null,
   content json not null,
-  -- What a provider wants back with the next call and nobody else can read: signatures of its reasoning.
+  -- Opaque data that the provider needs with the next call, such as signatures of its reasoning.
   provider_data json,
   created_at timestamptz not null,
   constraint messages_pkey primary key (organization_id, session_id, turn, "position"),
@@ -301,19 +304,19 @@ create table operations (
   usage json,
   -- For a model call: the first seq that text of it may have.
   from_seq bigint,
-  -- For a model call: how often it failed, and when it is made again at the soonest. Kept here, so that a worker which takes
-  -- the turn over goes on counting.
+  -- For a model call: how often it failed, and the earliest time of its next attempt. Stored so that a node which takes over the
+  -- turn continues the count.
   failures integer default 0 not null,
   retry_at timestamptz,
-  -- For a tool call: whether it may be made again where it was cut off. Else nobody knows then what came of it.
+  -- For a tool call: whether it may be repeated after a crash. If not, its outcome is then unknown.
   repeatable boolean default false not null,
-  -- For a call that awaits approval: when it is too late for one.
+  -- For a call that awaits approval: when the approval expires.
   expires_at timestamptz,
-  -- For a call of an agent tool: the child.
+  -- For a call of an agent tool: the child session.
   child_session_id uuid,
-  -- For a turn's first model call: the version of the Agent that the turn runs.
+  -- For a turn's first model call: the version of the agent that the turn runs.
   agent_version integer,
-  -- And its MCP servers that could not be asked for their tools, `[{ name, reason }]`.
+  -- For a turn's first model call: the MCP servers that did not list their tools, `[{ name, reason }]`.
   unavailable_servers json,
   created_at timestamptz not null,
   started_at timestamptz,
@@ -333,10 +336,10 @@ create table approvals (
   environment text not null,
   name text not null,
   input json,
-  -- Of the tool at the time: what an edited input is checked against.
+  -- The tool's schema at the time of the call; an edited input is checked against it.
   input_schema json not null,
   edited_input json,
-  -- Whether approving it lets later calls of the tool run unasked, because its policy is to ask once.
+  -- Whether an approval also covers later calls of the tool in this session (the policy asks once).
   once boolean not null,
   status text not null,
   reason text,
@@ -364,16 +367,16 @@ create table webhook_subscriptions (
   previous_sealed_secret bytea,
   previous_secret_expires_at timestamptz,
   confirmed_secret_version integer,
-  -- The node that sends for it; see workers.
+  -- The node that this subscription is assigned to.
   node_id uuid,
-  -- Moves on with each claim and each change: a node that knows an older one fixes no delivery and skips no chunk.
+  -- Incremented by each assignment and each change. A node with an older epoch can neither start a delivery nor skip chunks.
   epoch integer default 0 not null,
-  -- How the destination does (webhooks/sending/health-rules.ts): since when it fails, how often in a row and in which one Session, when it is
-  -- attempted next, and whether someone was warned.
+  -- The health of the destination (webhooks/sending/health-rules.ts): failing since when, consecutive failures, the session if all
+  -- failures are of one, the time of the next probe, and whether the warning was recorded.
   failing_since timestamptz,
   failures integer default 0 not null,
   failing_session_id uuid,
-  -- What the last attempt came to, and the status of its answer.
+  -- The outcome of the last attempt, and the HTTP status of its response.
   last_error text,
   last_status integer,
   probe_at timestamptz,
@@ -387,45 +390,45 @@ create table webhook_subscriptions (
   constraint webhook_subscriptions_organization_id_environment_fkey foreign key (organization_id, environment) references environments(organization_id, name),
   constraint webhook_subscriptions_status_check check ((status = ANY (ARRAY['enabled'::text, 'paused'::text, 'disabled'::text])))
 );
--- For those that nobody holds, or a node that is gone.
+-- For subscriptions that are not assigned, or assigned to a node that is gone.
 create index webhook_subscriptions_by_node on webhook_subscriptions (node_id) WHERE (status = 'enabled'::text);
 
--- The delivery under way of each session that has one (sessions.delivery_id): what it holds is fixed before its first attempt and
--- never changes. When it is over its row moves to webhook_deliveries.
+-- The current delivery of each session that has one (sessions.delivery_id). Its range is stored before the first attempt and never
+-- changes. When the delivery ends, its row moves to webhook_deliveries.
 create table pending_deliveries (
   organization_id uuid not null,
   webhook_subscription_id uuid not null,
   delivery_id uuid not null,
   session_id uuid not null,
-  -- What the receiver had acknowledged before, as a cursor; empty for a session's first.
+  -- The cursor that the receiver had acknowledged before; empty for the first delivery of a session.
   previous_cursor text not null,
-  -- The range of chunks: from is the position before its first, to that of its last.
+  -- The range of chunks: from is the position before the first chunk, to the position of the last.
   from_turn integer not null,
   from_seq bigint not null,
   to_turn integer not null,
   to_seq bigint not null,
-  -- A letter each (webhooks/sending/delivery-row.ts).
+  -- One letter for each chunk type (webhooks/sending/delivery-row.ts).
   chunk_types text not null,
-  -- The time stamp that the envelope carries.
+  -- The timestamp of the payload.
   occurred_at timestamptz not null,
-  -- As JSON, the last ones (webhooks/sending/kept-attempt.ts).
+  -- The latest attempts, as JSON (webhooks/sending/kept-attempt.ts).
   attempts text[] default '{}'::text[] not null,
   attempt_count integer default 0 not null,
-  -- How many waits of the retry schedule it has used; not every attempt costs one.
+  -- How many waits of the retry schedule were used; not every attempt uses one.
   retries integer default 0 not null,
-  -- Only while it waits for a retry.
+  -- Set only while the delivery waits for a retry.
   next_attempt_at timestamptz,
-  -- Until when the receiver asked to wait.
+  -- The receiver's Retry-After: no attempt before this time.
   not_before timestamptz,
-  -- The exact bytes, kept from the first failure on.
+  -- The exact payload, stored from the first failure on.
   body text,
   created_at timestamptz not null,
   constraint pending_deliveries_pkey primary key (organization_id, webhook_subscription_id, delivery_id)
 );
 create index pending_deliveries_retry on pending_deliveries (organization_id, webhook_subscription_id, next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
 
--- Deliveries that are over, kept for people to look at. A row is written once, so nothing of it is indexed or stored twice; only
--- one that is sent once more changes. Columns as in pending_deliveries.
+-- Deliveries that have ended, kept for the API and the console. A row changes only if its delivery is sent again. Columns as in
+-- pending_deliveries.
 create table webhook_deliveries (
   organization_id uuid not null,
   webhook_subscription_id uuid not null,
@@ -441,7 +444,7 @@ create table webhook_deliveries (
   status text not null,
   attempts text[] not null,
   attempt_count integer not null,
-  -- Only while it is to be sent once more.
+  -- Set only while the delivery waits to be sent again.
   next_attempt_at timestamptz,
   created_at timestamptz not null,
   finished_at timestamptz not null,
@@ -452,12 +455,12 @@ create index webhook_deliveries_by_session on webhook_deliveries (organization_i
 create index webhook_deliveries_not_accepted on webhook_deliveries (organization_id, webhook_subscription_id, status, delivery_id) WHERE (status <> 'succeeded'::text);
 create index webhook_deliveries_resend on webhook_deliveries (organization_id, webhook_subscription_id, next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
 
--- What came to the built-in test receiver (webhooks/test-receiver.ts): the last hundred of a subscription, gone with it.
+-- What the built-in test receiver received (webhooks/test-receiver.ts): the last hundred requests of a subscription, deleted with it.
 create table received_webhooks (
   organization_id uuid not null,
   webhook_subscription_id uuid not null,
   received_webhook_id uuid not null,
-  -- Whose chunks it holds: it goes with the Session too.
+  -- The session whose chunks it contains. The row is deleted with the session.
   session_id uuid,
   headers json not null,
   body text not null,
@@ -468,18 +471,18 @@ create table received_webhooks (
   constraint received_webhooks_organization_id_webhook_subscription_id_fkey foreign key (organization_id, webhook_subscription_id) references webhook_subscriptions(organization_id, webhook_subscription_id) on delete cascade
 );
 
--- What is to be sent once more (webhooks/recovery.ts): the Sessions are taken back to where it says, a few at a time.
+-- Requests to redeliver (webhooks/recovery.ts). The delivery positions of the sessions are rewound a few sessions at a time.
 create table webhook_recoveries (
   organization_id uuid not null,
   webhook_subscription_id uuid not null,
   recovery_id uuid not null,
-  -- All of the Environment's, from the first chunk committed at this time or later;
+  -- All sessions of the environment, from the first chunk committed at this time or later;
   since timestamptz,
-  -- or one, from the chunk behind a position.
+  -- or one session, from the chunk after a position.
   session_id uuid,
   turn integer,
   seq bigint,
-  -- How far it has come: over the open ones by id, then over those that ended in time by when they did.
+  -- Progress: first over the open sessions by id, then over the ended ones by the time of their end.
   after_session_id uuid not null,
   after_ended_at timestamptz,
   ended_before timestamptz,
@@ -488,49 +491,49 @@ create table webhook_recoveries (
   constraint webhook_recoveries_organization_id_webhook_subscription_id_fkey foreign key (organization_id, webhook_subscription_id) references webhook_subscriptions(organization_id, webhook_subscription_id)
 );
 
--- What model calls used and cost, as it was when they were answered. It outlives the Session. Soon after, a call becomes part
--- of the sums of its day: it stands in exactly one of the two tables.
+-- Tokens and cost of model calls, at the prices of that time. The rows outlive their session. Compaction soon adds a call to the
+-- totals of its day, so each call is in exactly one of the two tables.
 create table model_usage (
   organization_id uuid not null,
-  -- The operation's.
+  -- The id of the operation.
   usage_id uuid not null,
   occurred_at timestamptz not null,
   agent_id uuid not null,
   environment text not null,
   -- provider/model
   model text not null,
-  -- The cached ones included.
+  -- Including cached tokens.
   input_tokens bigint not null,
   output_tokens bigint not null,
   cached_tokens bigint not null,
-  -- Null where the model had no price.
+  -- Null if the model had no price.
   cost_usd numeric,
   constraint model_usage_pkey primary key (organization_id, usage_id)
 );
 
 create table model_usage_days (
   organization_id uuid not null,
-  -- Of UTC.
+  -- In UTC.
   day date not null,
   agent_id uuid not null,
   environment text not null,
   model text not null,
   steps bigint not null,
-  -- Those whose model had no price.
+  -- Steps whose model had no price.
   unpriced_steps bigint not null,
   input_tokens bigint not null,
   output_tokens bigint not null,
   cached_tokens bigint not null,
-  -- Of the steps that had a price.
+  -- Of the steps with a price.
   cost_usd numeric not null,
   constraint model_usage_days_pkey primary key (organization_id, day, agent_id, environment, model)
 );
 
--- A schedule opens a Session at each of its occurrences: those of a cron expression, or the one instant `at`.
+-- A schedule opens a session at each of its occurrences: those of a cron expression, or the single instant `at`.
 --
--- next_at is the next occurrence that nobody has dealt with; null while it is paused and when `at` has passed. Whoever deals
--- with it moves it on in the transaction that opens the Session, under the row's lock and only from the value that was read:
--- that is what makes an occurrence happen once over nodes, restarts and lost answers.
+-- next_at is the next occurrence; null while the schedule is paused and after `at`. The transaction that opens the session advances
+-- it, under the row's lock and only from the value that was read. Each occurrence therefore happens once, across nodes, restarts and
+-- lost responses.
 create table schedules (
   organization_id uuid not null,
   schedule_id uuid not null,
@@ -556,13 +559,13 @@ create table schedules (
 );
 create index schedules_due on schedules (next_at, schedule_id) WHERE (status = 'enabled'::text);
 
--- What became of an occurrence: one row each.
+-- The outcome of each occurrence.
 create table schedule_runs (
   organization_id uuid not null,
   schedule_id uuid not null,
   scheduled_at timestamptz not null,
   status text not null,
-  -- Of the Session that was opened, which may be deleted before this row is.
+  -- The session that was opened; it may be deleted before this row.
   session_id uuid,
   error json,
   created_at timestamptz not null,
@@ -571,8 +574,8 @@ create table schedule_runs (
   constraint schedule_runs_status_check check ((status = ANY (ARRAY['opened'::text, 'missed'::text, 'failed'::text])))
 );
 
--- The event log. A change inserts into events_pending, without any lock shared between requests; the sequencer moves what
--- is committed into events, where sequence and hash are given.
+-- The event log. A change inserts into events_pending, without a lock that requests would share. The sequencer moves committed rows
+-- into events, and assigns sequence and hash.
 create table events_pending (
   organization_id uuid not null,
   event_id uuid not null,
@@ -591,7 +594,7 @@ create table events (
   constraint events_pkey primary key (organization_id, sequence),
   constraint events_organization_id_event_id_key unique (organization_id, event_id)
 ) with (autovacuum_vacuum_scale_factor=0.02);
--- What people look for in a long log: what happened to one thing, in one Session, by one key, or of one kind.
+-- For the filters of the log: by resource, session, actor, environment and type.
 create index events_resource on events (organization_id, (((body -> 'resource'::text) ->> 'id'::text)), sequence);
 create index events_session on events (organization_id, ((body ->> 'sessionId'::text)), sequence) WHERE ((body ->> 'sessionId'::text) IS NOT NULL);
 create index events_actor on events (organization_id, (((body -> 'actor'::text) ->> 'id'::text)), sequence);
@@ -603,18 +606,18 @@ create table event_heads (
   -- The last record in events, and its hash.
   sequence bigint not null,
   hash bytea not null,
-  -- The last record that retention has dropped: what is left begins after it, and its hash is what the chain hangs on.
-  -- 0 and zeros where nothing was dropped.
+  -- The last record that retention has deleted: the log starts after it, and the chain of hashes starts at its hash.
+  -- 0 and zeros if nothing was deleted.
   anchor_sequence bigint not null,
   anchor_hash bytea not null,
-  -- When the latest of all records occurred, and how long before it one occurred that came behind it (events/range.ts).
+  -- The latest time of any record, and the most by which a record is earlier than one before it (events/range.ts).
   latest_at timestamptz,
   late_ms bigint default 0 not null,
   constraint event_heads_pkey primary key (organization_id),
   constraint event_heads_organization_id_fkey foreign key (organization_id) references organizations(organization_id)
 );
 
--- When the log last heard that a key or a person was refused with a code: who hammers must not fill it.
+-- When a refusal with this code was last recorded for a key or user. It limits the rate, so a flood of requests can't fill the log.
 create table access_denials (
   organization_id uuid not null,
   caller_id uuid not null,
@@ -624,22 +627,22 @@ create table access_denials (
 );
 create index access_denials_age on access_denials (recorded_at);
 
--- A node and its lease, renewed by the database's clock. Sessions and subscriptions name their node, so no heartbeat touches their
--- rows. A worker turn that was claimed has a row as well: if the worker dies, its session is found as that of a dead node is.
+-- A node and its lease, which is renewed by the database's clock. Sessions and subscriptions refer to their node, so heartbeats do
+-- not touch their rows. A claimed worker turn has a row as well: if the worker dies, its session is found like that of a dead node.
 create table nodes (
   node_id uuid not null,
   lease_expires_at timestamptz not null,
-  -- It sends webhooks, so some subscriptions are its share (webhooks/sending/shares.ts).
+  -- Whether the node sends webhooks and has a share of the subscriptions (webhooks/sending/shares.ts).
   delivers boolean default false not null,
-  -- Of a worker turn that was claimed with an Idempotency-Key: which claim that was. Sent again, it gets the same or nothing.
+  -- For a worker turn claimed with an Idempotency-Key: the claim. If it is repeated, it gets the same worker turn or none.
   claim uuid,
   started_at timestamptz default now() not null,
   constraint nodes_pkey primary key (node_id),
   constraint nodes_claim_key unique (claim)
 );
 
--- What is so for all organizations, in one row: where people open the console, as the service said last. The command on the host
--- makes links of it.
+-- Settings of all organizations, in one row: the address of the console as the service last reported it. The command-line tool uses
+-- it in links.
 create table installation (
   only_row boolean default true not null,
   console_origin text not null,
@@ -647,7 +650,7 @@ create table installation (
   constraint installation_only_row_check check (only_row)
 );
 
--- A fingerprint of each key that secrets were sealed under, the newest last: a node that does not have the newest does not start.
+-- A fingerprint of each master key that secrets were encrypted with, newest last. A node without the newest key does not start.
 create table master_keys (
   fingerprint bytea not null,
   "position" integer not null,
@@ -656,8 +659,8 @@ create table master_keys (
   constraint master_keys_position_key unique ("position")
 );
 
--- Who belongs to an organization. The person stands in users, which a sharded database keeps in one place: no foreign key
--- leads there. Who leaves the last organization is deleted there too, in the same transaction.
+-- The members of an organization. There is no foreign key to users, because a sharded database keeps that table on one server. A
+-- user who leaves their last organization is deleted in the same transaction.
 create table members (
   organization_id uuid not null,
   user_id uuid not null,
@@ -668,14 +671,14 @@ create table members (
   constraint members_organization_id_fkey foreign key (organization_id) references organizations(organization_id),
   constraint members_role_check check ((role = ANY (ARRAY['viewer'::text, 'member'::text, 'admin'::text, 'owner'::text])))
 );
--- A person who signs in is asked for their organizations, whichever these are.
+-- For the organizations of a user who signs in.
 create index members_user on members (user_id);
 
--- A link that makes who follows it a member. Accepting it deletes the row, so of two at once one finds it.
+-- A link that makes its recipient a member. Accepting it deletes the row, so it works once.
 create table invitations (
   organization_id uuid not null,
   invitation_id uuid not null,
-  -- The first one, made by the start where the organization has no members: who accepts it names the organization.
+  -- The first invitation, created at the start of an installation without members. Its recipient names the organization.
   is_setup boolean not null,
   role text not null,
   email text,
@@ -691,12 +694,12 @@ create table invitations (
 );
 create index invitations_expiry on invitations (expires_at);
 
--- A link that lets a member set a new password; using it deletes the row.
+-- A link with which a member sets a new password; using it deletes the row.
 create table password_resets (
   organization_id uuid not null,
   password_reset_id uuid not null,
   user_id uuid not null,
-  -- Who made it; null of one made on the host, which is for people of several organizations too.
+  -- The user who created it; null if it was created by the command-line tool, for users of any number of organizations.
   made_by uuid,
   token_hash bytea not null,
   expires_at timestamptz not null,
@@ -706,7 +709,7 @@ create table password_resets (
 );
 create index password_resets_expiry on password_resets (expires_at);
 
--- better-auth's own, in the shape that it asks for (people/identity.ts names the columns to it; a test compares).
+-- The tables of better-auth, in the shape that it requires (people/identity.ts maps the columns; a test compares).
 create table users (
   id uuid not null,
   name text not null,
@@ -719,7 +722,7 @@ create table users (
   constraint users_email_key unique (email)
 );
 
--- Sign-ins, not Sessions of an Agent. The token is worth nothing without its signature under the master key.
+-- Sign-ins to the console, unrelated to sessions of an agent. A token is useless without its signature by the master key.
 create table sign_ins (
   id uuid not null,
   user_id uuid not null,
@@ -736,7 +739,7 @@ create table sign_ins (
 create index sign_ins_user on sign_ins (user_id);
 create index sign_ins_expiry on sign_ins (expires_at);
 
--- How a person signs in: with a password (provider_id "credential", hashed by scrypt), or by a provider.
+-- How a user signs in: with a password (provider_id "credential", hashed by scrypt), or with a provider.
 create table accounts (
   id uuid not null,
   user_id uuid not null,
@@ -757,7 +760,7 @@ create table accounts (
 );
 create index accounts_user on accounts (user_id);
 
--- Challenges of passkeys and states of sign-ins by a provider, for minutes.
+-- Challenges of passkeys, and the state of sign-ins with a provider. They are valid for minutes.
 create table verifications (
   id uuid not null,
   identifier text not null,
