@@ -1,4 +1,4 @@
-// What the documentation points at is there, and the program it shows is the one that the tests run.
+// Links and names in the documentation lead somewhere, and the program it shows is the one that the tests run.
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -38,7 +38,7 @@ test('every link to a heading leads to one', () => {
   expect(links.filter(({ target, anchor }) => !anchorsOf(target).includes(anchor))).toEqual([]);
 });
 
-test('every file that the documentation names by its path from the root is there', () => {
+test('every file that the documentation names by its path from the root exists', () => {
   const names = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/architecture.md', 'docs/proof.md'].flatMap(
     (page) => [...read(page).matchAll(/`((?:packages|test|docs|examples)\/[\w./-]+)`/g)].map(([, name = '']) => name),
   );
@@ -46,7 +46,7 @@ test('every file that the documentation names by its path from the root is there
   expect(names.filter((name) => !existsSync(join(root, name)))).toEqual([]);
 });
 
-test('SECURITY.md names a test for what it promises', () => {
+test('SECURITY.md names tests that exist', () => {
   const tests = [...read('SECURITY.md').matchAll(/`([\w./-]+\.test\.ts)`/g)].map(([, name = '']) => name);
   expect(new Set(tests).size).toBeGreaterThan(20);
   expect(tests.filter((name) => !existsSync(join(root, name)))).toEqual([]);
@@ -65,7 +65,7 @@ test('the program in the README is examples/quickstart.ts', () => {
   expect(shown).toBe(program.slice(program.indexOf('import')));
 });
 
-test('docs/event-log.md names every kind of record, and no other', () => {
+test('docs/event-log.md lists every type of record, and no other', () => {
   const [, rows = ''] = /\| types \| \|\n\|---\|---\|\n((?:\|.*\n)+)/.exec(read('docs/event-log.md')) ?? [];
   const kinds = rows.split('\n').flatMap((row) => {
     let noun = '';

@@ -1,4 +1,4 @@
-// What the documentation shows of the client is right: every piece of TypeScript in it is checked against the client's types.
+// Every TypeScript snippet in the documentation is checked against the types of the client.
 import { spawnSync } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { expect, test } from 'vitest';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const pages = globSync(['*.md', 'docs/*.md', 'packages/*/README.md'], { cwd: root }).toSorted();
 
-/** What the pages speak of without making it. */
+/** Declarations of what the snippets use without creating it. */
 const world = `
 import type { Message, ModelMessage, RunOptions, Signalbox, Tool, Turn } from './imports.ts';
 declare global {
@@ -28,7 +28,7 @@ export type * from '@signalbox/client';
 export type { ModelMessage } from 'ai';
 `;
 
-/** A module of it: a tool and an option of \`run\` are shown alone. */
+/** A module with the snippet. Tools and options of `run` are shown without their surroundings. */
 function moduleOf(snippet: string): string {
   if (/^\{ ?(type|\n)/.test(snippet))
     return `const tool: import('@signalbox/client').Tool = ${snippet};\nexport { tool };`;
@@ -40,7 +40,7 @@ export const options: Pick<import('@signalbox/client').RunOptions, 'onTurn'> = {
   return `${snippet}\nexport {};`;
 }
 
-test('every piece of TypeScript in the documentation fits the client', () => {
+test('every TypeScript snippet in the documentation matches the types of the client', () => {
   const folder = mkdtempSync(join(tmpdir(), 'signalbox-snippets-'));
   try {
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));

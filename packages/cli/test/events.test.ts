@@ -1,4 +1,4 @@
-// `signalbox events verify` as a person meets it: a process, what it prints, how it ends.
+// `signalbox events verify` as a process: its output and its exit status.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs/promises';
@@ -52,7 +52,7 @@ test('an intact file gives the number of records, and the checkpoint for the nex
   expect(JSON.parse(found.stdout)).toMatchObject({ ok: true, count: 40, last: { sequence: 40 } });
 });
 
-test('a file that was tampered with: the first bad record and its line, and 1', async () => {
+test('a tampered file gives the first wrong record with its line, and exit status 1', async () => {
   const file = await fileOf(lines(tampered));
   const { code, stderr, stdout } = await verify(['--file', file]);
   expect([code, stdout]).toEqual([1, '']);
@@ -67,7 +67,7 @@ test('a file that was tampered with: the first bad record and its line, and 1', 
   expect((await verify(['--file', await fileOf('sequence,eventId\r\n1,evt_1\r\n')])).stderr).toContain('format=jsonl');
 });
 
-test('a service is asked for its whole log', async () => {
+test('the whole log of a service is verified', async () => {
   const seen: unknown[] = [];
   const server = createServer((request, response) => {
     seen.push([request.method, request.url, request.headers.authorization]);
@@ -90,7 +90,7 @@ test('a service is asked for its whole log', async () => {
   expect(away).toMatchObject({ code: 1, stderr: expect.stringMatching(/^signalbox: .*http:\/\/127\.0\.0\.1:1 .*\n$/) });
 });
 
-test('what was called wrongly ends with 2 and says what is right, in one line', async () => {
+test('wrong usage gives one line that refers to the help, and exit status 2', async () => {
   const wrong = [[], ['--checkpoint', '5:abc', '--file', 'x'], ['--file'], ['--bad']];
   for (const args of wrong) {
     const { code, stdout, stderr } = await verify(args);

@@ -1,4 +1,4 @@
-// `signalbox sessions`, `approvals` and `schedules` as an operator meets them: processes that ask a real service.
+// `signalbox sessions`, `approvals` and `schedules` as processes that call a real service.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startTestService, type TestService } from '../../server/test/support/service.ts';
 
-// A process takes seconds to begin on a busy machine, and each of these tests begins several.
+// A process takes seconds to start on a busy machine, and each of these tests starts several.
 vi.setConfig({ testTimeout: 240_000 });
 
 const command = fileURLToPath(new URL('../src/main.ts', import.meta.url));
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 
 const children = new Set<ChildProcess>();
-// One that watches goes on until somebody stops it.
+// `watch` runs until it is stopped.
 afterAll(() => {
   for (const child of children) child.kill();
 });
@@ -66,7 +66,7 @@ async function asking(name = 'Refund desk'): Promise<{ sessionId: string; operat
   return { sessionId, agentId, operationId: (await pending())!.operationId };
 }
 
-test('an approval is found with its input, approved with another one, and the first decision holds', async () => {
+test('an approval is listed with its input, approved with an edited one, and a second decision fails', async () => {
   const { sessionId, operationId } = await asking();
   const listed = await run('approvals', 'list', '--session-id', sessionId);
   expect(listed).toMatchObject({ code: 0, stderr: '' });
@@ -89,12 +89,12 @@ test('an approval is found with its input, approved with another one, and the fi
   expect(await run('approvals', 'list', '--session-id', sessionId)).toEqual({ code: 0, stdout: '', stderr: 'None.\n' });
 });
 
-test('a Session is watched from its turn on: text as it comes, calls, approvals with the command that decides, its end', async () => {
+test('watching a session shows text as it is generated, calls, approvals with the command that decides them, and the end', async () => {
   const { sessionId, operationId } = await asking('Evil \u001b[2J desk');
   const list = await run('sessions', 'list', '--status', 'waiting', '--json');
   const line = list.stdout.split('\n').find((one) => one.includes(sessionId))!;
   expect(JSON.parse(line)).toMatchObject({ sessionId, status: 'waiting' });
-  // Names are anybody's text.
+  // Names are untrusted text.
   expect((await run('sessions', 'list', '--status', 'waiting')).stdout).toMatch(
     new RegExp(`${sessionId}  waiting: 1 to approve +staging +Evil \ufffd\\[2J desk`),
   );
@@ -120,7 +120,7 @@ test('a Session is watched from its turn on: text as it comes, calls, approvals 
   expect(screen).toMatch(/-- completed\nThe session has ended\.\n$/);
 });
 
-test('a schedule is paused and enabled; what is not there, not allowed or not said right ends with words', async () => {
+test('a schedule is paused and enabled; unknown ids, missing permissions and wrong usage give a message', async () => {
   const { agentId } = await service.client.agents.create({ name: 'Reporter', model: 'scripted/x' });
   const schedule = { agentId, environment: 'staging', cron: '0 9 * * *', timezone: 'Europe/Berlin' };
   const { scheduleId } = await service.client.schedules.create(schedule);

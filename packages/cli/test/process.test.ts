@@ -1,4 +1,4 @@
-// The real command in processes of its own: what a person and a process manager meet.
+// The real command in its own processes, as a person and a process manager use it.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs/promises';
@@ -83,14 +83,14 @@ async function start(env: Record<string, string> = {}, port = '0'): Promise<Runn
 
 const words = (count: number) => Array.from({ length: count }, (_, index) => `word${index}`).join(' ');
 
-/** A scripted model that says so many words, so slowly. */
+/** A scripted model that says this many words, with this delay between them. */
 const talker = (count: number, tokenDelayMs: number) => ({
   provider: 'scripted' as const,
   model: 'any',
   settings: { script: [{ text: words(count), tokenDelayMs }] },
 });
 
-/** A command that ends by itself: its code and what it printed. */
+/** A command that ends by itself: its exit status and its output. */
 async function finish(args: string[], env?: Record<string, string>) {
   const one = run(args, env);
   return { code: await one.ended, ...one.output };
@@ -99,7 +99,7 @@ async function finish(args: string[], env?: Record<string, string>) {
 async function createKey(): Promise<string> {
   const { code, stdout, stderr } = await finish(['keys', 'create', '--name', 'first', '--permission', 'admin']);
   expect(code, stderr).toBe(0);
-  // Out of what is searched for secrets: this is where it is meant to be.
+  // Not searched for secrets: this output is where the secret belongs.
   running.pop();
   const secret = stdout.trimEnd();
   expect(stdout).toBe(`${secret}\n`);
@@ -127,7 +127,7 @@ async function stopLeftPostgres(): Promise<void> {
   await expect.poll(postgresPid).toBe(0);
 }
 
-test('start, a key by the command, Ctrl-C, start again: everything is there, and nothing is left running', async () => {
+test('after Ctrl-C and another start all data is there, and nothing is left running', async () => {
   const first = await start();
   const apiKey = await createKey();
   const client = new Signalbox({ apiKey, baseUrl: first.url });
@@ -142,7 +142,7 @@ test('start, a key by the command, Ctrl-C, start again: everything is there, and
   first.child.kill('SIGINT');
   expect(await first.ended).toBe(0);
   expect(await postgresPid()).toBe(0);
-  // It has ended before the service; whoever inherits it may take a moment to notice.
+  // It ended before the service, but the process that inherits it may reap it a little later.
   await expect.poll(() => isThere(pid)).toBe(false);
 
   const second = await start();
@@ -153,7 +153,7 @@ test('start, a key by the command, Ctrl-C, start again: everything is there, and
   expect(await second.ended).toBe(0);
 });
 
-test('what people read is on stderr, before the log; the log on stdout is JSON alone', async () => {
+test('messages for people are on stderr, before the log; stdout has only the log, as JSON', async () => {
   const service = await start();
   await fetch(`${service.url}/healthz`);
   await service.printed('"route":"/healthz"');
@@ -170,7 +170,7 @@ test('what people read is on stderr, before the log; the log on stdout is JSON a
   expect(service.output.stderr).toContain('npx signalbox keys create --name first --permission admin');
 });
 
-test('a key can be made while the service does not run, and never by making an installation of its own', async () => {
+test('a key can be created while the service is stopped, and a wrong directory creates no installation', async () => {
   const nowhere = await finish(['keys', 'create', '--name', 'a', '--permission', 'read']);
   expect(nowhere).toMatchObject({ code: 1, stdout: '' });
   expect(nowhere.stderr).toMatch(/^signalbox: There is no Signalbox in .*\n$/);
@@ -185,7 +185,7 @@ test('a key can be made while the service does not run, and never by making an i
   expect((await new Signalbox({ apiKey, baseUrl: again.url }).me()).permission).toBe('admin');
 });
 
-test('people are let in and put out on the host, by links that stdout alone has', async () => {
+test('people are invited, reset and removed on the host, by links that only stdout has', async () => {
   const service = await start();
   const { origin } = new URL(service.url);
   const users = async (...args: string[]) => {
@@ -207,7 +207,7 @@ test('people are let in and put out on the host, by links that stdout alone has'
   const password = 'seven small red boats';
   const older = (await users('setup-link')).stdout;
   const setup = (await users('setup-link')).stdout;
-  // The command was not told the port: the service said it.
+  // The command was not given the port: it knows what the service announced.
   expect(new URL(setup).origin).toBe(`http://localhost:${new URL(origin).port}`);
   expect(await accept(older, { name: 'Eve', email: 'eve@example.com', password, organizationName: 'Evil' })).toBe(404);
   expect(await accept(setup, { name: 'Mara', email: 'mara@example.com', password, organizationName: 'Acme' })).toBe(
@@ -242,16 +242,16 @@ test('people are let in and put out on the host, by links that stdout alone has'
   expect(await service.ended).toBe(0);
 });
 
-test('a second Ctrl-C ends it at once; the next start finds everything as it was', async () => {
+test('a second Ctrl-C stops the service at once, and the next start has all data', async () => {
   const service = await start();
   const apiKey = await createKey();
   const client = new Signalbox({ apiKey, baseUrl: service.url });
-  // A turn that goes on for minutes: stopping gives it a few seconds.
+  // A turn that takes minutes: stopping waits for it for a few seconds.
   const { agentId } = await client.agents.create({ name: 'slow', model: talker(100, 10_000) });
   await client.sessions.open({ agentId, environment: 'production', input: 'go' });
   service.child.kill('SIGINT');
   await service.printed('Stopping');
-  // npm passes the Ctrl-C of a terminal on once more, which is no second one: so the second is repeated until it is one.
+  // npm forwards the Ctrl-C of a terminal, which does not count as a second one. The second one is therefore repeated until it counts.
   const again = setInterval(() => service.child.kill('SIGINT'), 50);
   expect(await service.ended).toBe(130);
   clearInterval(again);
@@ -259,7 +259,7 @@ test('a second Ctrl-C ends it at once; the next start finds everything as it was
   expect((await new Signalbox({ apiKey, baseUrl: next.url }).agents.get(agentId)).agentId).toBe(agentId);
 });
 
-test('kill -9 in the middle of a turn, start again: the turn ends, and a stream that resumes misses nothing', async () => {
+test('after kill -9 in the middle of a turn, the next start completes it, and a resumed stream misses nothing', async () => {
   const first = await start();
   const apiKey = await createKey();
   const client = new Signalbox({ apiKey, baseUrl: first.url, maxRetries: 20 });
@@ -272,7 +272,7 @@ test('kill -9 in the middle of a turn, start again: the turn ends, and a stream 
   });
   const seen: Chunk[] = [];
   let killed: Promise<unknown> | undefined;
-  // One stream over the crash: the client resumes it at its last cursor by itself.
+  // One stream across the crash: the client resumes it at its last cursor automatically.
   for await (const { chunks } of client.sessions.stream(sessionId)) {
     seen.push(...chunks);
     if (killed || seen.filter(({ type }) => type === 'message.chunk').length < 5) continue;
@@ -290,7 +290,7 @@ test('kill -9 in the middle of a turn, start again: the turn ends, and a stream 
   expect(text.map((chunk) => chunk.type === 'message.chunk' && chunk.delta).join('')).toBe(words(40));
 });
 
-test('a port in use: one line that says what to do, and the database is stopped again', async () => {
+test('a port in use gives one line that says what to do, and the database is stopped again', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as { port: number };
@@ -303,7 +303,7 @@ test('a port in use: one line that says what to do, and the database is stopped 
   expect(await postgresPid()).toBe(0);
 });
 
-test('a data directory in use: one line, and the service that has it goes on', async () => {
+test('a data directory in use gives one line, and the service that uses it keeps running', async () => {
   const service = await start();
   const { code, stderr } = await finish(['start', '--port', '0']);
   expect(code).toBe(1);
@@ -311,7 +311,7 @@ test('a data directory in use: one line, and the service that has it goes on', a
   expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
 });
 
-test('a database that is away: one line without its password', async () => {
+test('an unreachable database gives one line without its password', async () => {
   const { code, stderr } = await finish(['start', '--port', '0'], {
     DATABASE_URL: 'postgres://signalbox:hunter2hunter2@127.0.0.1:1/signalbox',
   });
@@ -321,7 +321,7 @@ test('a database that is away: one line without its password', async () => {
   );
 });
 
-test('wrong options: every problem a line, and nothing is made', async () => {
+test('wrong options give a line for each problem, and nothing is created', async () => {
   const { code, stderr } = await finish(['start', '--port', 'http'], {
     SIGNALBOX_ROLES: 'all',
     SIGNALBOX_MASTER_KEY: 'short',

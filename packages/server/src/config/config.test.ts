@@ -20,7 +20,7 @@ test('with nothing set, everything has its default', () => {
   expect(config).toMatchObject({ databaseUrl: undefined, masterKeys: undefined, adminKeyFile: undefined });
 });
 
-test('an option goes before its variable, and an empty variable counts as none', () => {
+test('an option takes precedence over its variable, and an empty variable counts as not set', () => {
   expect(readConfig({ port: '1' }, { SIGNALBOX_PORT: '2' }).port).toBe(1);
   expect(readConfig({}, { SIGNALBOX_PORT: '2' }).port).toBe(2);
   expect(readConfig({}, { SIGNALBOX_PORT: '', DATABASE_URL: '' })).toMatchObject({
@@ -29,7 +29,7 @@ test('an option goes before its variable, and an empty variable counts as none',
   });
 });
 
-test('headers for the collector are read as OpenTelemetry writes them, and no problem shows a value', () => {
+test('headers for the collector are parsed as OpenTelemetry specifies, and no problem shows a value', () => {
   const read = (text: string) => readConfig({}, { OTEL_EXPORTER_OTLP_HEADERS: text }).otlpHeaders;
   expect(read('')).toEqual({});
   expect(read('x-api-key=abc%2Cdef, authorization = Bearer%20one==')).toEqual({
@@ -79,7 +79,7 @@ test('every problem is reported at once, named by its option or variable', () =>
   expect(problems.join()).not.toContain('hunter2');
 });
 
-test('a provider’s key is read only where the operator names the provider', () => {
+test('a provider’s key is read only if the operator lists the provider', () => {
   const env = { OPENAI_API_KEY: 'sk-1', ANTHROPIC_API_KEY: ' sk-2\n' };
   expect(readConfig({}, env).providerKeys).toEqual({});
   expect(readConfig({}, { ...env, SIGNALBOX_PROVIDER_KEYS: 'anthropic' }).providerKeys).toEqual({
@@ -87,7 +87,7 @@ test('a provider’s key is read only where the operator names the provider', ()
   });
 });
 
-test.each(['-1', '65536', '4500.5', '0x50', ' ', 'tcp://10.0.0.1:4500'])('%j is no port', (port) => {
+test.each(['-1', '65536', '4500.5', '0x50', ' ', 'tcp://10.0.0.1:4500'])('%j is refused as a port', (port) => {
   expect(problemsOf({ port }, {})).toHaveLength(1);
 });
 

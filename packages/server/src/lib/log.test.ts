@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createLog } from './log.ts';
 
-/** What `error` leaves in a log line. */
+/** The log line of `error`. */
 function logged(error: unknown): { text: string; err: { [field: string]: unknown } } {
   const lines: string[] = [];
   createLog({ level: 'info', destination: { write: (line) => lines.push(line) } }).error({ err: error }, 'failed');
@@ -9,13 +9,13 @@ function logged(error: unknown): { text: string; err: { [field: string]: unknown
   return { text, err: JSON.parse(text).err };
 }
 
-test('an error of ours is logged with its name, code, message and place', () => {
+test('one of our errors is logged with its name, code, message and stack', () => {
   const error = Object.assign(new TypeError('too short'), { code: 'E_SHORT' });
   expect(logged(error).err).toMatchObject({ type: 'TypeError', code: 'E_SHORT', message: 'too short' });
   expect(logged(error).err.at).toEqual(expect.arrayContaining([expect.stringContaining('log.test.ts')]));
 });
 
-test('what an error carries beside that is not logged, nor that of its cause', () => {
+test('other properties of an error are not logged, nor those of its cause', () => {
   const inner = Object.assign(new Error('duplicate key'), { code: '23505', detail: 'Key (name)=(hunter2) exists.' });
   const outer = Object.assign(new Error('failed', { cause: inner }), { requestBodyValues: { prompt: 'hunter2' } });
   const { text, err } = logged(outer);
@@ -23,7 +23,7 @@ test('what an error carries beside that is not logged, nor that of its cause', (
   expect(text).not.toContain('hunter2');
 });
 
-test('a message that quotes what was sent or received is left out, and so are thrown values that are no errors', () => {
+test('messages that quote what was sent or received are left out, and so are thrown values that are not errors', () => {
   const quoting = Object.assign(new Error('bad value: hunter2'), { name: 'AI_APICallError' });
   let syntaxError: unknown;
   try {
