@@ -411,7 +411,7 @@ create table pending_deliveries (
   chunk_types text not null,
   -- The timestamp of the payload.
   occurred_at timestamptz not null,
-  -- The latest attempts, as JSON (webhooks/sending/kept-attempt.ts).
+  -- The latest attempts, as JSON (webhooks/sending/stored-attempt.ts).
   attempts text[] default '{}'::text[] not null,
   attempt_count integer default 0 not null,
   -- How many waits of the retry schedule were used; not every attempt uses one.
@@ -455,7 +455,7 @@ create index webhook_deliveries_by_session on webhook_deliveries (organization_i
 create index webhook_deliveries_not_accepted on webhook_deliveries (organization_id, webhook_subscription_id, status, delivery_id) WHERE (status <> 'succeeded'::text);
 create index webhook_deliveries_resend on webhook_deliveries (organization_id, webhook_subscription_id, next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
 
--- What the built-in test receiver received (webhooks/test-receiver.ts): the last hundred requests of a subscription, deleted with it.
+-- What the built-in test receiver received (webhooks/sending/test-receiver.ts): the last hundred requests of a subscription, deleted with it.
 create table received_webhooks (
   organization_id uuid not null,
   webhook_subscription_id uuid not null,

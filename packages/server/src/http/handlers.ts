@@ -24,10 +24,10 @@ import { listTurns } from '../sessions/timeline.ts';
 import * as toolResults from '../sessions/tool-results.ts';
 import { getUsage } from '../usage/usage.ts';
 import * as deliveries from '../webhooks/deliveries.ts';
+import { listReceivedWebhooks } from '../webhooks/received-webhooks.ts';
 import { recoverDeliveries } from '../webhooks/recovery.ts';
 import * as webhooks from '../webhooks/subscriptions.ts';
 import { testWebhookSubscription } from '../webhooks/test-envelope.ts';
-import { listReceivedWebhooks } from '../webhooks/test-receiver.ts';
 import * as workerTurns from '../workers/worker-turns.ts';
 
 /** A stream is answered by what there is to read, or undefined where nothing can follow. */

@@ -15,7 +15,7 @@ export interface Timing {
 }
 
 /** What is due of a schedule. */
-export interface Due {
+export interface DueOccurrences {
   /** The newest occurrence: the one that runs. */
   last: Date;
   /** Those before it, newest first; at most MAX_MISSED. */
@@ -52,7 +52,7 @@ export function checkTiming({ cron, timezone, at }: Timing, now: Date): void {
   try {
     next = nextOf(cron, timezone, now);
   } catch (error) {
-    throw invalidField('cron', `is not a cron expression such as "0 9 * * 1-5": ${whyNot(error as Error)}`);
+    throw invalidField('cron', `is not a cron expression such as "0 9 * * 1-5": ${cronError(error as Error)}`);
   }
   if (!next) throw invalidField('cron', 'never occurs: no day matches it');
 }
@@ -64,7 +64,7 @@ export function nextOccurrence({ cron, timezone, at }: Timing, after: Date): Dat
 }
 
 /** The occurrences from `first`, which is one, up to and with `until`. */
-export function dueOccurrences({ cron, timezone }: Timing, first: Date, until: Date): Due {
+export function dueOccurrences({ cron, timezone }: Timing, first: Date, until: Date): DueOccurrences {
   if (cron === null) return { last: first, missed: [], more: false };
   const before = new Date(until.getTime() + 1);
   // One for the last, and one to see that there were more.
@@ -102,7 +102,7 @@ function checkTimezone(timezone: string | null): void {
 }
 
 /** In croner's words, which count days and months from 0. */
-function whyNot({ message }: Error): string {
+function cronError({ message }: Error): string {
   return message
     .replace(/^Cron\w+: /, '')
     .replace(/^(Invalid value for (?:day|month): )(-?\d+)$/, (_, what, value) => `${what}${Number(value) + 1}`);

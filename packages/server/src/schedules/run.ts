@@ -13,33 +13,33 @@ import type { Context } from '../lib/context.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import { openSession } from '../sessions/sessions.ts';
-import { type Due, dueOccurrences, nextOccurrence } from './occurrences.ts';
+import { type DueOccurrences, dueOccurrences, nextOccurrence } from './occurrences.ts';
 import { type ScheduleRow, scheduleColumns, scheduleEvent } from './schedules.ts';
 
 /** A schedule that was seen to be due. */
-export interface Candidate {
+export interface DueSchedule {
   organizationId: string;
   scheduleId: string;
   nextAt: Date;
 }
 
 /** What was done, for the log. */
-export interface Ran {
+export interface RunResult {
   scheduledAt: Date;
-  outcome: Outcome;
+  outcome: RunOutcome;
   missed: number;
 }
 
-type Outcome = { status: 'opened'; sessionId: string } | { status: 'failed'; error: SessionError };
+type RunOutcome = { status: 'opened'; sessionId: string } | { status: 'failed'; error: SessionError };
 
 // A year of a schedule that runs once a day is some hundred rows, of one that runs every minute half a million.
-const KEPT_MS = 90 * 24 * 3_600_000;
+const RETENTION_MS = 90 * 24 * 3_600_000;
 // Of one schedule with each run, so that those of a long pause are no burden on one.
-const MOST_DROPPED = 100;
+const MAX_DROPPED = 100;
 
 /** Undefined where there is nothing to do any more: another node did it or does, or somebody changed the schedule. */
-export async function runDue(platform: Platform, candidate: Candidate): Promise<Ran | undefined> {
-  const { organizationId, scheduleId, nextAt } = candidate;
+export async function runDue(platform: Platform, schedule: DueSchedule): Promise<RunResult | undefined> {
+  const { organizationId, scheduleId, nextAt } = schedule;
   return platform.db.transaction(async (tx) => {
     const [row] = await tx.query<ScheduleRow>(sql`
       select ${scheduleColumns} from schedules s
@@ -73,7 +73,7 @@ export async function runDue(platform: Platform, candidate: Candidate): Promise<
     if (ran > 0) return undefined;
     const outcome = await open(ctx, tx, row);
     await Promise.all([
-      ...(isInVain(outcome) ? [pause(tx, organizationId, row, now)] : []),
+      ...(isPermanentFailure(outcome) ? [pause(tx, organizationId, row, now)] : []),
       ...recordRun(ctx, tx, row, due.last, outcome, now),
       ...recordMissed(ctx, tx, row, due, now),
     ]);
@@ -82,7 +82,7 @@ export async function runDue(platform: Platform, candidate: Candidate): Promise<
 }
 
 /** A refusal is this occurrence's end; any other failure is thrown, and all of it tried again. */
-async function open(ctx: Context, tx: Tx, row: ScheduleRow): Promise<Outcome> {
+async function open(ctx: Context, tx: Tx, row: ScheduleRow): Promise<RunOutcome> {
   try {
     const { session } = await tx.savepoint(() =>
       openSession(ctx, {
@@ -102,7 +102,7 @@ async function open(ctx: Context, tx: Tx, row: ScheduleRow): Promise<Outcome> {
 }
 
 /** Whether every later occurrence would end like this one: an archived Agent stays so. */
-function isInVain(outcome: Outcome): boolean {
+function isPermanentFailure(outcome: RunOutcome): boolean {
   return outcome.status === 'failed' && outcome.error.code === 'agent_archived';
 }
 
@@ -112,7 +112,14 @@ function pause(tx: Tx, organizationId: string, { scheduleId }: ScheduleRow, now:
     where organization_id = ${organizationId} and schedule_id = ${scheduleId}`);
 }
 
-function recordRun(ctx: Context, tx: Tx, row: ScheduleRow, at: Date, outcome: Outcome, now: Date): Promise<unknown>[] {
+function recordRun(
+  ctx: Context,
+  tx: Tx,
+  row: ScheduleRow,
+  at: Date,
+  outcome: RunOutcome,
+  now: Date,
+): Promise<unknown>[] {
   const { organizationId } = ctx;
   const sessionId = outcome.status === 'opened' ? outcome.sessionId : null;
   const error = outcome.status === 'failed' ? outcome.error : null;
@@ -126,8 +133,8 @@ function recordRun(ctx: Context, tx: Tx, row: ScheduleRow, at: Date, outcome: Ou
         and scheduled_at in (
           select r.scheduled_at from schedule_runs r
           where r.organization_id = ${organizationId} and r.schedule_id = ${row.scheduleId}
-            and r.scheduled_at < ${new Date(now.getTime() - KEPT_MS)}
-          order by r.scheduled_at limit ${MOST_DROPPED})`),
+            and r.scheduled_at < ${new Date(now.getTime() - RETENTION_MS)}
+          order by r.scheduled_at limit ${MAX_DROPPED})`),
     tx.query(
       recordEvent(ctx, now, {
         type: `schedule.${outcome.status}`,
@@ -137,7 +144,7 @@ function recordRun(ctx: Context, tx: Tx, row: ScheduleRow, at: Date, outcome: Ou
         changes: {
           scheduledAt: [null, at.toISOString()],
           ...(error && { error: [null, error] }),
-          ...(isInVain(outcome) && { status: ['enabled', 'paused'] }),
+          ...(isPermanentFailure(outcome) && { status: ['enabled', 'paused'] }),
         },
       }),
     ),
@@ -145,7 +152,13 @@ function recordRun(ctx: Context, tx: Tx, row: ScheduleRow, at: Date, outcome: Ou
 }
 
 /** A row for each, and one record for all of them. */
-function recordMissed(ctx: Context, tx: Tx, row: ScheduleRow, { missed, more }: Due, now: Date): Promise<unknown>[] {
+function recordMissed(
+  ctx: Context,
+  tx: Tx,
+  row: ScheduleRow,
+  { missed, more }: DueOccurrences,
+  now: Date,
+): Promise<unknown>[] {
   const [last] = missed;
   if (!last) return [];
   const { organizationId } = ctx;

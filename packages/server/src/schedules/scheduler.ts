@@ -7,7 +7,7 @@ import sql from 'sql-template-tag';
 import { DatabaseUnavailable } from '../db/db.ts';
 import { formatId } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
-import { type Candidate, runDue } from './run.ts';
+import { type DueSchedule, runDue } from './run.ts';
 
 export interface Scheduler {
   start(): void;
@@ -19,11 +19,11 @@ const POLL_MS = 1_000;
 // Read at a time; at the full hour there may be thousands.
 const BATCH = 200;
 // Transactions of a shard at once, of the pool's 20 connections.
-const AT_ONCE = 4;
+const MAX_CONCURRENT = 4;
 // After a failure that was not foreseen, so that a schedule that always fails neither keeps others waiting nor fills the log.
-const UNFORESEEN_PAUSE_MS = 5_000;
+const FAILURE_PAUSE_MS = 5_000;
 
-const beforeAll: Pick<Candidate, 'nextAt' | 'scheduleId'> = {
+const beforeAll: Pick<DueSchedule, 'nextAt' | 'scheduleId'> = {
   nextAt: new Date(0),
   scheduleId: '00000000-0000-0000-0000-000000000000',
 };
@@ -35,7 +35,7 @@ export function createScheduler(platform: Platform): Scheduler {
   const pausedUntil = new Map<string, number>();
   let loop: Promise<void> | undefined;
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     while (!stopping.signal.aborted) {
       const nextDue = await runAllDue().catch((error) => {
         log.warn({ err: error }, 'looking for due schedules failed; retrying');
@@ -51,7 +51,7 @@ export function createScheduler(platform: Platform): Scheduler {
     let after = beforeAll;
     while (!stopping.signal.aborted) {
       const now = clock.now().getTime();
-      const page = await shards.query<Candidate>(
+      const page = await shards.query<DueSchedule>(
         'looking for due schedules',
         (within) => sql`
         select organization_id as "organizationId", schedule_id as "scheduleId", next_at as "nextAt" from schedules
@@ -72,24 +72,24 @@ export function createScheduler(platform: Platform): Scheduler {
     return undefined;
   }
 
-  async function runSome(due: readonly Candidate[]): Promise<void> {
-    for (let at = 0; at < due.length && !stopping.signal.aborted; at += AT_ONCE) {
-      const results = await Promise.allSettled(due.slice(at, at + AT_ONCE).map(run));
+  async function runSome(due: readonly DueSchedule[]): Promise<void> {
+    for (let at = 0; at < due.length && !stopping.signal.aborted; at += MAX_CONCURRENT) {
+      const results = await Promise.allSettled(due.slice(at, at + MAX_CONCURRENT).map(run));
       for (const result of results) if (result.status === 'rejected') throw result.reason;
     }
   }
 
-  async function run(candidate: Candidate): Promise<void> {
-    const scheduleId = formatId('sch', candidate.scheduleId);
+  async function run(schedule: DueSchedule): Promise<void> {
+    const scheduleId = formatId('sch', schedule.scheduleId);
     try {
-      const ran = await runDue(platform, candidate);
+      const ran = await runDue(platform, schedule);
       if (!ran) return;
       const { outcome, missed } = ran;
       const { status } = outcome;
       const what = outcome.status === 'opened' ? { sessionId: outcome.sessionId } : { code: outcome.error.code };
       log.info({ scheduleId, scheduledAt: ran.scheduledAt.toISOString(), status, ...what, missed }, 'schedule');
     } catch (error) {
-      pausedUntil.set(candidate.scheduleId, clock.now().getTime() + UNFORESEEN_PAUSE_MS);
+      pausedUntil.set(schedule.scheduleId, clock.now().getTime() + FAILURE_PAUSE_MS);
       // It is away for the others too.
       if (error instanceof DatabaseUnavailable) throw error;
       log.error({ err: error, scheduleId }, 'running a schedule failed; retrying');
@@ -98,7 +98,7 @@ export function createScheduler(platform: Platform): Scheduler {
 
   return {
     start() {
-      loop = look();
+      loop = poll();
     },
     async stop() {
       stopping.abort();
@@ -108,6 +108,6 @@ export function createScheduler(platform: Platform): Scheduler {
   };
 }
 
-function byTime(a: Candidate, b: Candidate): number {
+function byTime(a: DueSchedule, b: DueSchedule): number {
   return a.nextAt.getTime() - b.nextAt.getTime() || (a.scheduleId < b.scheduleId ? -1 : 1);
 }

@@ -71,7 +71,7 @@ export async function createSchedule(ctx: Context, input: Input<'createSchedule'
     createdAt: now,
     updatedAt: now,
   };
-  const schedule = view({ ...row, lastScheduledAt: null, lastStatus: null, lastSessionId: null });
+  const schedule = viewSchedule({ ...row, lastScheduledAt: null, lastStatus: null, lastSessionId: null });
   return inTransaction(ctx, async (tx, ctx) => {
     await Promise.all([checkAgent(ctx, tx, row), lockEnvironment(tx, ctx.organizationId, row.environment)]);
     await Promise.all([
@@ -106,11 +106,11 @@ export async function listSchedules(ctx: Context, input: Input<'listSchedules'>)
   const rows = await ctx.db.query<ShownRow>(
     firstBytes(page, { order: sql`"scheduleId" desc`, bytes: sql`octet_length(concat(input, metadata))` }),
   );
-  return pageOf(request, rows, (row) => row.scheduleId, view);
+  return pageOf(request, rows, (row) => row.scheduleId, viewSchedule);
 }
 
 export async function getSchedule(ctx: Context, input: Input<'getSchedule'>): Promise<Result<'getSchedule'>> {
-  return { schedule: view(await readSchedule(ctx.db, ctx.organizationId, uuidOf('sch', input.scheduleId))) };
+  return { schedule: viewSchedule(await readSchedule(ctx.db, ctx.organizationId, uuidOf('sch', input.scheduleId))) };
 }
 
 /**
@@ -138,8 +138,8 @@ export async function updateSchedule(ctx: Context, input: Input<'updateSchedule'
       nextAt: isNew ? (status === 'enabled' ? nextOccurrence(timing, now) : null) : before.nextAt,
       updatedAt: now,
     };
-    const changes = changesBetween(view(before), view(after), changingFields);
-    if (!changes) return { schedule: view(before) };
+    const changes = changesBetween(viewSchedule(before), viewSchedule(after), changingFields);
+    if (!changes) return { schedule: viewSchedule(before) };
     await Promise.all([
       (changes.agentId || changes.budget || (changes.status && status === 'enabled')) && checkAgent(ctx, tx, after),
       changes.environment && lockEnvironment(tx, organizationId, after.environment),
@@ -153,7 +153,7 @@ export async function updateSchedule(ctx: Context, input: Input<'updateSchedule'
         where organization_id = ${organizationId} and schedule_id = ${after.scheduleId}`),
       tx.query(recordEvent(ctx, now, { type: 'schedule.updated', ...scheduleEvent(after), changes })),
     ]);
-    return { schedule: view(after) };
+    return { schedule: viewSchedule(after) };
   });
 }
 
@@ -262,7 +262,7 @@ function jsonOf(value: unknown): string | null {
   return value === null ? null : JSON.stringify(value);
 }
 
-function view(row: ShownRow): Schedule {
+function viewSchedule(row: ShownRow): Schedule {
   return {
     scheduleId: formatId('sch', row.scheduleId),
     agentId: formatId('agt', row.agentId),

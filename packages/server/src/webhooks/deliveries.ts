@@ -9,8 +9,8 @@ import { formatId, uuidOf } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
 import { JournalGone } from './sending/batch.ts';
 import { readBody } from './sending/delivery-body.ts';
-import { type DeliveryRow, deliveryColumns, deliveryOf, overDeliveryColumns } from './sending/delivery-row.ts';
-import { parseAttempt, viewAttempt } from './sending/kept-attempt.ts';
+import { type DeliveryRow, deliveryColumns, deliveryOf, finishedDeliveryColumns } from './sending/delivery-row.ts';
+import { parseAttempt, viewAttempt } from './sending/stored-attempt.ts';
 
 interface Row {
   deliveryId: string;
@@ -40,7 +40,7 @@ export async function listDeliveries(ctx: Context, input: Input<'listDeliveries'
     order by d.delivery_id desc limit ${request.limit + 1})`;
   const pages = [
     ...(status === undefined || status === 'pending' ? [page(pending, empty)] : []),
-    ...(status === 'pending' ? [] : [page(over, status === undefined ? empty : hasStatus[status])]),
+    ...(status === 'pending' ? [] : [page(finished, status === undefined ? empty : hasStatus[status])]),
   ];
   const rows = await ctx.db.query<Row>(sql`
     select d.* from (${join(pages, ' union all ')}) d order by "deliveryId" desc limit ${request.limit + 1}`);
@@ -48,11 +48,11 @@ export async function listDeliveries(ctx: Context, input: Input<'listDeliveries'
     request,
     rows,
     (row) => row.deliveryId,
-    (row) => view(row, input.env),
+    (row) => viewDelivery(row, input.env),
   );
 }
 
-interface WholeRow extends Omit<DeliveryRow, keyof Row>, Row {
+interface DetailRow extends Omit<DeliveryRow, keyof Row>, Row {
   /** Null if the session is gone. */
   agentId: string | null;
   attempts: string[];
@@ -66,15 +66,19 @@ export async function getDelivery(ctx: Context, input: Input<'getDelivery'>): Pr
     left join sessions s on s.organization_id = ${ctx.organizationId} and s.session_id = d.session_id
     where d.organization_id = ${ctx.organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
       and d.delivery_id = ${uuidOf('whd', input.deliveryId)}`;
-  const [row] = await ctx.db.query<WholeRow>(sql`${one(pending)} union all ${one(over)}`);
+  const [row] = await ctx.db.query<DetailRow>(sql`${one(pending)} union all ${one(finished)}`);
   if (!row) throw notFound('delivery');
   const attempts = row.attempts.map((text) => viewAttempt(row, parseAttempt(text)));
-  const requestBody = await bodyOf(ctx, input.env, row);
-  return { webhookDelivery: { ...view(row, input.env), attempts, requestBody } };
+  const requestBody = await requestBodyOf(ctx, input.env, row);
+  return { webhookDelivery: { ...viewDelivery(row, input.env), attempts, requestBody } };
 }
 
 /** Kept since its first failure until it is over, else built again as it was. */
-async function bodyOf({ db, organizationId }: Context, environment: string, row: WholeRow): Promise<string | null> {
+async function requestBodyOf(
+  { db, organizationId }: Context,
+  environment: string,
+  row: DetailRow,
+): Promise<string | null> {
   if (row.body !== null) return row.body;
   const { sessionId, agentId } = row;
   if (agentId === null) return null;
@@ -107,7 +111,7 @@ export async function resendDelivery(ctx: Context, input: Input<'resendDelivery'
       tx.query(sql`update webhook_deliveries d set next_attempt_at = ${now} where ${isThis}`),
       tx.query<Row>(sql`
         select ${pending.columns} from pending_deliveries d where ${isThis}
-        union all select ${over.columns} from webhook_deliveries d where ${isThis}`),
+        union all select ${finished.columns} from webhook_deliveries d where ${isThis}`),
     ]);
     if (!row) throw notFound('delivery');
     await tx.query(
@@ -119,7 +123,7 @@ export async function resendDelivery(ctx: Context, input: Input<'resendDelivery'
       }),
     );
     tx.afterCommit(() => ctx.wake.publish('subscription', { organizationId }));
-    return { webhookDelivery: view(row, input.env) };
+    return { webhookDelivery: viewDelivery(row, input.env) };
   });
 }
 
@@ -153,10 +157,10 @@ const pending: Table = {
     select s.delivery_id from sessions s where s.organization_id = ${organizationId} and s.session_id = ${sessionId})`,
 };
 
-const over: Table = {
+const finished: Table = {
   table: sql`webhook_deliveries`,
   columns: sql`${shared}, d.status, d.finished_at as "finishedAt"`,
-  content: overDeliveryColumns,
+  content: finishedDeliveryColumns,
   ofSession: (_, sessionId) => sql`and d.session_id = ${sessionId}`,
 };
 
@@ -167,7 +171,7 @@ const hasStatus = {
   cancelled: sql`and d.status = 'cancelled'`,
 };
 
-function view(row: Row, environment: string): WebhookDelivery {
+function viewDelivery(row: Row, environment: string): WebhookDelivery {
   return {
     deliveryId: formatId('whd', row.deliveryId),
     webhookSubscriptionId: formatId('whs', row.webhookSubscriptionId),

@@ -9,7 +9,7 @@ import { positionAfter, readHead } from '../journal/read.ts';
 import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
-import { beforeAllSessions } from './sending/due.ts';
+import { beforeAllSessions } from './sending/due-sessions.ts';
 import { getWebhookSubscription } from './subscriptions.ts';
 
 // How many may wait; who asks for more Sessions than this asks for a time.
@@ -27,7 +27,7 @@ export async function recoverDeliveries(
   return inTransaction(ctx, async (tx, ctx) => {
     // A second connection, asked for while one is held, is what many at once would wait for.
     const { webhookSubscription } = await getWebhookSubscription(ctx, input);
-    const from = 'sessionId' in input ? await placeOf(tx, organizationId, input) : undefined;
+    const from = 'sessionId' in input ? await requestedPosition(tx, organizationId, input) : undefined;
     const webhookSubscriptionId = uuidOf('whs', webhookSubscription.webhookSubscriptionId);
     const [waiting] = await tx.query<{ count: number }>(sql`
       select count(*)::int as count from webhook_recoveries
@@ -58,7 +58,7 @@ export async function recoverDeliveries(
   });
 }
 
-async function placeOf(
+async function requestedPosition(
   tx: Tx,
   organizationId: string,
   input: { env: string; sessionId: string; cursor: string },

@@ -26,9 +26,9 @@ import { ApiError, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid } from '../lib/ids.ts';
 import { pageOf, pageRequest } from '../lib/page.ts';
-import { hasten } from './sending/assignments.ts';
 import { type Blockable, blockOf, hasDeliveryNode } from './sending/blocked.ts';
 import { sealSecret } from './sending/signing-secret.ts';
+import { retryNow } from './sending/subscription-changes.ts';
 
 interface Row extends Blockable {
   chunkTypes: ChunkType[];
@@ -50,7 +50,7 @@ interface Row extends Blockable {
 
 const SECRET_BYTES = 32;
 /** Nothing is held against the destination. */
-const unharmed = {
+const healthyState = {
   failingSince: null,
   failures: 0,
   lastError: null,
@@ -76,7 +76,7 @@ export async function listWebhookSubscriptions(
     request,
     rows,
     (row) => row.webhookSubscriptionId,
-    (row) => view(ctx, row, now),
+    (row) => viewSubscription(ctx, row, now),
   );
 }
 
@@ -90,19 +90,19 @@ export async function createWebhookSubscription(
   return inTransaction(ctx, async (tx, ctx) => {
     await lockEnvironment(tx, organizationId, input.environment);
     const now = ctx.clock.now();
-    const place = {
+    const identity = {
       organizationId,
       environment: input.environment,
       webhookSubscriptionId: newUuid(),
       secretVersion: 1,
     };
     const signingSecret = newSigningSecret();
-    const sealed = sealSecret(ctx.vault, place, signingSecret);
+    const sealed = sealSecret(ctx.vault, identity, signingSecret);
     const [row] = await tx.query<Row>(sql`
       insert into webhook_subscriptions as w (organization_id, environment, webhook_subscription_id, url, chunk_types, status,
         sealed_secret, secret_version, created_at, updated_at)
-      values (${organizationId}, ${place.environment}, ${place.webhookSubscriptionId}, ${input.url},
-        ${input.chunkTypes ?? [...defaultChunkTypes]}, 'enabled', ${sealed}, ${place.secretVersion}, ${now}, ${now})
+      values (${organizationId}, ${identity.environment}, ${identity.webhookSubscriptionId}, ${input.url},
+        ${input.chunkTypes ?? [...defaultChunkTypes]}, 'enabled', ${sealed}, ${identity.secretVersion}, ${now}, ${now})
       on conflict do nothing returning ${columns()}`);
     if (!row) {
       throw new ApiError(
@@ -114,7 +114,7 @@ export async function createWebhookSubscription(
       recordEvent(ctx, now, draft(row, 'created', { url: [null, row.url], chunkTypes: [null, row.chunkTypes] })),
     );
     announce(tx, ctx);
-    return { webhookSubscription: view(ctx, row, now), signingSecret };
+    return { webhookSubscription: viewSubscription(ctx, row, now), signingSecret };
   });
 }
 
@@ -127,7 +127,7 @@ export async function getWebhookSubscription(
     select ${columns()} from webhook_subscriptions w
     where organization_id = ${ctx.organizationId} and environment = ${input.env}`);
   if (!row) throw notFound('webhook subscription');
-  return { webhookSubscription: view(ctx, row, ctx.clock.now()) };
+  return { webhookSubscription: viewSubscription(ctx, row, ctx.clock.now()) };
 }
 
 /** Changes url, chunk types or status; what waits is sent from the next delivery on as it then says. */
@@ -149,10 +149,10 @@ export async function updateWebhookSubscription(
     };
     const isEnabled = after.status === 'enabled' && before.status !== 'enabled';
     const changed = changesBetween(before, after, ['url', 'chunkTypes', ...(isEnabled ? [] : (['status'] as const))]);
-    if (!changed && !isEnabled) return { webhookSubscription: view(ctx, before, now) };
+    if (!changed && !isEnabled) return { webhookSubscription: viewSubscription(ctx, before, now) };
     // Who says so has reason to think that it will do: what failed there before is set aside.
     const isFresh = isEnabled || after.url !== before.url;
-    if (isFresh) Object.assign(after, unharmed);
+    if (isFresh) Object.assign(after, healthyState);
     await tx.query(sql`
       update webhook_subscriptions set url = ${after.url}, chunk_types = ${after.chunkTypes}, status = ${after.status},
         disabled_reason = ${after.disabledReason}, node_id = null, epoch = epoch + 1, updated_at = ${now}
@@ -165,14 +165,14 @@ export async function updateWebhookSubscription(
       where organization_id = ${ctx.organizationId} and environment = ${after.environment}`);
     if (isFresh) {
       const { webhookSubscriptionId } = after;
-      await tx.query(hasten({ organizationId: ctx.organizationId, webhookSubscriptionId }, now));
+      await tx.query(retryNow({ organizationId: ctx.organizationId, webhookSubscriptionId }, now));
     }
     if (changed) await tx.query(recordEvent(ctx, now, draft(after, 'updated', changed)));
     if (isEnabled) {
       await tx.query(recordEvent(ctx, now, draft(after, 'enabled', changesBetween(before, after, ['status']))));
     }
     announce(tx, ctx);
-    return { webhookSubscription: view(ctx, after, now) };
+    return { webhookSubscription: viewSubscription(ctx, after, now) };
   });
 }
 
@@ -289,7 +289,7 @@ function draft(row: Row, what: What, changes: EventDraft['changes'] = null): Eve
   };
 }
 
-function view(ctx: Context, row: Row, now: Date): WebhookSubscription {
+function viewSubscription(ctx: Context, row: Row, now: Date): WebhookSubscription {
   const { failingSince, failures, lastError, lastStatus, probeAt, failingSessionId, isDegraded, ...others } = row;
   const { sealedSecret: _sealed, previousSealedSecret: _previous, hasDeliveryNode: _has, ...rest } = others;
   const { previousSecretExpiresAt: expiresAt } = rest;

@@ -6,22 +6,23 @@ import { notFound } from '../lib/api-error.ts';
 import type { PoolContext } from '../lib/context.ts';
 import { newUuid } from '../lib/ids.ts';
 import { version } from '../lib/version.ts';
-import { confirmSecret, findHeld } from './sending/assignments.ts';
+import { readAssignment } from './sending/assignments.ts';
 import { attemptDelivery } from './sending/attempt.ts';
-import { viewAttempt } from './sending/kept-attempt.ts';
-import { wayTo } from './sending/test-receiver.ts';
+import { viewAttempt } from './sending/stored-attempt.ts';
+import { confirmSecret } from './sending/subscription-changes.ts';
+import { egressFor } from './sending/test-receiver.ts';
 
 /** 404 where the Environment has no subscription. */
 export async function testWebhookSubscription(
   ctx: PoolContext,
   input: Input<'testWebhookSubscription'>,
 ): Promise<Result<'testWebhookSubscription'>> {
-  const held = await findHeld(ctx, ctx.organizationId, input.env);
-  if (!held) throw notFound('webhook subscription');
+  const assignment = await readAssignment(ctx, ctx.organizationId, input.env);
+  if (!assignment) throw notFound('webhook subscription');
   const to = { turn: 1, seq: 1 };
   const envelope: Envelope = {
     event: 'session.chunks',
-    environment: held.environment,
+    environment: assignment.environment,
     sessionId: 'ses_test',
     agentId: 'agt_test',
     cursor: formatCursor(to),
@@ -30,13 +31,13 @@ export async function testWebhookSubscription(
   };
   const delivery = { deliveryId: newUuid(), sessionId: null, to, previousCursor: '', attemptCount: 0 };
   const { verdict, attempts, secretVersion } = await attemptDelivery(
-    { ...ctx, egress: wayTo(held, ctx) },
-    held,
+    { ...ctx, egress: egressFor(assignment, ctx) },
+    assignment,
     delivery,
     Buffer.from(JSON.stringify(envelope)),
     { version, preferredVersion: undefined, signal: ctx.signal ?? new AbortController().signal },
   );
-  if (verdict === 'accepted') await confirmSecret(ctx.db, held, secretVersion, ctx.clock.now());
+  if (verdict === 'accepted') await confirmSecret(ctx.db, assignment, secretVersion, ctx.clock.now());
   // Two where the first was refused and another secret is good as well: the last one decides.
   return { attempt: viewAttempt(delivery, attempts.at(-1)!) };
 }

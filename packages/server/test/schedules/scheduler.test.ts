@@ -9,7 +9,7 @@ import type { PoolContext } from '../../src/lib/context.ts';
 import { uuidOf } from '../../src/lib/ids.ts';
 import type { Platform } from '../../src/platform.ts';
 import { MAX_MISSED } from '../../src/schedules/occurrences.ts';
-import { type Candidate, runDue } from '../../src/schedules/run.ts';
+import { type DueSchedule, runDue } from '../../src/schedules/run.ts';
 import { createScheduler, type Scheduler } from '../../src/schedules/scheduler.ts';
 import {
   createSchedule,
@@ -83,7 +83,7 @@ const runsOf = async (scheduleId: string, limit = 100): Promise<ScheduleRun[]> =
 const sessions = async () => (await listSessions(ctx, { limit: 100 })).data;
 const events = async (type: Event['type']) => (await listEvents(ctx, { type, order: 'asc', limit: 1000 })).data;
 
-const candidateOf = ({ scheduleId, nextAt }: Schedule): Candidate => ({
+const dueScheduleOf = ({ scheduleId, nextAt }: Schedule): DueSchedule => ({
   organizationId: node.organizationId,
   scheduleId: uuidOf('sch', scheduleId),
   nextAt: new Date(nextAt!),
@@ -189,12 +189,12 @@ describe('each occurrence happens once', () => {
   });
 
   test('where both have seen it due: one runs it, the other finds it done', async () => {
-    const candidate = candidateOf(await schedule());
+    const due = dueScheduleOf(await schedule());
     const other = await node.anotherNode();
     await advance(HOUR_MS);
-    const results = await Promise.all([node.platform, other].map((platform) => runDue(platform, candidate)));
+    const results = await Promise.all([node.platform, other].map((platform) => runDue(platform, due)));
     expect(results.filter((result) => result !== undefined)).toHaveLength(1);
-    expect(await runDue(other, candidate)).toBeUndefined();
+    expect(await runDue(other, due)).toBeUndefined();
     expect(await sessions()).toHaveLength(1);
   });
 
@@ -247,26 +247,26 @@ describe('each occurrence happens once', () => {
   test('where a node whose clock is behind has set it due again', async () => {
     const before = await schedule();
     await advance(HOUR_MS);
-    const candidate = candidateOf(before);
-    await runDue(node.platform, candidate);
+    const due = dueScheduleOf(before);
+    await runDue(node.platform, due);
     await node.platform.db.execute(sql`
-      update schedules set next_at = ${candidate.nextAt}
-      where organization_id = ${node.organizationId} and schedule_id = ${candidate.scheduleId}`);
-    expect(await runDue(node.platform, candidate)).toBeUndefined();
+      update schedules set next_at = ${due.nextAt}
+      where organization_id = ${node.organizationId} and schedule_id = ${due.scheduleId}`);
+    expect(await runDue(node.platform, due)).toBeUndefined();
     expect(await sessions()).toHaveLength(1);
     expect((await read(before.scheduleId)).nextAt).toBe('2026-01-02T05:00:00.000Z');
   });
 
   test('where one that has run is due again among others: it stays as it is', async () => {
     const before = await schedule();
-    const candidate = candidateOf(before);
+    const due = dueScheduleOf(before);
     await advance(HOUR_MS);
-    await runDue(node.platform, candidate);
+    await runDue(node.platform, due);
     await node.platform.db.execute(sql`
-      update schedules set next_at = ${candidate.nextAt}
-      where organization_id = ${node.organizationId} and schedule_id = ${candidate.scheduleId}`);
+      update schedules set next_at = ${due.nextAt}
+      where organization_id = ${node.organizationId} and schedule_id = ${due.scheduleId}`);
     await advance(2 * HOUR_MS);
-    await runDue(node.platform, candidate);
+    await runDue(node.platform, due);
     expect((await runsOf(before.scheduleId)).map(({ status }) => status)).toEqual(['opened', 'missed', 'opened']);
   });
 });
@@ -276,9 +276,9 @@ describe('a clock that jumps', () => {
     const hourly = await schedule();
     const once = await schedule({ at: '2026-01-02T04:00:00.000Z' });
     clock.advance(HOUR_MS);
-    const candidates = [hourly, once].map(candidateOf);
+    const dueSchedules = [hourly, once].map(dueScheduleOf);
     clock.advance(-HOUR_MS / 2);
-    for (const candidate of candidates) expect(await runDue(node.platform, candidate)).toMatchObject({ missed: 0 });
+    for (const due of dueSchedules) expect(await runDue(node.platform, due)).toMatchObject({ missed: 0 });
     await start();
     await advance(HOUR_MS / 2);
     for (const { scheduleId } of [hourly, once]) expect(await runsOf(scheduleId)).toHaveLength(1);
@@ -418,7 +418,7 @@ describe('a schedule that changes', () => {
     await advance(HOUR_MS);
     await updateSchedule(ctx, { scheduleId: changed.scheduleId, cron: '30 * * * *' });
     await updateSchedule(ctx, { scheduleId: paused.scheduleId, status: 'paused' });
-    for (const one of [changed, paused]) expect(await runDue(node.platform, candidateOf(one))).toBeUndefined();
+    for (const one of [changed, paused]) expect(await runDue(node.platform, dueScheduleOf(one))).toBeUndefined();
     expect((await read(changed.scheduleId)).nextAt).toBe('2026-01-02T04:30:00.000Z');
     expect(await sessions()).toEqual([]);
   });
@@ -472,7 +472,7 @@ describe('a schedule that changes', () => {
     const results = await Promise.all(
       schedules.map(async (one) => {
         const [result] = await Promise.all([
-          runDue(node.platform, candidateOf(one)),
+          runDue(node.platform, dueScheduleOf(one)),
           deleteSchedule(ctx, { scheduleId: one.scheduleId }),
         ]);
         return result;

@@ -5,9 +5,10 @@ import type { Db } from '../../src/db/db.ts';
 import type { Context } from '../../src/lib/context.ts';
 import { newUuid } from '../../src/lib/ids.ts';
 import { listDeliveries } from '../../src/webhooks/deliveries.ts';
-import { findCandidates, type Held, hold } from '../../src/webhooks/sending/assignments.ts';
-import type { KeptAttempt } from '../../src/webhooks/sending/kept-attempt.ts';
-import { type Delivery, type Done, fixMany, settleMany } from '../../src/webhooks/sending/progress.ts';
+import { type Assignment, claimSubscriptions, findClaimable } from '../../src/webhooks/sending/assignments.ts';
+import type { Delivery, FinishedDelivery } from '../../src/webhooks/sending/delivery.ts';
+import { fixMany, settleMany } from '../../src/webhooks/sending/progress.ts';
+import type { StoredAttempt } from '../../src/webhooks/sending/stored-attempt.ts';
 import { createWorld, type World } from '../support/webhooks.ts';
 
 const SESSIONS = 200;
@@ -16,33 +17,39 @@ const DELIVERIES_OF_EACH = 50;
 const MAX_BYTES = 768;
 
 let world: World;
-let held: Held;
+let assignment: Assignment;
 beforeAll(async () => {
   world = await createWorld();
   await world.subscribe('https://example.com/');
   const nodeId = newUuid();
   await world.db.query(sql`
     insert into nodes (node_id, lease_expires_at) values (${nodeId}, now() + interval '1 hour')`);
-  [held] = (await hold(world.platform, nodeId, (await findCandidates(world.platform, nodeId)).rows)) as [Held];
+  [assignment] = (await claimSubscriptions(
+    world.platform,
+    nodeId,
+    (
+      await findClaimable(world.platform, nodeId)
+    ).rows,
+  )) as [Assignment];
   const ids = Array.from({ length: SESSIONS }, () => newUuid());
   await world.db.query(sql`
     insert into sessions (organization_id, session_id, agent_id, environment, status, turn, next_seq, close_on_idle, metadata,
       delivery_due, delivery_subscription_id, delivered_turn, created_at, updated_at)
     select a.organization_id, id, a.agent_id, 'production', 'idle', 1, 1000, false, '{}', true,
-      ${held.webhookSubscriptionId}::uuid, 1, now(), now()
+      ${assignment.webhookSubscriptionId}::uuid, 1, now(), now()
     from agents a join unnest(${ids}::uuid[]) as made(id) on true where a.organization_id = ${world.organizationId}`);
-  let done: (Done | undefined)[] = ids.map(() => undefined);
+  let done: (FinishedDelivery | undefined)[] = ids.map(() => undefined);
   for (let seq = 0; seq < DELIVERIES_OF_EACH; seq += 1) {
     const inputs = ids.map((sessionId, n) => {
       const next = deliveryOf(sessionId, seq);
-      return { epoch: held.epoch, after: next.from, next, done: done[n] };
+      return { epoch: assignment.epoch, after: next.from, next, done: done[n] };
     });
-    expect(await fixMany(world.db, held, inputs, world.clock.now())).toEqual(ids.map(() => true));
+    expect(await fixMany(world.db, assignment, inputs, world.clock.now())).toEqual(ids.map(() => true));
     done = inputs.map(({ next }) => ({ delivery: next, attempts: [accepted()], through: next.to }));
   }
   await settleMany(
     world.db,
-    held,
+    assignment,
     done.map((one) => ({ done: one! })),
     world.clock.now(),
   );
@@ -55,7 +62,7 @@ function deliveryOf(sessionId: string, seq: number): Delivery {
     sessionId,
     from: { turn: 1, seq },
     to: { turn: 1, seq: seq + 1 },
-    chunkTypes: held.chunkTypes,
+    chunkTypes: assignment.chunkTypes,
     occurredAt: world.clock.now(),
     previousCursor: seq === 0 ? '' : `turn_1:seq_${seq}`,
     attemptCount: 0,
@@ -66,7 +73,7 @@ function deliveryOf(sessionId: string, seq: number): Delivery {
 }
 
 /** As attempt.ts keeps one that was answered with 200. */
-function accepted(): KeptAttempt {
+function accepted(): StoredAttempt {
   return {
     attempt: 1,
     at: world.clock.now().toISOString(),
@@ -103,7 +110,7 @@ test.each(['pending', 'exhausted', 'cancelled'] as const)(
     await world.db.query(sql`
       insert into ${table} (organization_id, webhook_subscription_id, delivery_id, session_id, previous_cursor, from_turn, from_seq,
         to_turn, to_seq, chunk_types, occurred_at, ${more})
-      select o.organization_id, ${held.webhookSubscriptionId}::uuid, ${deliveryId}::uuid, gen_random_uuid(), '', 1, 0, 1, 1, 's',
+      select o.organization_id, ${assignment.webhookSubscriptionId}::uuid, ${deliveryId}::uuid, gen_random_uuid(), '', 1, 0, 1, 1, 's',
         now(), ${values}
       from organizations o where o.organization_id = ${world.organizationId}
       on conflict do nothing`);

@@ -3,7 +3,7 @@ import sql from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { formatId } from '../../src/lib/ids.ts';
 import { getDelivery, listDeliveries } from '../../src/webhooks/deliveries.ts';
-import { maxKeptAttempts } from '../../src/webhooks/sending/finishing.ts';
+import { maxStoredAttempts } from '../../src/webhooks/sending/finished-deliveries.ts';
 import { getWebhookSubscription, updateWebhookSubscription } from '../../src/webhooks/subscriptions.ts';
 import type { Received, Receiver } from '../support/receiver.ts';
 import { append, createWorld, status, type TestSession, type World } from '../support/webhooks.ts';
@@ -255,9 +255,9 @@ describe('where it is one Session that the receiver cannot take', () => {
     }
     const [{ deliveryId } = { deliveryId: '' }] = await listed();
     const { webhookDelivery } = await getDelivery(world.context(), { env: 'production', deliveryId });
-    expect(webhookDelivery.attempts).toHaveLength(maxKeptAttempts);
+    expect(webhookDelivery.attempts).toHaveLength(maxStoredAttempts);
     expect(webhookDelivery.attempts.map(({ attempt }) => attempt)).toEqual(
-      Array.from({ length: maxKeptAttempts }, (_, n) => n + 3),
+      Array.from({ length: maxStoredAttempts }, (_, n) => n + 3),
     );
   });
 });

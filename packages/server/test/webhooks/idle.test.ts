@@ -5,7 +5,7 @@ import type { Db } from '../../src/db/db.ts';
 import { createShards } from '../../src/db/shards.ts';
 import { newUuid } from '../../src/lib/ids.ts';
 import { createDispatcher, type Dispatcher } from '../../src/webhooks/sending/dispatcher.ts';
-import { createSearch, SEARCH_PAGE_SIZE } from '../../src/webhooks/sending/search.ts';
+import { createDueSearch, SEARCH_PAGE_SIZE } from '../../src/webhooks/sending/due-subscriptions.ts';
 import { installShards, shardedDb } from '../support/lost-server.ts';
 import { costOf, listenTo } from '../support/plans.ts';
 import { append, createWorld, status, type World } from '../support/webhooks.ts';
@@ -86,7 +86,7 @@ test('a search finds what is behind a subscription for which many sessions wait,
   const shards = createShards(db);
   await shards.find([]);
   const before = statements.length;
-  const search = createSearch(shards);
+  const search = createDueSearch(shards);
   expect([...(await search())].toSorted()).toEqual(ids);
   expect(statements.length - before).toBeLessThanOrEqual(5);
   // From the beginning again.

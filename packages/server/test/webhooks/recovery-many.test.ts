@@ -3,8 +3,8 @@ import sql, { type Sql } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Db } from '../../src/db/db.ts';
 import { recoverDeliveries } from '../../src/webhooks/recovery.ts';
-import { findHeld } from '../../src/webhooks/sending/assignments.ts';
-import { takeBack } from '../../src/webhooks/sending/rewind.ts';
+import { readAssignment } from '../../src/webhooks/sending/assignments.ts';
+import { rewindDeliveries } from '../../src/webhooks/sending/rewind.ts';
 import { costOf } from '../support/plans.ts';
 import { append, createWorld, status, type TestSession, type World } from '../support/webhooks.ts';
 
@@ -63,7 +63,7 @@ test('reads sessions of its environment that were open or ended since then, and 
   world.clock.advance(60_000);
   await recoverDeliveries(world.context(), { ...production, since: since.toISOString() });
 
-  const held = (await findHeld(world.platform, world.organizationId, 'production'))!;
+  const assignment = (await readAssignment(world.platform, world.organizationId, 'production'))!;
   const read: Sql[] = [];
   const listening: Db = {
     ...world.db,
@@ -80,7 +80,7 @@ test('reads sessions of its environment that were open or ended since then, and 
   };
   const taken: string[] = [];
   for (let isOver = false; !isOver; ) {
-    const page = await takeBack(listening, held, 10, world.clock.now());
+    const page = await rewindDeliveries(listening, assignment, 10, world.clock.now());
     taken.push(...page.sessionIds);
     isOver = page.isOver;
     // After the open ones were gone over, and before those that ended.
@@ -106,13 +106,13 @@ test('finds a session that ends after the recovery began and before its turn cam
   const since = world.clock.now().toISOString();
   world.clock.advance(1_000);
   await recoverDeliveries(world.context(organizationId), { ...production, since });
-  const held = (await findHeld(world.platform, organizationId, 'production'))!;
+  const assignment = (await readAssignment(world.platform, organizationId, 'production'))!;
   const ids = sessions.map(({ sessionId }) => sessionId).sort();
-  expect((await takeBack(world.db, held, 2, world.clock.now())).sessionIds).toEqual(ids.slice(0, 2));
+  expect((await rewindDeliveries(world.db, assignment, 2, world.clock.now())).sessionIds).toEqual(ids.slice(0, 2));
   for (const session of sessions) if (ids.indexOf(session.sessionId) >= 2) await end(session);
   const rest: string[] = [];
   for (let isOver = false; !isOver; ) {
-    const page = await takeBack(world.db, held, 2, world.clock.now());
+    const page = await rewindDeliveries(world.db, assignment, 2, world.clock.now());
     rest.push(...page.sessionIds);
     isOver = page.isOver;
   }

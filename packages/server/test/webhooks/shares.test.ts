@@ -14,7 +14,7 @@ beforeEach(async () => {
 afterEach(() => world.end());
 
 /** How many each node holds. */
-async function held(): Promise<Map<string, number>> {
+async function countByNode(): Promise<Map<string, number>> {
   const rows = await world.db.query<{ id: string; count: number }>(sql`
     select node_id as id, count(*)::int as count from webhook_subscriptions where node_id is not null group by 1`);
   return new Map(rows.map(({ id, count }) => [id, count]));
@@ -53,14 +53,14 @@ test('a node that joins gets its share from one that lives, and one that leaves 
   }
   const appendAll = () => Promise.all(sessions.map((session) => append(world, session, [status()])));
   const first = await world.node();
-  await world.advanceUntil(async () => (await held()).get(first.nodeId) === SUBSCRIPTIONS);
+  await world.advanceUntil(async () => (await countByNode()).get(first.nodeId) === SUBSCRIPTIONS);
   await appendAll();
 
   const second = await world.node();
   // At 40 by chance, fewer than 8 or more than 32 would be one run in 20,000.
   await world.advanceUntil(async () => {
     await appendAll();
-    const [a, b] = [(await held()).get(first.nodeId) ?? 0, (await held()).get(second.nodeId) ?? 0];
+    const [a, b] = [(await countByNode()).get(first.nodeId) ?? 0, (await countByNode()).get(second.nodeId) ?? 0];
     return a + b === SUBSCRIPTIONS && b >= 8 && b <= 32;
   });
   await appendAll();
@@ -68,7 +68,7 @@ test('a node that joins gets its share from one that lives, and one that leaves 
   await delivered();
   await second.dispatcher.stop();
   await world.db.query(sql`delete from nodes where node_id = ${second.nodeId}`);
-  await world.advanceUntil(async () => (await held()).get(first.nodeId) === SUBSCRIPTIONS);
+  await world.advanceUntil(async () => (await countByNode()).get(first.nodeId) === SUBSCRIPTIONS);
   await appendAll();
   await delivered();
 
@@ -88,7 +88,7 @@ test('what a node that stops held is the share of others at once, though the nod
   await world.subscribe(receiver.url);
   await world.subscribe(receiver.url, { environment: 'staging' });
   const first = await world.node();
-  await world.advanceUntil(async () => (await held()).get(first.nodeId) === 2);
+  await world.advanceUntil(async () => (await countByNode()).get(first.nodeId) === 2);
   await first.dispatcher.stop();
   const ids = await world.db.query<{ id: string }>(
     sql`select webhook_subscription_id as id from webhook_subscriptions`,
@@ -97,5 +97,5 @@ test('what a node that stops held is the share of others at once, though the nod
   let nodeId = newUuid();
   while (ids.some(({ id }) => nodeFor(id, [first.nodeId, nodeId]) === nodeId)) nodeId = newUuid();
   await world.node({ nodeId });
-  await world.advanceUntil(async () => (await held()).get(nodeId) === 2);
+  await world.advanceUntil(async () => (await countByNode()).get(nodeId) === 2);
 });

@@ -5,16 +5,16 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { formatId } from '../../src/lib/ids.ts';
 import { version } from '../../src/lib/version.ts';
 import { listDeliveries } from '../../src/webhooks/deliveries.ts';
-import { findHeld } from '../../src/webhooks/sending/assignments.ts';
+import { listReceivedWebhooks } from '../../src/webhooks/received-webhooks.ts';
+import { readAssignment } from '../../src/webhooks/sending/assignments.ts';
 import { headersOf } from '../../src/webhooks/sending/signing.ts';
-import { wayTo } from '../../src/webhooks/sending/test-receiver.ts';
+import { egressFor } from '../../src/webhooks/sending/test-receiver.ts';
 import {
   deleteWebhookSubscription,
   getWebhookSubscription,
   rotateWebhookSecret,
 } from '../../src/webhooks/subscriptions.ts';
 import { testWebhookSubscription } from '../../src/webhooks/test-envelope.ts';
-import { listReceivedWebhooks } from '../../src/webhooks/test-receiver.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { append, createWorld, status, text, type World } from '../support/webhooks.ts';
 
@@ -111,25 +111,25 @@ describe('as a destination', () => {
 
   const received = async (organizationId?: string) =>
     (await listReceivedWebhooks(world.context(organizationId), { ...production, limit: 100 })).data;
-  const place = async () => (await findHeld(world.platform, world.organizationId, 'production'))!;
+  const subscription = async () => (await readAssignment(world.platform, world.organizationId, 'production'))!;
 
   async function post(
     change: (headers: Record<string, string>) => object = () => ({}),
     body = '{}',
     signedAt = world.clock.now(),
   ) {
-    const held = await place();
+    const assignment = await subscription();
     const headers = headersOf({
       deliveryId: 'whd_01k9xq3v7gf3pbt8zn5e6m2r4c',
       attempt: 1,
       previousCursor: '',
       body: Buffer.from(body),
       now: signedAt,
-      signer: held.secret,
-      secrets: [held.secret],
+      signer: assignment.secret,
+      secrets: [assignment.secret],
       version,
     });
-    return wayTo(held, world.platform).request({
+    return egressFor(assignment, world.platform).request({
       url: testReceiverUrl,
       method: 'POST',
       headers: { ...headers, ...change(headers) },
@@ -199,13 +199,13 @@ describe('as a destination', () => {
     expect([big!.body.length, big!.truncated, big!.verified]).toEqual([65_536, true, true]);
     expect(await received(world.strangerId)).toEqual([]);
 
-    const gone = await place();
+    const gone = await subscription();
     await deleteWebhookSubscription(world.context(), production);
     await world.subscribe(testReceiverUrl);
     expect(await received()).toEqual([]);
     // What was still on its way to the one before does not stand in the new one's list.
     const late = { url: testReceiverUrl, method: 'POST', body: '{}', timeoutMs: 1, maxResponseBytes: 1 };
-    expect((await wayTo(gone, world.platform).request(late)).status).toBe(401);
+    expect((await egressFor(gone, world.platform).request(late)).status).toBe(401);
     expect(await received()).toEqual([]);
   });
 

@@ -403,7 +403,7 @@ create table pending_deliveries (
   chunk_types text not null,
   -- The timestamp of the payload.
   occurred_at timestamptz not null,
-  -- The latest attempts, as JSON (webhooks/sending/kept-attempt.ts).
+  -- The latest attempts, as JSON (webhooks/sending/stored-attempt.ts).
   attempts text[] not null default '{}',
   attempt_count integer not null default 0,
   -- How many waits of the retry schedule were used; not every attempt uses one.
@@ -449,7 +449,7 @@ create index webhook_deliveries_not_accepted on webhook_deliveries (organization
 create index webhook_deliveries_resend on webhook_deliveries (organization_id, webhook_subscription_id, next_attempt_at)
   where next_attempt_at is not null;
 
--- What the built-in test receiver received (webhooks/test-receiver.ts): the last hundred requests of a subscription, deleted with it.
+-- What the built-in test receiver received (webhooks/sending/test-receiver.ts): the last hundred requests of a subscription, deleted with it.
 create table received_webhooks (
   organization_id uuid not null,
   webhook_subscription_id uuid not null,

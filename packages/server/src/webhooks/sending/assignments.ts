@@ -5,7 +5,6 @@ import type { ChunkType } from '@signalbox/contract';
 import sql, { join, type Sql } from 'sql-template-tag';
 import type { Db } from '../../db/db.ts';
 import type { Found } from '../../db/shards.ts';
-import { recordEvent, systemSource } from '../../events/record.ts';
 import { formatId } from '../../lib/ids.ts';
 import type { Platform } from '../../platform.ts';
 import type { Vault } from '../../vault/vault.ts';
@@ -14,7 +13,7 @@ import { type SigningSecret, signingSecret } from './signing.ts';
 import { openSecret } from './signing-secret.ts';
 
 /** A subscription as the node that sends for it knows it. */
-export interface Held {
+export interface Assignment {
   organizationId: string;
   environment: string;
   webhookSubscriptionId: string;
@@ -32,12 +31,12 @@ export interface Held {
 }
 
 /** A row that this node holds, or may claim. */
-export interface Candidate {
+export interface ClaimableSubscription {
   organizationId: string;
   environment: string;
   webhookSubscriptionId: string;
   epoch: number;
-  isHeld: boolean;
+  isAssigned: boolean;
 }
 
 interface Row {
@@ -66,13 +65,16 @@ interface Row {
  * Enabled subscriptions that are this node's, or nobody's because the holder's lease is over. None where this node's own
  * lease is: others may take what it held.
  */
-export function findCandidates({ shards }: Pick<Platform, 'shards'>, nodeId: string): Promise<Found<Candidate>> {
-  return shards.query<Candidate>(
+export function findClaimable(
+  { shards }: Pick<Platform, 'shards'>,
+  nodeId: string,
+): Promise<Found<ClaimableSubscription>> {
+  return shards.query<ClaimableSubscription>(
     'looking for subscriptions',
     (within) => sql`
     with alive as materialized (select h.node_id from nodes h where h.lease_expires_at > now())
     select w.organization_id as "organizationId", w.environment, w.webhook_subscription_id as "webhookSubscriptionId",
-      w.epoch, w.node_id is not distinct from ${nodeId}::uuid as "isHeld"
+      w.epoch, w.node_id is not distinct from ${nodeId}::uuid as "isAssigned"
     from webhook_subscriptions w
     where w.status = 'enabled'
       and (w.node_id is null or w.node_id = ${nodeId} or w.node_id not in (select a.node_id from alive a))
@@ -85,7 +87,10 @@ export function findCandidates({ shards }: Pick<Platform, 'shards'>, nodeId: str
  * takes it from its node, so one that changed is found too. The ids of other nodes are ranges between these: an index finds
  * them without a look at what these nodes hold.
  */
-export async function areAnyFree({ shards }: Pick<Platform, 'shards'>, nodes: readonly string[]): Promise<boolean> {
+export async function isAnyUnassigned(
+  { shards }: Pick<Platform, 'shards'>,
+  nodes: readonly string[],
+): Promise<boolean> {
   const holders = [
     sql`w.node_id is null`,
     ...nodes.map((node, n) => (n === 0 ? sql`w.node_id < ${node}` : between(nodes[n - 1]!, node))),
@@ -109,16 +114,16 @@ function between(a: string, b: string): Sql {
  * Claims or reads again subscriptions of one organization, in one transaction. None for each that has changed since it was found, or
  * whose secret cannot be opened.
  */
-export async function hold(
+export async function claimSubscriptions(
   { db, vault, log }: Pick<Platform, 'db' | 'vault' | 'log'>,
   nodeId: string,
-  candidates: readonly Candidate[],
-): Promise<Held[]> {
+  candidates: readonly ClaimableSubscription[],
+): Promise<Assignment[]> {
   // Two nodes lock the rows of an organization in the same order.
   const sorted = candidates.toSorted((a, b) => (a.environment < b.environment ? -1 : 1));
   const groups = await db.batch<Row>(
-    sorted.map(({ organizationId, environment, webhookSubscriptionId, epoch, isHeld }) =>
-      isHeld
+    sorted.map(({ organizationId, environment, webhookSubscriptionId, epoch, isAssigned }) =>
+      isAssigned
         ? sql`
             select ${columns()} from webhook_subscriptions w
             where w.organization_id = ${organizationId} and w.environment = ${environment}
@@ -133,7 +138,7 @@ export async function hold(
   );
   return groups.flat().flatMap((row) => {
     try {
-      return heldOf(vault, row);
+      return assignmentOf(vault, row);
     } catch (error) {
       // Of this subscription alone: the others go on.
       log.error(
@@ -146,26 +151,26 @@ export async function hold(
 }
 
 /** A subscription as it is now, whoever sends for it; undefined where there is none. */
-export async function findHeld(
+export async function readAssignment(
   { db, vault }: Pick<Platform, 'db' | 'vault'>,
   organizationId: string,
   environment: string,
-): Promise<Held | undefined> {
+): Promise<Assignment | undefined> {
   const [row] = await db.query<Row>(sql`
     select ${columns()} from webhook_subscriptions w
     where w.organization_id = ${organizationId} and w.environment = ${environment}`);
-  return row && heldOf(vault, row);
+  return row && assignmentOf(vault, row);
 }
 
 /** Gives up every subscription that this node holds, so that another need not wait for its lease to end. */
-export async function release(db: Db, nodeId: string, organizationIds: readonly string[]): Promise<void> {
+export async function releaseAll(db: Db, nodeId: string, organizationIds: readonly string[]): Promise<void> {
   await db.query(sql`
     update webhook_subscriptions set node_id = null
     where organization_id = any(${[...organizationIds]}::uuid[]) and node_id = ${nodeId}`);
 }
 
 /** Gives up one for the node whose share it is. Nothing of it may be on its way. */
-export async function handOver(db: Db, nodeId: string, candidate: Candidate): Promise<void> {
+export async function handOver(db: Db, nodeId: string, candidate: ClaimableSubscription): Promise<void> {
   const { organizationId, environment, webhookSubscriptionId } = candidate;
   await db.execute(sql`
     update webhook_subscriptions set node_id = null
@@ -173,113 +178,15 @@ export async function handOver(db: Db, nodeId: string, candidate: Candidate): Pr
       and webhook_subscription_id = ${webhookSubscriptionId} and node_id = ${nodeId}`);
 }
 
-/** Nothing more is sent until a person says so; false where the subscription has changed since it was asked. */
-export function disable(db: Db, held: Held, reason: 'gone' | 'failing', now: Date): Promise<boolean> {
-  return change(db, held, now, 'disabled', { status: ['enabled', 'disabled'], disabledReason: [null, reason] }, () => {
-    return sql`
-      update webhook_subscriptions set status = 'disabled', disabled_reason = ${reason}, epoch = epoch + 1,
-        updated_at = ${now}
-      where ${isStill(held)} and epoch = ${held.epoch} and status = 'enabled'`;
-  });
-}
-
-/** The destination has failed for so long that someone should hear of it; false where someone has. */
-export function warn(db: Db, held: Held, failingSince: Date, now: Date): Promise<boolean> {
-  return change(db, held, now, 'degraded', { failingSince: [null, failingSince.toISOString()] }, () => {
-    return sql`
-      update webhook_subscriptions set degraded = true
-      where ${isStill(held)} and epoch = ${held.epoch} and status = 'enabled' and not degraded`;
-  });
-}
-
-/** The receiver accepted this version of the secret; false where that was known. */
-export function confirmSecret(db: Db, held: Held, version: number, now: Date): Promise<boolean> {
-  const changes = { confirmedSecretVersion: [held.confirmedSecretVersion, version] as [unknown, unknown] };
-  return change(db, held, now, 'secret_confirmed', changes, () => {
-    return sql`
-      update webhook_subscriptions set confirmed_secret_version = ${version}
-      where ${isStill(held)} and secret_version >= ${version} and coalesce(confirmed_secret_version, 0) < ${version}`;
-  });
-}
-
-/** When a delivery last succeeded (null: as it was), and how the destination does. */
-export interface Stamp {
-  held: Held;
-  success: Date | null;
-  health: Health;
-}
-
-/** Of as many subscriptions as one statement may name (db/shards.ts). Nothing of those that have changed since: that may have set it aside. */
-export function stampAll(stamps: readonly Stamp[]): Sql {
-  const of = <T>(value: (one: Stamp) => T): T[] => stamps.map(value);
-  const organizations = [...new Set(of(({ held }) => held.organizationId))];
-  // Two nodes lock the rows in the same order.
-  return sql`
-    update webhook_subscriptions w set last_success_at = coalesce(x.success, w.last_success_at),
-      last_failure_at = x.last_failure_at, failing_since = x.failing_since, failures = x.failures,
-      failing_session_id = x.failing_session_id, last_error = x.last_error, last_status = x.last_status,
-      probe_at = x.probe_at, degraded = w.degraded and x.failing_since is not null
-    from (
-      select l.organization_id, l.environment, s.*
-      from unnest(${of(({ held }) => held.organizationId)}::uuid[], ${of(({ held }) => held.environment)}::text[],
-        ${of(({ held }) => held.webhookSubscriptionId)}::uuid[], ${of(({ held }) => held.epoch)}::int[],
-        ${of(({ success }) => success)}::timestamptz[], ${of(({ health }) => health.lastFailureAt)}::timestamptz[],
-        ${of(({ health }) => health.failingSince)}::timestamptz[], ${of(({ health }) => health.failures)}::int[],
-        ${of(({ health }) => health.failingSessionId)}::uuid[], ${of(({ health }) => health.lastError)}::text[],
-        ${of(({ health }) => health.lastStatus)}::int[], ${of(({ health }) => health.probeAt)}::timestamptz[])
-        as s(org, env, id, at_epoch, success, last_failure_at, failing_since, failures, failing_session_id, last_error,
-          last_status, probe_at)
-      join webhook_subscriptions l on l.organization_id = s.org and l.environment = s.env
-        and l.webhook_subscription_id = s.id and l.epoch = s.at_epoch
-      where l.organization_id = any(${organizations}::uuid[])
-      order by l.organization_id, l.environment for no key update of l) x
-    where w.organization_id = any(${organizations}::uuid[]) and w.organization_id = x.organization_id
-      and w.environment = x.environment`;
-}
-
-/** Retries that wait are due now, or when the receiver said. */
-export function hasten(held: Pick<Held, 'organizationId' | 'webhookSubscriptionId'>, now: Date): Sql {
-  return sql`
-    update pending_deliveries d set next_attempt_at = greatest(${now}::timestamptz, d.not_before)
-    where d.organization_id = ${held.organizationId} and d.webhook_subscription_id = ${held.webhookSubscriptionId}
-      and d.delivery_id in (
-        select x.delivery_id from pending_deliveries x
-        where x.organization_id = ${held.organizationId} and x.webhook_subscription_id = ${held.webhookSubscriptionId}
-          and x.next_attempt_at > ${now}
-        order by x.delivery_id for no key update of x)`;
-}
-
-async function change(
-  db: Db,
-  held: Held,
-  now: Date,
-  what: 'degraded' | 'disabled' | 'secret_confirmed',
-  changes: Record<string, [unknown, unknown]>,
-  update: () => Sql,
-): Promise<boolean> {
-  return db.transaction(async (tx) => {
-    if ((await tx.execute(update())) === 0) return false;
-    await tx.query(
-      recordEvent(systemSource(held.organizationId), now, {
-        type: `webhook_subscription.${what}`,
-        resource: { type: 'webhook_subscription', id: formatId('whs', held.webhookSubscriptionId) },
-        environment: held.environment,
-        changes,
-      }),
-    );
-    return true;
-  });
-}
-
 /** The condition that a row is this subscription, whatever has become of it. */
-export function isStill({ organizationId, environment, webhookSubscriptionId }: Held): Sql {
+export function sameSubscription({ organizationId, environment, webhookSubscriptionId }: Assignment): Sql {
   return sql`organization_id = ${organizationId} and environment = ${environment}
     and webhook_subscription_id = ${webhookSubscriptionId}`;
 }
 
 /** Every secret that signs now, the newest first. */
-export function secretsAt(held: Held, now: Date): [SigningSecret, ...SigningSecret[]] {
-  const { secret, previous } = held;
+export function activeSecrets(assignment: Assignment, now: Date): [SigningSecret, ...SigningSecret[]] {
+  const { secret, previous } = assignment;
   return previous && previous.expiresAt > now ? [secret, previous.secret] : [secret];
 }
 
@@ -293,7 +200,7 @@ function columns(): Sql {
     w.probe_at as "probeAt", w.degraded as "isDegraded"`;
 }
 
-function heldOf(vault: Vault, row: Row): Held {
+function assignmentOf(vault: Vault, row: Row): Assignment {
   const { sealedSecret, secretVersion, previousSealedSecret, previousSecretExpiresAt, ...others } = row;
   const { failingSince, lastFailureAt, failures, failingSessionId, lastError, lastStatus, probeAt, ...rest } = others;
   const open = (version: number, sealed: Buffer) =>

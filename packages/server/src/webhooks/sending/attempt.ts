@@ -7,17 +7,17 @@ import { formatCursor } from '../../journal/cursor.ts';
 import { formatId } from '../../lib/ids.ts';
 import { storableText } from '../../lib/text.ts';
 import type { Platform } from '../../platform.ts';
-import { type Held, secretsAt } from './assignments.ts';
-import { errorOf, retryAfterMs, type Verdict, verdictOf } from './back-off.ts';
-import { type KeptAttempt, sentOf } from './kept-attempt.ts';
-import type { Delivery } from './progress.ts';
+import { type Assignment, activeSecrets } from './assignments.ts';
+import { errorOfStatus, retryAfterMs, type Verdict, verdictOf } from './back-off.ts';
+import type { Delivery } from './delivery.ts';
 import { headersOf, type SigningSecret } from './signing.ts';
+import { type StoredAttempt, storedHeaders } from './stored-attempt.ts';
 
 /** How the receiver of a delivery answered in the end. */
-export interface Outcome {
+export interface AttemptResult {
   verdict: Verdict;
   /** Every POST that was made; none where the service was stopped first. */
-  attempts: KeptAttempt[];
+  attempts: StoredAttempt[];
   /** The secret of the last one. */
   secretVersion: number;
   /** What the receiver asked to wait; 0: nothing. */
@@ -39,11 +39,11 @@ export interface AttemptOptions {
 
 /** The whole exchange, the answer's body included. */
 const TIMEOUT_MS = 15_000;
-const MAX_ANSWER_BYTES = 16 * 1024;
-const KEPT_ANSWER_BYTES = 4 * 1024;
+const MAX_RESPONSE_BYTES = 16 * 1024;
+const STORED_RESPONSE_BYTES = 4 * 1024;
 
 /** What of a delivery an attempt says of itself. */
-export interface Sent extends Pick<Delivery, 'deliveryId' | 'to' | 'previousCursor' | 'attemptCount'> {
+export interface OutgoingDelivery extends Pick<Delivery, 'deliveryId' | 'to' | 'previousCursor' | 'attemptCount'> {
   /** Null of a test. */
   sessionId: string | null;
 }
@@ -51,19 +51,19 @@ export interface Sent extends Pick<Delivery, 'deliveryId' | 'to' | 'previousCurs
 /** `log` names the subscription already. Resolves however the attempt ends. */
 export async function attemptDelivery(
   { clock, egress, log, metrics, tracing }: Pick<Platform, 'clock' | 'egress' | 'log' | 'metrics' | 'tracing'>,
-  held: Held,
-  delivery: Sent,
+  assignment: Assignment,
+  delivery: OutgoingDelivery,
   body: Buffer,
   { version, preferredVersion, signal, timeoutMs = TIMEOUT_MS, traceParent }: AttemptOptions,
-): Promise<Outcome> {
-  const secrets = secretsAt(held, clock.now());
+): Promise<AttemptResult> {
+  const secrets = activeSecrets(assignment, clock.now());
   const preferred = secrets.find((secret) => secret.version === preferredVersion) ?? secrets[0];
   const signers = [preferred, ...secrets.filter((secret) => secret !== preferred)];
   const sessionId = delivery.sessionId === null ? null : formatId('ses', delivery.sessionId);
   const deliveryId = formatId('whd', delivery.deliveryId);
-  const attempts: KeptAttempt[] = [];
+  const attempts: StoredAttempt[] = [];
 
-  async function post(signer: SigningSecret): Promise<Omit<Outcome, 'attempts'> | undefined> {
+  async function post(signer: SigningSecret): Promise<Omit<AttemptResult, 'attempts'> | undefined> {
     const at = clock.now();
     const attempt = delivery.attemptCount + attempts.length + 1;
     let answer: Pick<WebhookAttempt, 'status' | 'error' | 'responseBody'>;
@@ -77,7 +77,7 @@ export async function attemptDelivery(
       now: at,
       signer,
       // A secret whose time ends between two POSTs does not sign the second.
-      secrets: secretsAt(held, at),
+      secrets: activeSecrets(assignment, at),
       version,
     });
     const took = metrics.attemptSeconds.startTimer();
@@ -88,27 +88,27 @@ export async function attemptDelivery(
         'http.request.method': 'POST',
         'http.request.resend_count': attempt - 1,
         'gen_ai.conversation.id': sessionId ?? undefined,
-        'signalbox.organization.id': formatId('org', held.organizationId),
-        'signalbox.environment': held.environment,
-        'signalbox.webhook_subscription.id': formatId('whs', held.webhookSubscriptionId),
+        'signalbox.organization.id': formatId('org', assignment.organizationId),
+        'signalbox.environment': assignment.environment,
+        'signalbox.webhook_subscription.id': formatId('whs', assignment.webhookSubscriptionId),
         'signalbox.webhook_delivery.id': deliveryId,
       },
       traceParent,
     );
     try {
       const response = await egress.request({
-        url: held.url,
+        url: assignment.url,
         method: 'POST',
         headers,
         body,
         timeoutMs,
-        maxResponseBytes: MAX_ANSWER_BYTES,
+        maxResponseBytes: MAX_RESPONSE_BYTES,
         signal,
       });
       const { status } = response;
       verdict = verdictOf(status);
       wait = retryAfterMs(status, response.headers['retry-after'], at);
-      answer = { status, error: errorOf(status), responseBody: keptOf(response.body) };
+      answer = { status, error: errorOfStatus(status), responseBody: storableBody(response.body) };
     } catch (error) {
       if (!(error instanceof EgressError) || signal.aborted) span?.end();
       if (!(error instanceof EgressError)) throw error;
@@ -116,7 +116,7 @@ export async function attemptDelivery(
       answer = { status: null, error: error.kind satisfies EgressErrorKind, responseBody: null };
     }
     const durationMs = clock.now().getTime() - at.getTime();
-    const sent = sentOf(headers, version);
+    const sent = storedHeaders(headers, version);
     attempts.push({ attempt, at: at.toISOString(), durationMs, ...answer, secretVersion: signer.version, sent });
     const { status, error } = answer;
     took();
@@ -128,9 +128,13 @@ export async function attemptDelivery(
     return { verdict, secretVersion: signer.version, retryAfterMs: wait };
   }
 
-  let outcome: Omit<Outcome, 'attempts'> = { verdict: 'failed', secretVersion: preferred.version, retryAfterMs: 0 };
+  let outcome: Omit<AttemptResult, 'attempts'> = {
+    verdict: 'failed',
+    secretVersion: preferred.version,
+    retryAfterMs: 0,
+  };
   for (const signer of signers) {
-    if (!secretsAt(held, clock.now()).includes(signer)) continue;
+    if (!activeSecrets(assignment, clock.now()).includes(signer)) continue;
     const answered = await post(signer);
     if (!answered) break;
     outcome = answered;
@@ -139,6 +143,6 @@ export async function attemptDelivery(
   return { ...outcome, attempts };
 }
 
-function keptOf(body: Buffer): string | null {
-  return body.length === 0 ? null : storableText(body.subarray(0, KEPT_ANSWER_BYTES).toString());
+function storableBody(body: Buffer): string | null {
+  return body.length === 0 ? null : storableText(body.subarray(0, STORED_RESPONSE_BYTES).toString());
 }

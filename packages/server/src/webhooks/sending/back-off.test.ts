@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { errorOf, maxRetryAfterMs, retryAfterMs, retryDelayMs, retryDelaysMs, verdictOf } from './back-off.ts';
+import { errorOfStatus, maxRetryAfterMs, retryAfterMs, retryDelayMs, retryDelaysMs, verdictOf } from './back-off.ts';
 
 const now = new Date('2026-01-01T00:00:00.000Z');
 
@@ -56,12 +56,12 @@ test('only 2xx is accepted, and a redirect is a failure', () => {
   fc.assert(
     fc.property(fc.integer({ min: 100, max: 599 }), (status) => {
       expect(verdictOf(status) === 'accepted').toBe(status >= 200 && status < 300);
-      expect(errorOf(status) === null).toBe(status >= 200 && status < 300);
+      expect(errorOfStatus(status) === null).toBe(status >= 200 && status < 300);
     }),
   );
   expect([400, 401, 403].map(verdictOf)).toEqual(['refused', 'refused', 'refused']);
   expect(verdictOf(410)).toBe('gone');
   expect(verdictOf(302)).toBe('failed');
-  expect(errorOf(302)).toBe('redirect');
-  expect(errorOf(500)).toBe('status');
+  expect(errorOfStatus(302)).toBe('redirect');
+  expect(errorOfStatus(500)).toBe('status');
 });

@@ -41,7 +41,7 @@ export function verdictOf(status: number): Verdict {
 }
 
 /** The class of error of an answer, as the attempt shows it. */
-export function errorOf(status: number): 'redirect' | 'status' | null {
+export function errorOfStatus(status: number): 'redirect' | 'status' | null {
   if (verdictOf(status) === 'accepted') return null;
   return status >= 300 && status < 400 ? 'redirect' : 'status';
 }

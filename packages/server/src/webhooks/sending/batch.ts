@@ -16,7 +16,7 @@ export const maxTextWaitMs = 100;
 const ENVELOPE_BYTES = 512;
 
 /** What of a journal was read, in one snapshot. */
-export interface Reading {
+export interface UndeliveredJournal {
   owner: Owner;
   /** The last position that needs no delivery any more. */
   after: Position;
@@ -27,7 +27,7 @@ export interface Reading {
 }
 
 /** What a delivery holds; never changes. */
-export interface Content {
+export interface DeliveryContent {
   /** Before the first chunk. */
   from: Position;
   /** Of the last chunk. */
@@ -43,14 +43,18 @@ export interface Content {
  * - `skip`: nothing up to `through` was asked for.
  * - `send`: `content`, as `body`. Up to `through` nothing else was asked for; `more`: behind it something may be.
  */
-export type Step =
+export type DeliveryStep =
   | { kind: 'nothing' }
   | { kind: 'wait' }
   | { kind: 'skip'; through: Position }
-  | { kind: 'send'; content: Content; body: Buffer; through: Position; more: boolean };
+  | { kind: 'send'; content: DeliveryContent; body: Buffer; through: Position; more: boolean };
 
 /** `waitedMs`: how long something has been waiting. */
-export function nextStep(reading: Reading, chunkTypes: readonly ChunkType[], waitedMs: number): Step {
+export function nextStep(
+  reading: UndeliveredJournal,
+  chunkTypes: readonly ChunkType[],
+  waitedMs: number,
+): DeliveryStep {
   const { owner, after, head, segments } = reading;
   if (comparePositions(after, head) >= 0) return { kind: 'nothing' };
   const types = typeSet(chunkTypes);
@@ -82,12 +86,17 @@ export function nextStep(reading: Reading, chunkTypes: readonly ChunkType[], wai
   if (isOnlyText && mayGrow && waitedMs < maxTextWaitMs) return { kind: 'wait' };
   if (!first || !last) return { kind: 'skip', through };
   const to = positionOf(last.chunk);
-  const content: Content = { from: { turn: first.turn, seq: first.seq - 1 }, to, chunkTypes, occurredAt: last.at };
+  const content: DeliveryContent = {
+    from: { turn: first.turn, seq: first.seq - 1 },
+    to,
+    chunkTypes,
+    occurredAt: last.at,
+  };
   if (isFull) through = to;
   return {
     kind: 'send',
     content,
-    body: bodyOf(owner, content, texts),
+    body: buildBody(owner, content, texts),
     through,
     more: comparePositions(through, head) < 0,
   };
@@ -99,7 +108,7 @@ export class JournalGone extends Error {
 }
 
 /** The bytes of a delivery that was fixed before. `segments` must cover its range; throws `JournalGone` where they do not. */
-export function rebuildBody(owner: Owner, content: Content, segments: readonly Segment[]): Buffer {
+export function rebuildBody(owner: Owner, content: DeliveryContent, segments: readonly Segment[]): Buffer {
   const types = typeSet(content.chunkTypes);
   const chunks = segments
     .flatMap((segment) => chunksOf(segment, content.from, types))
@@ -107,7 +116,7 @@ export function rebuildBody(owner: Owner, content: Content, segments: readonly S
   const last = chunks.at(-1);
   if (!last || comparePositions(last, content.to) !== 0)
     throw new JournalGone('The journal does not hold the whole delivery');
-  return bodyOf(
+  return buildBody(
     owner,
     content,
     chunks.map((chunk) => JSON.stringify(chunk)),
@@ -115,7 +124,7 @@ export function rebuildBody(owner: Owner, content: Content, segments: readonly S
 }
 
 /** `chunks` is the envelope's last member, so the texts made for measuring are put into its end. */
-function bodyOf(owner: Owner, { to, occurredAt }: Content, texts: readonly string[]): Buffer {
+function buildBody(owner: Owner, { to, occurredAt }: DeliveryContent, texts: readonly string[]): Buffer {
   const envelope = JSON.stringify(envelopeOf(owner, to, occurredAt, []));
   return Buffer.from(`${envelope.slice(0, -2)}${texts.join(',')}]}`);
 }

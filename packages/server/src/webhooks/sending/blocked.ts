@@ -5,9 +5,9 @@ import sql, { empty, type Sql } from 'sql-template-tag';
 import { UrlNotAllowed } from '../../egress/errors.ts';
 import type { Context } from '../../lib/context.ts';
 import { CannotOpen } from '../../vault/vault.ts';
-import { openSecret, type SecretPlace } from './signing-secret.ts';
+import { openSecret, type SecretIdentity } from './signing-secret.ts';
 
-export interface Blockable extends Omit<SecretPlace, 'organizationId'> {
+export interface Blockable extends Omit<SecretIdentity, 'organizationId'> {
   url: string;
   sealedSecret: Buffer;
   previousSealedSecret: Buffer | null;
@@ -44,7 +44,7 @@ export function blockOf(
 }
 
 // Opening a secret takes some microseconds.
-const MOST_COUNTED = 1_000;
+const MAX_COUNTED = 1_000;
 
 /** How many enabled subscriptions are blocked, of the organization or of one environment: of the thousand newest. */
 export async function countBlocked(
@@ -58,7 +58,7 @@ export async function countBlocked(
     from webhook_subscriptions w
     where w.organization_id = ${ctx.organizationId} and w.status = 'enabled'
       ${environment === undefined ? empty : sql`and w.environment = ${environment}`}
-    order by w.webhook_subscription_id desc limit ${MOST_COUNTED}`);
+    order by w.webhook_subscription_id desc limit ${MAX_COUNTED}`);
   return rows.filter((row) => blockOf(ctx, row).blockedBy !== null).length;
 }
 

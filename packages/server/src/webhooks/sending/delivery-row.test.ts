@@ -1,7 +1,7 @@
 import { chunkTypes } from '@signalbox/contract';
 import { expect, test } from 'vitest';
 import { type DeliveryRow, deliveryOf, lettersOf } from './delivery-row.ts';
-import { attemptText, parseAttempt } from './kept-attempt.ts';
+import { attemptText, parseAttempt } from './stored-attempt.ts';
 
 test('a filter comes out of its row as it went in; the letters stand in rows of before, and never change', () => {
   expect(lettersOf(chunkTypes)).toBe('mscradxt');

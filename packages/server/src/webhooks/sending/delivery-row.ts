@@ -1,7 +1,7 @@
 // A delivery as its row has it.
 import { type ChunkType, chunkTypes } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
-import type { Delivery } from './progress.ts';
+import type { Delivery } from './delivery.ts';
 
 // Each row holds its filter, whose names would be a third of it. What a letter means never changes.
 const letters: Readonly<Record<ChunkType, string>> = {
@@ -50,7 +50,7 @@ export function deliveryColumns(): Sql {
 }
 
 /** The same of `webhook_deliveries d`: one that is over has no retries, and its body is built again. */
-export function overDeliveryColumns(): Sql {
+export function finishedDeliveryColumns(): Sql {
   return sql`d.delivery_id as "deliveryId", d.previous_cursor as "previousCursor", d.from_turn as "fromTurn",
     d.from_seq as "fromSeq", d.to_turn as "toTurn", d.to_seq as "toSeq", d.chunk_types as "chunkTypes",
     d.occurred_at as "occurredAt", d.attempt_count as "attemptCount", 0 as retries, d.next_attempt_at as "nextAttemptAt",

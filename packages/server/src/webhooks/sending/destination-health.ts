@@ -4,24 +4,32 @@
 // The node that holds the subscription decides on what it knows. The dispatcher writes what has changed once a second, of many
 // subscriptions by one statement: a crash loses no more than a second of it.
 import type { Platform } from '../../platform.ts';
-import { confirmSecret, disable, type Held, hasten, type Stamp, stampAll, warn } from './assignments.ts';
+import type { Assignment } from './assignments.ts';
 import {
   afterFailure,
   afterSuccess,
+  awaitsProbe,
   type Failure,
   type Health,
-  hasBeenLong,
-  isHeldBack,
+  probingAnySession,
   severityOf,
-  withoutSuspect,
+  wasLongOutage,
 } from './health-rules.ts';
+import {
+  confirmSecret,
+  disableSubscription,
+  type HealthUpdate,
+  markDegraded,
+  retryNow,
+  writeHealthUpdates,
+} from './subscription-changes.ts';
 
 // For how long the secret that a receiver accepted last is tried first.
 const PREFERENCE_MS = 60_000;
 
-export class Standing {
+export class DestinationHealth {
   readonly #platform: Pick<Platform, 'db' | 'clock' | 'log'>;
-  #held: Held;
+  #assignment: Assignment;
   #confirmedVersion: number;
   #preference: { version: number; until: number } | undefined;
   #health: Health;
@@ -29,22 +37,22 @@ export class Standing {
   #success: Date | null = null;
   #isChanged = false;
 
-  constructor(platform: Pick<Platform, 'db' | 'clock' | 'log'>, held: Held) {
+  constructor(platform: Pick<Platform, 'db' | 'clock' | 'log'>, assignment: Assignment) {
     this.#platform = platform;
-    this.#held = held;
-    this.#confirmedVersion = held.confirmedSecretVersion ?? 0;
-    this.#health = held.health;
-    this.#isDegraded = held.isDegraded;
+    this.#assignment = assignment;
+    this.#confirmedVersion = assignment.confirmedSecretVersion ?? 0;
+    this.#health = assignment.health;
+    this.#isDegraded = assignment.isDegraded;
   }
 
   /** A change of the subscription may have set aside what was known of its destination. */
-  resume(held: Held): void {
-    if (held.secret.version !== this.#held.secret.version) this.#preference = undefined;
-    if (held.epoch !== this.#held.epoch) {
-      this.#health = held.health;
-      this.#isDegraded = held.isDegraded;
+  resume(assignment: Assignment): void {
+    if (assignment.secret.version !== this.#assignment.secret.version) this.#preference = undefined;
+    if (assignment.epoch !== this.#assignment.epoch) {
+      this.#health = assignment.health;
+      this.#isDegraded = assignment.isDegraded;
     }
-    this.#held = held;
+    this.#assignment = assignment;
   }
 
   /** The older secret, while a receiver is known that accepts no other. */
@@ -54,8 +62,8 @@ export class Standing {
   }
 
   /** Whether this Session waits for a probe; without a Session: whether all do. */
-  holdsBack(sessionId?: string): boolean {
-    return isHeldBack(this.#health, sessionId);
+  awaitsProbe(sessionId?: string): boolean {
+    return awaitsProbe(this.#health, sessionId);
   }
 
   /** Whether the time of the next probe has come. */
@@ -71,7 +79,7 @@ export class Standing {
 
   /** Nothing waits in the one Session that was to be probed: whatever comes next is the probe. */
   clearSuspect(): void {
-    this.#health = withoutSuspect(this.#health);
+    this.#health = probingAnySession(this.#health);
     this.#isChanged = true;
   }
 
@@ -79,63 +87,63 @@ export class Standing {
    * Whether what waits for retries is due now, as after a long failure. Never throws: the delivery was accepted, and that
    * is still to be written.
    */
-  async accepted(held: Held, secretVersion: number): Promise<boolean> {
+  async accepted(assignment: Assignment, secretVersion: number): Promise<boolean> {
     const { clock, db, log } = this.#platform;
     const now = clock.now();
-    const isBack = hasBeenLong(this.#health, now);
+    const isBack = wasLongOutage(this.#health, now);
     this.#success = now;
     this.#isChanged = true;
     this.#health = afterSuccess(this.#health);
     this.#isDegraded = false;
-    if (secretVersion === held.secret.version) this.#preference = undefined;
+    if (secretVersion === assignment.secret.version) this.#preference = undefined;
     else if (this.preferredVersion() !== secretVersion) {
       this.#preference = { version: secretVersion, until: now.getTime() + PREFERENCE_MS };
     }
     const confirmed = this.#confirmedVersion;
-    const isNews = secretVersion === held.secret.version && confirmed < secretVersion;
+    const isNews = secretVersion === assignment.secret.version && confirmed < secretVersion;
     if (isNews) this.#confirmedVersion = secretVersion;
     try {
-      if (isNews) await confirmSecret(db, held, secretVersion, now);
+      if (isNews) await confirmSecret(db, assignment, secretVersion, now);
     } catch (error) {
       this.#confirmedVersion = confirmed;
       log.warn({ err: error }, 'recording that the receiver accepted the new secret failed');
     }
     if (isBack)
       await db
-        .query(hasten(held, now))
+        .query(retryNow(assignment, now))
         .catch((error) => log.warn({ err: error }, 'rescheduling retries after a recovered destination failed'));
     return isBack;
   }
 
   /** Whether the subscription was disabled for it. */
-  async failed(held: Held, failure: Failure): Promise<boolean> {
+  async failed(assignment: Assignment, failure: Failure): Promise<boolean> {
     const { db, log } = this.#platform;
     // What was on its way to another url says nothing of this one.
-    if (held.url !== this.#held.url) return false;
+    if (assignment.url !== this.#assignment.url) return false;
     this.#health = afterFailure(this.#health, failure);
     this.#isChanged = true;
     const severity = severityOf(this.#health, failure.at);
     if (severity === 'degraded' && !this.#isDegraded) {
       this.#isDegraded = true;
       log.warn('the destination has failed for a day');
-      await warn(db, held, this.#health.failingSince!, failure.at);
+      await markDegraded(db, assignment, this.#health.failingSince!, failure.at);
     }
     if (severity !== 'disabled') return false;
-    const last = this.takeChange();
-    if (last) await db.query(stampAll([last]));
-    return disable(db, held, 'failing', failure.at);
+    const last = this.takeUpdate();
+    if (last) await db.query(writeHealthUpdates([last]));
+    return disableSubscription(db, assignment, 'failing', failure.at);
   }
 
   /** What is to be written, if anything has changed since the last call. If it is not written, `putBack` has the next one give it. */
-  takeChange(): Stamp | undefined {
+  takeUpdate(): HealthUpdate | undefined {
     if (!this.#isChanged) return undefined;
-    const stamp = { held: this.#held, success: this.#success, health: this.#health };
+    const update = { assignment: this.#assignment, success: this.#success, health: this.#health };
     this.#success = null;
     this.#isChanged = false;
-    return stamp;
+    return update;
   }
 
-  putBack({ success }: Stamp): void {
+  restoreUpdate({ success }: HealthUpdate): void {
     this.#success ??= success;
     this.#isChanged = true;
   }

@@ -15,11 +15,19 @@
 import { coalesced } from '../../lib/coalesced.ts';
 import type { Platform } from '../../platform.ts';
 import type { Hints } from '../../wake/hints.ts';
-import { areAnyFree, type Candidate, findCandidates, handOver, hold, release, stampAll } from './assignments.ts';
-import { findDue, type Place } from './due.ts';
-import { createSearch } from './search.ts';
+import {
+  type ClaimableSubscription,
+  claimSubscriptions,
+  findClaimable,
+  handOver,
+  isAnyUnassigned,
+  releaseAll,
+} from './assignments.ts';
+import { findDue, type ScanPosition } from './due-sessions.ts';
+import { createDueSearch } from './due-subscriptions.ts';
 import { Sender } from './sender.ts';
 import { deliveryNodes, leaveShares, nodeFor } from './shares.ts';
+import { writeHealthUpdates } from './subscription-changes.ts';
 
 export interface Dispatcher {
   start(): void;
@@ -49,8 +57,8 @@ const POLL_MS = 1_000;
 const DEFAULT_GRACE_MS = 5_000;
 // Claims in one transaction, which bounds how long it holds its rows.
 const CLAIM_BATCH = 100;
-// Subscriptions whose standing one statement writes.
-const STAMP_BATCH = 500;
+// Subscriptions whose health one statement writes.
+const HEALTH_BATCH = 500;
 
 export function createDispatcher(platform: DispatcherPlatform, options: DispatcherOptions): Dispatcher {
   const { db, shards, clock, log, wake } = platform;
@@ -58,12 +66,12 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
   const stopping = new AbortController();
   const cutting = new AbortController();
   const senders = new Map<string, Sender>();
-  const senderAt = new Map<string, Sender>();
+  const senderByEnvironment = new Map<string, Sender>();
   const organizations = new Set<string>();
   const scanning = new Set<Sender>();
   const scanAgain = new Set<Sender>();
   const background = new Set<Promise<void>>();
-  const search = createSearch(shards);
+  const search = createDueSearch(shards);
   /** The nodes by which subscriptions were shared last; undefined if that failed. */
   let refreshedFor: readonly string[] | undefined;
   let unsubscribe = (): void => {};
@@ -84,7 +92,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
     const nodes = await deliveryNodes(db, nodeId);
     const isSame = nodes.join() === refreshedFor?.join();
     const isLeaving = [...senders.values()].some(({ isActive }) => !isActive);
-    if (!isSame || isLeaving || (await areAnyFree(platform, nodes))) await refresh();
+    if (!isSame || isLeaving || (await isAnyUnassigned(platform, nodes))) await refresh();
   }
 
   async function refreshOnce(): Promise<void> {
@@ -92,29 +100,29 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
     const nodes = stopping.signal.aborted ? [] : await deliveryNodes(db, nodeId);
     const { rows: candidates, covers } = stopping.signal.aborted
       ? { rows: [], covers: () => true }
-      : await findCandidates(platform, nodeId);
+      : await findClaimable(platform, nodeId);
     const mine = candidates.filter(({ webhookSubscriptionId: id }) => nodeFor(id, nodes) === nodeId);
     const ids = new Set(mine.map(({ webhookSubscriptionId }) => webhookSubscriptionId));
-    const leaving = [...senders].filter(([id, { held }]) => !ids.has(id) && covers(held.organizationId));
+    const leaving = [...senders].filter(([id, { assignment }]) => !ids.has(id) && covers(assignment.organizationId));
     for (const [, sender] of leaving) sender.halt();
     // The next node begins with what is known of the destination.
-    await writeStandings(leaving.map(([, sender]) => sender));
+    await writeHealth(leaving.map(([, sender]) => sender));
     // One whose deliveries are still on their way stays, so that a Session never has two loops on this node.
     for (const [id, sender] of leaving) if (sender.isIdle && !sender.isActive) forget(id, sender);
-    await giveUp(candidates.filter(({ isHeld, webhookSubscriptionId: id }) => isHeld && !ids.has(id)));
-    const changed = mine.filter(({ webhookSubscriptionId, epoch, isHeld }) => {
+    await handOverOthers(candidates.filter(({ isAssigned, webhookSubscriptionId: id }) => isAssigned && !ids.has(id)));
+    const changed = mine.filter(({ webhookSubscriptionId, epoch, isAssigned }) => {
       const sender = senders.get(webhookSubscriptionId);
-      return !(isHeld && sender?.isActive && sender.held.epoch === epoch);
+      return !(isAssigned && sender?.isActive && sender.assignment.epoch === epoch);
     });
     // After a claim that failed, this node may hold what it does not know of.
-    if (await takeAll(changed)) refreshedFor = nodes;
+    if (await claimAll(changed)) refreshedFor = nodes;
   }
 
   /**
    * Hands over what is another node's share. What is on its way is acknowledged first, so that the next node goes on after it;
    * until then the subscription stays, and a later poll hands it over.
    */
-  async function giveUp(others: readonly Candidate[]): Promise<void> {
+  async function handOverOthers(others: readonly ClaimableSubscription[]): Promise<void> {
     const idle = others.filter(({ webhookSubscriptionId }) => !senders.has(webhookSubscriptionId));
     await shards.eachInTime('handing over subscriptions', idle, organizationOf, async (group) => {
       for (const candidate of group) {
@@ -125,32 +133,32 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
   }
 
   /** Whether none failed. */
-  async function takeAll(candidates: readonly Candidate[]): Promise<boolean> {
+  async function claimAll(candidates: readonly ClaimableSubscription[]): Promise<boolean> {
     const failures = await shards.eachInTime('claiming subscriptions', candidates, organizationOf, async (group) => {
       for (const ofOne of Map.groupBy(group, organizationOf).values())
-        for (let at = 0; at < ofOne.length; at += CLAIM_BATCH) await take(ofOne.slice(at, at + CLAIM_BATCH));
+        for (let at = 0; at < ofOne.length; at += CLAIM_BATCH) await claim(ofOne.slice(at, at + CLAIM_BATCH));
     });
     return failures.length === 0;
   }
 
-  async function take(candidates: readonly Candidate[]): Promise<void> {
+  async function claim(candidates: readonly ClaimableSubscription[]): Promise<void> {
     const taken: Sender[] = [];
     for (const { organizationId } of candidates) organizations.add(organizationId);
-    for (const held of await hold(platform, nodeId, candidates)) {
+    for (const assignment of await claimSubscriptions(platform, nodeId, candidates)) {
       if (stopping.signal.aborted) continue;
-      const known = senders.get(held.webhookSubscriptionId);
-      if (known) known.resume(held);
+      const known = senders.get(assignment.webhookSubscriptionId);
+      if (known) known.resume(assignment);
       const sender =
         known ??
-        new Sender(platform, held, {
+        new Sender(platform, assignment, {
           ...options,
           random,
           signal: cutting.signal,
           onStale: () => run('reading subscriptions again failed', refresh),
-          onRoom: (having) => run('looking for due sessions failed', () => scan([having])),
+          onCapacity: (sender) => run('looking for due sessions failed', () => scan([sender])),
         });
-      senders.set(held.webhookSubscriptionId, sender);
-      senderAt.set(placeKey(held.organizationId, held.environment), sender);
+      senders.set(assignment.webhookSubscriptionId, sender);
+      senderByEnvironment.set(environmentKey(assignment.organizationId, assignment.environment), sender);
       taken.push(sender);
     }
     await scan(taken);
@@ -158,31 +166,31 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
 
   function forget(id: string, sender: Sender): void {
     senders.delete(id);
-    const key = placeKey(sender.held.organizationId, sender.held.environment);
-    if (senderAt.get(key) === sender) senderAt.delete(key);
+    const key = environmentKey(sender.assignment.organizationId, sender.assignment.environment);
+    if (senderByEnvironment.get(key) === sender) senderByEnvironment.delete(key);
   }
 
   async function scan(wanted: Iterable<Sender>): Promise<void> {
-    const found: { sender: Sender; place: Place }[] = [];
+    const found: { sender: Sender; position: ScanPosition }[] = [];
     for (const sender of wanted) {
       if (scanning.has(sender)) {
         scanAgain.add(sender);
         continue;
       }
-      const place = sender.place();
-      if (place) found.push({ sender, place });
+      const position = sender.nextScan();
+      if (position) found.push({ sender, position });
     }
     for (const { sender } of found) scanning.add(sender);
     try {
       const pages = await findDue(
         platform,
-        found.map(({ place }) => place),
+        found.map(({ position }) => position),
         clock.now(),
       );
-      for (const { sender, place } of found) {
+      for (const { sender, position } of found) {
         scanning.delete(sender);
-        const page = pages.get(place);
-        if (page) sender.found(page);
+        const page = pages.get(position);
+        if (page) sender.addDue(page);
       }
     } finally {
       for (const { sender } of found) scanning.delete(sender);
@@ -201,50 +209,50 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
   }
 
   /** Never rejects: what is not written is written with the next. */
-  async function writeStandings(of: Iterable<Sender>): Promise<void> {
-    const changes = [...of].flatMap(({ standing }) => {
-      const stamp = standing.takeChange();
-      return stamp ? { standing, stamp } : [];
+  async function writeHealth(of: Iterable<Sender>): Promise<void> {
+    const changes = [...of].flatMap(({ health }) => {
+      const update = health.takeUpdate();
+      return update ? { health, update } : [];
     });
     const failures = await shards.eachInTime(
       'recording the health of destinations',
       changes,
-      ({ stamp }) => stamp.held.organizationId,
+      ({ update }) => update.assignment.organizationId,
       async (group) => {
-        for (let at = 0; at < group.length; at += STAMP_BATCH)
-          await db.execute(stampAll(group.slice(at, at + STAMP_BATCH).map(({ stamp }) => stamp)));
+        for (let at = 0; at < group.length; at += HEALTH_BATCH)
+          await db.execute(writeHealthUpdates(group.slice(at, at + HEALTH_BATCH).map(({ update }) => update)));
       },
     );
-    for (const { standing, stamp } of failures.flatMap(({ items }) => items)) standing.putBack(stamp);
+    for (const { health, update } of failures.flatMap(({ items }) => items)) health.restoreUpdate(update);
   }
 
-  function hear(hint: Hints['journal'] | undefined): void {
+  function applyHint(hint: Hints['journal'] | undefined): void {
     if (stopping.signal.aborted || senders.size === 0) return;
-    if (hint) senderAt.get(placeKey(hint.organizationId, hint.environment))?.take(hint.sessionId);
+    if (hint) senderByEnvironment.get(environmentKey(hint.organizationId, hint.environment))?.enqueue(hint.sessionId);
     else run('looking for due sessions failed', () => scan(senders.values()));
   }
 
   async function poll(): Promise<void> {
     while (!stopping.signal.aborted) {
       // Each is tried whatever becomes of the others: one that is about all organizations fails with any of them.
-      await warned('could not look for subscriptions', refreshIfNeeded);
-      await warned('could not look for due deliveries', scanDue);
-      await writeStandings(senders.values());
+      await retryLater('could not look for subscriptions', refreshIfNeeded);
+      await retryLater('could not look for due deliveries', scanDue);
+      await writeHealth(senders.values());
       await clock.sleep(POLL_MS, stopping.signal).catch(() => {});
     }
   }
 
-  function warned(what: string, work: () => Promise<void>): Promise<void> {
+  function retryLater(what: string, work: () => Promise<void>): Promise<void> {
     return work().catch((error: unknown) => log.warn({ err: error }, `${what}; retrying`));
   }
 
   return {
     start() {
-      const onJournal = wake.subscribe('journal', (hint) => hear(hint));
-      const onSubscription = wake.subscribe('subscription', () => run('reading subscriptions failed', refresh));
+      const offJournal = wake.subscribe('journal', (hint) => applyHint(hint));
+      const offSubscription = wake.subscribe('subscription', () => run('reading subscriptions failed', refresh));
       unsubscribe = () => {
-        onJournal();
-        onSubscription();
+        offJournal();
+        offSubscription();
       };
       run('the dispatcher failed', poll);
     },
@@ -263,12 +271,12 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
       await late;
       while (background.size > 0) await Promise.all(background);
       try {
-        await writeStandings(senders.values());
+        await writeHealth(senders.values());
         await leaveShares(db, nodeId);
         const failures = await shards.each(
           [...organizations],
           (id) => id,
-          (group) => release(db, nodeId, group),
+          (group) => releaseAll(db, nodeId, group),
         );
         if (failures[0]) throw failures[0].error;
       } catch (error) {
@@ -278,10 +286,10 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
   };
 }
 
-function organizationOf({ organizationId }: Candidate): string {
+function organizationOf({ organizationId }: ClaimableSubscription): string {
   return organizationId;
 }
 
-function placeKey(organizationId: string, environment: string): string {
+function environmentKey(organizationId: string, environment: string): string {
   return `${organizationId} ${environment}`;
 }

@@ -2,11 +2,11 @@ import { expect, test } from 'vitest';
 import {
   afterFailure,
   afterSuccess,
+  awaitsProbe,
   type Health,
-  hasBeenLong,
   healthy,
-  isHeldBack,
   severityOf,
+  wasLongOutage,
 } from './health-rules.ts';
 
 const MINUTE_MS = 60_000;
@@ -34,10 +34,10 @@ function failed(count: number): Health {
 }
 
 test('four failures in a row change nothing; with the fifth all wait for one attempt 30 s later', () => {
-  expect(isHeldBack(failed(4))).toBe(false);
+  expect(awaitsProbe(failed(4))).toBe(false);
   expect(failed(5).probeAt).toEqual(later(30_000));
-  expect(isHeldBack(failed(5))).toBe(true);
-  expect(isHeldBack(failed(5), 'c')).toBe(true);
+  expect(awaitsProbe(failed(5))).toBe(true);
+  expect(awaitsProbe(failed(5), 'c')).toBe(true);
 });
 
 test('an attempt that is accepted ends the row', () => {
@@ -73,11 +73,11 @@ test('a receiver may ask for a longer wait', () => {
 test('where one Session alone fails, it alone is held back; when another fails too, all are', () => {
   let health = healthy;
   for (let n = 0; n < 5; n += 1) health = fail(health);
-  expect(isHeldBack(health, 'a')).toBe(true);
-  expect(isHeldBack(health, 'b')).toBe(false);
-  expect(isHeldBack(health)).toBe(false);
+  expect(awaitsProbe(health, 'a')).toBe(true);
+  expect(awaitsProbe(health, 'b')).toBe(false);
+  expect(awaitsProbe(health)).toBe(false);
   health = fail(health, { sessionId: 'b' });
-  expect(isHeldBack(health)).toBe(true);
+  expect(awaitsProbe(health)).toBe(true);
   expect(health.probeAt).toEqual(later(30_000));
 });
 
@@ -96,7 +96,7 @@ test('failures far apart are not one long failure', () => {
 });
 
 test('what waits is hurried after a long failure alone', () => {
-  expect(hasBeenLong(failed(5), later(15 * MINUTE_MS - 1))).toBe(false);
-  expect(hasBeenLong(failed(5), later(15 * MINUTE_MS))).toBe(true);
-  expect(hasBeenLong(healthy, later(HOUR_MS))).toBe(false);
+  expect(wasLongOutage(failed(5), later(15 * MINUTE_MS - 1))).toBe(false);
+  expect(wasLongOutage(failed(5), later(15 * MINUTE_MS))).toBe(true);
+  expect(wasLongOutage(healthy, later(HOUR_MS))).toBe(false);
 });

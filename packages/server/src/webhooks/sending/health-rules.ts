@@ -87,7 +87,7 @@ export function afterFailure(before: Health, { sessionId, at, isProbe, retryAfte
 }
 
 /** Whichever Session has something to send is probed next. */
-export function withoutSuspect(health: Health): Health {
+export function probingAnySession(health: Health): Health {
   return { ...health, failingSessionId: null };
 }
 
@@ -97,12 +97,12 @@ function probeDelayMs(failures: number): number {
 }
 
 /** Whether this Session's deliveries wait for a probe; without a Session: whether all do. */
-export function isHeldBack({ probeAt, failingSessionId }: Health, sessionId?: string): boolean {
+export function awaitsProbe({ probeAt, failingSessionId }: Health, sessionId?: string): boolean {
   return probeAt !== null && (failingSessionId === null || failingSessionId === sessionId);
 }
 
 /** Whether what waits for retries should be sent at once now that an attempt was accepted. */
-export function hasBeenLong({ failingSince }: Health, now: Date): boolean {
+export function wasLongOutage({ failingSince }: Health, now: Date): boolean {
   return failingSince !== null && now.getTime() - failingSince.getTime() >= LONG_FAILURE_MS;
 }
 

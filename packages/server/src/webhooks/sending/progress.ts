@@ -18,35 +18,11 @@ import { recordEvent, systemSource } from '../../events/record.ts';
 import { formatCursor, type Position } from '../../journal/cursor.ts';
 import type { Segment } from '../../journal/segment.ts';
 import { formatId } from '../../lib/ids.ts';
-import { type Held, isStill } from './assignments.ts';
-import { type Content, maxBodyBytes, maxChunks, type Reading } from './batch.ts';
+import { type Assignment, sameSubscription } from './assignments.ts';
+import { maxBodyBytes, maxChunks, type UndeliveredJournal } from './batch.ts';
+import type { AttemptedDelivery, Delivery, FinishedDelivery } from './delivery.ts';
 import { type DeliveryRow, deliveryColumns, deliveryOf, lettersOf } from './delivery-row.ts';
-import { attemptLines, finish, withAttempts } from './finishing.ts';
-import type { KeptAttempt } from './kept-attempt.ts';
-
-/** A delivery that was fixed. */
-export interface Delivery extends Content {
-  deliveryId: string;
-  sessionId: string;
-  /** Empty where nothing was acknowledged before. */
-  previousCursor: string;
-  attemptCount: number;
-  retries: number;
-  nextAttemptAt: Date | null;
-  /** The bytes, kept since its first failure. */
-  body: string | null;
-}
-
-/** What came of a delivery's attempts in this turn of it; one, or two where it was signed with both secrets. */
-export interface Answered {
-  delivery: Delivery;
-  attempts: readonly KeptAttempt[];
-}
-
-/** A delivery that is over, and the position behind which the Session goes on. */
-export interface Done extends Answered {
-  through: Position;
-}
+import { attemptLines, finishDeliveries, withAttempts } from './finished-deliveries.ts';
 
 export interface ReadInput {
   sessionId: string;
@@ -54,7 +30,7 @@ export interface ReadInput {
   after: Position | undefined;
 }
 
-export interface View extends Reading {
+export interface DeliveryProgress extends UndeliveredJournal {
   /** Of the subscription: another than the one held means that it has changed. */
   epoch: number;
   /** Of what this subscription's receiver acknowledged last; empty: nothing. */
@@ -65,7 +41,7 @@ export interface View extends Reading {
   delivery: Delivery | undefined;
 }
 
-interface ViewRow extends DeliveryRow {
+interface ProgressRow extends DeliveryRow {
   epoch: number;
   sessionId: string;
   agentId: string;
@@ -86,9 +62,13 @@ interface ViewRow extends DeliveryRow {
  * Everything in one snapshot. No view if the session or the subscription is gone. Nothing waits in a session that has shown no
  * chunk since the subscription was created.
  */
-export async function readMany(db: Db, held: Held, inputs: readonly ReadInput[]): Promise<(View | undefined)[]> {
-  const { organizationId, environment, webhookSubscriptionId } = held;
-  const rows = await db.query<ViewRow>(sql`
+export async function readMany(
+  db: Db,
+  assignment: Assignment,
+  inputs: readonly ReadInput[],
+): Promise<(DeliveryProgress | undefined)[]> {
+  const { organizationId, environment, webhookSubscriptionId } = assignment;
+  const rows = await db.query<ProgressRow>(sql`
     select w.epoch, s.session_id as "sessionId", s.agent_id as "agentId", s.turn as "headTurn",
       s.next_seq - 1 as "headSeq", coalesce(b.turn, p.turn) as "afterTurn", coalesce(b.seq, p.seq) as "afterSeq",
       s.acknowledged_cursor as "acknowledgedCursor", s.trace_parent as "traceParent",
@@ -120,22 +100,22 @@ export async function readMany(db: Db, held: Held, inputs: readonly ReadInput[])
       order by y.turn, y.seq_to) g on true
     where w.organization_id = ${organizationId} and w.environment = ${environment}
       and w.webhook_subscription_id = ${webhookSubscriptionId}`);
-  const views = new Map<string, View & { segments: Segment[] }>();
+  const found = new Map<string, DeliveryProgress & { segments: Segment[] }>();
   for (const row of rows) {
-    let view = views.get(row.sessionId);
-    if (!view) {
-      view = viewOf(row, environment);
-      views.set(row.sessionId, view);
+    let progress = found.get(row.sessionId);
+    if (!progress) {
+      progress = progressOf(row, environment);
+      found.set(row.sessionId, progress);
     }
     if (row.turn !== null) {
       const { turn, seqFrom, seqTo, segment: body, createdAt } = row;
-      view.segments.push({ turn, seqFrom, seqTo, body, createdAt });
+      progress.segments.push({ turn, seqFrom, seqTo, body, createdAt });
     }
   }
-  return inputs.map(({ sessionId }) => views.get(sessionId));
+  return inputs.map(({ sessionId }) => found.get(sessionId));
 }
 
-function viewOf(row: ViewRow, environment: string): View & { segments: Segment[] } {
+function progressOf(row: ProgressRow, environment: string): DeliveryProgress & { segments: Segment[] } {
   return {
     epoch: row.epoch,
     owner: { sessionId: row.sessionId, agentId: row.agentId, environment },
@@ -155,12 +135,17 @@ export interface FixInput {
   /** Where it was read from. */
   after: Position;
   /** The one before, acknowledged by the same statement. */
-  done: Done | undefined;
+  done: FinishedDelivery | undefined;
 }
 
 /** True for each that was fixed; false where the subscription has changed or the Session was moved on by another node. */
-export async function fixMany(db: Db, held: Held, inputs: readonly FixInput[], now: Date): Promise<boolean[]> {
-  const { organizationId, webhookSubscriptionId } = held;
+export async function fixMany(
+  db: Db,
+  assignment: Assignment,
+  inputs: readonly FixInput[],
+  now: Date,
+): Promise<boolean[]> {
+  const { organizationId, webhookSubscriptionId } = assignment;
   const sorted = inputs.toSorted((a, b) => compareIds(a.next.sessionId, b.next.sessionId));
   const next = sorted.map((input) => input.next);
   const done = inputs.flatMap((input) => input.done ?? []);
@@ -168,7 +153,7 @@ export async function fixMany(db: Db, held: Held, inputs: readonly FixInput[], n
   const deliveryIds = next.map(({ deliveryId }) => deliveryId);
   const previousCursors = next.map(({ previousCursor }) => previousCursor);
   const [, fixed] = await db.batch<{ sessionId: string }>([
-    lockSubscription(held),
+    lockSubscription(assignment),
     sql`
       update sessions s set delivery_id = b.delivery_id, delivered_turn = b.from_turn, delivered_seq = b.from_seq,
         acknowledged_cursor = b.previous_cursor
@@ -181,13 +166,13 @@ export async function fixMany(db: Db, held: Held, inputs: readonly FixInput[], n
       where s.organization_id = ${organizationId} and s.session_id = b.sid
         and s.delivery_subscription_id = ${webhookSubscriptionId} and s.delivery_id is not distinct from b.done_id
         and (b.done_id is not null or (s.delivered_turn = b.after_turn and s.delivered_seq = b.after_seq))
-        and ${isUnchanged(held)}
+        and ${isUnchanged(assignment)}
       returning s.session_id as "sessionId"`,
     sql`
       insert into pending_deliveries (organization_id, webhook_subscription_id, delivery_id, session_id, previous_cursor,
         from_turn, from_seq, to_turn, to_seq, chunk_types, occurred_at, created_at)
       select s.organization_id, ${webhookSubscriptionId}::uuid, s.delivery_id, s.session_id, b.previous_cursor,
-        s.delivered_turn, s.delivered_seq, b.to_turn, b.to_seq, ${lettersOf(held.chunkTypes)}::text, b.occurred_at,
+        s.delivered_turn, s.delivered_seq, b.to_turn, b.to_seq, ${lettersOf(assignment.chunkTypes)}::text, b.occurred_at,
         ${now}::timestamptz
       from sessions s
       join unnest(${sessionIds}::uuid[], ${deliveryIds}::uuid[], ${next.map((d) => d.to.turn)}::int[],
@@ -196,27 +181,29 @@ export async function fixMany(db: Db, held: Held, inputs: readonly FixInput[], n
         as b(sid, delivery_id, to_turn, to_seq, previous_cursor, occurred_at)
         on s.session_id = b.sid and s.delivery_id = b.delivery_id
       where s.organization_id = ${organizationId}`,
-    ...finish(held, done, 'succeeded', now),
+    ...finishDeliveries(assignment, done, 'succeeded', now),
   ]);
   const sessions = new Set(fixed?.map(({ sessionId }) => sessionId));
   return inputs.map(({ next: { sessionId } }) => sessions.has(sessionId));
 }
 
 /** Either a delivery that was accepted, or a stretch that was not asked for. */
-export type SettleInput = { done: Done } | { sessionId: string; epoch: number; after: Position; through: Position };
+export type SettleInput =
+  | { done: FinishedDelivery }
+  | { sessionId: string; epoch: number; after: Position; through: Position };
 
 /** Whether more waits in each Session; undefined where the Session was moved on by another node or is gone. */
 export async function settleMany(
   db: Db,
-  held: Held,
+  assignment: Assignment,
   inputs: readonly SettleInput[],
   now: Date,
 ): Promise<(boolean | undefined)[]> {
   const done = inputs.flatMap((input) => ('done' in input ? input.done : []));
   const [, settled] = await db.batch<{ sessionId: string; isDue: boolean }>([
-    lockSubscription(held),
-    moveOn(
-      held,
+    lockSubscription(assignment),
+    advanceSessions(
+      assignment,
       inputs.map((input) =>
         'done' in input
           ? {
@@ -230,14 +217,14 @@ export async function settleMany(
           : { ...input, deliveryId: null, cursor: null },
       ),
     ),
-    ...finish(held, done, 'succeeded', now),
+    ...finishDeliveries(assignment, done, 'succeeded', now),
   ]);
   const due = new Map(settled?.map(({ sessionId, isDue }) => [sessionId, isDue]));
   return inputs.map((input) => due.get('done' in input ? input.done.delivery.sessionId : input.sessionId));
 }
 
 /** An attempt failed and `nextAttemptAt` says when the next comes; `body` is kept if it is the first failure. */
-export interface PostponeInput extends Answered {
+export interface PostponeInput extends AttemptedDelivery {
   retries: number;
   nextAttemptAt: Date;
   /** Until when the receiver asked to wait; null: it did not. */
@@ -245,8 +232,8 @@ export interface PostponeInput extends Answered {
   body: Buffer;
 }
 
-export async function postponeMany(db: Db, held: Held, inputs: readonly PostponeInput[]): Promise<void> {
-  const { organizationId, webhookSubscriptionId } = held;
+export async function postponeMany(db: Db, assignment: Assignment, inputs: readonly PostponeInput[]): Promise<void> {
+  const { organizationId, webhookSubscriptionId } = assignment;
   await db.query(sql`
     update pending_deliveries d set attempts = ${withAttempts()}, attempt_count = b.attempt_count, retries = b.retries,
       next_attempt_at = b.next_attempt_at, not_before = b.not_before, body = coalesce(d.body, b.body)
@@ -270,23 +257,30 @@ export async function postponeMany(db: Db, held: Held, inputs: readonly Postpone
 }
 
 /** Whether more waits in the Session; undefined where another node was first. */
-export function giveUp(db: Db, held: Held, done: Done, now: Date): Promise<boolean | undefined> {
+export function giveUp(
+  db: Db,
+  assignment: Assignment,
+  done: FinishedDelivery,
+  now: Date,
+): Promise<boolean | undefined> {
   const { delivery, through } = done;
   const { sessionId, deliveryId } = delivery;
   return db.transaction(async (tx) => {
-    await tx.query(lockSubscription(held));
+    await tx.query(lockSubscription(assignment));
     const [moved] = await tx.query<{ isDue: boolean }>(
-      moveOn(held, [{ sessionId, deliveryId, after: delivery.from, through, cursor: null, epoch: null }]),
+      advanceSessions(assignment, [
+        { sessionId, deliveryId, after: delivery.from, through, cursor: null, epoch: null },
+      ]),
     );
     if (!moved) return undefined;
     await Promise.all([
-      ...finish(held, [done], 'exhausted', now).map((statement) => tx.query(statement)),
+      ...finishDeliveries(assignment, [done], 'exhausted', now).map((statement) => tx.query(statement)),
       tx.query(
-        recordEvent(systemSource(held.organizationId), now, {
+        recordEvent(systemSource(assignment.organizationId), now, {
           type: 'webhook_delivery.exhausted',
           resource: { type: 'webhook_delivery', id: formatId('whd', deliveryId) },
           outcome: 'failure',
-          environment: held.environment,
+          environment: assignment.environment,
           sessionId: formatId('ses', sessionId),
         }),
       ),
@@ -296,16 +290,16 @@ export function giveUp(db: Db, held: Held, done: Done, now: Date): Promise<boole
 }
 
 // Changes of the subscription lock the row for update: they come before this transaction or after it.
-function lockSubscription(held: Held): Sql {
-  return sql`select 1 from webhook_subscriptions where ${isStill(held)} for key share`;
+function lockSubscription(assignment: Assignment): Sql {
+  return sql`select 1 from webhook_subscriptions where ${sameSubscription(assignment)} for key share`;
 }
 
 /** The subscription is as it was for the row `b`. */
-function isUnchanged(held: Held): Sql {
-  return sql`exists (select 1 from webhook_subscriptions where ${isStill(held)} and epoch = b.epoch)`;
+function isUnchanged(assignment: Assignment): Sql {
+  return sql`exists (select 1 from webhook_subscriptions where ${sameSubscription(assignment)} and epoch = b.epoch)`;
 }
 
-interface Move {
+interface SessionAdvance {
   sessionId: string;
   /** The one that is over; null for a stretch that is skipped. */
   deliveryId: string | null;
@@ -317,8 +311,8 @@ interface Move {
   epoch: number | null;
 }
 
-function moveOn(held: Held, moves: readonly Move[]): Sql {
-  const { organizationId, webhookSubscriptionId } = held;
+function advanceSessions(assignment: Assignment, moves: readonly SessionAdvance[]): Sql {
+  const { organizationId, webhookSubscriptionId } = assignment;
   const sorted = moves.toSorted((a, b) => compareIds(a.sessionId, b.sessionId));
   return sql`
     update sessions s set delivery_id = null, delivered_turn = b.turn, delivered_seq = b.seq,
@@ -331,7 +325,7 @@ function moveOn(held: Held, moves: readonly Move[]): Sql {
       as b(sid, delivery_id, after_turn, after_seq, turn, seq, cursor, epoch)
     where s.organization_id = ${organizationId} and s.session_id = b.sid
       and s.delivery_subscription_id = ${webhookSubscriptionId} and s.delivery_id is not distinct from b.delivery_id
-      and exists (select 1 from webhook_subscriptions where ${isStill(held)} and epoch = coalesce(b.epoch, epoch))
+      and exists (select 1 from webhook_subscriptions where ${sameSubscription(assignment)} and epoch = coalesce(b.epoch, epoch))
       and (b.delivery_id is not null or (s.delivered_turn = b.after_turn and s.delivered_seq = b.after_seq))
     returning s.session_id as "sessionId", s.delivery_due as "isDue"`;
 }

@@ -11,9 +11,9 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Db, Tx } from '../../db/db.ts';
 import { beginning, comparePositions, formatCursor, type Position } from '../../journal/cursor.ts';
-import { type Held, isStill } from './assignments.ts';
-import { beforeAllSessions } from './due.ts';
-import { cancel } from './finishing.ts';
+import { type Assignment, sameSubscription } from './assignments.ts';
+import { beforeAllSessions } from './due-sessions.ts';
+import { cancelDeliveries } from './finished-deliveries.ts';
 
 // Each session has one delivery in flight, of 200 that may be.
 export const MAX_RECOVERING = 10;
@@ -35,27 +35,27 @@ interface Recovery {
 }
 
 /** How far a recovery since a time has come. */
-type Place = Pick<Recovery, 'afterSessionId' | 'afterEndedAt' | 'endedBefore'>;
+type RecoveryProgress = Pick<Recovery, 'afterSessionId' | 'afterEndedAt' | 'endedBefore'>;
 
 /** Where the deliveries of a Session go back to. */
-interface Target extends Position {
+interface RewindTarget extends Position {
   sessionId: string;
 }
 
 /**
  * Takes up to `room` Sessions back. `isOver`: nothing more is to be recovered, or the subscription is no longer as it was held.
  */
-export function takeBack(
+export function rewindDeliveries(
   db: Db,
-  held: Held,
+  assignment: Assignment,
   room: number,
   now: Date,
 ): Promise<{ sessionIds: string[]; isOver: boolean }> {
-  const { organizationId, webhookSubscriptionId } = held;
+  const { organizationId, webhookSubscriptionId } = assignment;
   return db.transaction(async (tx) => {
     // Changes of the subscription wait for this, or were first.
     const current = await tx.execute(sql`
-      select 1 from webhook_subscriptions where ${isStill(held)} and epoch = ${held.epoch} for key share`);
+      select 1 from webhook_subscriptions where ${sameSubscription(assignment)} and epoch = ${assignment.epoch} for key share`);
     const [recovery] = await tx.query<Recovery>(sql`
       select recovery_id as "recoveryId", since, session_id as "sessionId", turn, seq,
         after_session_id as "afterSessionId", after_ended_at::text as "afterEndedAt", ended_before as "endedBefore"
@@ -66,17 +66,17 @@ export function takeBack(
     const { recoveryId, sessionId, turn, seq, since } = recovery;
     const page =
       since === null
-        ? { targets: [{ sessionId: sessionId!, turn, seq }], place: null }
-        : await targetsSince(tx, held, recovery, since, room, now);
-    const sessionIds = await moveBack(tx, held, page.targets, now);
+        ? { targets: [{ sessionId: sessionId!, turn, seq }], progress: null }
+        : await targetsSince(tx, assignment, recovery, since, room, now);
+    const sessionIds = await rewindSessions(tx, assignment, page.targets, now);
     const isThis = sql`organization_id = ${organizationId} and webhook_subscription_id = ${webhookSubscriptionId}
       and recovery_id = ${recoveryId}`;
     await tx.query(
-      page.place === null
+      page.progress === null
         ? sql`delete from webhook_recoveries where ${isThis}`
         : sql`
-            update webhook_recoveries set after_session_id = ${page.place.afterSessionId},
-              after_ended_at = ${page.place.afterEndedAt}::timestamptz, ended_before = ${page.place.endedBefore}
+            update webhook_recoveries set after_session_id = ${page.progress.afterSessionId},
+              after_ended_at = ${page.progress.afterEndedAt}::timestamptz, ended_before = ${page.progress.endedBefore}
             where ${isThis}`,
     );
     return { sessionIds, isOver: false };
@@ -86,31 +86,31 @@ export function takeBack(
 /** The next sessions with a chunk of that time or later; no `place` if there are no more. */
 async function targetsSince(
   tx: Tx,
-  held: Held,
+  assignment: Assignment,
   recovery: Recovery,
   since: Date,
   room: number,
   now: Date,
-): Promise<{ targets: Target[]; place: Place | null }> {
-  const { sessionIds, place } = recovery.afterEndedAt
-    ? await nextEnded(tx, held, { ...recovery, afterEndedAt: recovery.afterEndedAt }, room)
-    : await nextOpen(tx, held, recovery, since, room, now);
-  return { targets: await placesBefore(tx, held, sessionIds, since), place };
+): Promise<{ targets: RewindTarget[]; progress: RecoveryProgress | null }> {
+  const { sessionIds, progress } = recovery.afterEndedAt
+    ? await nextEnded(tx, assignment, { ...recovery, afterEndedAt: recovery.afterEndedAt }, room)
+    : await nextOpen(tx, assignment, recovery, since, room, now);
+  return { targets: await positionsBefore(tx, assignment, sessionIds, since), progress };
 }
 
-interface Candidates {
+interface RewindPage {
   sessionIds: string[];
-  place: Place | null;
+  progress: RecoveryProgress | null;
 }
 
 async function nextOpen(
   tx: Tx,
-  { organizationId, environment }: Held,
+  { organizationId, environment }: Assignment,
   { recoveryId, afterSessionId }: Recovery,
   since: Date,
   room: number,
   now: Date,
-): Promise<Candidates> {
+): Promise<RewindPage> {
   // An append alone does not move `updated_at` on, but the end of a turn does.
   const rows = await tx.query<{ sessionId: string; isActive: boolean }>(sql`
     select p.session_id as "sessionId", p.status <> 'idle' or p.updated_at >= ${since} as "isActive"
@@ -124,19 +124,22 @@ async function nextOpen(
   const active = rows.filter(({ isActive }) => isActive).map(({ sessionId }) => sessionId);
   const sessionIds = active.slice(0, room);
   const isOpen = { afterEndedAt: null, endedBefore: null };
-  if (active.length > room) return { sessionIds, place: { ...isOpen, afterSessionId: sessionIds.at(-1)! } };
-  if (rows.length === PAGE_SIZE) return { sessionIds, place: { ...isOpen, afterSessionId: rows.at(-1)!.sessionId } };
+  if (active.length > room) return { sessionIds, progress: { ...isOpen, afterSessionId: sessionIds.at(-1)! } };
+  if (rows.length === PAGE_SIZE) return { sessionIds, progress: { ...isOpen, afterSessionId: rows.at(-1)!.sessionId } };
   // One that ends from now on was open when its turn came.
   const endedBefore = new Date(now.getTime() + MAX_SKEW_MS);
-  return { sessionIds, place: { afterSessionId: beforeAllSessions, afterEndedAt: since.toISOString(), endedBefore } };
+  return {
+    sessionIds,
+    progress: { afterSessionId: beforeAllSessions, afterEndedAt: since.toISOString(), endedBefore },
+  };
 }
 
 async function nextEnded(
   tx: Tx,
-  { organizationId, environment }: Held,
+  { organizationId, environment }: Assignment,
   { recoveryId, afterSessionId, afterEndedAt, endedBefore }: Recovery & { afterEndedAt: string },
   room: number,
-): Promise<Candidates> {
+): Promise<RewindPage> {
   const rows = await tx.query<{ sessionId: string; endedAt: string }>(sql`
     select p.session_id as "sessionId", p.ended_at::text as "endedAt"
     from unnest(array['completed', 'failed', 'cancelled']) k(status)
@@ -149,18 +152,18 @@ async function nextEnded(
       order by x.ended_at, x.session_id limit ${room}) p
     order by p.ended_at, p.session_id limit ${room}`);
   const sessionIds = rows.map(({ sessionId }) => sessionId);
-  if (rows.length < room) return { sessionIds, place: null };
+  if (rows.length < room) return { sessionIds, progress: null };
   const { sessionId, endedAt } = rows.at(-1)!;
-  return { sessionIds, place: { afterSessionId: sessionId, afterEndedAt: endedAt, endedBefore } };
+  return { sessionIds, progress: { afterSessionId: sessionId, afterEndedAt: endedAt, endedBefore } };
 }
 
 /** For each of these sessions that has a chunk of that time or later, the position before the first. */
-async function placesBefore(
+async function positionsBefore(
   tx: Tx,
-  { organizationId }: Held,
+  { organizationId }: Assignment,
   sessionIds: readonly string[],
   since: Date,
-): Promise<Target[]> {
+): Promise<RewindTarget[]> {
   if (sessionIds.length === 0) return [];
   const segmentsOf = (sessionId: Sql) => sql`from segments r
     where r.organization_id = ${organizationId} and r.session_id = ${sessionId}`;
@@ -184,9 +187,14 @@ async function placesBefore(
 }
 
 /** The Sessions that stood further on; a delivery of theirs that is under way ends, as what it holds comes again. */
-async function moveBack(tx: Tx, held: Held, targets: readonly Target[], now: Date): Promise<string[]> {
+async function rewindSessions(
+  tx: Tx,
+  assignment: Assignment,
+  targets: readonly RewindTarget[],
+  now: Date,
+): Promise<string[]> {
   if (targets.length === 0) return [];
-  const { organizationId, environment, webhookSubscriptionId } = held;
+  const { organizationId, environment, webhookSubscriptionId } = assignment;
   const sessionIds = targets.map(({ sessionId }) => sessionId);
   // A session without a chunk since the subscription was created is at its head.
   const isOurs = sql`s.delivery_subscription_id = ${webhookSubscriptionId}`;
@@ -203,7 +211,7 @@ async function moveBack(tx: Tx, held: Held, targets: readonly Target[], now: Dat
   if (further.length === 0) return [];
   const moving = further.map(({ sessionId }) => sessionId);
   await Promise.all([
-    ...cancel(held, moving, now).map((statement) => tx.query(statement)),
+    ...cancelDeliveries(assignment, moving, now).map((statement) => tx.query(statement)),
     tx.query(sql`
       update sessions s set delivered_turn = b.turn, delivered_seq = b.seq, delivery_due = true, delivery_id = null,
         acknowledged_cursor = b.cursor, delivery_subscription_id = ${webhookSubscriptionId}

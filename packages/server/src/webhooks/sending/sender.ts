@@ -1,38 +1,44 @@
 // The deliveries of one subscription.
 //
-// A Session with something to send is taken in hand: one loop (session-loop.ts) for it at a time, so its deliveries go out in
+// A Session with something to send is rewound in hand: one loop (session-loop.ts) for it at a time, so its deliveries go out in
 // order, and as many loops at once as there are Sessions. When its loop has ended the Session leaves the hand.
 //
-// While the destination is probed (health.ts), Sessions stay where they are: one at a time is taken in hand as the probe, one that
+// While the destination is probed (health.ts), Sessions stay where they are: one at a time is rewound in hand as the probe, one that
 // has not failed yet before others. An attempt before its delivery's own time costs no retry.
 import { formatId } from '../../lib/ids.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
 import type { Platform } from '../../platform.ts';
-import type { Held } from './assignments.ts';
-import { Standing } from './destination-health.ts';
-import { beforeAllSessions, PAGE_SIZE, type Page, type Place } from './due.ts';
-import { MAX_RECOVERING, takeBack } from './rewind.ts';
-import { type Hand, type Host, type LoopOptions, type SenderPlatform, SessionLoop } from './session-loop.ts';
-import { wayTo } from './test-receiver.ts';
+import type { Assignment } from './assignments.ts';
+import { DestinationHealth } from './destination-health.ts';
+import { beforeAllSessions, type DuePage, PAGE_SIZE, type ScanPosition } from './due-sessions.ts';
+import { MAX_RECOVERING, rewindDeliveries } from './rewind.ts';
+import {
+  type LoopOptions,
+  type SenderContext,
+  type SenderPlatform,
+  SessionLoop,
+  type SessionWork,
+} from './session-loop.ts';
+import { egressFor } from './test-receiver.ts';
 
 export interface SenderOptions extends LoopOptions {
   /** There is room, and Sessions that were not looked at. */
-  onRoom: (sender: Sender) => void;
+  onCapacity: (sender: Sender) => void;
 }
 
 // Each holds a connection to the receiver and up to 64 KiB.
-const MAX_SENDING = 200;
+const MAX_CONCURRENT = 200;
 // Beyond those that send: waiting for their turn or for company, a few hundred bytes each.
-const MAX_IN_HAND = 2_000;
+const MAX_IN_FLIGHT = 2_000;
 
-export class Sender implements Host {
+export class Sender implements SenderContext {
   readonly #platform: SenderPlatform;
   readonly #options: SenderOptions;
-  readonly #hands = new Map<string, Hand>();
+  readonly #inFlight = new Map<string, SessionWork>();
   /** Of those that send. */
-  readonly slots = new Semaphore(MAX_SENDING);
+  readonly slots = new Semaphore(MAX_CONCURRENT);
   readonly #loop: SessionLoop;
-  #held: Held;
+  #assignment: Assignment;
   #isActive = true;
   #halted = new AbortController();
   #scanAfter = beforeAllSessions;
@@ -41,27 +47,27 @@ export class Sender implements Host {
   readonly #retryAt = new Map<string, Date>();
   /** The Session that is the probe now. */
   #probe: string | undefined;
-  /** Sessions that were taken back and have not caught up. */
+  /** Sessions that were rewound back and have not caught up. */
   readonly #recovering = new Set<string>();
   #isRecovering = false;
-  readonly standing: Standing;
+  readonly health: DestinationHealth;
   #reported: unknown;
   #drained: (() => void) | undefined;
 
-  constructor(platform: SenderPlatform & Pick<Platform, 'vault'>, held: Held, options: SenderOptions) {
+  constructor(platform: SenderPlatform & Pick<Platform, 'vault'>, assignment: Assignment, options: SenderOptions) {
     const log = platform.log.child({
-      organizationId: formatId('org', held.organizationId),
-      webhookSubscriptionId: formatId('whs', held.webhookSubscriptionId),
+      organizationId: formatId('org', assignment.organizationId),
+      webhookSubscriptionId: formatId('whs', assignment.webhookSubscriptionId),
     });
-    this.#platform = { ...platform, log, egress: wayTo(held, platform) };
-    this.#held = held;
+    this.#platform = { ...platform, log, egress: egressFor(assignment, platform) };
+    this.#assignment = assignment;
     this.#options = options;
-    this.standing = new Standing(this.#platform, held);
+    this.health = new DestinationHealth(this.#platform, assignment);
     this.#loop = new SessionLoop(this.#platform, this, options);
   }
 
-  get held(): Held {
-    return this.#held;
+  get assignment(): Assignment {
+    return this.#assignment;
   }
 
   /** Whether it may send. */
@@ -74,14 +80,14 @@ export class Sender implements Host {
   }
 
   get isIdle(): boolean {
-    return this.#hands.size === 0 && !this.#isRecovering;
+    return this.#inFlight.size === 0 && !this.#isRecovering;
   }
 
   /** Goes on with the subscription as it is now. */
-  resume(held: Held): void {
-    this.standing.resume(held);
+  resume(assignment: Assignment): void {
+    this.health.resume(assignment);
     if (!this.#isActive) this.#halted = new AbortController();
-    this.#held = held;
+    this.#assignment = assignment;
     this.#isActive = true;
     this.#scanAfter = beforeAllSessions;
     this.#retryAt.clear();
@@ -101,23 +107,23 @@ export class Sender implements Host {
     });
   }
 
-  /** Something may wait in this Session, or `resend` was asked for once more. */
-  take(sessionId: string, resend?: string): void {
-    const hand = this.#hands.get(sessionId);
-    if (hand) {
-      hand.isWoken = true;
-      hand.since ??= this.#platform.clock.now();
-      if (resend !== undefined && !hand.resends.includes(resend)) hand.resends.push(resend);
+  /** Something may wait in this Session, or `redelivery` was asked for once more. */
+  enqueue(sessionId: string, redelivery?: string): void {
+    const work = this.#inFlight.get(sessionId);
+    if (work) {
+      work.isWoken = true;
+      work.since ??= this.#platform.clock.now();
+      if (redelivery !== undefined && !work.redeliveries.includes(redelivery)) work.redeliveries.push(redelivery);
     } else if (!this.#isActive) {
       // It is found again when the subscription is resumed.
-    } else if (this.#hands.size >= MAX_IN_HAND) {
+    } else if (this.#inFlight.size >= MAX_IN_FLIGHT) {
       this.#mayHaveMore = true;
-    } else if (this.standing.holdsBack(sessionId)) {
-      if (this.#mayProbe) this.#takeInHand(sessionId, true, resend);
+    } else if (this.health.awaitsProbe(sessionId)) {
+      if (this.#mayProbe) this.#startWork(sessionId, true, redelivery);
     } else {
       const retryAt = this.#retryAt.get(sessionId);
-      if (retryAt && retryAt > this.#platform.clock.now() && resend === undefined) return;
-      this.#takeInHand(sessionId, false, resend);
+      if (retryAt && retryAt > this.#platform.clock.now() && redelivery === undefined) return;
+      this.#startWork(sessionId, false, redelivery);
     }
   }
 
@@ -132,30 +138,30 @@ export class Sender implements Host {
   }
 
   /** Where to look for what is due; undefined where there is no room for it, or nothing may be sent now. */
-  place(): Place | undefined {
-    const suspect = this.standing.suspect;
-    if (this.#isActive && suspect !== null && this.#mayProbe && !this.#hands.has(suspect))
-      this.#takeInHand(suspect, true);
-    if (!this.#isActive || this.#hands.size + 2 * PAGE_SIZE > MAX_IN_HAND) return undefined;
-    if (this.standing.holdsBack() && !this.#mayProbe) return undefined;
-    return { ...this.#held, afterSessionId: this.#scanAfter };
+  nextScan(): ScanPosition | undefined {
+    const suspect = this.health.suspect;
+    if (this.#isActive && suspect !== null && this.#mayProbe && !this.#inFlight.has(suspect))
+      this.#startWork(suspect, true);
+    if (!this.#isActive || this.#inFlight.size + 2 * PAGE_SIZE > MAX_IN_FLIGHT) return undefined;
+    if (this.health.awaitsProbe() && !this.#mayProbe) return undefined;
+    return { ...this.#assignment, afterSessionId: this.#scanAfter };
   }
 
   /** Takes what was found there. */
-  found({ ready, retries, waiting, resends, hasRecovery, lastSessionId }: Page): void {
+  addDue({ ready, retries, waiting, redeliveries, hasRecovery, lastSessionId }: DuePage): void {
     this.#scanAfter = lastSessionId ?? beforeAllSessions;
     this.#mayHaveMore = lastSessionId !== undefined && ready.length > 0;
     for (const sessionId of [...retries, ...ready]) this.#retryAt.delete(sessionId);
     // Of sessions that are gone, say: all that are due were found.
     if (retries.length < PAGE_SIZE) for (const sessionId of this.#dueRetries()) this.#retryAt.delete(sessionId);
-    if (this.standing.holdsBack()) {
+    if (this.health.awaitsProbe()) {
       const [sessionId] = [...ready, ...retries, ...waiting];
-      if (sessionId !== undefined) this.take(sessionId);
-      else if (resends[0]) this.take(resends[0].sessionId, resends[0].deliveryId);
+      if (sessionId !== undefined) this.enqueue(sessionId);
+      else if (redeliveries[0]) this.enqueue(redeliveries[0].sessionId, redeliveries[0].deliveryId);
       return;
     }
-    for (const sessionId of [...retries, ...ready]) this.take(sessionId);
-    for (const { sessionId, deliveryId } of resends) this.take(sessionId, deliveryId);
+    for (const sessionId of [...retries, ...ready]) this.enqueue(sessionId);
+    for (const { sessionId, deliveryId } of redeliveries) this.enqueue(sessionId, deliveryId);
     if (hasRecovery) void this.#recover();
   }
 
@@ -164,16 +170,16 @@ export class Sender implements Host {
     if (this.#isRecovering) return;
     this.#isRecovering = true;
     try {
-      for (let isOver = false; !isOver && this.#isActive && !this.standing.holdsBack(); ) {
+      for (let isOver = false; !isOver && this.#isActive && !this.health.awaitsProbe(); ) {
         const room = MAX_RECOVERING - this.#recovering.size;
         if (room === 0) break;
         const { clock, db } = this.#platform;
-        const taken = await takeBack(db, this.#held, room, clock.now());
-        isOver = taken.isOver;
-        for (const sessionId of taken.sessionIds) {
+        const rewound = await rewindDeliveries(db, this.#assignment, room, clock.now());
+        isOver = rewound.isOver;
+        for (const sessionId of rewound.sessionIds) {
           this.#retryAt.delete(sessionId);
-          this.take(sessionId);
-          if (this.#hands.has(sessionId)) this.#recovering.add(sessionId);
+          this.enqueue(sessionId);
+          if (this.#inFlight.has(sessionId)) this.#recovering.add(sessionId);
         }
       }
     } catch (error) {
@@ -185,57 +191,57 @@ export class Sender implements Host {
   }
 
   get #mayProbe(): boolean {
-    return this.#probe === undefined && this.standing.isProbeDue;
+    return this.#probe === undefined && this.health.isProbeDue;
   }
 
-  #takeInHand(sessionId: string, isProbe: boolean, resend?: string): void {
+  #startWork(sessionId: string, isProbe: boolean, redelivery?: string): void {
     if (isProbe) this.#probe = sessionId;
     this.#retryAt.delete(sessionId);
-    const hand: Hand = { isWoken: false, since: this.#platform.clock.now(), isProbe, resends: [] };
-    if (resend !== undefined) hand.resends.push(resend);
-    this.#hands.set(sessionId, hand);
-    void this.#carry(sessionId, hand);
+    const work: SessionWork = { isWoken: false, since: this.#platform.clock.now(), isProbe, redeliveries: [] };
+    if (redelivery !== undefined) work.redeliveries.push(redelivery);
+    this.#inFlight.set(sessionId, work);
+    void this.#run(sessionId, work);
   }
 
-  async #carry(sessionId: string, hand: Hand): Promise<void> {
+  async #run(sessionId: string, work: SessionWork): Promise<void> {
     await this.slots.acquire();
     try {
-      await this.#loop.run(sessionId, hand);
+      await this.#loop.run(sessionId, work);
       // It had nothing to send.
-      if (this.standing.suspect === sessionId && this.standing.isProbeDue) this.standing.clearSuspect();
+      if (this.health.suspect === sessionId && this.health.isProbeDue) this.health.clearSuspect();
     } catch (error) {
       // The Session stays due and is found again. Loops that travelled together fail together: one line is enough.
       if (error !== this.#reported) this.#platform.log.warn({ err: error }, 'deliveries were interrupted');
       this.#reported = error;
-      hand.isWoken = false;
+      work.isWoken = false;
     } finally {
       this.slots.release();
-      this.#hands.delete(sessionId);
+      this.#inFlight.delete(sessionId);
       if (this.#probe === sessionId) this.#probe = undefined;
     }
-    if (hand.isWoken) this.take(sessionId);
-    if (this.#recovering.has(sessionId) && !this.#hands.has(sessionId)) {
+    if (work.isWoken) this.enqueue(sessionId);
+    if (this.#recovering.has(sessionId) && !this.#inFlight.has(sessionId)) {
       this.#recovering.delete(sessionId);
       void this.#recover();
     }
     if (this.isIdle) this.#drained?.();
-    if (this.#mayHaveMore && this.#hands.size < MAX_SENDING) this.#options.onRoom(this);
+    if (this.#mayHaveMore && this.#inFlight.size < MAX_CONCURRENT) this.#options.onCapacity(this);
   }
 
   /** Whether this loop may send: the destination may have failed elsewhere meanwhile. */
-  maySend(sessionId: string, hand: Hand): boolean {
-    return this.#isActive && (hand.isProbe || !this.standing.holdsBack(sessionId));
+  maySend(sessionId: string, work: SessionWork): boolean {
+    return this.#isActive && (work.isProbe || !this.health.awaitsProbe(sessionId));
   }
 
   waitForRetry(sessionId: string, at: Date): void {
     this.#retryAt.set(sessionId, at);
   }
 
-  async accepted(hand: Hand, held: Held, secretVersion: number): Promise<void> {
-    const wasProbed = hand.isProbe || this.standing.holdsBack();
-    if (hand.isProbe) this.#probe = undefined;
-    hand.isProbe = false;
-    if (await this.standing.accepted(held, secretVersion)) this.#retryAt.clear();
-    if (wasProbed) this.#options.onRoom(this);
+  async accepted(work: SessionWork, assignment: Assignment, secretVersion: number): Promise<void> {
+    const wasProbed = work.isProbe || this.health.awaitsProbe();
+    if (work.isProbe) this.#probe = undefined;
+    work.isProbe = false;
+    if (await this.health.accepted(assignment, secretVersion)) this.#retryAt.clear();
+    if (wasProbed) this.#options.onCapacity(this);
   }
 }

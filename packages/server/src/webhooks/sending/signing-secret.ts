@@ -1,23 +1,23 @@
-// Signing secrets at rest: sealed for their subscription and version, so that none opens in another's place.
+// Signing secrets at rest: sealed for their subscription and version, so that none opens in another's identity.
 import type { Vault } from '../../vault/vault.ts';
 
 /** Whose secret it is, and which of its secrets. */
-export interface SecretPlace {
+export interface SecretIdentity {
   organizationId: string;
   environment: string;
   webhookSubscriptionId: string;
   secretVersion: number;
 }
 
-export function sealSecret(vault: Vault, place: SecretPlace, secret: string): Buffer {
-  return vault.seal('signing_secret', partsOf(place), secret);
+export function sealSecret(vault: Vault, identity: SecretIdentity, secret: string): Buffer {
+  return vault.seal('signing_secret', sealedFor(identity), secret);
 }
 
 /** Throws `CannotOpen`. */
-export function openSecret(vault: Vault, place: SecretPlace, sealed: Buffer): string {
-  return vault.open('signing_secret', partsOf(place), sealed);
+export function openSecret(vault: Vault, identity: SecretIdentity, sealed: Buffer): string {
+  return vault.open('signing_secret', sealedFor(identity), sealed);
 }
 
-function partsOf({ organizationId, environment, webhookSubscriptionId, secretVersion }: SecretPlace): string[] {
+function sealedFor({ organizationId, environment, webhookSubscriptionId, secretVersion }: SecretIdentity): string[] {
   return [organizationId, environment, webhookSubscriptionId, String(secretVersion)];
 }

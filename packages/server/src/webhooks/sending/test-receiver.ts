@@ -10,35 +10,35 @@ import sql from 'sql-template-tag';
 import type { Egress, EgressRequest, EgressResponse } from '../../egress/egress.ts';
 import { newUuid, uuidOf } from '../../lib/ids.ts';
 import type { Platform } from '../../platform.ts';
-import { findHeld, type Held, secretsAt } from './assignments.ts';
+import { type Assignment, activeSecrets, readAssignment } from './assignments.ts';
 
 const KEPT = 100;
 // As much as a delivery has, unless a single chunk is larger.
 const KEPT_BODY_BYTES = 64 * 1024;
 
-type Place = Pick<Held, 'organizationId' | 'environment' | 'webhookSubscriptionId'>;
+type SubscriptionKey = Pick<Assignment, 'organizationId' | 'environment' | 'webhookSubscriptionId'>;
 type ReceiverPlatform = Pick<Platform, 'db' | 'clock' | 'vault'>;
 
 /** The way to the destination of a subscription: out of this process, unless its url is that of the test receiver. */
-export function wayTo(place: Place, platform: ReceiverPlatform & Pick<Platform, 'egress'>): Egress {
+export function egressFor(key: SubscriptionKey, platform: ReceiverPlatform & Pick<Platform, 'egress'>): Egress {
   const { egress } = platform;
   return {
     ...egress,
-    request: (request) =>
-      request.url === testReceiverUrl ? receive(place, platform, request) : egress.request(request),
+    request: (request) => (request.url === testReceiverUrl ? receive(key, platform, request) : egress.request(request)),
   };
 }
 
 async function receive(
-  { organizationId, environment, webhookSubscriptionId }: Place,
+  { organizationId, environment, webhookSubscriptionId }: SubscriptionKey,
   platform: ReceiverPlatform,
   { headers = {}, body }: EgressRequest,
 ): Promise<EgressResponse> {
   const { db, clock } = platform;
   const receivedAt = clock.now();
   const bytes = Buffer.from(body ?? '');
-  const held = await findHeld(platform, organizationId, environment);
-  const secrets = held?.webhookSubscriptionId === webhookSubscriptionId ? secretsAt(held, receivedAt) : [];
+  const assignment = await readAssignment(platform, organizationId, environment);
+  const secrets =
+    assignment?.webhookSubscriptionId === webhookSubscriptionId ? activeSecrets(assignment, receivedAt) : [];
   const verified = secrets.some(({ text }) => isSigned(headers, bytes, text, receivedAt));
   const kept = bytes.subarray(0, KEPT_BODY_BYTES).toString();
   // Nothing where the subscription is gone: nobody could read it.

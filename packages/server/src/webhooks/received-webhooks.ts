@@ -27,10 +27,10 @@ export async function listReceivedWebhooks(
     where organization_id = ${ctx.organizationId} and webhook_subscription_id = ${webhookSubscriptionId}
       ${request.after === undefined ? empty : sql`and received_webhook_id < ${request.after}`}
     order by received_webhook_id desc limit ${request.limit + 1}`);
-  return pageOf(request, rows, (row) => row.receivedWebhookId, view);
+  return pageOf(request, rows, (row) => row.receivedWebhookId, viewReceived);
 }
 
-function view({ headers, body, truncated, verified, receivedAt }: Row): ReceivedWebhook {
+function viewReceived({ headers, body, truncated, verified, receivedAt }: Row): ReceivedWebhook {
   return {
     deliveryId: headers[deliveryHeaders.deliveryId]!,
     attempt: Number(headers[deliveryHeaders.attempt]),

@@ -2,19 +2,19 @@
 import sql from 'sql-template-tag';
 import type { Db } from '../../db/db.ts';
 import type { Owner } from '../../journal/segment.ts';
-import type { Held } from './assignments.ts';
-import { type DeliveryRow, deliveryOf, overDeliveryColumns } from './delivery-row.ts';
-import { attemptLines, withAttempts } from './finishing.ts';
-import type { Answered, Delivery } from './progress.ts';
+import type { Assignment } from './assignments.ts';
+import type { AttemptedDelivery, Delivery } from './delivery.ts';
+import { type DeliveryRow, deliveryOf, finishedDeliveryColumns } from './delivery-row.ts';
+import { attemptLines, withAttempts } from './finished-deliveries.ts';
 
 /** One that is still asked for. */
-export async function readFinished(
+export async function readRedelivery(
   db: Db,
-  { organizationId, environment, webhookSubscriptionId }: Held,
+  { organizationId, environment, webhookSubscriptionId }: Assignment,
   deliveryId: string,
 ): Promise<{ delivery: Delivery; owner: Owner } | undefined> {
   const [row] = await db.query<DeliveryRow & { sessionId: string; agentId: string }>(sql`
-    select d.session_id as "sessionId", s.agent_id as "agentId", ${overDeliveryColumns()} from webhook_deliveries d
+    select d.session_id as "sessionId", s.agent_id as "agentId", ${finishedDeliveryColumns()} from webhook_deliveries d
     join sessions s on s.organization_id = d.organization_id and s.session_id = d.session_id
     where d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
       and d.delivery_id = ${deliveryId} and d.next_attempt_at is not null`);
@@ -24,10 +24,10 @@ export async function readFinished(
 }
 
 /** What came of it. One that had failed has succeeded now; one that had succeeded has, whatever came. */
-export async function finishAgain(
+export async function finishRedelivery(
   db: Db,
-  { organizationId, webhookSubscriptionId }: Held,
-  { delivery, attempts }: Answered,
+  { organizationId, webhookSubscriptionId }: Assignment,
+  { delivery, attempts }: AttemptedDelivery,
   isAccepted: boolean,
   now: Date,
 ): Promise<void> {

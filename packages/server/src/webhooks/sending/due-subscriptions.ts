@@ -7,36 +7,39 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Shards, Within } from '../../db/shards.ts';
 
-interface Place {
+interface SubscriptionKey {
   organizationId: string;
   webhookSubscriptionId: string;
 }
 
 /** Ids of subscriptions, of any node and in any state; the next call goes on where this one ended. */
-export type Search = () => Promise<Set<string>>;
+export type DueSearch = () => Promise<Set<string>>;
 
 export const SEARCH_PAGE_SIZE = 100;
 const MAX_PAGES = 10;
 const ZERO = '00000000-0000-0000-0000-000000000000';
-const first: Place = { organizationId: ZERO, webhookSubscriptionId: ZERO };
+const first: SubscriptionKey = { organizationId: ZERO, webhookSubscriptionId: ZERO };
 
-export function createSearch({ query }: Pick<Shards, 'query'>): Search {
+export function createDueSearch({ query }: Pick<Shards, 'query'>): DueSearch {
   const walks = [
-    walk('searching for due deliveries', waitingAfter),
-    walk('searching for deliveries to resend', resendsAfter),
-    walk('searching for recoveries', recoveriesAfter),
+    walk('searching for due deliveries', nextWaiting),
+    walk('searching for deliveries to resend', nextRedeliveries),
+    walk('searching for recoveries', nextRecoveries),
   ];
 
-  function walk(what: string, pageAfter: (place: Place, within: Within) => Sql): (found: Set<string>) => Promise<void> {
-    let place = first;
+  function walk(
+    what: string,
+    pageAfter: (last: SubscriptionKey, within: Within) => Sql,
+  ): (found: Set<string>) => Promise<void> {
+    let last = first;
     return async (found) => {
       for (let pages = 0; pages < MAX_PAGES; pages += 1) {
-        const page = await query<Place>(what, (within) => pageAfter(place, within));
+        const page = await query<SubscriptionKey>(what, (within) => pageAfter(last, within));
         // Each server may have a page of its own.
-        const rows = page.rows.toSorted(byPlace).slice(0, SEARCH_PAGE_SIZE);
+        const rows = page.rows.toSorted(compareKeys).slice(0, SEARCH_PAGE_SIZE);
         for (const { webhookSubscriptionId } of rows) found.add(webhookSubscriptionId);
         const isLast = rows.length < SEARCH_PAGE_SIZE;
-        place = isLast ? first : rows.at(-1)!;
+        last = isLast ? first : rows.at(-1)!;
         if (isLast) return;
       }
     };
@@ -49,7 +52,7 @@ export function createSearch({ query }: Pick<Shards, 'query'>): Search {
   };
 }
 
-function waitingAfter({ organizationId, webhookSubscriptionId }: Place, within: Within): Sql {
+function nextWaiting({ organizationId, webhookSubscriptionId }: SubscriptionKey, within: Within): Sql {
   return sql`
     select organization_id as "organizationId", delivery_subscription_id as "webhookSubscriptionId" from sessions
     where delivery_due and (organization_id, delivery_subscription_id) > (${organizationId}, ${webhookSubscriptionId})
@@ -57,7 +60,7 @@ function waitingAfter({ organizationId, webhookSubscriptionId }: Place, within: 
     order by organization_id, delivery_subscription_id limit ${SEARCH_PAGE_SIZE}`;
 }
 
-function resendsAfter({ organizationId, webhookSubscriptionId }: Place, within: Within): Sql {
+function nextRedeliveries({ organizationId, webhookSubscriptionId }: SubscriptionKey, within: Within): Sql {
   return sql`
     select organization_id as "organizationId", webhook_subscription_id as "webhookSubscriptionId" from webhook_deliveries
     where next_attempt_at is not null
@@ -65,14 +68,14 @@ function resendsAfter({ organizationId, webhookSubscriptionId }: Place, within: 
     order by organization_id, webhook_subscription_id limit ${SEARCH_PAGE_SIZE}`;
 }
 
-function recoveriesAfter({ organizationId, webhookSubscriptionId }: Place, within: Within): Sql {
+function nextRecoveries({ organizationId, webhookSubscriptionId }: SubscriptionKey, within: Within): Sql {
   return sql`
     select organization_id as "organizationId", webhook_subscription_id as "webhookSubscriptionId" from webhook_recoveries
     where (organization_id, webhook_subscription_id) > (${organizationId}, ${webhookSubscriptionId}) ${within()}
     order by organization_id, webhook_subscription_id limit ${SEARCH_PAGE_SIZE}`;
 }
 
-function byPlace(a: Place, b: Place): number {
-  const [left, right] = [a, b].map((place) => `${place.organizationId} ${place.webhookSubscriptionId}`);
+function compareKeys(a: SubscriptionKey, b: SubscriptionKey): number {
+  const [left, right] = [a, b].map((last) => `${last.organizationId} ${last.webhookSubscriptionId}`);
   return left! < right! ? -1 : Number(left! > right!);
 }

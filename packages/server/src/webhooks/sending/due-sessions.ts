@@ -4,14 +4,14 @@ import type { Db } from '../../db/db.ts';
 import type { Platform } from '../../platform.ts';
 
 /** Where to look: a subscription that may be sent to, and the Session behind which its last page ended. */
-export interface Place {
+export interface ScanPosition {
   organizationId: string;
   webhookSubscriptionId: string;
   afterSessionId: string;
 }
 
 /** One page of a subscription. Pages go round and round, so a long row of Sessions that wait for retries costs little a time. */
-export interface Page {
+export interface DuePage {
   /** With chunks that wait, and no retry to wait for. */
   ready: string[];
   /** Whose retry is due. */
@@ -19,7 +19,7 @@ export interface Page {
   /** Whose retry may not be due yet. */
   waiting: string[];
   /** Deliveries that are over and were asked for once more. */
-  resends: { sessionId: string; deliveryId: string }[];
+  redeliveries: { sessionId: string; deliveryId: string }[];
   /** Whether something is to be recovered. */
   hasRecovery: boolean;
   /** Undefined where this was the last page of the round. */
@@ -41,7 +41,7 @@ interface RetryRow {
   n: number;
   sessionIds: string[];
   /** Null where it is the Session's own that waits. */
-  resends: (string | null)[];
+  redeliveries: (string | null)[];
 }
 
 /**
@@ -50,35 +50,35 @@ interface RetryRow {
  */
 export async function findDue(
   { db, shards }: Pick<Platform, 'db' | 'shards'>,
-  places: readonly Place[],
+  positions: readonly ScanPosition[],
   now: Date,
-): Promise<Map<Place, Page>> {
-  const pages = new Map<Place, Page>();
+): Promise<Map<ScanPosition, DuePage>> {
+  const pages = new Map<ScanPosition, DuePage>();
   await shards.eachInTime(
     'looking for due deliveries',
-    places,
+    positions,
     ({ organizationId }) => organizationId,
     async (group) => {
-      for (const [index, page] of (await pagesOf(db, group, now)).entries()) pages.set(group[index]!, page);
+      for (const [index, page] of (await readPages(db, group, now)).entries()) pages.set(group[index]!, page);
     },
   );
   // What comes late is found by the poll.
   return new Map(pages);
 }
 
-async function pagesOf(db: Db, group: readonly Place[], now: Date): Promise<Page[]> {
+async function readPages(db: Db, group: readonly ScanPosition[], now: Date): Promise<DuePage[]> {
   const organizationIds = [...new Set(group.map(({ organizationId }) => organizationId))];
   const [waiting, retrying, recovering] = await Promise.all([
-    db.query<WaitingRow>(waitingIn(group, organizationIds)),
-    db.query<RetryRow>(retryingIn(group, organizationIds, now)),
+    db.query<WaitingRow>(selectWaiting(group, organizationIds)),
+    db.query<RetryRow>(selectRetries(group, organizationIds, now)),
     db.query<{ id: string }>(sql`
       select distinct r.webhook_subscription_id as id from webhook_recoveries r
       where r.organization_id = any(${organizationIds}::uuid[])`),
   ]);
   const recoveries = new Set(recovering.map(({ id }) => id));
-  const found = group.map((place): Page => {
-    const hasRecovery = recoveries.has(place.webhookSubscriptionId);
-    return { ready: [], retries: [], waiting: [], resends: [], hasRecovery, lastSessionId: undefined };
+  const found = group.map((position): DuePage => {
+    const hasRecovery = recoveries.has(position.webhookSubscriptionId);
+    return { ready: [], retries: [], waiting: [], redeliveries: [], hasRecovery, lastSessionId: undefined };
   });
   for (const { n, sessionIds, hasRetry } of waiting) {
     const page = found[n - 1]!;
@@ -86,18 +86,18 @@ async function pagesOf(db: Db, group: readonly Place[], now: Date): Promise<Page
     page.waiting = sessionIds.filter((_, index) => hasRetry[index]);
     if (sessionIds.length === PAGE_SIZE) page.lastSessionId = sessionIds.at(-1);
   }
-  for (const { n, sessionIds, resends } of retrying) {
+  for (const { n, sessionIds, redeliveries } of retrying) {
     const page = found[n - 1]!;
     for (const [index, sessionId] of sessionIds.entries()) {
-      const deliveryId = resends[index];
-      if (deliveryId) page.resends.push({ sessionId, deliveryId });
+      const deliveryId = redeliveries[index];
+      if (deliveryId) page.redeliveries.push({ sessionId, deliveryId });
       else page.retries.push(sessionId);
     }
   }
   return found;
 }
 
-function waitingIn(group: readonly Place[], organizationIds: readonly string[]): Sql {
+function selectWaiting(group: readonly ScanPosition[], organizationIds: readonly string[]): Sql {
   return sql`
     select h.n, array_agg(s.session_id order by s.session_id) as "sessionIds",
       array_agg(d.next_attempt_at is not null order by s.session_id) as "hasRetry"
@@ -119,9 +119,9 @@ function waitingIn(group: readonly Place[], organizationIds: readonly string[]):
     group by h.n`;
 }
 
-function retryingIn(group: readonly Place[], organizationIds: readonly string[], now: Date): Sql {
+function selectRetries(group: readonly ScanPosition[], organizationIds: readonly string[], now: Date): Sql {
   return sql`
-    select h.n, array_agg(d.session_id) as "sessionIds", array_agg(d.resend) as resends
+    select h.n, array_agg(d.session_id) as "sessionIds", array_agg(d.resend) as redeliveries
     from unnest(${group.map(({ organizationId }) => organizationId)}::uuid[],
       ${group.map(({ webhookSubscriptionId }) => webhookSubscriptionId)}::uuid[]) with ordinality as h(org, id, n)
     cross join lateral (

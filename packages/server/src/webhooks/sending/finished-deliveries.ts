@@ -2,20 +2,20 @@
 // the transaction that moves its session on. A pending row exists exactly as long as its session names it.
 import sql, { raw, type Sql } from 'sql-template-tag';
 import { textArray } from '../../db/values.ts';
-import type { Held } from './assignments.ts';
-import { attemptText, type KeptAttempt } from './kept-attempt.ts';
-import type { Done } from './progress.ts';
+import type { Assignment } from './assignments.ts';
+import type { FinishedDelivery } from './delivery.ts';
+import { attemptText, type StoredAttempt } from './stored-attempt.ts';
 
 /** How many attempts a delivery shows: the last ones. */
-export const maxKeptAttempts = 50;
+export const maxStoredAttempts = 50;
 
 /**
  * Moves deliveries to those that are over, in the transaction that moved their sessions on. One that its session still names
  * stays: the session was not moved on, as the subscription has changed or is gone.
  */
-export function finish(
-  { organizationId, webhookSubscriptionId }: Held,
-  done: readonly Done[],
+export function finishDeliveries(
+  { organizationId, webhookSubscriptionId }: Assignment,
+  done: readonly FinishedDelivery[],
   status: 'succeeded' | 'exhausted',
   now: Date,
 ): Sql[] {
@@ -27,8 +27,8 @@ export function finish(
       where s.organization_id = ${organizationId} and s.session_id = d.session_id and s.delivery_id = d.delivery_id)`;
   return [
     sql`
-      insert into webhook_deliveries (${overColumns}, status, attempts, attempt_count, finished_at)
-      select ${overColumnsOf('d')}, ${status}::text, ${withAttempts()}, b.attempt_count, ${now}::timestamptz
+      insert into webhook_deliveries (${sharedColumns}, status, attempts, attempt_count, finished_at)
+      select ${sharedColumnsOf('d')}, ${status}::text, ${withAttempts()}, b.attempt_count, ${now}::timestamptz
       from pending_deliveries d
       join unnest(${ids}::uuid[], ${textArray(done.map(({ attempts }) => attemptLines(attempts)))}::text[],
         ${done.map(({ delivery, attempts }) => delivery.attemptCount + attempts.length)}::int[])
@@ -40,8 +40,8 @@ export function finish(
 }
 
 /** Ends deliveries under way of sessions that are taken back: their chunks come again. In the order of execution. */
-export function cancel(
-  { organizationId, webhookSubscriptionId }: Held,
+export function cancelDeliveries(
+  { organizationId, webhookSubscriptionId }: Assignment,
   sessionIds: readonly string[],
   now: Date,
 ): Sql[] {
@@ -50,8 +50,8 @@ export function cancel(
     and d.delivery_id = s.delivery_id`;
   return [
     sql`
-      insert into webhook_deliveries (${overColumns}, status, attempts, attempt_count, finished_at)
-      select ${overColumnsOf('d')}, 'cancelled', d.attempts, d.attempt_count, ${now}::timestamptz
+      insert into webhook_deliveries (${sharedColumns}, status, attempts, attempt_count, finished_at)
+      select ${sharedColumnsOf('d')}, 'cancelled', d.attempts, d.attempt_count, ${now}::timestamptz
       from pending_deliveries d join sessions s on true where ${isUnderWay}`,
     sql`delete from pending_deliveries d using sessions s where ${isUnderWay}`,
   ];
@@ -72,17 +72,17 @@ const names = [
   'occurred_at',
   'created_at',
 ];
-const overColumns = raw(names.join(', '));
-const overColumnsOf = (alias: string) => raw(names.map((name) => `${alias}.${name}`).join(', '));
+const sharedColumns = raw(names.join(', '));
+const sharedColumnsOf = (alias: string) => raw(names.map((name) => `${alias}.${name}`).join(', '));
 
 /** One a line, as `withAttempts` takes them. */
-export function attemptLines(attempts: readonly KeptAttempt[]): string {
+export function attemptLines(attempts: readonly StoredAttempt[]): string {
   return attempts.map(attemptText).join('\n');
 }
 
 // Probes may go on for days; what is kept to look at is bounded.
 export function withAttempts(): Sql {
   const all = sql`d.attempts || string_to_array(b.attempts, E'\\n')`;
-  return sql`case when d.attempt_count < ${maxKeptAttempts} then ${all}
-    else (${all})[cardinality(${all}) - ${maxKeptAttempts - 1} :] end`;
+  return sql`case when d.attempt_count < ${maxStoredAttempts} then ${all}
+    else (${all})[cardinality(${all}) - ${maxStoredAttempts - 1} :] end`;
 }

@@ -2,10 +2,10 @@
 // row are written twice for each delivery.
 import { deliveryHeaders, standardHeaders, type WebhookAttempt } from '@signalbox/contract';
 import { formatId } from '../../lib/ids.ts';
-import type { Delivery } from './progress.ts';
+import type { Delivery } from './delivery.ts';
 import { headersWith, type Signatures } from './signing.ts';
 
-export interface KeptAttempt extends Omit<WebhookAttempt, 'requestHeaders'> {
+export interface StoredAttempt extends Omit<WebhookAttempt, 'requestHeaders'> {
   sent: Signatures & {
     /** Of the service. */
     version: string;
@@ -13,12 +13,12 @@ export interface KeptAttempt extends Omit<WebhookAttempt, 'requestHeaders'> {
 }
 
 /** What is to be kept of the headers of an attempt. */
-export function sentOf(headers: Record<string, string>, version: string): KeptAttempt['sent'] {
+export function storedHeaders(headers: Record<string, string>, version: string): StoredAttempt['sent'] {
   return { hex: headers[deliveryHeaders.signature]!, standard: headers[standardHeaders.signature]!, version };
 }
 
 /** As its row holds it: what is null is left out. */
-export function attemptText({ status, error, responseBody, ...attempt }: KeptAttempt): string {
+export function attemptText({ status, error, responseBody, ...attempt }: StoredAttempt): string {
   return JSON.stringify({
     ...attempt,
     status: status ?? undefined,
@@ -27,14 +27,14 @@ export function attemptText({ status, error, responseBody, ...attempt }: KeptAtt
   });
 }
 
-export function parseAttempt(text: string): KeptAttempt {
+export function parseAttempt(text: string): StoredAttempt {
   return { status: null, error: null, responseBody: null, ...JSON.parse(text) };
 }
 
 /** With the headers as they were sent. */
 export function viewAttempt(
   { deliveryId, previousCursor }: Pick<Delivery, 'deliveryId' | 'previousCursor'>,
-  { sent, ...attempt }: KeptAttempt,
+  { sent, ...attempt }: StoredAttempt,
 ): WebhookAttempt {
   const requestHeaders = headersWith(
     {

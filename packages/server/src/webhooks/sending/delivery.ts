@@ -1,0 +1,28 @@
+// A delivery of one session's chunks, from the moment it is durable until it is over.
+import type { Position } from '../../journal/cursor.ts';
+import type { DeliveryContent } from './batch.ts';
+import type { StoredAttempt } from './stored-attempt.ts';
+
+/** A durable delivery: its id and content never change. */
+export interface Delivery extends DeliveryContent {
+  deliveryId: string;
+  sessionId: string;
+  /** Empty if nothing was acknowledged before. */
+  previousCursor: string;
+  attemptCount: number;
+  retries: number;
+  nextAttemptAt: Date | null;
+  /** The bytes, stored since the first failure. */
+  body: string | null;
+}
+
+/** A delivery and its latest attempts: one, or two if both secrets were tried. */
+export interface AttemptedDelivery {
+  delivery: Delivery;
+  attempts: readonly StoredAttempt[];
+}
+
+/** A delivery that is over, and the position after which the session continues. */
+export interface FinishedDelivery extends AttemptedDelivery {
+  through: Position;
+}
