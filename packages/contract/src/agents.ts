@@ -1,4 +1,4 @@
-/** Agents: a model, instructions and tools, in immutable versions (api.md section 3). */
+/** Agents: a model, instructions and tools, in immutable versions. */
 
 import { SecretName } from './environments.ts';
 import { ownProviders, providers } from './providers.ts';
@@ -64,7 +64,7 @@ export const ModelSettings = Strict(
 );
 
 const queueName = '[A-Za-z0-9][A-Za-z0-9._-]{0,99}';
-/** The queue of a worker: what its program names to claim turns. */
+/** The queue from which a worker claims turns. */
 export const QueueName = Type.String({
   pattern: `^${queueName}$`,
   'x-expected': '1 to 100 letters, digits, ".", "_" and "-", the first a letter or digit',
@@ -118,7 +118,7 @@ const Effectful = Type.Boolean({
   description:
     'Whether a call has an effect outside of the service. Default: true for `http` tools whose method is not GET, otherwise false.',
 });
-/** Whether a person decides before a call of a tool runs. */
+/** Whether a call of a tool needs an approval before it runs. */
 export const ApprovalPolicy = Type.Unsafe<'always' | 'never' | 'once' | { when: Record<string, unknown> }>({
   title: 'ApprovalPolicy',
   description:
@@ -228,7 +228,7 @@ export const McpTool = Strict(
 );
 export type McpTool = Static<typeof McpTool>;
 
-/** Another Agent, in a Session of its own (a child, `parentSessionId`) that shares this one's budget. */
+/** Another agent, in its own session (a child, with `parentSessionId`) that shares this one's budget. */
 export const AgentTool = Strict(
   {
     type: Type.Literal('agent'),
@@ -249,9 +249,41 @@ export type AgentTool = Static<typeof AgentTool>;
 export const Tool = Tagged([HttpTool, McpTool, ClientTool, AgentTool], { title: 'Tool' });
 export type Tool = Static<typeof Tool>;
 
+/** What a definition has if it leaves these fields out. A limit of null is no limit of Signalbox's own. */
+export const agentDefaults: Readonly<
+  Pick<Agent, 'description' | 'instructions' | 'tools' | 'limits' | 'outputSchema' | 'metadata'>
+> = {
+  description: '',
+  instructions: '',
+  tools: [],
+  limits: {
+    maxStepsPerTurn: 20,
+    maxOutputTokens: null,
+    turnTimeoutSeconds: 600,
+    approvalTimeoutSeconds: null,
+    onApprovalTimeout: 'deny',
+  },
+  outputSchema: null,
+  metadata: {},
+};
+
+/** The fields that a version fixes, in the order in which the console shows them. */
+export const agentFields = [
+  'name',
+  'description',
+  'model',
+  'instructions',
+  'tools',
+  'limits',
+  'outputSchema',
+  'metadata',
+] as const satisfies readonly (keyof Agent)[];
+
 export const Limits = Strict(
   {
-    maxStepsPerTurn: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 20 })),
+    maxStepsPerTurn: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 200, default: agentDefaults.limits.maxStepsPerTurn }),
+    ),
     maxOutputTokens: Type.Optional(
       Nullable(Type.Integer({ minimum: 1, maximum: 1_000_000 }), {
         description: 'For one model call; null: the limit of the model.',
@@ -261,7 +293,7 @@ export const Limits = Strict(
       Type.Integer({
         minimum: 1,
         maximum: 86_400,
-        default: 600,
+        default: agentDefaults.limits.turnTimeoutSeconds,
         description: 'How long a turn can run; time spent `waiting` does not count.',
       }),
     ),
@@ -272,7 +304,7 @@ export const Limits = Strict(
     ),
     onApprovalTimeout: Type.Optional(
       OneOf(['deny', 'cancel'], {
-        default: 'deny',
+        default: agentDefaults.limits.onApprovalTimeout,
         description: '`deny`: the call is denied and the turn continues. `cancel`: the session is cancelled.',
       }),
     ),

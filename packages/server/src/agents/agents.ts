@@ -1,5 +1,13 @@
 // Agents (api.md section 3). Every change makes a new version; a version never changes, so whoever has read one may keep it.
-import type { Agent, Input, Model, Result, Tool } from '@signalbox/contract';
+import {
+  type Agent,
+  agentDefaults,
+  agentFields,
+  type Input,
+  type Model,
+  type Result,
+  type Tool,
+} from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Db, Queryable, Tx } from '../db/db.ts';
 import { changesBetween, recordEvent } from '../events/record.ts';
@@ -30,24 +38,6 @@ interface Row {
   archivedAt: Date | null;
 }
 
-const defaultLimits: Agent['limits'] = {
-  maxStepsPerTurn: 20,
-  maxOutputTokens: null,
-  turnTimeoutSeconds: 600,
-  approvalTimeoutSeconds: null,
-  onApprovalTimeout: 'deny',
-};
-const definitionFields = [
-  'name',
-  'description',
-  'model',
-  'instructions',
-  'tools',
-  'limits',
-  'outputSchema',
-  'metadata',
-] as const;
-
 /** 400 with the first schema in it that is none, or that takes too long to evaluate. */
 export async function checkSchemas(ctx: Context, input: Input<'updateAgent'> | Input<'createAgent'>): Promise<void> {
   const wrong = await firstBrokenSchema(ctx.organizationId, input.tools ?? [], input.outputSchema ?? null);
@@ -58,13 +48,13 @@ export async function checkSchemas(ctx: Context, input: Input<'updateAgent'> | I
 export async function createAgent(ctx: Context, input: Input<'createAgent'>): Promise<Result<'createAgent'>> {
   const definition: Definition = {
     name: input.name,
-    description: input.description ?? '',
+    description: input.description ?? agentDefaults.description,
     model: modelOf(input.model),
-    instructions: input.instructions ?? '',
-    tools: input.tools ?? [],
-    limits: { ...defaultLimits, ...input.limits },
-    outputSchema: input.outputSchema ?? null,
-    metadata: input.metadata ?? {},
+    instructions: input.instructions ?? agentDefaults.instructions,
+    tools: input.tools ?? agentDefaults.tools,
+    limits: { ...agentDefaults.limits, ...input.limits },
+    outputSchema: input.outputSchema ?? agentDefaults.outputSchema,
+    metadata: input.metadata ?? agentDefaults.metadata,
   };
   checkDefinition(definition, ctx.egress);
   await requireAgents(ctx.db, ctx.organizationId, definition);
@@ -151,7 +141,7 @@ export async function updateAgent(ctx: Context, input: Input<'updateAgent'>): Pr
       outputSchema: input.outputSchema === undefined ? before.definition.outputSchema : input.outputSchema,
       metadata: input.metadata ?? before.definition.metadata,
     };
-    const changes = changesBetween(before.definition, definition, definitionFields);
+    const changes = changesBetween(before.definition, definition, agentFields);
     if (!changes) return { agent: view(before) };
     checkDefinition(definition, ctx.egress);
     await requireAgents(tx, ctx.organizationId, definition);

@@ -1,49 +1,26 @@
 // What the editor edits: an Agent's definition as JSON. While somebody types, it may have any shape: what is wrong with it is for
 // the contract's schema to say, and the form shows what it can.
 import type { Agent, CreateAgent as CreateAgentBody } from '@signalbox/client';
-import { CreateAgent, type FieldError, Limits, type SchemaObject } from '@signalbox/contract';
+import { agentDefaults, agentFields, CreateAgent, type FieldError } from '@signalbox/contract';
 import { fieldErrors } from '@signalbox/contract/check';
 import { isRecord, modelOf } from './model.ts';
 
 export type Definition = Record<string, unknown>;
 
-/** What a version fixes, in the order of the form. */
-const fields = [
-  'name',
-  'description',
-  'model',
-  'instructions',
-  'tools',
-  'limits',
-  'outputSchema',
-  'metadata',
-] as const satisfies readonly (keyof Agent)[];
-
-const defaultLimits = Object.fromEntries(
-  Object.entries(Limits.properties as object as Record<string, SchemaObject>).map(([name, schema]) => [
-    name,
-    schema.default ?? null,
-  ]),
-);
-
 /** What a saved version holds, without what the service adds. */
 export function definitionOf(agent: Agent): Definition {
-  return Object.fromEntries(fields.map((field) => [field, agent[field]]));
+  return Object.fromEntries(agentFields.map((field) => [field, agent[field]]));
 }
 
 /** With what the service puts where a field is left out: so that leaving it out also does so in an Agent that had it. */
 export function whole(definition: Definition): Definition {
   return {
-    description: '',
-    instructions: '',
-    tools: [],
-    outputSchema: null,
-    metadata: {},
+    ...agentDefaults,
     ...definition,
     ...(typeof definition.model === 'string' && { model: modelOf(definition.model) }),
     limits: isRecord(definition.limits)
-      ? { ...defaultLimits, ...definition.limits }
-      : (definition.limits ?? defaultLimits),
+      ? { ...agentDefaults.limits, ...definition.limits }
+      : (definition.limits ?? agentDefaults.limits),
   };
 }
 
@@ -60,7 +37,7 @@ export function problemsOf(definition: Definition): FieldError[] {
 /** The fields that differ, in the order of the form. */
 export function changedFields(before: Definition, after: Definition): string[] {
   const [one, other] = [whole(before), whole(after)];
-  return fields.filter((field) => !sameJson(one[field], other[field]));
+  return agentFields.filter((field) => !sameJson(one[field], other[field]));
 }
 
 /** The same JSON, in whatever order its keys are. */
