@@ -1,4 +1,4 @@
-/** Approvals: an effectful operation waits for a person (api.md section 5). */
+/** Approvals: an effectful operation waits for a decision. */
 import {
   EnvironmentName,
   Id,
@@ -14,11 +14,11 @@ import {
 } from './schema.ts';
 
 /**
- * Where an approval is. `pending` → one of the others, once:
+ * The status of an approval. `pending` → one of the others, once:
  *
- * - `approved`, `denied`: somebody decided; the first decision wins.
- * - `expired`: nobody did in time.
- * - `cancelled`: the Session ended or moved on before anybody did.
+ * - `approved`, `denied`: decided; the first decision wins.
+ * - `expired`: not decided in time.
+ * - `cancelled`: the session ended or moved on before a decision.
  */
 export const approvalStatuses = ['pending', 'approved', 'denied', 'expired', 'cancelled'] as const;
 

@@ -1,4 +1,4 @@
-/** Chunks, and the one envelope in which they leave a Session (source section 6, api.md section 6). */
+/** Chunks, and the envelope that carries them in webhooks, streams and lists. */
 import {
   EnvironmentName,
   Id,
@@ -16,19 +16,19 @@ import {
 } from './schema.ts';
 
 /**
- * Where a Session is (source section 3, api.md section 5).
+ * The status of a session.
  *
- * - `idle`: the turn is over and nothing is awaited; a message starts the next. → running, completed, cancelled
- * - `running`: a turn is under way. → idle, waiting, completed, failed, cancelled
- * - `waiting`: paused; `waitingFor` says for what. → running once all of it has come, idle or completed (interrupted),
+ * - `idle`: the turn has ended and nothing is awaited; a message starts the next one. → running, completed, cancelled
+ * - `running`: a turn is in progress. → idle, waiting, completed, failed, cancelled
+ * - `waiting`: paused; `waitingFor` says for what. → running once all of it has arrived, idle or completed (interrupted),
  *   cancelled
- * - `completed`, `failed`, `cancelled`: the end.
+ * - `completed`, `failed`, `cancelled`: final.
  */
 export const sessionStatuses = ['idle', 'running', 'waiting', 'completed', 'failed', 'cancelled'] as const;
 export const SessionStatus = OneOf(sessionStatuses, { title: 'SessionStatus' });
 export type SessionStatus = Static<typeof SessionStatus>;
 
-/** Why the last turn ended. `maxOutputTokens`: its answer was cut by a token limit, and is shown as far as it came. */
+/** Why the last turn ended. `maxOutputTokens`: a token limit cut the response, which is shown up to there. */
 export const StopReason = OneOf(
   ['endTurn', 'maxOutputTokens', 'maxSteps', 'budgetReached', 'refusal', 'interrupted', 'timedOut', 'error'],
   {
@@ -37,7 +37,7 @@ export const StopReason = OneOf(
 );
 export type StopReason = Static<typeof StopReason>;
 
-/** What a waiting Session waits for; the arrays are empty where nothing of that kind is awaited. */
+/** What a waiting session waits for; an array is empty if nothing of its kind is awaited. */
 export const WaitingFor = Type.Object(
   {
     type: OneOf(['approval', 'toolResult', 'session', 'several']),
@@ -50,7 +50,7 @@ export const WaitingFor = Type.Object(
 );
 export type WaitingFor = Static<typeof WaitingFor>;
 
-/** Tokens and calls; counted over the turn in `turn.completed`, over its whole life on the Session. */
+/** Tokens and calls: of the turn in `turn.completed`, of all turns on the session. */
 export const Usage = Type.Object(
   {
     inputTokens: Type.Integer(),
@@ -172,7 +172,7 @@ export const TurnCompletedChunk = Type.Object(
   { title: 'TurnCompletedChunk' },
 );
 
-/** Anything a Session shows. */
+/** One entry of a session's journal. */
 export const Chunk = Tagged(
   [
     MessageChunk,
@@ -201,7 +201,7 @@ export const chunkTypes = [
 export const ChunkType = OneOf(chunkTypes, { title: 'ChunkType' });
 export type ChunkType = Static<typeof ChunkType>;
 
-/** What a webhook subscription gets unless it says otherwise (`message.reset` comes wherever `message.chunk` does). */
+/** The default chunk types of a webhook subscription. `message.reset` is always included with `message.chunk`. */
 export const defaultChunkTypes = [
   'message.chunk',
   'session.status',
@@ -212,14 +212,14 @@ export const defaultChunkTypes = [
 
 export const cursorPattern = '^turn_(0|[1-9][0-9]{0,8}):seq_(0|[1-9][0-9]{0,14})$';
 
-/** A position in a Session's journal: `turn_<n>:seq_<n>`. */
+/** A position in a session's journal: `turn_<n>:seq_<n>`. */
 export const ChunkCursor = Type.String({
   pattern: cursorPattern,
   description: 'The position of a chunk in its session.',
   examples: ['turn_1:seq_12'],
 });
 
-/** The one shape in which chunks leave a Session: webhook, stream and list alike (source section 6.2). */
+/** The one format of chunks outside of the service: in webhooks, streams and lists. */
 export const Envelope = Type.Object(
   {
     event: Type.Literal('session.chunks'),

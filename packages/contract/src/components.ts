@@ -1,6 +1,6 @@
-/** Titled schemas by name: what the OpenAPI document calls components, and the client its types. */
+/** Titled schemas by name: the components of the OpenAPI document and the types of the client. */
 
-/** Plain JSON Schema (2020-12), as far as this project reads it. */
+/** Plain JSON Schema (2020-12), as far as this project uses it. */
 export interface SchemaObject {
   $ref?: string;
   title?: string;
@@ -10,7 +10,7 @@ export interface SchemaObject {
   enum?: unknown[];
   default?: unknown;
   examples?: unknown[];
-  /** What the pattern asks for, in words that go on from "must be". */
+  /** What the pattern requires, in words that follow "must be". */
   'x-expected'?: string;
   properties?: Record<string, SchemaObject>;
   required?: string[];
@@ -25,14 +25,15 @@ export interface SchemaObject {
   [keyword: string]: unknown;
 }
 
-/** Where a reference to a component points. */
+/** The prefix of a reference to a component. */
 export const componentPrefix = '#/components/schemas/';
 
 /**
- * Collects the titled schemas of what it is given.
+ * Collects titled schemas.
  *
- * `refer` answers with the same schema in which each titled one is a `$ref`; `schemas` holds them by title. Two
- * different schemas with one title are a mistake in the contract: it throws.
+ * `refer` returns the schema with a `$ref` in place of each titled one; `schemas` has them by title.
+ *
+ * @throws Error (from `refer`) if two different schemas have the same title
  */
 export function collectComponents(): {
   refer: (schema: object) => SchemaObject;
@@ -43,7 +44,7 @@ export function collectComponents(): {
   function refer(given: object): SchemaObject {
     const schema = given as SchemaObject;
     if (schema.title === undefined) return inside(schema);
-    // `Nullable` adds null to a titled schema in place: the component is what it was before.
+    // `Nullable` adds null to a titled schema in place: the component is the schema without it.
     const nullable = Array.isArray(schema.type) && schema.type.includes('null');
     const { description, ...component } = inside(nullable ? withoutNull(schema) : schema);
     const { title = '' } = schema;
@@ -60,7 +61,7 @@ export function collectComponents(): {
     return nullable ? { anyOf: [{ $ref }, { type: 'null' }], ...local } : { $ref, ...local };
   }
 
-  // Only where schemas stand: a property may be called `title`, and examples are data.
+  // Only where a schema is expected: a property can have the name `title`, and examples are data.
   function inside(schema: SchemaObject): SchemaObject {
     const { properties, items, additionalProperties, anyOf, oneOf, discriminator, ...rest } = schema;
     return {
@@ -94,7 +95,7 @@ function withoutNull(schema: SchemaObject): SchemaObject {
   };
 }
 
-/** As text in which the order of keys does not matter. */
+/** As JSON with sorted keys, so that their order does not matter. */
 function sorted(schema: SchemaObject): string {
   return JSON.stringify(schema, (_, value: unknown) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -2,15 +2,15 @@
  * The console's own API, below `/console/api`: signing in and out, the account, links with a one-time token. Not part of
  * `/api/v1` or of OpenAPI: the console of the same version is its only caller.
  *
- * A call without a body or an answer worth naming has `{}`. A changing call by someone who is signed in needs the header
- * `x-signalbox-csrf` with the account's `csrfToken`.
+ * The body or result is `{}` if a call has none. A POST by a signed-in user needs the header `x-signalbox-csrf` with the
+ * account's `csrfToken`.
  */
 import type { TObject } from 'typebox';
 import { Permission } from './keys.ts';
 import { Email, Role } from './people.ts';
 import { Id, Json, Name, Nullable, OneOf, type Static, Strict, Timestamp, type TSchema, Type } from './schema.ts';
 
-// The rules for a good password refuse longer ones; this only bounds the work.
+// The password rules refuse long ones anyway; this only bounds the work.
 const Password = Type.String({ minLength: 1, maxLength: 1000 });
 const Token = Type.String({ minLength: 1, maxLength: 200 });
 
@@ -21,7 +21,7 @@ const Membership = Type.Object({
   permission: Permission,
 });
 
-/** What every page of the console starts with. */
+/** Every page of the console loads this first. */
 const Account = Type.Object({
   user: Nullable(Type.Object({ userId: Id('usr'), name: Type.String(), email: Type.String() }), {
     description: 'Null if nobody is signed in; then `csrfToken` is null and `organizations` is empty.',
@@ -54,10 +54,10 @@ const SignIn = Type.Object({
   lastUsedAt: Timestamp,
   ipAddress: Nullable(Type.String()),
   userAgent: Nullable(Type.String()),
-  isThis: Type.Boolean({ description: 'Whether it is the one that this call was made with.' }),
+  isThis: Type.Boolean({ description: 'Whether it is the sign-in of this request.' }),
 });
 
-/** The ways in which this person can sign in. */
+/** How this user can sign in. */
 const Ways = Type.Object({
   password: Type.Boolean(),
   provider: Type.Boolean(),
@@ -109,15 +109,17 @@ export const consoleRoutes = table({
   'POST /sign_ins/end': { body: Strict({ signInId: Type.String({ format: 'uuid' }) }), result: Empty },
   'POST /oidc': {
     body: Strict({
-      token: Type.Optional(Type.String({ description: 'Of an invitation: a new person may come back with it.' })),
+      token: Type.Optional(
+        Type.String({ description: 'Of an invitation, which a new user accepts by signing in with the provider.' }),
+      ),
       returnTo: Type.Optional(
-        // Nothing that a browser would take for another host.
+        // Excludes anything that a browser would take for another host.
         Type.String({
           pattern: '^/console(/[\\w./?=&%-]*)?$',
           'x-expected': 'a path of the console, such as /console/link',
         }),
       ),
-      link: Type.Optional(Type.Boolean({ description: 'Connect the provider to the person who is signed in.' })),
+      link: Type.Optional(Type.Boolean({ description: 'Connect the provider to the signed-in user.' })),
     }),
     result: Type.Object({ url: Type.String({ description: "The provider's page." }) }),
   },

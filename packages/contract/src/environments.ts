@@ -1,4 +1,4 @@
-/** Environments and their secrets (api.md section 4). */
+/** Environments and their secrets. */
 import { EnvironmentName, Id, ListQuery, Nullable, Page, type Static, Strict, Timestamp, Type } from './schema.ts';
 
 const keepSessionsDays = Type.Integer({
@@ -25,7 +25,7 @@ export const SecretName = Type.String({
   examples: ['PAYMENTS_TOKEN'],
 });
 
-/** A secret as it can be read: never its value. */
+/** A secret without its value, which can't be read. */
 export const EnvironmentSecret = Type.Object(
   {
     name: SecretName,

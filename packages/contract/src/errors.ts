@@ -1,7 +1,7 @@
-/** What can go wrong, as it stands on the wire (api.md section 1, "Errors"). */
+/** The errors of the API. */
 import { type Static, Type } from './schema.ts';
 
-/** Every error code with its status and title. The title never varies; what is particular stands in `detail`. */
+/** Every error code with its status and title. The title never varies; `detail` has the particulars. */
 export const errorCodes = {
   invalid_request: [400, 'The request is not valid'],
   invalid_cursor: [400, 'The cursor is not valid'],
@@ -44,14 +44,14 @@ export const errorCodes = {
   unavailable: [503, 'The service is not available'],
 } as const satisfies Record<string, readonly [status: number, title: string]>;
 
-/** One of the codes above; programs branch on this, people read `detail`. */
+/** One of the codes above; programs branch on it, people read `detail`. */
 export type ErrorCode = keyof typeof errorCodes;
 
-/** One field that is wrong: where (`tools[0].name`), and what would be right. */
+/** One invalid field: its path (`tools[0].name`), and what is expected. */
 export const FieldError = Type.Object({ path: Type.String(), message: Type.String() }, { title: 'FieldError' });
 export type FieldError = Static<typeof FieldError>;
 
-/** The body of every error: RFC 9457 with our `code`, `requestId` and, for a 400, the fields. */
+/** The body of every error: RFC 9457 with `code`, `requestId` and, for a 400, the invalid fields. */
 export const Problem = Type.Object(
   {
     type: Type.String({ description: 'URL of an explanation of the code, relative to the service.' }),

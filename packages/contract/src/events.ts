@@ -1,4 +1,4 @@
-/** The organization event log: who changed what, in one chain without gaps (source section 4.4, api.md section 8). */
+/** The organization event log: who changed what, in one chain without gaps. */
 import {
   EnvironmentName,
   Id,
@@ -13,7 +13,7 @@ import {
   Type,
 } from './schema.ts';
 
-/** Every kind of record that the service writes. */
+/** Every type of record. */
 export const eventTypes = [
   'api_key.created',
   'api_key.updated',
@@ -123,11 +123,11 @@ export type Event = Static<typeof Event>;
 
 export const EventParams = Strict({ eventId: Id('evt') });
 
-/** How long a read of the log may wait for the next record. */
+/** How long a request can wait for the next record, in seconds. */
 export const longestEventWaitSeconds = 20;
 
 const filters = {
-  // The kinds are many, so the pattern does not spell them: a name that is none of them is refused where it is read.
+  // There are too many types to list in the pattern; the handler refuses unknown ones.
   type: Type.Optional(
     Type.String({
       maxLength: 2_000,

@@ -1,6 +1,6 @@
 /**
- * The wire of Signalbox: resources, chunks, errors, the route table and the signing constants, as TypeBox schemas
- * (JSON Schema and TypeScript type in one value). No input or output, no other dependency.
+ * The wire format of Signalbox: resources, chunks, errors, the route table and the signing constants, as TypeBox schemas
+ * (JSON Schema and TypeScript type in one value). It does no I/O and has no other dependency.
  */
 export * from './agents.ts';
 export * from './approvals.ts';

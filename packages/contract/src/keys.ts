@@ -1,4 +1,4 @@
-/** API keys (source sections 2.1 and 4.2, api.md section 2). */
+/** API keys. */
 import {
   EnvironmentName,
   Id,
@@ -14,7 +14,7 @@ import {
   Type,
 } from './schema.ts';
 
-/** What a key may do; each includes the ones before it (source section 5). */
+/** What a key can do; each permission includes the ones before it. */
 export const permissions = ['read', 'write', 'admin'] as const;
 export const Permission = OneOf(permissions, {
   title: 'Permission',
@@ -94,14 +94,14 @@ export const KeyParams = Strict({ keyId: Id('key') });
 export const ListKeys = ListQuery({});
 export const KeyPage = Page(ApiKey);
 
-/** A person who signs in to the console. */
+/** A user who signs in to the console. */
 export const User = Type.Object(
   { userId: Id('usr'), name: Type.String(), email: Type.String() },
   { title: 'User', description: 'A person who signs in to the console.' },
 );
 export type User = Static<typeof User>;
 
-/** Read the caller (`GET /me`): a key or a person. */
+/** The caller (`GET /me`): a key or a user. */
 export const Me = Type.Object(
   {
     organization: Type.Object({ organizationId: Id('org'), name: Type.String() }),

@@ -1,7 +1,7 @@
-/** What goes on in the organization now, in a few numbers. */
+/** Counts of what is happening now in the organization. */
 import { EnvironmentName, type Static, Strict, Type } from './schema.ts';
 
-/** No number is counted any further: a large one costs no more to read than this. */
+/** Counting stops here, so that a large number costs no more to read than this. */
 export const maxCount = 10_000;
 
 const Count = (description?: string) =>

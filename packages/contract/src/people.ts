@@ -1,8 +1,8 @@
-/** People who sign in to the console, and the links that let them in (api.md section 9). */
+/** Users who sign in to the console, and the links that admit them. */
 import { type Permission, permissions } from './keys.ts';
 import { Id, ListQuery, Name, Nullable, OneOf, Page, type Static, Strict, Timestamp, Type } from './schema.ts';
 
-/** What a person is in an organization; each may do what the ones before it may. */
+/** A user's role in an organization; each role includes the permissions of the ones before it. */
 export const roles = ['viewer', 'member', 'admin', 'owner'] as const;
 export const Role = OneOf(roles, {
   title: 'Role',
@@ -12,7 +12,7 @@ export const Role = OneOf(roles, {
 export type Role = Static<typeof Role>;
 
 const [read, write, admin] = permissions;
-/** The permission that a role gives. */
+/** The permission of each role. */
 export const permissionOfRole: Readonly<Record<Role, Permission>> = {
   viewer: read,
   member: write,
@@ -38,9 +38,9 @@ export const ListMembers = ListQuery({});
 export const MemberPage = Page(Member);
 export const UpdateMember = Strict({ role: Role }, { title: 'UpdateMember' });
 
-/** Longer ones are not deliverable (RFC 5321, section 4.5.3.1). */
+/** Longer addresses can't be delivered to (RFC 5321, section 4.5.3.1). */
 const longestEmail = 254;
-/** A name to sign in with; nothing is ever sent to it. */
+/** The name to sign in with; the service never sends email. */
 export const Email = Type.String({
   maxLength: longestEmail,
   pattern: '^[^\\s@]+@[^\\s@]+\\.[^\\s@.]+$',

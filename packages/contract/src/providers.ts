@@ -1,17 +1,17 @@
-/** The providers of models, and the facts about each: server, console, traces and documentation take them from here. */
+/** The model providers and the facts about each. The server, the console, traces and documentation use this table. */
 
 interface ProviderFacts {
-  /** What people call it. */
+  /** Its name in the console and the docs. */
   label: string;
-  /** What the console adds to its name. */
+  /** What the console adds to the name. */
   note?: string;
   /** `gen_ai.provider.name` in the semantic conventions of OpenTelemetry. */
   telemetryName: string;
-  /** Its own server. Without one, an Agent's `baseUrl` says which server is asked, if any. */
+  /** Its own API. A provider without one uses the agent's `baseUrl`, or no server at all. */
   own?: {
-    /** With the version, without a slash at the end. */
+    /** With the version, without a trailing slash. */
     baseUrl: string;
-    /** The name of its key: of the Environment's secret, and of the operator's environment variable. */
+    /** The name of its API key: of the environment's secret and of the operator's environment variable. */
     keyName: string;
     /** A model to start with. */
     exampleModel: string;
@@ -21,8 +21,8 @@ interface ProviderFacts {
 const table = <const T extends Record<string, ProviderFacts>>(facts: T) => facts;
 
 /**
- * `scripted` needs no network and answers by the Agent's own script; `worker` is a program of the integrator's own, which
- * claims the Agent's turns from a queue.
+ * `scripted` needs no network and responds according to the agent's own script; `worker` is the integrator's own program, which
+ * claims the agent's turns from a queue.
  */
 export const providerFacts = table({
   scripted: { label: 'Scripted', note: 'answers by a script, without network', telemetryName: 'scripted' },
@@ -61,10 +61,10 @@ export type ProviderName = keyof typeof providerFacts;
 export const providers = Object.keys(providerFacts) as ProviderName[];
 
 type Own<F> = F extends { own: infer O extends NonNullable<ProviderFacts['own']> } ? O : undefined;
-/** The key name of every provider with a server of its own. */
+/** The names of the API keys of all providers with their own API. */
 export type ProviderKeyName = NonNullable<Own<(typeof providerFacts)[ProviderName]>>['keyName'];
 
-/** A provider with a server of its own. */
+/** A provider with its own API. */
 export interface OwnProvider {
   name: ProviderName;
   label: string;
@@ -78,7 +78,7 @@ export const ownProviders: readonly OwnProvider[] = providers.flatMap((name) => 
   return own ? [{ name, label, ...own, keyName: own.keyName as ProviderKeyName }] : [];
 });
 
-/** Undefined if the provider has no server of its own. */
+/** Undefined if the provider does not have its own API. */
 export function ownProvider(name: string): OwnProvider | undefined {
   return ownProviders.find((one) => one.name === name);
 }

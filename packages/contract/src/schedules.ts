@@ -1,4 +1,4 @@
-/** Schedules: Sessions that the service opens on time. */
+/** Schedules: sessions that the service opens at set times. */
 import {
   EnvironmentName,
   Id,
@@ -15,19 +15,19 @@ import {
 import { Budget, Content, SessionError } from './sessions.ts';
 
 /**
- * Whether a schedule opens Sessions.
+ * Whether a schedule opens sessions.
  *
- * - `enabled`: it does, at `nextAt`. → paused
- * - `paused`: it does not, and what would have come meanwhile is not made up for. → enabled
+ * - `enabled`: it opens the next one at `nextAt`. → paused
+ * - `paused`: it opens none; occurrences that pass while it is paused are not made up for. → enabled
  */
 export const scheduleStatuses = ['enabled', 'paused'] as const;
 
 /**
- * What became of an occurrence.
+ * The status of an occurrence.
  *
- * - `opened`: a Session was opened.
- * - `missed`: its time passed while the service was not running, and a later one came due before it was back.
- * - `failed`: the Session was refused, say because the Agent is archived; it is not tried again.
+ * - `opened`: a session was opened.
+ * - `missed`: the service was not running at its time, and a later occurrence became due before the service was back.
+ * - `failed`: the session was refused, for example because the agent is archived; there is no retry.
  */
 export const scheduleRunStatuses = ['opened', 'missed', 'failed'] as const;
 const ScheduleRunStatus = OneOf(scheduleRunStatuses, {
@@ -42,7 +42,7 @@ const runFields = {
   sessionId: Nullable(Id('ses'), { description: 'The session that was opened; null unless `opened`.' }),
 };
 
-/** One occurrence of a schedule, and what became of it. Kept 90 days, and the last one for as long as the schedule. */
+/** One occurrence of a schedule. Kept for 90 days; the last one is kept as long as the schedule. */
 export const ScheduleRun = Type.Object(
   {
     ...runFields,

@@ -1,17 +1,17 @@
 /**
- * How the schemas of this package are built. Every schema is plain JSON Schema (2020-12) with a TypeScript type beside
- * it; one with a `title` becomes a named component of the OpenAPI document and a named type of the client.
+ * How the schemas of this package are built. Every schema is plain JSON Schema (2020-12) with a TypeScript type of the same
+ * name; one with a `title` becomes a named component of the OpenAPI document and a named type of the client.
  */
 import Type, { type Static, type TObject, type TProperties, type TSchema, type TUnsafe } from 'typebox';
 
 export { type Static, type TSchema, Type };
 
-/** An object that refuses fields it does not know (api.md section 1: unknown fields are a 400 that names them). */
+/** An object that refuses unknown fields: 400 `invalid_request`, which names them. */
 export function Strict<P extends TProperties>(properties: P, options: Record<string, unknown> = {}): TObject<P> {
   return Type.Object(properties, { additionalProperties: false, ...options });
 }
 
-/** A type array rather than `anyOf`: shorter for readers, and quicker to check. */
+/** A type array instead of `anyOf`: shorter to read, and faster to check. */
 export function Nullable<T extends TSchema>(
   schema: T,
   options: Record<string, unknown> = {},
@@ -37,12 +37,12 @@ export function OneOf<const V extends readonly string[]>(
   return Type.Unsafe<V[number]>({ type: 'string', enum: [...values], ...options });
 }
 
-/** A value told apart from its siblings by the field `type`. */
+/** A union whose members are distinguished by the field `type`. */
 export function Tagged<const S extends TSchema[]>(schemas: S, options: Record<string, unknown> = {}) {
   return Type.Unsafe<Static<S[number]>>({ oneOf: schemas, discriminator: { propertyName: 'type' }, ...options });
 }
 
-/** An instant: ISO 8601 in UTC with milliseconds and `Z` in answers; any ISO 8601 instant with an offset in requests. */
+/** An instant: ISO 8601 in UTC with milliseconds and `Z` in responses; any ISO 8601 instant with an offset in requests. */
 export const Timestamp = Type.String({ format: 'date-time', examples: ['2026-01-31T09:30:00.000Z'] });
 
 /** An identifier: its prefix, `_`, and 26 characters that sort by time of creation. */
@@ -54,7 +54,7 @@ export function Id(prefix: IdPrefix, description?: string) {
   });
 }
 
-/** The prefixes of all identifiers (api.md section 1). A credential never shares one with an identifier. */
+/** The prefixes of all identifiers. No credential starts with one of them. */
 export const idPrefixes = [
   'org',
   'key',
@@ -75,7 +75,7 @@ export const idPrefixes = [
 ] as const;
 export type IdPrefix = (typeof idPrefixes)[number];
 
-/** Values the caller keeps on a resource: at most 50, keys up to 64 and strings up to 512 characters. */
+/** The caller's own values on a resource: at most 50, keys up to 64 and strings up to 512 characters. */
 export const Metadata = Type.Unsafe<Record<string, string | number | boolean | null>>({
   type: 'object',
   title: 'Metadata',
@@ -105,7 +105,7 @@ export const EnvironmentName = Type.String({
   examples: ['production'],
 });
 
-/** `{ data, page }` of one kind of item (source section 2.4). */
+/** One page of a list: `{ data, page }`. */
 export function Page<T extends TSchema>(item: T) {
   return Type.Object({ data: Type.Array(item), page: PageInfo });
 }
@@ -120,7 +120,7 @@ const PageInfo = Type.Object(
   { title: 'PageInfo' },
 );
 
-/** The query of a list: `limit` and `cursor`, and what else it takes. */
+/** The query of a list: `limit`, `cursor` and the given properties. */
 export function ListQuery<P extends TProperties>(properties: P, limit: { default: number; maximum: number } = lists) {
   return Strict({
     limit: Type.Optional(
@@ -137,5 +137,5 @@ export function ListQuery<P extends TProperties>(properties: P, limit: { default
 }
 
 const lists = { default: 20, maximum: 100 };
-/** Events and chunks are read in longer pages than resources. */
+/** Pages of events and chunks can be longer than those of resources. */
 export const longLists = { default: 100, maximum: 1000 };

@@ -1,4 +1,4 @@
-/** Sessions, their messages and tool results (api.md section 5). */
+/** Sessions, their messages and tool results. */
 import { ChunkCursor, SessionStatus, StopReason, sessionStatuses, Usage, WaitingFor } from './chunks.ts';
 import {
   EnvironmentName,
@@ -17,8 +17,8 @@ import {
 } from './schema.ts';
 
 /**
- * How much a Session may use, over all of its turns, together with its child Sessions. Looked at before each model call; what a
- * call costs in tokens and money is known when it is answered, so those under way when the limit is reached may pass it.
+ * How much a session can use over all of its turns, including its child sessions. Checked before each model call. The tokens and
+ * the cost of a call are known only after its response, so calls in progress can exceed the limit.
  */
 export const Budget = Strict(
   {
@@ -35,7 +35,7 @@ export const Budget = Strict(
 );
 export type Budget = Static<typeof Budget>;
 
-/** Why a Session failed, for people; never holds a prompt or a secret. */
+/** Why a session failed, for people. It never contains a prompt or a secret. */
 export const SessionError = Type.Object({ code: Type.String(), message: Type.String() }, { title: 'SessionError' });
 export type SessionError = Static<typeof SessionError>;
 
@@ -88,7 +88,7 @@ const ToolResultPart = Type.Object(
 );
 export type MessagePart = Static<typeof Text> | Static<typeof ToolCallPart> | Static<typeof ToolResultPart>;
 
-/** What a person or program says: a string, or text parts. */
+/** The content of a user message: a string, or text parts. */
 export const Content = Type.Unsafe<string | Static<typeof Text>[]>({
   title: 'Content',
   anyOf: [
@@ -98,7 +98,7 @@ export const Content = Type.Unsafe<string | Static<typeof Text>[]>({
 });
 export type Content = Static<typeof Content>;
 
-/** One entry of the transcript: what the model was told and what it answered. */
+/** One entry of the transcript: input to the model, or its response. */
 export const Message = Type.Object(
   {
     messageId: Id('msg'),

@@ -1,4 +1,4 @@
-/** What a delivery carries and how it is signed (source section 6.4, api.md section 7, "A delivery"). */
+/** The headers of a delivery and its signature. */
 
 /** Headers of a delivery. The signature is lowercase hex of HMAC-SHA256 over `<timestamp>.<raw body>`. */
 export const deliveryHeaders = {
@@ -10,15 +10,15 @@ export const deliveryHeaders = {
   previousCursor: 'x-service-previous-cursor',
 } as const;
 
-/** The same delivery as Standard Webhooks has it, so that its libraries verify as they are. */
+/** The Standard Webhooks headers of the same delivery, so that its libraries can verify it unchanged. */
 export const standardHeaders = {
   id: 'webhook-id',
   timestamp: 'webhook-timestamp',
   signature: 'webhook-signature',
 } as const;
 
-/** A receiver refuses a delivery whose timestamp is further than this from its own clock (source section 6.4). */
+/** How far a delivery's timestamp may be from the receiver's clock, in seconds, either way. */
 export const replayWindowSeconds = 300;
 
-/** A signing secret is this and base64 of 32 bytes; the hex signature is keyed with the whole string. */
+/** A signing secret is this prefix and the base64 of 32 bytes; the key of the hex signature is the whole string. */
 export const signingSecretPrefix = 'whsec_';

@@ -1,4 +1,4 @@
-// What of a value is larger than its schema allows: found before anything looks at what is in it.
+// Finds the parts of a value that are larger than the schema allows, before anything slower reads them.
 import type { SchemaObject } from './components.ts';
 import type { FieldError } from './errors.ts';
 import { shapeOf } from './validation/narrow.ts';
@@ -7,8 +7,8 @@ import { shapeOf } from './validation/narrow.ts';
 const FEW_UNKNOWN = 4;
 
 /**
- * The parts of a value that have more items or fields than they may have, or many fields that are not known: found in one pass
- * that does not look into such a part, so that nothing slower ever looks at more than the schema allows. At most `max`.
+ * The parts of a value that have too many items or fields, or many unknown fields. It is one pass that does not descend into
+ * such a part, so that slower checks never see more than the schema allows. At most `max` errors.
  */
 export function sizeErrors(schema: SchemaObject, value: unknown, max: number): FieldError[] {
   const errors: FieldError[] = [];
@@ -43,12 +43,12 @@ export function sizeErrors(schema: SchemaObject, value: unknown, max: number): F
   return errors;
 }
 
-// More are looked up rather than read.
-const MOST_FIELDS_TOLD = 16;
+// A longer list is easier to find in the reference than to read in an error.
+const MAX_NAMES_LISTED = 16;
 
-/** With the names that there are: the right one is among them. */
+/** With the names of the known fields, since the intended one is among them. */
 export function unknownField({ properties = {} }: SchemaObject): string {
   const names = Object.keys(properties);
-  const told = names.length === 0 || names.length > MOST_FIELDS_TOLD ? '' : `: there are ${names.join(', ')}`;
-  return `is not a known field${told}`;
+  const known = names.length === 0 || names.length > MAX_NAMES_LISTED ? '' : `: there are ${names.join(', ')}`;
+  return `is not a known field${known}`;
 }

@@ -1,26 +1,26 @@
-/** The timeline of a Session: its turns, and what was done in each of them. */
+/** The timeline of a session: its turns and their operations. */
 import { approvalStatuses } from './approvals.ts';
 import { StopReason, Usage } from './chunks.ts';
 import { Id, ListQuery, Nullable, OneOf, Page, type Static, Timestamp, Type } from './schema.ts';
 
 /**
- * Where a turn is.
+ * The status of a turn.
  *
- * - `running`, `waiting`: it is under way, as its Session is. → the others
- * - `completed`: it is over; `stopReason` says why, also where somebody stopped it.
- * - `failed`: it ended with an error, and its Session with it.
- * - `cancelled`: its Session was cancelled in the middle of it.
+ * - `running`, `waiting`: in progress, with the status of its session. → the others
+ * - `completed`: ended; `stopReason` says why, also if it was interrupted.
+ * - `failed`: ended with an error, which also failed its session.
+ * - `cancelled`: its session was cancelled during the turn.
  */
 export const turnStatuses = ['running', 'waiting', 'completed', 'failed', 'cancelled'] as const;
 
 /**
- * Where something that a turn did is.
+ * The status of an operation of a turn.
  *
- * - `pending`: a call that waits for its approval, or an approval that waits for somebody.
- * - `running`: the model, the service or a program has it.
- * - `waiting`: the integrator (a `client` tool) or a child Session has it.
- * - `succeeded`, `failed`, `denied`, `cancelled`: the end; `unknown`: cut off, it may or may not have had its effect.
- * - `approved`, `denied`, `expired`, `cancelled`: the end of an approval.
+ * - `pending`: a call that waits for its approval, or an approval that waits for a decision.
+ * - `running`: a model, the service or a worker is executing it.
+ * - `waiting`: a `client` tool call that waits for its result, or an `agent` tool call that waits for its child session.
+ * - `succeeded`, `failed`, `denied`, `cancelled`: final; `unknown`: interrupted, and may have had its effect.
+ * - `approved`, `denied`, `expired`, `cancelled`: the final status of an approval.
  */
 export const turnOperationStatuses = [
   'running',

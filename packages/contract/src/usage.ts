@@ -1,4 +1,4 @@
-/** What the organization used, over all Sessions, also those that were deleted. */
+/** The usage of the organization over all sessions, including deleted ones. */
 import { EnvironmentName, Nullable, OneOf, type Static, Strict, Timestamp, Type } from './schema.ts';
 
 const sums = {

@@ -1,4 +1,4 @@
-/** Webhook subscriptions and their deliveries (source sections 2.2 and 4.3, api.md section 7). */
+/** Webhook subscriptions and their deliveries. */
 import { ChunkCursor, ChunkType } from './chunks.ts';
 import {
   EnvironmentName,
@@ -14,16 +14,16 @@ import {
 } from './schema.ts';
 
 /**
- * Whether a subscription sends.
+ * Whether a subscription sends deliveries.
  *
- * - `enabled`: it sends. → paused (by a caller), disabled (by the service; `disabledReason` says why)
- * - `paused`: a caller stopped it; chunks are kept and sent later. → enabled
- * - `disabled`: the destination answered 410 (`gone`) or has failed for 5 days (`failing`); chunks are kept and sent later.
- *   → enabled
+ * - `enabled`: it does. → paused (by a caller), disabled (by the service; `disabledReason` says why)
+ * - `paused`: stopped by a caller; chunks are kept and sent later. → enabled
+ * - `disabled`: the destination responded 410 (`gone`) or has been failing for 5 days (`failing`); chunks are kept and sent
+ *   later. → enabled
  */
 export const subscriptionStatuses = ['enabled', 'paused', 'disabled'] as const;
 
-/** The url of the receiver that is built in: what is sent there stays in the service and can be read again. */
+/** The URL of the built-in receiver: it stores requests inside the service, where they can be read. */
 export const testReceiverUrl = 'signalbox:test-receiver';
 
 const WebhookUrl = Type.String({
@@ -40,12 +40,12 @@ const ChunkTypes = Type.Array(ChunkType, {
 });
 
 /**
- * How the destination does, of its last answers.
+ * The health of the destination, by its last responses.
  *
  * - `healthy`: the last attempt was accepted, or there was none.
- * - `failing`: the last attempt was not. → the others
- * - `degraded`: none was for a day; after 5 days the subscription is disabled.
- * - `blocked`: nothing can be sent, whatever the destination would answer; `blockedBy` and `reason` say why. It goes before
+ * - `failing`: the last attempt was not accepted. → the others
+ * - `degraded`: no attempt was accepted for a day; after 5 days the subscription is disabled.
+ * - `blocked`: nothing can be sent, regardless of the destination; `blockedBy` and `reason` say why. It takes precedence over
  *   the others.
  */
 export const destinationStates = ['healthy', 'failing', 'degraded', 'blocked'] as const;
@@ -54,8 +54,8 @@ export const destinationStates = ['healthy', 'failing', 'degraded', 'blocked'] a
  * Why nothing can be sent.
  *
  * - `no_delivery_node`: no node with the role `delivery` is alive.
- * - `secret_unreadable`: the master keys of the installation cannot open the signing secret.
- * - `url_not_allowed`: the url, or an address that its host stood for at the last attempt, is not allowed any more.
+ * - `secret_unreadable`: the master keys of the installation can't decrypt the signing secret.
+ * - `url_not_allowed`: the URL, or an address that its host resolved to at the last attempt, is no longer allowed.
  */
 export const webhookBlocks = ['no_delivery_node', 'secret_unreadable', 'url_not_allowed'] as const;
 export type WebhookBlock = (typeof webhookBlocks)[number];
@@ -130,7 +130,7 @@ export const RotatedSecret = Type.Object(
   { title: 'RotatedSecret' },
 );
 
-/** The default time in which the secret before a rotation still signs. */
+/** How long the previous secret still signs after a rotation, by default. */
 export const defaultGracePeriodSeconds = 24 * 3600;
 
 export const CreateWebhookSubscription = Strict(
@@ -155,13 +155,13 @@ export const RotateSecret = Strict(
 );
 
 /**
- * Where a delivery is.
+ * The status of a delivery.
  *
- * - `pending`: it is sent, or will be again at `nextAttemptAt`. → the others
- * - `succeeded`: the receiver answered 2xx.
- * - `exhausted`: the last retry failed too; the Session's next delivery names in `X-Service-Previous-Cursor` what was
- *   acknowledged last, so that the receiver sees the hole.
- * - `cancelled`: the subscription was deleted before, or its chunks are in later deliveries that `recover` asked for.
+ * - `pending`: it is being sent, or is retried at `nextAttemptAt`. → the others
+ * - `succeeded`: the receiver responded 2xx.
+ * - `exhausted`: the last retry failed too. `X-Service-Previous-Cursor` of the session's next delivery has the last
+ *   acknowledged cursor, so the receiver can see the gap.
+ * - `cancelled`: the subscription was deleted, or `recover` put its chunks into later deliveries.
  */
 export const deliveryStatuses = ['pending', 'succeeded', 'exhausted', 'cancelled'] as const;
 
@@ -188,7 +188,7 @@ const Headers = Type.Unsafe<Record<string, string>>({
   additionalProperties: { type: 'string' },
 });
 
-/** One POST, or the try of it. */
+/** One attempt: a POST, successful or not. */
 export const WebhookAttempt = Type.Object(
   {
     attempt: Type.Integer({ description: 'Counts from 1; as in the header `X-Service-Attempt`.' }),
@@ -204,7 +204,7 @@ export const WebhookAttempt = Type.Object(
 );
 export type WebhookAttempt = Static<typeof WebhookAttempt>;
 
-/** What came to the built-in test receiver. */
+/** A request to the built-in test receiver. */
 export const ReceivedWebhook = Type.Object(
   {
     deliveryId: Id('whd'),
@@ -232,7 +232,7 @@ export const WebhookDeliveryWithAttempts = Type.Object(
   { title: 'WebhookDeliveryWithAttempts' },
 );
 
-/** What is to be sent again from the journal: what all Sessions have shown since a time, or one after a cursor. */
+/** What to send again from the journal: chunks of all sessions since a time, or of one session after a cursor. */
 export const RecoverDeliveries = Type.Unsafe<{ since: string } | { sessionId: string; cursor: string }>({
   anyOf: [
     Strict({ since: Timestamp }, { title: 'RecoverSince' }),

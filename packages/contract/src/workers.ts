@@ -1,10 +1,10 @@
 /**
- * Worker turns: an Agent whose model is `{ provider: "worker", queue }` is run by the integrator's own program.
+ * Worker turns: an agent whose model is `{ provider: "worker", queue }` is run by the integrator's own program.
  *
- * The program answers what for other Agents the model answers: one step at a time. A step is offered on the Agent's queue; a
- * program claims it (a worker turn, under a lease), appends text, and completes it with the tool calls that it asks for, or
- * without any, which ends the turn. The service does the rest: approvals, tool calls, budgets, time-outs, the journal.
- * Calls of the Agent's `client` tools are the program's own to run: they are offered on the same queue.
+ * The program gives the responses that a model gives for other agents, one step at a time. A step is offered on the agent's
+ * queue. A program claims it (a worker turn, with a lease), appends text, and completes it with the tool calls it requests, or
+ * without any, which ends the turn. The service does the rest: approvals, tool calls, budgets, timeouts, the journal.
+ * The program also runs the calls of the agent's `client` tools: they are offered on the same queue.
  */
 import { Agent, QueueName } from './agents.ts';
 import { ChunkCursor } from './chunks.ts';
@@ -23,16 +23,16 @@ import {
 } from './schema.ts';
 import { Message, ToolResult } from './sessions.ts';
 
-/** The longest wait of a claim. */
+/** The longest wait of a claim, in seconds. */
 export const maxClaimWaitSeconds = 20;
-/** Text that one `append` may bring: pieces, and characters in each. */
+/** The limits of one `append`: the number of deltas, and the characters of each. */
 export const maxDeltas = 1_000;
 export const maxDeltaLength = 100_000;
 
 /** How a tool call ended. */
 export const callOutcomes = ['succeeded', 'failed', 'denied', 'cancelled', 'unknown'] as const;
 
-/** What the program may call through the service. */
+/** A tool that the program can call through the service. */
 export const WorkerTool = Type.Object(
   {
     name: Type.String(),
@@ -44,7 +44,7 @@ export const WorkerTool = Type.Object(
 );
 export type WorkerTool = Static<typeof WorkerTool>;
 
-/** A call of a `client` tool that the program is to run now. */
+/** A call of a `client` tool that the program must run now. */
 export const PendingCall = Type.Object(
   {
     toolCallId: Id('call'),
@@ -56,7 +56,7 @@ export const PendingCall = Type.Object(
 );
 export type PendingCall = Static<typeof PendingCall>;
 
-/** How a call of the step before ended. */
+/** How a call of the previous step ended. */
 export const CallOutcome = Type.Object(
   {
     toolCallId: Id('call'),
@@ -74,7 +74,7 @@ export const CallOutcome = Type.Object(
 );
 export type CallOutcome = Static<typeof CallOutcome>;
 
-/** A step of a turn, claimed by a program of the integrator's. */
+/** A step of a turn, claimed by a worker. */
 export const WorkerTurn = Type.Object(
   {
     workerTurnId: Id('wtn'),

@@ -1,5 +1,5 @@
-// What is wrong with a value, in the words in which the service refuses it. A subpath of its own, for who shows the same before
-// anything is sent. The schema is read as it is and not compiled: that also works where a page may evaluate no code.
+// What is wrong with a value, in the service's own words. It has a subpath of its own for programs that validate before they
+// send, such as the console. The schema is interpreted, not compiled, so it also works where a page can't evaluate code.
 import { Errors } from 'typebox/schema';
 import type { SchemaObject } from '../components.ts';
 import type { FieldError } from '../errors.ts';
@@ -9,10 +9,10 @@ import { narrow } from './narrow.ts';
 const MAX_ERRORS = 20;
 
 /**
- * Every field that is wrong, once, with what would be right; empty where the value is as the schema says.
+ * Every invalid field, once, with what is expected; empty if the value matches the schema.
  *
- * Of alternatives only the one that the value means has a word to say. At most 20, and in time that grows with the value no
- * faster than its length: the library's own search for errors is quadratic, so it only sees what has an allowed size.
+ * Of several alternatives, only the one that the value means is reported. At most 20 errors, in time linear in the size of the
+ * value: the library's own search for errors is quadratic, so it only sees values of an allowed size.
  */
 export function fieldErrors(schema: object, value: unknown): FieldError[] {
   const tooLarge = sizeErrors(schema as SchemaObject, value, MAX_ERRORS);
@@ -20,9 +20,9 @@ export function fieldErrors(schema: object, value: unknown): FieldError[] {
   const narrowed = narrow(schema as SchemaObject, value);
   const [, found] = Errors(narrowed, value);
   const errors = new Map<string, FieldError>();
-  // The same once more, said of each field that is not known, or of all names that are not allowed together.
+  // These repeat other errors: one for each unknown field, and one for all invalid names together.
   for (const error of found.filter(({ keyword }) => keyword !== 'boolean' && keyword !== 'propertyNames')) {
-    for (const field of wordsOf(error, narrowed)) if (!errors.has(field.path)) errors.set(field.path, field);
+    for (const field of describeError(error, narrowed)) if (!errors.has(field.path)) errors.set(field.path, field);
   }
   return [...errors.values()].slice(0, MAX_ERRORS);
 }
@@ -35,7 +35,7 @@ interface SchemaError {
   params: object;
 }
 
-function wordsOf(error: SchemaError, schema: SchemaObject): FieldError[] {
+function describeError(error: SchemaError, schema: SchemaObject): FieldError[] {
   const path = dotted(error.instancePath);
   const at = (name: string) => (path ? `${path}.${name}` : name);
   const params = error.params as Record<string, unknown>;
@@ -59,7 +59,7 @@ function wordsOf(error: SchemaError, schema: SchemaObject): FieldError[] {
     case 'pattern':
       return [{ path, message: patternMessage(String(params.pattern), schemaAt(schema, error.schemaPath)) }];
     case 'minLength':
-      // Who left a field empty is told that, not to count.
+      // Clearer for an empty field than a number of characters.
       return [
         { path, message: params.limit === 1 ? 'must not be empty' : `must have at least ${params.limit} characters` },
       ];
@@ -70,7 +70,7 @@ function wordsOf(error: SchemaError, schema: SchemaObject): FieldError[] {
     case 'maximum':
       return [{ path, message: `must be at most ${params.limit}` }];
     case 'type':
-      return [{ path, message: `must be ${[params.type].flat().map(typeWords).join(' or ')}` }];
+      return [{ path, message: `must be ${[params.type].flat().map(describeType).join(' or ')}` }];
     case 'format':
       return [{ path, message: 'must be an ISO 8601 instant with its offset or Z, such as 2026-01-31T09:30:00.000Z' }];
     default:
@@ -78,7 +78,7 @@ function wordsOf(error: SchemaError, schema: SchemaObject): FieldError[] {
   }
 }
 
-const words: Record<string, string> = {
+const typeNames: Record<string, string> = {
   array: 'an array',
   boolean: 'true or false',
   integer: 'an integer',
@@ -87,11 +87,11 @@ const words: Record<string, string> = {
   string: 'a string',
 };
 
-function typeWords(type: unknown): string {
-  return words[String(type)] ?? String(type);
+function describeType(type: unknown): string {
+  return typeNames[String(type)] ?? String(type);
 }
 
-/** In words, and with the example that the contract has for the field: both are quicker to read than a pattern. */
+/** In words, with the example from the contract: both are easier to read than a pattern. */
 function patternMessage(pattern: string, { examples = [], 'x-expected': expected }: SchemaObject): string {
   const [given] = examples;
   const example = typeof given === 'string' ? JSON.stringify(given) : undefined;
@@ -99,7 +99,7 @@ function patternMessage(pattern: string, { examples = [], 'x-expected': expected
   return example ? `must look like ${example}` : `must match pattern "${pattern}"`;
 }
 
-/** The part of a schema that a path such as `#/properties/name` leads to. */
+/** The part of a schema at a path such as `#/properties/name`. */
 function schemaAt(schema: SchemaObject, path: string): SchemaObject {
   return partsOf(path).reduce((part, key) => (part[key] ?? {}) as SchemaObject, schema);
 }

@@ -1,5 +1,5 @@
-// A schema without the alternatives that a value does not mean: what is wrong with it is then wrong with the shape that its
-// `type` names, or that has its JSON type, and no other shape has a word to say.
+// Reduces a schema to the alternative that a value means: the one that its `type` names, or that has its JSON type. Errors are
+// then reported against that alternative only.
 import type { SchemaObject } from '../components.ts';
 
 export function narrow(schema: SchemaObject, value: unknown): SchemaObject {
@@ -23,7 +23,7 @@ export function narrow(schema: SchemaObject, value: unknown): SchemaObject {
   return shape;
 }
 
-/** The alternative that the value means, or the schema itself if it has none or none can be told. */
+/** The alternative that the value means; the schema itself if it has none or if it is unclear which one is meant. */
 export function shapeOf(schema: SchemaObject, value: unknown): SchemaObject {
   const { oneOf, anyOf, discriminator } = schema;
   if (oneOf && discriminator) return shapeOf(shapeNamed(oneOf, discriminator.propertyName, value), value);
@@ -36,7 +36,7 @@ export function shapeOf(schema: SchemaObject, value: unknown): SchemaObject {
   return meant && others.length === 0 ? shapeOf(meant, value) : schema;
 }
 
-/** The shape that the value names; where it names none that there is, that itself is what is wrong. */
+/** The alternative that the value names. If there is none of this name, the name is what is wrong. */
 function shapeNamed(shapes: readonly SchemaObject[], field: string, value: unknown): SchemaObject {
   const nameOf = (shape: SchemaObject) => shape.properties?.[field]?.const;
   const named = isRecord(value) ? shapes.find((shape) => nameOf(shape) === value[field]) : undefined;
@@ -44,7 +44,7 @@ function shapeNamed(shapes: readonly SchemaObject[], field: string, value: unkno
   return { type: 'object', required: [field], properties: { [field]: { enum: shapes.map(nameOf) } } };
 }
 
-/** With the alternatives of an alternative beside it. */
+/** All alternatives, with nested ones in place of their parent. */
 function shapesOf(anyOf: readonly SchemaObject[]): SchemaObject[] {
   return anyOf.flatMap((shape) => (shape.anyOf ? shapesOf(shape.anyOf) : [shape]));
 }
@@ -58,7 +58,7 @@ function typesOf({ type, enum: values }: SchemaObject): string[] {
   return type === undefined ? (values ?? []).map(jsonTypeOf) : [type].flat();
 }
 
-/** Of two objects the value means the one whose fields it has: `when` says a rule, other names say tools. */
+/** Of two objects the value means the one whose required fields it has: with `when` it is a policy, otherwise policies by tool. */
 function hasRequired({ required = [] }: SchemaObject, value: unknown): boolean {
   return isRecord(value) && required.every((name) => Object.hasOwn(value, name));
 }
