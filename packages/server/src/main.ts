@@ -28,9 +28,9 @@ import { createSetupToken, linkOf } from './people/invitations.ts';
 import { recordOfPerson } from './people/records.ts';
 import type { Platform } from './platform.ts';
 import { createModels } from './runtime/models/models.ts';
-import { createOwnWorkers } from './runtime/node/local-start.ts';
+import { createLocalRunners } from './runtime/node/local-start.ts';
 import { createNodeLease, forgetOtherNodes } from './runtime/node/node-lease.ts';
-import { createWorker } from './runtime/node/session-runner.ts';
+import { createSessionRunner } from './runtime/node/session-runner.ts';
 import { createTools } from './runtime/tools/tools.ts';
 import { createScheduler } from './schedules/scheduler.ts';
 import { requireKnownKeys } from './vault/known-keys.ts';
@@ -153,7 +153,7 @@ async function startPlatform(
   let ownUrl = ownUrlAt(config.port);
   const publicUrl = () => config.publicUrl ?? ownUrl;
   const { prices } = config;
-  const ownWorkers = createOwnWorkers();
+  const localRunners = createLocalRunners();
   return {
     platform: {
       db,
@@ -166,7 +166,7 @@ async function startPlatform(
       egress,
       prices,
       offers,
-      ownWorkers,
+      localRunners,
       eventWatch,
       publicUrl,
       metrics,
@@ -250,7 +250,13 @@ async function startRoles(
     const tools = createTools(platform);
     stops.push(() => tools.close());
     const ask = createModels(platform, providerKeys);
-    const worker = createWorker(platform, { nodeId: nodeId, ask, tools, leaseSeconds, graceMs: graceSeconds * 1000 });
+    const worker = createSessionRunner(platform, {
+      nodeId: nodeId,
+      ask,
+      tools,
+      leaseSeconds,
+      graceMs: graceSeconds * 1000,
+    });
     await worker.start();
     stops.push(() => worker.stop());
     const scheduler = createScheduler(platform);

@@ -8,7 +8,7 @@ import type { Clock } from './lib/clock.ts';
 import type { Log } from './lib/log.ts';
 import type { Metrics } from './observe/metrics.ts';
 import type { Tracing } from './observe/tracing.ts';
-import type { OwnWorkers } from './runtime/node/local-start.ts';
+import type { LocalRunners } from './runtime/node/local-start.ts';
 import type { Prices } from './usage/prices.ts';
 import type { Vault } from './vault/vault.ts';
 import type { Wake } from './wake/wake.ts';
@@ -25,7 +25,7 @@ export interface Platform {
   readonly egress: Egress;
   readonly prices: Prices;
   readonly offers: Offers;
-  readonly ownWorkers: OwnWorkers;
+  readonly localRunners: LocalRunners;
   readonly eventWatch: EventWatch;
   /** Where people open the console; known once the interface listens. */
   readonly publicUrl: () => URL;

@@ -6,7 +6,7 @@ import sql, { type Sql } from 'sql-template-tag';
 import type { Patch, Run } from '../journal/append.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import type { Platform } from '../platform.ts';
-import type { Given, OwnWorker } from '../runtime/node/local-start.ts';
+import type { LocalRunner, LocalStart } from '../runtime/node/local-start.ts';
 import { insertOperation, newModelCall, type Operation } from './state/operations.ts';
 import { insertEntry, type TranscriptEntry } from './state/transcript.ts';
 
@@ -69,7 +69,7 @@ export function beginTurn(
  * Starts a turn after the commit that began it: on `node`, the node that the commit put on the session's row; without one, by a
  * hint to all nodes that they can claim it.
  */
-export function startTurn({ wake }: Pick<Platform, 'wake'>, node: OwnWorker | undefined, turn: Given): void {
+export function startTurn({ wake }: Pick<Platform, 'wake'>, node: LocalRunner | undefined, turn: LocalStart): void {
   if (node) node.take(turn);
   else wake.publish('runnable', turn.row);
 }

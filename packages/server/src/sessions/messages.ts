@@ -57,7 +57,7 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
     const { organizationId, agentId } = row;
     await requirePrice(ctx, tx, { organizationId, agentId, version }, row.budget);
     const begun = beginTurn(row, row.turn + 1, { messageId, content, traceParent: ctx.traceParent }, version, now);
-    const node = ctx.ownWorkers.withRoom(organizationId);
+    const node = ctx.localRunners.withRoom(organizationId);
     const assigned = node ? [sql`node_id = ${node.nodeId}`, sql`epoch = epoch + 1`] : [];
     await writeTransition(
       ctx,

@@ -8,7 +8,7 @@ import { subscriptionOf } from '../journal/delivery-mark.ts';
 import { encodeItems, type Segment } from '../journal/segment.ts';
 import { newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
-import type { Given } from '../runtime/node/local-start.ts';
+import type { LocalStart } from '../runtime/node/local-start.ts';
 import { beginTurn } from './begin-turn.ts';
 import { insertPairs } from './metadata.ts';
 import type { SessionRow } from './state/session.ts';
@@ -41,7 +41,7 @@ export interface NewSession {
   /** The beginning of its journal; undefined if it begins idle. */
   segment: Segment | undefined;
   /** For `startTurn`; undefined if it begins idle. */
-  firstTurn: Given | undefined;
+  firstTurn: LocalStart | undefined;
 }
 
 export function newSession(input: NewSessionInput, now: Date): NewSession {

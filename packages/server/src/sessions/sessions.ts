@@ -41,7 +41,7 @@ export async function openSession(ctx: Context, input: Input<'openSession'>): Pr
     const now = ctx.clock.now();
     const content = input.input === undefined ? null : partsOf(input.input);
     // A node with room runs the first turn from the first commit on: no other has to find and claim it.
-    const node = content ? ctx.ownWorkers.withRoom(organizationId) : undefined;
+    const node = content ? ctx.localRunners.withRoom(organizationId) : undefined;
     const session = newSession(
       {
         organizationId,

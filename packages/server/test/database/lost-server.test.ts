@@ -9,7 +9,7 @@ import { newUuid, uuidOf } from '../../src/lib/ids.ts';
 import { createUpkeep } from '../../src/maintenance.ts';
 import { createOrganization } from '../../src/organizations/organizations.ts';
 import type { Platform } from '../../src/platform.ts';
-import { createWorker } from '../../src/runtime/node/session-runner.ts';
+import { createSessionRunner } from '../../src/runtime/node/session-runner.ts';
 import { createScheduler } from '../../src/schedules/scheduler.ts';
 import { createSchedule } from '../../src/schedules/schedules.ts';
 import { openSession } from '../../src/sessions/sessions.ts';
@@ -86,7 +86,7 @@ function run({ start, stop }: { start(): unknown; stop(): Promise<void> }): Prom
 
 function worker() {
   const tools = { list: async () => ({ tools: [], unavailable: [] }), run: async () => ({ output: null }) };
-  return createWorker(node, { nodeId: newUuid(), tools, ask: answering([{ text: 'ok' }]), graceMs: 0 });
+  return createSessionRunner(node, { nodeId: newUuid(), tools, ask: answering([{ text: 'ok' }]), graceMs: 0 });
 }
 
 describe.each(['fails', 'hangs'] as const)('while a server %s,', (how) => {
@@ -127,7 +127,7 @@ describe.each(['fails', 'hangs'] as const)('while a server %s,', (how) => {
       await goOn.promise;
       yield* answering([{ text: 'ok' }])(...args);
     };
-    await run(createWorker(node, { nodeId: newUuid(), tools, ask, graceMs: 0 }));
+    await run(createSessionRunner(node, { nodeId: newUuid(), tools, ask, graceMs: 0 }));
     await clock.passWhile(
       expect
         .poll(() => asked, { timeout: 30_000 })

@@ -7,13 +7,17 @@ import type { Db } from '../../src/db/db.ts';
 import { newUuid, uuidOf } from '../../src/lib/ids.ts';
 import { createOrganization } from '../../src/organizations/organizations.ts';
 import type { Platform } from '../../src/platform.ts';
-import { candidatesOf, readyAfter, timedAfter } from '../../src/runtime/node/candidates.ts';
-import { createWorker, type Worker, type WorkerOptions } from '../../src/runtime/node/session-runner.ts';
+import { hintedCandidates, readyCandidates, timedCandidates } from '../../src/runtime/node/candidates.ts';
+import {
+  createSessionRunner,
+  type SessionRunner,
+  type SessionRunnerOptions,
+} from '../../src/runtime/node/session-runner.ts';
 import { openSession } from '../../src/sessions/sessions.ts';
 import { answering, createWorld, type World } from '../support/session-world.ts';
 
 let world: World;
-let workers: Worker[];
+let workers: SessionRunner[];
 beforeEach(async () => {
   world = await createWorld();
   workers = [];
@@ -25,10 +29,16 @@ afterEach(async () => {
 
 const FIRST = '00000000-0000-0000-0000-000000000000';
 
-async function work(platform: Platform, options: Partial<WorkerOptions>): Promise<string> {
+async function work(platform: Platform, options: Partial<SessionRunnerOptions>): Promise<string> {
   const nodeId = newUuid();
   const tools = { list: async () => ({ tools: [], unavailable: [] }), run: async () => ({ output: null }) };
-  const worker = createWorker(platform, { nodeId, tools, ask: answering([{ text: 'ok' }]), graceMs: 0, ...options });
+  const worker = createSessionRunner(platform, {
+    nodeId,
+    tools,
+    ask: answering([{ text: 'ok' }]),
+    graceMs: 0,
+    ...options,
+  });
   workers.push(worker);
   await worker.start();
   return nodeId;
@@ -63,14 +73,14 @@ test('of a dead worker’s 20 sessions with 1 MiB each a worker holds what fits 
   for (let n = 0; n < 20; n += 1) await world.open(agentId, { input });
   await bury([world.organizationId]);
   const goOn = Promise.withResolvers<void>();
-  const ask: WorkerOptions['ask'] = async function* (...args) {
+  const ask: SessionRunnerOptions['ask'] = async function* (...args) {
     await goOn.promise;
     yield* answering([{ text: 'ok' }])(...args);
   };
-  const first = await work(await world.anotherNode(), { ask, maxHeldBytes: 2 * 1024 * 1024 });
+  const first = await work(await world.anotherNode(), { ask, maxActiveBytes: 2 * 1024 * 1024 });
   // Four MiB are loaded at once; what was claimed beyond them is given back.
   await expect.poll(async () => (await heldBy()).get(null), { timeout: 20_000 }).toBe(16);
-  const second = await work(await world.anotherNode(), { ask, maxHeldBytes: 64 * 1024 * 1024 });
+  const second = await work(await world.anotherNode(), { ask, maxActiveBytes: 64 * 1024 * 1024 });
   await expect.poll(heldBy, { timeout: 20_000 }).toEqual(
     new Map([
       [first, 4],
@@ -152,10 +162,10 @@ test('finding sessions to claim costs the same beside a backlog of 100,000 as be
   const other = await openElsewhere();
   const full = await insertBacklog(1_000);
   const looks = {
-    hinted: (on: Platform) => candidatesOf(on, [other]),
-    page: (on: Platform) => readyAfter(on, FIRST),
-    behindTheFullOne: (on: Platform) => readyAfter(on, full),
-    timed: (on: Platform) => timedAfter(on, { runnableAt: new Date(0), sessionId: FIRST }),
+    hinted: (on: Platform) => hintedCandidates(on, [other]),
+    page: (on: Platform) => readyCandidates(on, FIRST),
+    behindTheFullOne: (on: Platform) => readyCandidates(on, full),
+    timed: (on: Platform) => timedCandidates(on, { runnableAt: new Date(0), sessionId: FIRST }),
   };
   const measure = async () => {
     await world.platform.shards.find([FIRST]);
@@ -192,7 +202,7 @@ test('beside the backlog of an organization that has its share, another’s sess
       where organization_id = ${other.organizationId} and session_id = ${other.sessionId} and status = 'idle'`)) === 1;
   await work(platform, {
     nodeId,
-    maxHeld: 10,
+    maxActive: 10,
     ask: async function* (call, signal) {
       if (call.organizationId === full) await hangs.promise;
       yield* answering([{ text: 'ok' }])(call, signal);

@@ -8,7 +8,7 @@ import { listApprovals } from '../../src/approvals/list.ts';
 import { newUuid, uuidOf } from '../../src/lib/ids.ts';
 import { createOrganization } from '../../src/organizations/organizations.ts';
 import type { AskModel } from '../../src/runtime/models/model.ts';
-import { createWorker } from '../../src/runtime/node/session-runner.ts';
+import { createSessionRunner } from '../../src/runtime/node/session-runner.ts';
 import { getSession, openSession } from '../../src/sessions/sessions.ts';
 import { createManualClock } from '../support/manual-clock.ts';
 import { answering, createWorld, httpTool, outline, usage, type World } from '../support/session-world.ts';
@@ -328,9 +328,9 @@ test('many sessions on two workers: each chunk of each session stands once, in o
 test('an organization whose tools and models hang leaves room on a worker for the others', async () => {
   const other = await world.platform.db.transaction((tx) => createOrganization(tx, 'Other', new Date()));
   const nodeId = newUuid();
-  const worker = createWorker(world.platform, {
+  const worker = createSessionRunner(world.platform, {
     nodeId,
-    maxHeld: 10,
+    maxActive: 10,
     graceMs: 0,
     ask: async function* (call, signal) {
       if (call.organizationId === world.organizationId) await never(signal);
@@ -343,9 +343,9 @@ test('an organization whose tools and models hang leaves room on a worker for th
   const held = () => world.platform.db.execute(sql`select from sessions where node_id = ${nodeId}`);
   await worker.start();
   while ((await held()) === 0);
-  const { ownWorkers } = world.platform;
-  while (ownWorkers.withRoom(world.organizationId)) await held();
-  expect(ownWorkers.withRoom(other.organizationId)?.nodeId).toBe(nodeId);
+  const { localRunners } = world.platform;
+  while (localRunners.withRoom(world.organizationId)) await held();
+  expect(localRunners.withRoom(other.organizationId)?.nodeId).toBe(nodeId);
   const ctx = { ...world.ctx, organizationId: other.organizationId };
   const { agent } = await createAgent(ctx, { name: 'Agent', model: 'scripted/test' });
   const opened = await openSession(ctx, { agentId: agent.agentId, environment: 'production', input: 'go' });

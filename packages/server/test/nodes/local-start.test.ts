@@ -31,7 +31,7 @@ const epochOf = async (sessionId: string) =>
 
 /** A worker of this node that is given Sessions and never hears of it. */
 function deafWorker(): () => void {
-  return world.platform.ownWorkers.join({ nodeId: newUuid(), hasRoom: () => true, take() {} });
+  return world.platform.localRunners.join({ nodeId: newUuid(), hasRoom: () => true, take() {} });
 }
 
 test('a first turn and those that messages begin are driven without a claim, with the whole transcript', async () => {
@@ -69,18 +69,18 @@ test('a node without a worker leaves them to the others', async () => {
 });
 
 test('a worker that has left, or has no room, is given nothing', async () => {
-  const { ownWorkers } = world.platform;
+  const { localRunners } = world.platform;
   const leave = deafWorker();
-  expect(ownWorkers.withRoom(world.organizationId)).toBeDefined();
+  expect(localRunners.withRoom(world.organizationId)).toBeDefined();
   leave();
-  expect(ownWorkers.withRoom(world.organizationId)).toBeUndefined();
-  const full = ownWorkers.join({ nodeId: newUuid(), hasRoom: () => false, take() {} });
-  expect(ownWorkers.withRoom(world.organizationId)).toBeUndefined();
+  expect(localRunners.withRoom(world.organizationId)).toBeUndefined();
+  const full = localRunners.join({ nodeId: newUuid(), hasRoom: () => false, take() {} });
+  expect(localRunners.withRoom(world.organizationId)).toBeUndefined();
   full();
   const worker = await world.work({});
-  expect(ownWorkers.withRoom(world.organizationId)?.nodeId).toBe(worker.nodeId);
+  expect(localRunners.withRoom(world.organizationId)?.nodeId).toBe(worker.nodeId);
   await worker.stop();
-  expect(ownWorkers.withRoom(world.organizationId)).toBeUndefined();
+  expect(localRunners.withRoom(world.organizationId)).toBeUndefined();
 });
 
 describe('a session goes on', () => {

@@ -13,7 +13,7 @@ import { createLog } from '../../src/lib/log.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
 import { createOrganization } from '../../src/organizations/organizations.ts';
 import type { Platform } from '../../src/platform.ts';
-import { createOwnWorkers } from '../../src/runtime/node/local-start.ts';
+import { createLocalRunners } from '../../src/runtime/node/local-start.ts';
 import { createPrices, type Prices } from '../../src/usage/prices.ts';
 import { createVault } from '../../src/vault/vault.ts';
 import { createWake, type Wake } from '../../src/wake/wake.ts';
@@ -76,7 +76,7 @@ export async function createTestPlatform(options: { clock?: Clock; prices?: Pric
       egress,
       prices,
       offers,
-      ownWorkers: createOwnWorkers(),
+      localRunners: createLocalRunners(),
       eventWatch,
       publicUrl: () => new URL('http://localhost:4500'),
       metrics,

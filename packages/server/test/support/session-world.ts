@@ -10,7 +10,7 @@ import type { Clock } from '../../src/lib/clock.ts';
 import { newUuid, uuidOf } from '../../src/lib/ids.ts';
 import type { Platform } from '../../src/platform.ts';
 import type { AskModel, ModelCall, ModelEvent } from '../../src/runtime/models/model.ts';
-import { createWorker, type Worker } from '../../src/runtime/node/session-runner.ts';
+import { createSessionRunner, type SessionRunner } from '../../src/runtime/node/session-runner.ts';
 import type { ListTools, RunTool } from '../../src/runtime/tools/tool.ts';
 import { turnToolOf } from '../../src/runtime/tools/turn-tool.ts';
 import { openSession } from '../../src/sessions/sessions.ts';
@@ -21,7 +21,7 @@ type CreateAgent = Input<'createAgent'>;
 
 export interface World extends TestPlatform {
   /** A worker on this platform; stopped with the world. */
-  work(options: Partial<WorkOptions>): Promise<Worker & { nodeId: string }>;
+  work(options: Partial<WorkOptions>): Promise<SessionRunner & { nodeId: string }>;
   agent(tools?: Tool[], more?: Partial<CreateAgent>): Promise<string>;
   open(agentId: string, more?: object): Promise<string>;
   chunks(sessionId: string): Promise<Chunk[]>;
@@ -44,7 +44,7 @@ interface WorkOptions {
 export async function createWorld(options: { clock?: Clock; prices?: Prices } = {}): Promise<World> {
   const node = await createTestPlatform(options);
   const { platform, organizationId, ctx } = node;
-  const workers: Worker[] = [];
+  const workers: SessionRunner[] = [];
   /** The last one of each worker's lease. */
   const renewals = new Map<string, Promise<unknown>>();
 
@@ -73,7 +73,7 @@ export async function createWorld(options: { clock?: Clock; prices?: Prices } = 
           return rows;
         },
       };
-      const worker = createWorker({ ...on, db }, { nodeId, ask, tools: { list, run }, graceMs, maxCrashes });
+      const worker = createSessionRunner({ ...on, db }, { nodeId, ask, tools: { list, run }, graceMs, maxCrashes });
       workers.push(worker);
       await worker.start();
       return { ...worker, nodeId };

@@ -7,7 +7,7 @@
 import type { Egress } from '../../egress/egress.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ModelFailure } from './model.ts';
-import { failureOf, refusalOf, type Sent } from './provider-failure.ts';
+import { refusalOf, type Sent, toModelFailure } from './provider-failure.ts';
 
 /**
  * Not every provider gives a sign of life while its model thinks: some send nothing for minutes, and a local server nothing while
@@ -143,7 +143,7 @@ export function openConnection(
         waiting = false;
       }
     },
-    failureOf: (error) => failure ?? failureOf(error, sent, answered),
+    failureOf: (error) => failure ?? toModelFailure(error, sent, answered),
     close: () => stop.abort(),
   };
 }

@@ -42,7 +42,7 @@ export async function refusalOf(response: Response, sent: Sent, clock: Clock): P
  * What a thrown error, or the one of a stream's `error` part, comes down to. `answered`: the provider had begun to answer, so
  * what is wrong is its answer, and another may be right.
  */
-export function failureOf(error: unknown, sent: Sent, answered: boolean): ModelFailure {
+export function toModelFailure(error: unknown, sent: Sent, answered: boolean): ModelFailure {
   for (let at: unknown = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth += 1) {
     if (at instanceof ModelFailure) return at;
     if (at instanceof EgressError) return egressFailure(at);

@@ -14,7 +14,7 @@ import { toCallOptions } from './prompt.ts';
 import { openConnection } from './provider-connection.ts';
 import { hasProviderData, withoutProviderData } from './provider-data.ts';
 import { keyFor } from './provider-key.ts';
-import { readAnswer } from './response.ts';
+import { readResponse } from './response.ts';
 
 export interface Provider {
   /** Its label, server and key are in the contract's table (providers.ts). */
@@ -65,7 +65,7 @@ export function createProviderModel(
         redact: createRedaction(key === undefined ? {} : { [name]: key }),
         text: createStreamRedaction(name, key ?? ''),
       };
-      yield* readAnswer(stream, provider, model, connection, redaction, signal);
+      yield* readResponse(stream, provider, model, connection, redaction, signal);
     } catch (error) {
       // Errors end here: a provider's holds the prompt, and whichever one an abort brings about, the abort is the reason.
       signal.throwIfAborted();

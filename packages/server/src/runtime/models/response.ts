@@ -24,7 +24,7 @@ const TOOL_CALLS_MAX_CHARACTERS = 1024 * 1024;
 const TOOL_CALLS_MAX = 100;
 
 /** Takes the key that was sent out of what the server says. `text` is for one answer. */
-export interface AnswerRedaction {
+export interface ResponseRedaction {
   readonly redact: Redact;
   readonly text: StreamRedaction;
 }
@@ -32,12 +32,12 @@ export interface AnswerRedaction {
 type ToolCall = Extract<ModelEvent, { type: 'toolCall' }>;
 
 /** The events of a stream, which are complete: a stream that breaks off throws before any of its tool calls is given. */
-export async function* readAnswer(
+export async function* readResponse(
   stream: ReadableStream<LanguageModelV4StreamPart>,
   { name: provider, passesOver }: Provider,
   model: string,
   connection: ProviderConnection,
-  { redact, text: shown }: AnswerRedaction,
+  { redact, text: shown }: ResponseRedaction,
   signal: AbortSignal,
 ): AsyncGenerator<ModelEvent> {
   const reader = stream.getReader();

@@ -30,7 +30,7 @@ export interface Change {
   statements?: Sql[];
 }
 
-export interface Hold {
+export interface ActiveSession {
   /** As it was claimed; what others may change of it, and its status, turn and version are kept true. */
   readonly row: SessionRow;
   readonly head: TextHead;
@@ -41,13 +41,13 @@ export interface Hold {
   queued(): readonly QueuedMessage[];
   /** Something came for the Session: `came` resolves. */
   wake(): void;
-  came(): Promise<void>;
+  arrival(): Promise<void>;
   /** Writes the text on its way and the change in one transaction. Throws `Fenced` where the Session is lost. */
   commit(change: Change): Promise<void>;
   /** What the row counts of the present step ends with the next write: another begins, or the turn waits. */
-  moveOn(): void;
+  endCrashCount(): void;
   /** Columns that go with the next `commit`, because they are not worth a transaction. */
-  alsoSet(patch: Patch): void;
+  setWithNextCommit(patch: Patch): void;
   /** Lets go of the Session with the change. False, and nothing is written, where something came meanwhile. */
   commitAndRelease(change: Change, operations: Operation[]): Promise<boolean>;
   /** Begins the turn of the first queued message with the change; false as above. */
@@ -61,7 +61,7 @@ export interface Hold {
 
 export type QueuedMessage = InboxEntry & { kind: 'message' };
 
-export interface HoldOptions {
+export interface ActiveSessionOptions {
   /** Whether calls that nobody decided on in time are refused, rather than the Session cancelled for them. */
   expires(): boolean;
   /** Somebody asked that the turn, or the Session, stop. */
@@ -70,7 +70,12 @@ export interface HoldOptions {
 
 type Current = Pick<SessionRow, 'closing' | 'epoch' | 'turn' | 'nextSeq' | 'stop' | 'grantedTools'>;
 
-export function createHold(row: SessionRow, platform: Platform, appender: Appender, options: HoldOptions): Hold {
+export function createActiveSession(
+  row: SessionRow,
+  platform: Platform,
+  appender: Appender,
+  options: ActiveSessionOptions,
+): ActiveSession {
   const { db, clock } = platform;
   const { organizationId, environment, sessionId, epoch, turn, nextSeq } = row;
   const stop = new AbortController();
@@ -88,15 +93,15 @@ export function createHold(row: SessionRow, platform: Platform, appender: Append
     onFenced: () => stop.abort(new Fenced()),
   };
   let queued: QueuedMessage[] = [];
-  let came = Promise.withResolvers<void>();
+  let arrived = Promise.withResolvers<void>();
   let alongside: Patch = [];
-  let movesOn = false;
+  let endsCrashCount = false;
 
   async function write(change: Change, conditions: Sql[]): Promise<void> {
     const text = await appender.take(head);
     const now = clock.now();
     // The patch that begins a turn ends the count by itself.
-    const endsCount = movesOn && !change.next;
+    const endsCount = endsCrashCount && !change.next;
     try {
       await commitTransition(platform, head, {
         runs: [{ turn: head.turn, items: [...text, ...(change.items ?? [])] }, ...(change.next ? [change.next] : [])],
@@ -109,11 +114,11 @@ export function createHold(row: SessionRow, platform: Platform, appender: Append
       head.pending.unshift(...text);
       throw error;
     }
-    if (movesOn) row.crashes = 0;
-    movesOn = false;
+    if (endsCrashCount) row.crashes = 0;
+    endsCrashCount = false;
   }
 
-  async function writeUnlessSomethingCame(change: Change, operations: Operation[]): Promise<boolean> {
+  async function writeUnlessWoken(change: Change, operations: Operation[]): Promise<boolean> {
     try {
       await write(change, [
         sql`inbox = ${queued.length}`,
@@ -129,12 +134,12 @@ export function createHold(row: SessionRow, platform: Platform, appender: Append
   }
 
   async function takeInbox(operations: Operation[]): Promise<void> {
-    while (!(await showWhatCame(operations)));
+    while (!(await showArrivals(operations)));
   }
 
   /** False where more came while it was written. */
-  async function showWhatCame(operations: Operation[]): Promise<boolean> {
-    came = Promise.withResolvers();
+  async function showArrivals(operations: Operation[]): Promise<boolean> {
+    arrived = Promise.withResolvers();
     // One after the other: with a decision that is in the inbox, what it grants must be seen.
     const entries = await readInbox(db, organizationId, sessionId);
     const [current] = await db.query<Current>(sql`
@@ -148,8 +153,8 @@ export function createHold(row: SessionRow, platform: Platform, appender: Append
     const now = clock.now();
     const stored = shown.length === 0 ? [] : await readOperations(db, organizationId, sessionId, row.turn);
     const byId = new Map(stored.map((operation) => [operation.operationId, operation]));
-    const after = operations.map((operation) => broughtUpToDate(operation, byId.get(operation.operationId)));
-    const late = options.expires() ? lateOf(after, now) : [];
+    const after = operations.map((operation) => mergeStored(operation, byId.get(operation.operationId)));
+    const late = options.expires() ? expiredCalls(after, now) : [];
     const expired = expiredApprovals(
       row,
       late.map(({ operationId }) => operationId),
@@ -204,27 +209,27 @@ export function createHold(row: SessionRow, platform: Platform, appender: Append
     signal: stop.signal,
     abort: (reason) => stop.abort(reason),
     queued: () => queued,
-    wake: () => came.resolve(),
-    came: () => came.promise,
+    wake: () => arrived.resolve(),
+    arrival: () => arrived.promise,
     async commit(change) {
       const { patch = [] } = change;
       await write({ ...change, patch: [...patch, ...alongside] }, []);
       alongside = [];
     },
-    moveOn() {
-      movesOn = row.crashes > 0;
+    endCrashCount() {
+      endsCrashCount = row.crashes > 0;
     },
-    alsoSet: (patch) => {
+    setWithNextCommit: (patch) => {
       alongside = patch;
     },
     commitAndRelease: (change, operations) =>
-      writeUnlessSomethingCame({ ...change, patch: [...(change.patch ?? []), sql`node_id = null`] }, operations),
+      writeUnlessWoken({ ...change, patch: [...(change.patch ?? []), sql`node_id = null`] }, operations),
     async commitAndBegin(change, operations) {
       const [first] = queued;
       if (!first) throw new Error('No message waits for a turn');
       const statements = [...(change.statements ?? []), deleteFromInbox(row, [first])];
       const patch = [...(change.patch ?? []), sql`inbox = inbox - 1`];
-      if (!(await writeUnlessSomethingCame({ ...change, patch, statements }, operations))) return false;
+      if (!(await writeUnlessWoken({ ...change, patch, statements }, operations))) return false;
       queued = queued.slice(1);
       alongside = [];
       Object.assign(row, { turn: change.next.turn, stop: null, turnDeadline: null, turnLeftMs: null, crashes: 0 });
@@ -235,7 +240,7 @@ export function createHold(row: SessionRow, platform: Platform, appender: Append
 }
 
 /** With what was decided elsewhere; what this node has under way is its own to know. */
-function broughtUpToDate(known: Operation, stored: Operation | undefined): Operation {
+function mergeStored(known: Operation, stored: Operation | undefined): Operation {
   if (!stored || !['awaiting_approval', 'awaiting_result', 'awaiting_session'].includes(known.status))
     return { ...known };
   const { status, input, output, error } = stored;
@@ -243,7 +248,7 @@ function broughtUpToDate(known: Operation, stored: Operation | undefined): Opera
 }
 
 /** Calls that nobody decided on in time. */
-export function lateOf(operations: readonly Operation[], now: Date): Operation[] {
+export function expiredCalls(operations: readonly Operation[], now: Date): Operation[] {
   return operations.filter(
     ({ status, expiresAt }) => status === 'awaiting_approval' && expiresAt !== null && expiresAt <= now,
   );

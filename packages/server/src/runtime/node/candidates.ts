@@ -13,7 +13,7 @@ import type { SessionHint } from '../../wake/hints.ts';
 import { notSuspicious } from './crashes.ts';
 
 /** A session that may be claimed as long as it has this epoch. */
-export interface Candidate extends SessionHint {
+export interface ClaimCandidate extends SessionHint {
   epoch: number;
   /** The worker that had it and is dead; null if it had none. */
   nodeId: string | null;
@@ -24,18 +24,18 @@ export interface Candidate extends SessionHint {
 export const PAGE_SIZE = 200;
 
 /** Of those that were named, the ones that may be claimed now. */
-export async function candidatesOf(
+export async function hintedCandidates(
   { db, shards, clock }: Pick<Platform, 'db' | 'shards' | 'clock'>,
   hints: readonly SessionHint[],
-): Promise<Candidate[]> {
-  const found: Candidate[] = [];
+): Promise<ClaimCandidate[]> {
+  const found: ClaimCandidate[] = [];
   await shards.eachInTime(
     'looking for sessions to claim',
     hints,
     ({ organizationId }) => organizationId,
     async (group) => {
       const organizations = group.map(({ organizationId }) => organizationId);
-      const rows = await db.query<Candidate>(sql`
+      const rows = await db.query<ClaimCandidate>(sql`
         select h.org as "organizationId", h.sid as "sessionId", s.epoch, s.crashes, null as "nodeId"
         from unnest(${organizations}::uuid[], ${group.map(({ sessionId }) => sessionId)}::uuid[]) as h(org, sid)
         cross join lateral (
@@ -51,12 +51,12 @@ export async function candidatesOf(
 }
 
 /** A page of what runs and nobody holds, of organizations behind this one; of each the longest waiting first. */
-export async function readyAfter(
+export async function readyCandidates(
   { shards, clock }: Pick<Platform, 'shards' | 'clock'>,
   organizationId: string,
-): Promise<Candidate[]> {
+): Promise<ClaimCandidate[]> {
   const now = clock.now();
-  const { rows } = await shards.query<Candidate & { runnableAt: Date }>(
+  const { rows } = await shards.query<ClaimCandidate & { runnableAt: Date }>(
     'looking for running sessions',
     (within) => sql`
     select organization_id as "organizationId", session_id as "sessionId", epoch, crashes, node_id as "nodeId",
@@ -72,17 +72,17 @@ export async function readyAfter(
     .slice(0, PAGE_SIZE);
 }
 
-export interface Timed extends Candidate {
+export interface TimedCandidate extends ClaimCandidate {
   runnableAt: Date;
 }
 
 /** A page of those whose time has come, behind this one. */
-export async function timedAfter(
+export async function timedCandidates(
   { shards, clock }: Pick<Platform, 'shards' | 'clock'>,
-  { runnableAt, sessionId }: Pick<Timed, 'runnableAt' | 'sessionId'>,
-): Promise<Timed[]> {
+  { runnableAt, sessionId }: Pick<TimedCandidate, 'runnableAt' | 'sessionId'>,
+): Promise<TimedCandidate[]> {
   const now = clock.now();
-  const { rows } = await shards.query<Timed>(
+  const { rows } = await shards.query<TimedCandidate>(
     'looking for sessions whose time has come',
     (within) => sql`
     select organization_id as "organizationId", session_id as "sessionId", epoch, crashes, node_id as "nodeId",
@@ -102,14 +102,14 @@ export async function timedAfter(
  * A page of those that dead workers held, which is no more than a worker holds; without those of full organizations, and
  * without suspects if one is held (crashes.ts).
  */
-export async function heldByDead(
+export async function ofDeadNodes(
   { shards }: Pick<Platform, 'shards'>,
   dead: readonly string[],
   full: readonly string[],
   hasSuspect: boolean,
-): Promise<Candidate[]> {
+): Promise<ClaimCandidate[]> {
   if (dead.length === 0) return [];
-  const { rows } = await shards.query<Candidate>(
+  const { rows } = await shards.query<ClaimCandidate>(
     'looking for sessions of dead workers',
     (within) => sql`
     select organization_id as "organizationId", session_id as "sessionId", epoch, crashes, node_id as "nodeId"

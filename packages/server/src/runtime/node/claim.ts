@@ -8,7 +8,7 @@ import { type Operation, operationColumns } from '../../sessions/state/operation
 import { type SessionRow, sessionColumns } from '../../sessions/state/session.ts';
 import type { TranscriptEntry } from '../../sessions/state/transcript.ts';
 import { knowSize } from '../turn/transcript-size.ts';
-import type { Candidate } from './candidates.ts';
+import type { ClaimCandidate } from './candidates.ts';
 import { countCrash } from './crashes.ts';
 
 export interface Loaded {
@@ -28,7 +28,7 @@ const LOADED_AT_ONCE_BYTES = 4 * 1024 * 1024;
 export function claim(
   { db, clock }: Pick<Platform, 'db' | 'clock'>,
   nodeId: string,
-  candidates: readonly Candidate[],
+  candidates: readonly ClaimCandidate[],
   dead: readonly string[],
 ): Promise<SessionRow[]> {
   const organizations = candidates.map(({ organizationId }) => organizationId);

@@ -8,39 +8,46 @@ import type { Platform } from '../../platform.ts';
 import type { Operation } from '../../sessions/state/operations.ts';
 import type { SessionRow } from '../../sessions/state/session.ts';
 import type { SessionHint } from '../../wake/hints.ts';
-import { type Candidate, candidatesOf, heldByDead, PAGE_SIZE, readyAfter, timedAfter } from './candidates.ts';
+import {
+  type ClaimCandidate,
+  hintedCandidates,
+  ofDeadNodes,
+  PAGE_SIZE,
+  readyCandidates,
+  timedCandidates,
+} from './candidates.ts';
 import { claim, loadTranscripts, readOperationsOf } from './claim.ts';
 import { withOneSuspect } from './crashes.ts';
-import type { Given } from './local-start.ts';
+import type { LocalStart } from './local-start.ts';
 import type { Room } from './room.ts';
-import type { Claimed } from './turn-runner.ts';
+import type { ClaimedSession } from './turn-runner.ts';
 
-export interface Claiming {
+export interface Claimer {
   /** Claims this session or, without one, whatever can be found: now, or after the claim under way. */
   soon(hint?: SessionHint): void;
   /** Takes what the node's own call gave the worker. What cannot be read now is found as a stray. */
-  take(given: Given): void;
+  take(localStarts: LocalStart): void;
   /** Something came for a session that is not held. It may be one that is being claimed. */
-  missed(sessionId: string): void;
+  arrivedFor(sessionId: string): void;
   /** Workers that sessions still name and whose lease has run out or is gone. */
-  knowDead(workerIds: string[]): void;
+  setDeadNodes(workerIds: string[]): void;
   /** Sessions that name this worker and that it does not drive: the answer to their claim was lost, or their drive's head. */
-  knowStrays(candidates: Candidate[]): void;
+  setUnowned(candidates: ClaimCandidate[]): void;
   /** Waits for the claim under way. */
   ended(): Promise<void>;
 }
 
-export interface ClaimingOptions {
+export interface ClaimerOptions {
   nodeId: string;
   room: Room;
   /** Aborted when no more is to be claimed. */
   signal: AbortSignal;
-  isHeld(sessionId: string): boolean;
+  isActive(sessionId: string): boolean;
   /** Whether a suspect (crashes.ts) is held. */
   hasSuspect(): boolean;
-  drive(claimed: Claimed, bytes: number): void;
+  start(claimed: ClaimedSession, bytes: number): void;
   /** Something came while the session was claimed. */
-  onCame(sessionId: string): void;
+  onArrival(sessionId: string): void;
 }
 
 // An API call holds a session's row for some milliseconds.
@@ -48,19 +55,19 @@ const LOCKED_RETRY_MS = 20;
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 const FIRST_TIME = { runnableAt: new Date(0), sessionId: FIRST_ID };
 
-export function createClaiming(
+export function createClaimer(
   platform: Pick<Platform, 'db' | 'shards' | 'clock' | 'log' | 'wake'>,
-  { nodeId, room, signal, isHeld, hasSuspect, drive, onCame }: ClaimingOptions,
-): Claiming {
+  { nodeId, room, signal, isActive, hasSuspect, start, onArrival }: ClaimerOptions,
+): Claimer {
   const { db, shards, clock, log, wake } = platform;
   const hinted = new Map<string, SessionHint>();
-  const cameMeanwhile = new Set<string>();
+  const wokenDuringClaim = new Set<string>();
   let isSearchWanted = false;
   let claiming: Promise<void> | undefined;
-  const given: Given[] = [];
+  const given: LocalStart[] = [];
   let taking: Promise<void> | undefined;
   let dead: string[] = [];
-  let strays: Candidate[] = [];
+  let unownedClaims: ClaimCandidate[] = [];
   /** Where the next page begins. */
   let readyUntil = FIRST_ID;
   let timedUntil = FIRST_TIME;
@@ -77,12 +84,12 @@ export function createClaiming(
     const isSearch = isSearchWanted;
     isSearchWanted = false;
     try {
-      if (hints.length > 0 && hasRoom()) await claimSome(await candidatesOf(platform, hints));
+      if (hints.length > 0 && hasRoom()) await claimSome(await hintedCandidates(platform, hints));
       if (isSearch) await search();
     } catch (error) {
       log.warn({ err: error }, 'claiming sessions failed; retrying');
     } finally {
-      cameMeanwhile.clear();
+      wokenDuringClaim.clear();
     }
   });
 
@@ -92,14 +99,14 @@ export function createClaiming(
 
   /** Round after round, for as long as there is room and a round claims something. */
   async function search(): Promise<void> {
-    await claimSome(strays.splice(0).filter(({ sessionId }) => !isHeld(sessionId)));
+    await claimSome(unownedClaims.splice(0).filter(({ sessionId }) => !isActive(sessionId)));
     for (let isClaimed = true; isClaimed && hasRoom(); ) {
-      isClaimed = await claimSome(await heldByDead(platform, dead, room.full(), hasSuspect()));
-      const timed = await timedAfter(platform, timedUntil);
+      isClaimed = await claimSome(await ofDeadNodes(platform, dead, room.full(), hasSuspect()));
+      const timed = await timedCandidates(platform, timedUntil);
       timedUntil = timed.length < PAGE_SIZE ? FIRST_TIME : timed.at(-1)!;
       isClaimed = (await claimSome(timed)) || isClaimed;
       for (let isLast = false; !isLast && hasRoom(); ) {
-        const ready = await readyAfter(platform, readyUntil);
+        const ready = await readyCandidates(platform, readyUntil);
         isLast = ready.length < PAGE_SIZE;
         readyUntil = isLast ? FIRST_ID : ready.at(-1)!.organizationId;
         isClaimed = (await claimSome(ready)) || isClaimed;
@@ -108,7 +115,7 @@ export function createClaiming(
   }
 
   /** As far as there is room. Returns whether any was claimed. */
-  async function claimSome(candidates: readonly Candidate[]): Promise<boolean> {
+  async function claimSome(candidates: readonly ClaimCandidate[]): Promise<boolean> {
     const groups = Map.groupBy(withOneSuspect(candidates, dead, hasSuspect()), organizationOf);
     const rest = [...groups].flatMap(([id, group]) => group.slice(0, Math.max(0, room.leftFor(id))));
     let isClaimed = false;
@@ -120,14 +127,14 @@ export function createClaiming(
         const claimed = new Set(rows.map(({ sessionId }) => sessionId));
         for (const candidate of group) if (!claimed.has(candidate.sessionId)) claimLater(candidate);
         const takenOver = new Set(group.flatMap((one) => (one.nodeId === null ? [] : [one.sessionId])));
-        await driveAll(rows, (id) => takenOver.has(id));
+        await startAll(rows, (id) => takenOver.has(id));
       });
     }
     return isClaimed;
   }
 
   /** Its row was locked, maybe by the very call that would have been the last to wake anybody for it. */
-  function claimLater({ organizationId, sessionId }: Candidate): void {
+  function claimLater({ organizationId, sessionId }: ClaimCandidate): void {
     void clock.sleep(LOCKED_RETRY_MS, signal).then(
       () => soon({ organizationId, sessionId }),
       () => {},
@@ -140,7 +147,7 @@ export function createClaiming(
     run();
   }
 
-  async function driveAll(rows: readonly SessionRow[], isTakenOver: (sessionId: string) => boolean): Promise<void> {
+  async function startAll(rows: readonly SessionRow[], isTakenOver: (sessionId: string) => boolean): Promise<void> {
     await load(rows, async (some) => {
       const operations = await readOperationsOf(
         db,
@@ -148,11 +155,11 @@ export function createClaiming(
       );
       for (const { row, transcript, bytes } of some) {
         const { sessionId } = row;
-        drive(
+        start(
           { row, transcript, isTakenOver: isTakenOver(sessionId), operations: operations.get(sessionId) ?? [] },
           bytes,
         );
-        if (cameMeanwhile.has(sessionId)) onCame(sessionId);
+        if (wokenDuringClaim.has(sessionId)) onArrival(sessionId);
       }
     });
   }
@@ -163,14 +170,14 @@ export function createClaiming(
     handOver: (some: Awaited<ReturnType<typeof loadTranscripts>>) => void | Promise<void>,
   ): Promise<void> {
     for (let rest = rows; rest.length > 0; ) {
-      if (!hasRoom()) return giveBack(rest);
+      if (!hasRoom()) return releaseAll(rest);
       const loaded = await loadTranscripts(db, rest);
       rest = rest.slice(loaded.length);
       await handOver(loaded);
     }
   }
 
-  async function giveBack(rows: readonly SessionRow[]): Promise<void> {
+  async function releaseAll(rows: readonly SessionRow[]): Promise<void> {
     for (const { organizationId, sessionId, epoch } of rows) {
       await db.execute(sql`
         update sessions set node_id = null, epoch = epoch + 1
@@ -182,10 +189,10 @@ export function createClaiming(
 
   // ── What the node's own calls give ─────────────────────────────────────────────────────────────────────────────────
 
-  function take(one: Given): void {
+  function take(one: LocalStart): void {
     const { row, operations, transcript } = one;
     if (transcript) {
-      drive({ row, isTakenOver: false, transcript, operations }, JSON.stringify(transcript).length);
+      start({ row, isTakenOver: false, transcript, operations }, JSON.stringify(transcript).length);
       return;
     }
     given.push(one);
@@ -205,9 +212,9 @@ export function createClaiming(
         load(group, (some) => {
           for (const { row, transcript, bytes } of some) {
             // By then it may have been found as a stray.
-            if (isHeld(row.sessionId)) continue;
-            drive({ row, isTakenOver: false, transcript, operations: operationsOf.get(row.sessionId)! }, bytes);
-            onCame(row.sessionId);
+            if (isActive(row.sessionId)) continue;
+            start({ row, isTakenOver: false, transcript, operations: operationsOf.get(row.sessionId)! }, bytes);
+            onArrival(row.sessionId);
           }
         }),
       );
@@ -217,14 +224,14 @@ export function createClaiming(
   return {
     soon,
     take,
-    missed(sessionId) {
-      if (claiming) cameMeanwhile.add(sessionId);
+    arrivedFor(sessionId) {
+      if (claiming) wokenDuringClaim.add(sessionId);
     },
-    knowDead(workerIds) {
+    setDeadNodes(workerIds) {
       dead = workerIds;
     },
-    knowStrays(candidates) {
-      strays = candidates;
+    setUnowned(candidates) {
+      unownedClaims = candidates;
     },
     async ended() {
       await claiming;

@@ -19,7 +19,10 @@ const SUSPICIOUS_CRASHES = MAX_CRASHES - 1;
 type SessionAt = Pick<SessionRow, 'organizationId' | 'sessionId' | 'epoch'>;
 
 /** Why the turn is not run once more; undefined if it is. */
-export function failureOf({ crashes }: Pick<SessionRow, 'crashes'>, maxCrashes = MAX_CRASHES): TurnStopped | undefined {
+export function crashFailure(
+  { crashes }: Pick<SessionRow, 'crashes'>,
+  maxCrashes = MAX_CRASHES,
+): TurnStopped | undefined {
   if (crashes < maxCrashes) return undefined;
   const message = `The service ended ${crashes} times while it ran this step of the turn, so it does not run it once more.`;
   return new TurnStopped('error', { code: 'step_crashed', message });
@@ -30,8 +33,8 @@ export function isSuspect({ crashes }: Pick<SessionRow, 'crashes'>): boolean {
 }
 
 /** Whether what runs next is something else than what ran before: a model call is over, or the step is. */
-export function movesOn({ type }: TurnEvent): boolean {
-  return ['answered', 'stepEnded', 'repair', 'wait', 'end', 'fail'].includes(type);
+export function endsCrashCount({ type }: TurnEvent): boolean {
+  return ['responded', 'stepEnded', 'repair', 'wait', 'end', 'fail'].includes(type);
 }
 
 /** For the update that claims rows of `sessions s`. Programs that died with a worker turn (`queue`) are not the service. */

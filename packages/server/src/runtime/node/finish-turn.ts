@@ -20,52 +20,56 @@ import type { ToolOutcome } from '../tools/tool.ts';
 import { stopChange, type TurnStopped } from '../turn/stop-turn.ts';
 import type { TurnEnd } from '../turn/turn.ts';
 import type { Change } from './active-session.ts';
-import { turnEnded } from './telemetry.ts';
-import { type Driving, eventOf, logTurn, nextEntry, sourceOf, turnUsage } from './turn-context.ts';
+import { recordTurnEnd } from './telemetry.ts';
+import { agentEvent, agentSource, logTurn, nextEntry, type TurnContext, turnUsage } from './turn-context.ts';
 
 /** This node has ended the Session: nothing of it is written any more, though nobody else took it. */
-export class Ended extends Fenced {}
+export class SessionEnded extends Fenced {}
 
 /** What a turn's last transition changes beside its end. `entries` are for the transcript. */
 export interface LastChange extends Change {
   entries?: Pick<TranscriptEntry, 'role' | 'content'>[];
 }
 
-/** The turn that follows, already in the database; undefined where the Session is not held any more. */
-export type Followed = { beginning: Beginning; agentVersion: number; transcript: TranscriptEntry[] } | undefined;
+/** The turn that follows, as the database has it already. */
+export interface NextTurn {
+  beginning: Beginning;
+  agentVersion: number;
+  transcript: TranscriptEntry[];
+}
 
 // How long tools have to end that were told to stop, before nobody knows what came of them.
-const LAST_WORDS_MS = 500;
+const STOP_GRACE_MS = 500;
 
 /**
  * Ends the turn in the same transaction as the change: with the next message's turn, or idle, or with the Session.
  * `changeNow` is asked again where something came meanwhile.
  */
 export async function endTurn(
-  driving: Driving,
+  context: TurnContext,
   appender: Appender,
   { stopReason, output }: TurnEnd,
   changeNow: (now: Date) => LastChange,
-): Promise<Followed> {
-  const { hold, platform } = driving;
-  const before = driving.position;
+): Promise<NextTurn | undefined> {
+  const { session, platform } = context;
+  const before = context.position;
   while (true) {
-    if (hold.row.stop === 'cancel') return endWithSession(driving, appender);
+    if (session.row.stop === 'cancel') return endWithSession(context, appender);
     const now = platform.clock.now();
-    driving.position = before;
+    context.position = before;
     const { entries = [], ...change } = changeNow(now);
-    const stored = entries.map((entry) => nextEntry(driving, entry, now));
-    const usage = turnUsage(driving);
+    const stored = entries.map((entry) => nextEntry(context, entry, now));
+    const usage = turnUsage(context);
     const completed: NewChunk = { type: 'turn.completed', stopReason, usage, ...(output !== undefined && { output }) };
     const whole = {
       ...change,
       items: [...(change.items ?? []), completed],
-      statements: [...(change.statements ?? []), ...stored.map((entry) => insertEntry(hold.row, entry))],
+      statements: [...(change.statements ?? []), ...stored.map((entry) => insertEntry(session.row, entry))],
     };
-    if (hold.queued().length > 0 && stopReason !== 'error') {
-      const next = await beginNext(driving, whole, stopReason, now);
+    if (session.queued().length > 0 && stopReason !== 'error') {
+      const next = await beginNext(context, whole, stopReason, now);
       if (next) return { ...next, transcript: [...stored, next.beginning.entry] };
-    } else if (await endHere(driving, whole, stopReason, now)) {
+    } else if (await endWithoutNext(context, whole, stopReason, now)) {
       return undefined;
     }
   }
@@ -73,9 +77,14 @@ export async function endTurn(
 
 type WholeChange = Change & { items: NewChunk[] };
 
-async function endHere(driving: Driving, change: WholeChange, stopReason: StopReason, now: Date): Promise<boolean> {
-  const { hold, platform, state } = driving;
-  const { row } = hold;
+async function endWithoutNext(
+  context: TurnContext,
+  change: WholeChange,
+  stopReason: StopReason,
+  now: Date,
+): Promise<boolean> {
+  const { session, platform, state } = context;
+  const { row } = session;
   const status: SessionStatus =
     stopReason === 'error' ? 'failed' : row.closing || row.closeOnIdle ? 'completed' : 'idle';
   const ended = status !== 'idle';
@@ -90,25 +99,25 @@ async function endHere(driving: Driving, change: WholeChange, stopReason: StopRe
     ],
     statements: [
       ...(change.statements ?? []),
-      eventOf(driving, {
+      agentEvent(context, {
         type: `session.${status}` as EventDraft['type'],
         outcome: status === 'failed' ? 'failure' : 'success',
         ...sessionEvent(row),
       }),
     ],
   };
-  if (!(await hold.commitAndRelease(last, state.operations))) return false;
-  logTurn(driving, stopReason, status, row.turn);
+  if (!(await session.commitAndRelease(last, state.operations))) return false;
+  logTurn(context, stopReason, status, row.turn);
   if (ended && row.parentSessionId) platform.wake.publish('child', row);
   return true;
 }
 
-async function beginNext(driving: Driving, change: WholeChange, stopReason: StopReason, now: Date) {
-  const { hold, platform, state } = driving;
-  const { row } = hold;
+async function beginNext(context: TurnContext, change: WholeChange, stopReason: StopReason, now: Date) {
+  const { session, platform, state } = context;
+  const { row } = session;
   const { turn } = row;
-  const next = hold.queued()[0]!;
-  const agentVersion = row.pinnedVersion ?? (await newestVersion(driving));
+  const next = session.queued()[0]!;
+  const agentVersion = row.pinnedVersion ?? (await newestVersion(context));
   const message = await readWaiting(platform.db, row, next.inboxId);
   const beginning = beginTurn(row, turn + 1, message, agentVersion, now);
   const begun = {
@@ -117,14 +126,14 @@ async function beginNext(driving: Driving, change: WholeChange, stopReason: Stop
     patch: [...(change.patch ?? []), ...beginning.patch],
     statements: [...(change.statements ?? []), ...beginning.statements],
   };
-  if (!(await hold.commitAndBegin(begun, state.operations))) return undefined;
+  if (!(await session.commitAndBegin(begun, state.operations))) return undefined;
   row.traceParent = beginning.traceParent;
-  logTurn(driving, stopReason, 'running', turn);
+  logTurn(context, stopReason, 'running', turn);
   return { beginning, agentVersion };
 }
 
 /** A message that was accepted has its turn, also when the Agent was archived meanwhile. */
-async function newestVersion({ platform: { db }, hold: { row } }: Driving): Promise<number> {
+async function newestVersion({ platform: { db }, session: { row } }: TurnContext): Promise<number> {
   return currentVersion(db, row.organizationId, row.agentId).catch((error) => {
     if (error instanceof ApiError && error.code === 'agent_archived') return row.agentVersion!;
     throw error;
@@ -132,68 +141,76 @@ async function newestVersion({ platform: { db }, hold: { row } }: Driving): Prom
 }
 
 /** Ends a turn that is stopped, with what its tools still say. */
-export async function stopTurn(driving: Driving, appender: Appender, { why, error }: TurnStopped): Promise<Followed> {
-  if (why === 'cancelled') return endWithSession(driving, appender);
-  const { hold, platform, state } = driving;
-  const outcomes = await lastWords(driving);
+export async function endStoppedTurn(
+  context: TurnContext,
+  appender: Appender,
+  { why, error }: TurnStopped,
+): Promise<NextTurn | undefined> {
+  if (why === 'cancelled') return endWithSession(context, appender);
+  const { session, platform, state } = context;
+  const outcomes = await collectLateResults(context);
   const children = state.operations.flatMap(({ status, childSessionId }) =>
     status === 'awaiting_session' && childSessionId ? [childSessionId] : [],
   );
-  const followed = await endTurn(driving, appender, { stopReason: why }, (now) => {
-    const { orphans, ...change } = stopChange(hold.row, state, outcomes, why, sourceOf(driving), now);
-    const left = orphans.length > 0 ? [cancelChildren(hold.row, now, orphans)] : [];
+  const followed = await endTurn(context, appender, { stopReason: why }, (now) => {
+    const { orphans, ...change } = stopChange(session.row, state, outcomes, why, agentSource(context), now);
+    const left = orphans.length > 0 ? [cancelChildren(session.row, now, orphans)] : [];
     const failed = error ? [sql`error = ${JSON.stringify(error)}`] : [];
     return { ...change, patch: [...change.patch, ...failed], statements: [...change.statements, ...left] };
   });
   if (state.operations.some(({ status }) => status === 'pending')) state.modelCalls += 1;
-  tellStopped(platform.wake, hold.row.organizationId, children);
+  tellStopped(platform.wake, session.row.organizationId, children);
   return followed;
 }
 
 /** What calls come to that are told to stop; nothing of those that do not listen. */
-async function lastWords({ platform: { clock }, state }: Driving): Promise<Map<Operation, ToolOutcome>> {
+async function collectLateResults({ platform: { clock }, state }: TurnContext): Promise<Map<Operation, ToolOutcome>> {
   const outcomes = new Map<Operation, ToolOutcome>();
   const heard = [...state.underWay].map(async ([call, outcome]) => outcomes.set(call, await outcome));
   const over = new AbortController();
-  await Promise.race([Promise.allSettled(heard), clock.sleep(LAST_WORDS_MS, over.signal).catch(() => {})]);
+  await Promise.race([Promise.allSettled(heard), clock.sleep(STOP_GRACE_MS, over.signal).catch(() => {})]);
   over.abort();
   return new Map(outcomes);
 }
 
 /** Its parent goes on without it. */
-async function endWithSession(driving: Driving, appender: Appender): Promise<undefined> {
-  await cancelHeld(driving, appender, []);
+async function endWithSession(context: TurnContext, appender: Appender): Promise<undefined> {
+  await cancelActive(context, appender, []);
 }
 
 /**
  * Cancels the Session that this node holds, because nobody decided on its `late` calls in time. False, and nothing is changed,
  * where something came first: it may be a decision, from a node whose clock is behind this one's.
  */
-export function cancelForLate(driving: Driving, appender: Appender, late: readonly Operation[]): Promise<boolean> {
-  return cancelHeld(driving, appender, late);
+export function cancelForExpired(
+  context: TurnContext,
+  appender: Appender,
+  late: readonly Operation[],
+): Promise<boolean> {
+  return cancelActive(context, appender, late);
 }
 
-async function cancelHeld(driving: Driving, appender: Appender, late: readonly Operation[]): Promise<boolean> {
-  const { hold, platform } = driving;
-  const { row, head } = hold;
+async function cancelActive(context: TurnContext, appender: Appender, late: readonly Operation[]): Promise<boolean> {
+  const { session, platform } = context;
+  const { row, head } = session;
   const unseen = await appender.take(head); // is not shown any more
   const isDone = await platform.db.transaction(async (tx) => {
     const current = await lockSession(tx, row.organizationId, row.sessionId);
     if (current.epoch !== head.epoch || current.nextSeq !== head.nextSeq) throw new Fenced();
-    if (late.length > 0 && (current.inbox !== hold.queued().length || current.stop)) return false;
+    if (late.length > 0 && (current.inbox !== session.queued().length || current.stop)) return false;
     const now = platform.clock.now();
     const ids = late.map(({ operationId }) => operationId);
     const expired = expiredApprovals(current, ids, now);
     const denied = late.map((call): Operation => ({ ...call, status: 'denied', error: EXPIRED }));
     const updates = denied.map((call) => updateOperation(current, call, now));
     await Promise.all([...expired.statements, ...updates].map((statement) => tx.query(statement)));
-    await cancelNow(tx, { ...platform, ...sourceOf(driving) }, current, [
+    await cancelNow(tx, { ...platform, ...agentSource(context) }, current, [
       ...expired.chunks,
       ...denied.flatMap(notRunChunks),
     ]);
     return true;
   });
-  if (isDone) turnEnded(driving, 'cancelled');
+  if (isDone) recordTurnEnd(context, 'cancelled');
   else head.pending.unshift(...unseen);
   return isDone;
 }

@@ -9,7 +9,7 @@ import type { SessionRow } from '../../sessions/state/session.ts';
 import type { TranscriptEntry } from '../../sessions/state/transcript.ts';
 
 /** A Session that the worker was given, as its row is after the commit. */
-export interface Given {
+export interface LocalStart {
   row: SessionRow;
   /** Of the turn that begins. */
   operations: Operation[];
@@ -17,23 +17,23 @@ export interface Given {
   transcript?: TranscriptEntry[];
 }
 
-export interface OwnWorker {
+export interface LocalRunner {
   readonly nodeId: string;
   /** For one more Session of the organization. */
   hasRoom(organizationId: string): boolean;
   /** After the commit that put the worker's id on the row and moved the epoch on. */
-  take(given: Given): void;
+  take(given: LocalStart): void;
 }
 
-export interface OwnWorkers {
+export interface LocalRunners {
   /** Returns how to leave. */
-  join(worker: OwnWorker): () => void;
+  join(worker: LocalRunner): () => void;
   /** One that has room for a Session of the organization. */
-  withRoom(organizationId: string): OwnWorker | undefined;
+  withRoom(organizationId: string): LocalRunner | undefined;
 }
 
-export function createOwnWorkers(): OwnWorkers {
-  const workers = new Set<OwnWorker>();
+export function createLocalRunners(): LocalRunners {
+  const workers = new Set<LocalRunner>();
   return {
     join(worker) {
       workers.add(worker);

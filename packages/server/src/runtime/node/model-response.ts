@@ -19,7 +19,7 @@ import type { TurnTool } from '../tools/tool.ts';
 import { toolOf } from '../turn/calls.ts';
 import type { Change } from './active-session.ts';
 
-export interface Answer {
+export interface ModelResponse {
   modelCall: Operation;
   calls: readonly Operation[];
   /** `provider/model`. */
@@ -30,9 +30,9 @@ export interface Answer {
 }
 
 /** Chunks, row changes and statements of an answer. Gives the calls that wait for a person their deadline. */
-export function answerChange(
+export function modelResponseChange(
   row: SessionRow,
-  { modelCall, calls, model, usage, entry }: Answer,
+  { modelCall, calls, model, usage, entry }: ModelResponse,
   { tools, limits, source }: { tools: readonly TurnTool[]; limits: Agent['limits']; source: EventSource },
   now: Date,
 ): Required<Pick<Change, 'items' | 'patch' | 'statements'>> {

@@ -3,14 +3,14 @@ import sql from 'sql-template-tag';
 import { firstExpiry } from '../../sessions/state/operations.ts';
 import { storeOffer } from '../../sessions/state/submission.ts';
 import type { AskModel } from '../models/model.ts';
-import { readAnswer } from './read-submission.ts';
-import type { Driving } from './turn-context.ts';
+import { readSubmission } from './read-submission.ts';
+import type { TurnContext } from './turn-context.ts';
 
 /**
  * Lets go of the Session with its queue named. When the turn's time is over, or an approval's, the service takes it back.
  * False, and nothing is written, where something came meanwhile.
  */
-export async function offer({ hold, state, deadline, platform: { wake } }: Driving): Promise<boolean> {
+export async function offerStep({ session, state, deadline, platform: { wake } }: TurnContext): Promise<boolean> {
   const { operations, definition, tools, unavailable } = state;
   const expiry = firstExpiry(operations);
   const modelCall = operations.find(({ kind, status }) => kind === 'model' && status === 'pending');
@@ -20,19 +20,19 @@ export async function offer({ hold, state, deadline, platform: { wake } }: Drivi
       sql`runnable_at = ${expiry && expiry < deadline ? expiry : deadline}`,
       sql`turn_deadline = ${deadline}`,
     ],
-    statements: modelCall ? [storeOffer(hold.row, modelCall, tools, unavailable)] : [],
+    statements: modelCall ? [storeOffer(session.row, modelCall, tools, unavailable)] : [],
   };
-  if (!(await hold.commitAndRelease(change, operations))) return false;
-  wake.publish('offered', { ...hold.row, queue: definition.model.queue! });
+  if (!(await session.commitAndRelease(change, operations))) return false;
+  wake.publish('offered', { ...session.row, queue: definition.model.queue! });
   return true;
 }
 
 /** Who answers a step: the model, or for a worker's Agent the answer that its program has given. */
-export function askerOf({ hold, state, platform: { db } }: Driving, ask: AskModel): AskModel {
+export function responderOf({ session, state, platform: { db } }: TurnContext, ask: AskModel): AskModel {
   if (state.definition.model.provider !== 'worker') return ask;
   return () => {
     const modelCall = state.operations.find(({ kind, status }) => kind === 'model' && status === 'pending');
     if (!modelCall) throw new Error('No step waits for an answer');
-    return readAnswer(db, hold.row, modelCall);
+    return readSubmission(db, session.row, modelCall);
   };
 }

@@ -6,7 +6,7 @@ import type { StoredAnswer } from '../../sessions/state/submission.ts';
 import { type ModelEvent, ModelFailure } from '../models/model.ts';
 
 /** The stored answer as a model's, for the turn machine. */
-export async function* readAnswer(
+export async function* readSubmission(
   db: Pick<Db, 'query'>,
   owner: TurnOfSession,
   modelCall: Operation,

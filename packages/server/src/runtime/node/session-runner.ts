@@ -4,7 +4,7 @@
 // out may be claimed by anyone. Nothing's safety rests on the lease: a worker that is wrong about it meets another epoch and
 // can't write.
 //
-// A turn that begins on this node comes to it without a claim (own-worker.ts).
+// A turn that begins on this node comes to it without a claim (local-start.ts).
 //
 // A wake-up makes a claim come at once; without any, the poll finds what is runnable.
 import sql, { type Sql } from 'sql-template-tag';
@@ -18,22 +18,22 @@ import { tellParent, unheardChildren } from '../../sessions/children.ts';
 import type { SessionRow } from '../../sessions/state/session.ts';
 import type { AskModel } from '../models/model.ts';
 import type { Tools } from '../tools/tools.ts';
-import type { Candidate } from './candidates.ts';
-import { createClaiming } from './claims.ts';
+import type { ClaimCandidate } from './candidates.ts';
+import { createClaimer } from './claims.ts';
 import { uncountCrash } from './crashes.ts';
-import { Ended } from './finish-turn.ts';
+import { SessionEnded } from './finish-turn.ts';
 import { createNodeLease } from './node-lease.ts';
 import { Room } from './room.ts';
-import { type Claimed, createDrive, type Drive } from './turn-runner.ts';
+import { type ClaimedSession, createTurnRunner, type TurnRunner } from './turn-runner.ts';
 
-export interface Worker {
+export interface SessionRunner {
   /** Resolves when the lease is written. */
   start(): Promise<void>;
   /** Claims nothing more, gives turns under way a moment to end, and hands the rest over. */
   stop(): Promise<void>;
 }
 
-export interface WorkerOptions {
+export interface SessionRunnerOptions {
   nodeId: string;
   ask: AskModel;
   tools: Pick<Tools, 'list' | 'run'>;
@@ -44,26 +44,26 @@ export interface WorkerOptions {
   /** How often the process may end while it runs one step. Default: as crashes.ts says. */
   maxCrashes?: number | undefined;
   /** Sessions held at once. */
-  maxHeld?: number;
+  maxActive?: number;
   /** Of the transcripts that they came with, as JSON. One that is larger by itself is held all the same. */
-  maxHeldBytes?: number;
+  maxActiveBytes?: number;
 }
 
 // Sessions held at once: they wait for models most of the time, and each costs some kilobytes.
 // Of nodes and worker turns that died more than a day ago, at each look.
-const MOST_FORGOTTEN = 1_000;
-const MAX_HELD = 2_000;
+const DELETED_NODES_MAX = 1_000;
+const MAX_ACTIVE = 2_000;
 // What one organization may have of them, so that slow tools and models of one leave room for the others.
 const SHARE_OF_ORGANIZATION = 0.9;
 // What a transcript takes in memory is a small multiple of its JSON.
-const MAX_HELD_BYTES = 256 * 1024 * 1024;
+const MAX_ACTIVE_BYTES = 256 * 1024 * 1024;
 const POLL_MS = 1_000;
 const DEFAULT_GRACE_MS = 20_000;
 // After a failure that was not foreseen, so that a Session that always fails does not occupy the worker.
-const UNFORESEEN_PAUSE_SECONDS = 5;
+const UNEXPECTED_PAUSE_SECONDS = 5;
 const RELEASE_RETRY_MS = 500;
 // How long a model or tool has to hear that it is to stop.
-const UNHEARD_MS = 2_000;
+const ABORT_GRACE_MS = 2_000;
 
 /** What the row of a held Session says of what came for it. */
 type Hint = Pick<SessionRow, 'epoch' | 'turn' | 'inbox' | 'stop'>;
@@ -73,70 +73,70 @@ class HandedOver extends Error {
   override readonly name = 'HandedOver';
 }
 
-export function createWorker(platform: Platform, options: WorkerOptions): Worker {
-  const { db, shards, clock, log, metrics, ownWorkers, wake } = platform;
+export function createSessionRunner(platform: Platform, options: SessionRunnerOptions): SessionRunner {
+  const { db, shards, clock, log, metrics, localRunners, wake } = platform;
   const {
     nodeId,
     leaseSeconds,
     graceMs = DEFAULT_GRACE_MS,
-    maxHeld = MAX_HELD,
-    maxHeldBytes = MAX_HELD_BYTES,
+    maxActive = MAX_ACTIVE,
+    maxActiveBytes = MAX_ACTIVE_BYTES,
   } = options;
-  const maxSessionsOfOrganization = Math.floor(maxHeld * SHARE_OF_ORGANIZATION);
-  const room = new Room({ maxSessions: maxHeld, maxSessionsOfOrganization, maxBytes: maxHeldBytes });
+  const maxSessionsOfOrganization = Math.floor(maxActive * SHARE_OF_ORGANIZATION);
+  const room = new Room({ maxSessions: maxActive, maxSessionsOfOrganization, maxBytes: maxActiveBytes });
   const lease = createNodeLease(platform, { nodeId, leaseSeconds });
   const appender = createAppender(platform);
   const definitionOf = createDefinitions(db);
-  const held = new Map<string, Drive>();
-  const driving = new Set<Promise<void>>();
+  const active = new Map<string, TurnRunner>();
+  const running = new Set<Promise<void>>();
   const stopping = new AbortController();
   const loops: Promise<void>[] = [];
   const unsubscribe: (() => void)[] = [];
-  let telling: Promise<void> | undefined;
-  const claiming = createClaiming(platform, {
+  let notifying: Promise<void> | undefined;
+  const claimer = createClaimer(platform, {
     nodeId,
     room,
     signal: stopping.signal,
-    isHeld: (sessionId) => held.has(sessionId),
-    hasSuspect: () => [...held.values()].some((one) => one.isSuspect()),
-    drive,
-    onCame: (sessionId) => void heard(sessionId),
+    isActive: (sessionId) => active.has(sessionId),
+    hasSuspect: () => [...active.values()].some((one) => one.isSuspect()),
+    start: startRunner,
+    onArrival: (sessionId) => void refreshActive(sessionId),
   });
 
   // ── Driving ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  function drive(claimed: Claimed, bytes: number): void {
+  function startRunner(claimed: ClaimedSession, bytes: number): void {
     const { ask, tools, maxCrashes } = options;
     const leaving = () => (stopping.signal.aborted ? new HandedOver('The worker stops') : undefined);
-    const one = createDrive(claimed, { platform, appender, definitionOf, ask, tools, leaving, maxCrashes });
+    const one = createTurnRunner(claimed, { platform, appender, definitionOf, ask, tools, leaving, maxCrashes });
     const { sessionId } = one.head;
-    held.get(sessionId)?.abort(new Fenced());
-    held.set(sessionId, one);
+    active.get(sessionId)?.abort(new Fenced());
+    active.set(sessionId, one);
     const leave = room.enter(one.head.organizationId, bytes);
     const wasSuspect = one.isSuspect();
     const done = one
       .run()
-      .catch((error) => letGo(one, error))
+      .catch((error) => releaseAfterFailure(one, error))
       .finally(() => {
         leave();
-        if (held.get(sessionId) === one) held.delete(sessionId);
-        driving.delete(done);
-        if (wasSuspect) claiming.soon();
+        if (active.get(sessionId) === one) active.delete(sessionId);
+        running.delete(done);
+        if (wasSuspect) claimer.soon();
       });
-    driving.add(done);
+    running.add(done);
   }
 
   /**
    * Gives the Session back after a failure, so that it goes on here or elsewhere. Its turn's time goes on as well: one that
    * breaks off each time it is taken up ends with it.
    */
-  async function letGo({ head, deadline }: Drive, error: unknown): Promise<void> {
+  async function releaseAfterFailure({ head, deadline }: TurnRunner, error: unknown): Promise<void> {
     if (error instanceof Fenced) {
       // Nothing of it may be written any more: its successor may be on this very node.
       await appender.take(head);
-      if (error instanceof Ended) return;
+      if (error instanceof SessionEnded) return;
       metrics.leaseLosses.inc();
-      return untilDone(uncountCrash(head));
+      return executeUntilDone(uncountCrash(head));
     }
     const handedOver = error instanceof HandedOver;
     if (!handedOver)
@@ -145,8 +145,8 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
         'turn interrupted by an error; it will be resumed',
       );
     await appender.take(head);
-    const pause = handedOver ? 0 : UNFORESEEN_PAUSE_SECONDS;
-    await untilDone(sql`
+    const pause = handedOver ? 0 : UNEXPECTED_PAUSE_SECONDS;
+    await executeUntilDone(sql`
       update sessions set node_id = null, epoch = epoch + 1,
         runnable_at = ${new Date(clock.now().getTime() + pause * 1000)},
         turn_deadline = case when status = 'running' then coalesce(turn_deadline, ${deadline() ?? null}::timestamptz) end
@@ -155,7 +155,7 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
   }
 
   /** Retries the statement until the database takes it. */
-  async function untilDone(statement: Sql): Promise<void> {
+  async function executeUntilDone(statement: Sql): Promise<void> {
     while (true) {
       try {
         await db.execute(statement);
@@ -170,7 +170,7 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
 
   // ── Lease and net ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async function lookForDead(): Promise<void> {
+  async function findDeadNodes(): Promise<void> {
     const { rows } = await shards.query<{ nodeId: string }>(
       'looking for dead workers',
       (within) => sql`
@@ -179,17 +179,17 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
       where s.node_id is not null and s.node_id <> ${nodeId} and s.node_id not in (select node_id from alive)
         ${within(sql`s.organization_id`)}`,
     );
-    claiming.knowDead([...new Set(rows.map((row) => row.nodeId))]);
+    claimer.setDeadNodes([...new Set(rows.map((row) => row.nodeId))]);
     await db.execute(sql`
       delete from nodes w using (
-        select node_id from nodes where lease_expires_at < now() - interval '1 day' limit ${MOST_FORGOTTEN}) dead
+        select node_id from nodes where lease_expires_at < now() - interval '1 day' limit ${DELETED_NODES_MAX}) dead
       where w.node_id = dead.node_id`);
   }
 
   /** What a lost wake-up would have said of the Sessions held here, and which of this worker's nobody holds. */
-  async function lookAtHeld(): Promise<void> {
-    const before = [...held.values()];
-    const { rows, covers } = await shards.query<Candidate & Hint>(
+  async function checkActive(): Promise<void> {
+    const before = [...active.values()];
+    const { rows, covers } = await shards.query<ClaimCandidate & Hint>(
       'looking at the sessions that are held',
       (within) => sql`
       select organization_id as "organizationId", session_id as "sessionId", epoch, node_id as "nodeId", crashes,
@@ -201,12 +201,12 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
       if (!covers(one.head.organizationId)) continue;
       const row = found.get(one.head.sessionId);
       if (row?.epoch !== one.head.epoch) one.abort(new Fenced());
-      else hear(one, row);
+      else applyHint(one, row);
     }
-    claiming.knowStrays(rows.filter(({ sessionId }) => !held.has(sessionId)));
+    claimer.setUnowned(rows.filter(({ sessionId }) => !active.has(sessionId)));
   }
 
-  async function every(ms: number, what: string, act: () => Promise<void>): Promise<void> {
+  async function repeatEvery(ms: number, what: string, act: () => Promise<void>): Promise<void> {
     while (!stopping.signal.aborted) {
       await clock.sleep(ms, stopping.signal).catch(() => {});
       if (stopping.signal.aborted) return;
@@ -215,9 +215,9 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
   }
 
   /** Asks the row whether the Session is still this worker's: a cancelled one stops its model at once. */
-  async function heard(sessionId: string): Promise<void> {
-    const one = held.get(sessionId);
-    if (!one) return claiming.missed(sessionId);
+  async function refreshActive(sessionId: string): Promise<void> {
+    const one = active.get(sessionId);
+    if (!one) return claimer.arrivedFor(sessionId);
     const rows = await db
       .query<Hint>(sql`
         select epoch, turn, inbox, stop from sessions
@@ -226,17 +226,17 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
     if (!rows) return one.wake();
     const [row] = rows;
     if (row?.epoch !== one.head.epoch) one.abort(new Fenced());
-    else hear(one, row);
+    else applyHint(one, row);
   }
 
-  function hear(one: Drive, { turn, inbox, stop }: Hint): void {
+  function applyHint(one: TurnRunner, { turn, inbox, stop }: Hint): void {
     // The answer may be older than what is held: another turn than the one that was to stop goes on.
     if (stop && turn === one.head.turn) one.stop(stop);
     else if (inbox > 0) one.wake();
   }
 
   /** Tells parents what came of their children, as far as nobody did. */
-  const tellParents = coalesced(async () => {
+  const notifyParents = coalesced(async () => {
     const children = await unheardChildren(platform);
     await shards.eachInTime(
       'notifying parent sessions',
@@ -255,7 +255,7 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
   /** Whether every turn under way ends in this time. */
   async function endedWithin(ms: number): Promise<boolean> {
     const over = new AbortController();
-    const ended = Promise.allSettled(driving).then(() => true);
+    const ended = Promise.allSettled(running).then(() => true);
     const late = clock.sleep(ms, over.signal).then(
       () => false,
       () => true,
@@ -269,47 +269,48 @@ export function createWorker(platform: Platform, options: WorkerOptions): Worker
     async start() {
       await lease.start();
       unsubscribe.push(
-        wake.subscribe('runnable', (hint) => claiming.soon(hint)),
+        wake.subscribe('runnable', (hint) => claimer.soon(hint)),
         wake.subscribe('inbox', (hint) => {
-          if (hint) void heard(hint.sessionId);
-          else void lookAtHeld().catch(() => {});
+          if (hint) void refreshActive(hint.sessionId);
+          else void checkActive().catch(() => {});
         }),
         wake.subscribe('child', () => {
-          telling = tellParents().catch((error) =>
+          notifying = notifyParents().catch((error) =>
             log.warn({ err: error }, 'notifying parent sessions failed; retrying'),
           );
         }),
       );
       loops.push(
-        every(POLL_MS, 'looking for runnable sessions', async () => {
-          await lookForDead();
-          await lookAtHeld();
-          claiming.soon();
-          await tellParents();
+        repeatEvery(POLL_MS, 'looking for runnable sessions', async () => {
+          await findDeadNodes();
+          await checkActive();
+          claimer.soon();
+          await notifyParents();
         }),
       );
       unsubscribe.push(
-        ownWorkers.join({
+        localRunners.join({
           nodeId,
           hasRoom: (organizationId) => room.leftFor(organizationId) > 0,
-          take: claiming.take,
+          take: claimer.take,
         }),
       );
-      await lookForDead();
-      claiming.soon();
+      await findDeadNodes();
+      claimer.soon();
     },
 
     async stop() {
       for (const stopListening of unsubscribe) stopListening();
       stopping.abort();
-      await claiming.ended();
+      await claimer.ended();
       if (!(await endedWithin(graceMs))) {
         const reason = new HandedOver('The worker stops');
-        for (const one of held.values()) one.abort(reason);
+        for (const one of active.values()) one.abort(reason);
         // What does not hear the abort is left behind: its Session is handed over all the same, and it can't write any more.
-        if (!(await endedWithin(UNHEARD_MS))) await Promise.all([...held.values()].map((one) => letGo(one, reason)));
+        if (!(await endedWithin(ABORT_GRACE_MS)))
+          await Promise.all([...active.values()].map((one) => releaseAfterFailure(one, reason)));
       }
-      await Promise.all([...loops, telling]);
+      await Promise.all([...loops, notifying]);
       await appender.close();
       await lease.stop();
     },

@@ -7,7 +7,7 @@ import { formatId } from '../../lib/ids.ts';
 import type { Span } from '../../observe/tracing.ts';
 import { type AskModel, type ModelEvent, ModelFailure, type ModelFailureCode } from '../models/model.ts';
 import type { RunTool } from '../tools/tool.ts';
-import type { Driving } from './turn-context.ts';
+import type { TurnContext } from './turn-context.ts';
 
 const failureCodes: readonly string[] = [
   'model_timeout',
@@ -27,7 +27,7 @@ const finishReasons = {
 } satisfies Record<Extract<ModelEvent, { type: 'finish' }>['reason'], string>;
 
 /** Below the request that brought the turn's message. */
-export function turnSpan({ platform: { tracing }, hold: { row }, state }: Driving): Span | undefined {
+export function turnSpan({ platform: { tracing }, session: { row }, state }: TurnContext): Span | undefined {
   return tracing?.span(
     `invoke_agent ${state.definition.name}`,
     'internal',
@@ -45,14 +45,17 @@ export function turnSpan({ platform: { tracing }, hold: { row }, state }: Drivin
 }
 
 /** The end of a turn; one that waits has not ended. */
-export function turnEnded({ platform: { metrics, clock }, span, startedAt }: Driving, outcome: string): void {
+export function recordTurnEnd({ platform: { metrics, clock }, span, startedAt }: TurnContext, outcome: string): void {
   metrics.turns.inc({ outcome });
   metrics.turnSeconds.observe(Math.max(0, clock.now().getTime() - startedAt.getTime()) / 1000);
   span?.end({ 'signalbox.stop_reason': outcome }, outcome === 'error' ? outcome : undefined);
 }
 
 /** The same model. */
-export function observedModel({ platform: { metrics, tracing }, span: turn }: Driving, ask: AskModel): AskModel {
+export function withModelTelemetry(
+  { platform: { metrics, tracing }, span: turn }: TurnContext,
+  ask: AskModel,
+): AskModel {
   return async function* observed(call, signal): AsyncGenerator<ModelEvent> {
     const { provider, model } = call.config;
     const took = metrics.modelSeconds.startTimer({ provider });
@@ -95,8 +98,11 @@ export function observedModel({ platform: { metrics, tracing }, span: turn }: Dr
 }
 
 /** The same tools, for this Session. */
-export function observedTools({ platform: { metrics, tracing }, hold, span: turn }: Driving, run: RunTool): RunTool {
-  const { sessionId } = hold.row;
+export function withToolTelemetry(
+  { platform: { metrics, tracing }, session, span: turn }: TurnContext,
+  run: RunTool,
+): RunTool {
+  const { sessionId } = session.row;
   return async (call, signal) => {
     const { type } = call.tool.source;
     const took = metrics.toolSeconds.startTimer({ type });

@@ -7,23 +7,23 @@ import { formatId } from '../../lib/ids.ts';
 import { sessionEvent } from '../../sessions/state/session.ts';
 import type { Redacted } from '../tools/redact.ts';
 import type { UnavailableServer } from '../tools/tool.ts';
-import { type Driving, idsOf, sourceOf } from './turn-context.ts';
+import { agentSource, logIds, type TurnContext } from './turn-context.ts';
 
 /** As much of a server's answer as says what is wrong. */
 const REASON_MAX_CHARACTERS = 500;
 
 /** The text that the model gets. */
-export function unavailableWords({ name, reason }: UnavailableServer): string {
+export function unavailableText({ name, reason }: UnavailableServer): string {
   return `The tools of "${name}" are not available at present: ${reason}`;
 }
 
-export async function recordToolServers(driving: Driving, found: readonly UnavailableServer[]): Promise<void> {
-  const { platform, hold, state } = driving;
-  const { organizationId, agentId, environment } = hold.row;
+export async function recordToolServers(context: TurnContext, found: readonly UnavailableServer[]): Promise<void> {
+  const { platform, session, state } = context;
+  const { organizationId, agentId, environment } = session.row;
   const names = state.definition.tools.flatMap(({ type, name }) => (type === 'mcp' ? [name] : []));
   if (names.length === 0) return;
   const unavailable = found.map(({ name, reason }) => ({ name, reason: beginningOf(reason) }));
-  await recordOnTurn(driving, unavailable);
+  await recordOnTurn(context, unavailable);
 
   const [agent] = await platform.db.query<{ known: Record<string, string> }>(sql`
     select unavailable_servers as known from agents
@@ -31,12 +31,12 @@ export async function recordToolServers(driving: Driving, found: readonly Unavai
   for (const name of names) {
     const before = agent?.known[`${environment}/${name}`];
     const now = unavailable.find((server) => server.name === name)?.reason;
-    if ((before === undefined) !== (now === undefined)) await recordChange(driving, name, before, now);
+    if ((before === undefined) !== (now === undefined)) await recordChange(context, name, before, now);
   }
 }
 
 /** Also those that were away when the turn was taken up before: a turn that waits is taken up again. */
-async function recordOnTurn({ hold, state }: Driving, unavailable: readonly UnavailableServer[]): Promise<void> {
+async function recordOnTurn({ session, state }: TurnContext, unavailable: readonly UnavailableServer[]): Promise<void> {
   const [first] = state.operations;
   const known = first!.unavailableServers ?? [];
   const added = unavailable.filter(({ name }) => !known.some((server) => server.name === name));
@@ -44,14 +44,14 @@ async function recordOnTurn({ hold, state }: Driving, unavailable: readonly Unav
   first!.unavailableServers = [...known, ...added];
   const update = sql`
     update operations set unavailable_servers = ${JSON.stringify(first!.unavailableServers)}
-    where organization_id = ${hold.row.organizationId} and operation_id = ${first!.operationId}`;
-  await hold.commit({ statements: [update] });
+    where organization_id = ${session.row.organizationId} and operation_id = ${first!.operationId}`;
+  await session.commit({ statements: [update] });
 }
 
 /** Exactly one of `before` and `now` is defined. Of several turns that find it at once, one records it. */
-async function recordChange(driving: Driving, name: string, before: string | undefined, now: Redacted | undefined) {
-  const { platform, hold } = driving;
-  const { organizationId, agentId, environment } = hold.row;
+async function recordChange(context: TurnContext, name: string, before: string | undefined, now: Redacted | undefined) {
+  const { platform, session } = context;
+  const { organizationId, agentId, environment } = session.row;
   const key = `${environment}/${name}`;
   const isRecorded = await platform.db.transaction(async (tx) => {
     const changed = await tx.execute(
@@ -67,8 +67,8 @@ async function recordChange(driving: Driving, name: string, before: string | und
     );
     if (changed === 0) return false;
     await tx.query(
-      recordEvent(sourceOf(driving), platform.clock.now(), {
-        ...sessionEvent(hold.row),
+      recordEvent(agentSource(context), platform.clock.now(), {
+        ...sessionEvent(session.row),
         type: now === undefined ? 'tool_server.available' : 'tool_server.unavailable',
         outcome: now === undefined ? 'success' : 'failure',
         resource: { type: 'tool_server', id: `${formatId('agt', agentId)}/${name}` },
@@ -78,7 +78,7 @@ async function recordChange(driving: Driving, name: string, before: string | und
     return true;
   });
   if (!isRecorded) return;
-  const ids = { ...idsOf(driving), environment, server: name };
+  const ids = { ...logIds(context), environment, server: name };
   if (now === undefined) platform.log.info(ids, 'tool server available again');
   else platform.log.warn({ ...ids, reason: now }, 'tool server unavailable');
 }

@@ -8,12 +8,12 @@ import type { Platform } from '../../platform.ts';
 import { usageOf } from '../../sessions/state/operations.ts';
 import type { TranscriptEntry } from '../../sessions/state/transcript.ts';
 import type { TurnState } from '../turn/turn.ts';
-import type { Hold } from './active-session.ts';
-import { turnEnded } from './telemetry.ts';
+import type { ActiveSession } from './active-session.ts';
+import { recordTurnEnd } from './telemetry.ts';
 
-export interface Driving {
+export interface TurnContext {
   readonly platform: Platform;
-  readonly hold: Hold;
+  readonly session: ActiveSession;
   state: TurnState;
   /** Of the turn's next transcript entry. */
   position: number;
@@ -25,32 +25,32 @@ export interface Driving {
 }
 
 /** Who an Agent's own doings are recorded as. */
-export function sourceOf({ hold: { row }, state }: Driving): EventSource {
+export function agentSource({ session: { row }, state }: TurnContext): EventSource {
   const actor = { type: 'agent' as const, id: formatId('agt', row.agentId), name: state.definition.name };
   return { organizationId: row.organizationId, actor, requestId: null, ipAddress: null, userAgent: null };
 }
 
-export function eventOf(driving: Driving, draft: EventDraft): Sql {
-  return recordEvent(sourceOf(driving), driving.platform.clock.now(), draft);
+export function agentEvent(context: TurnContext, draft: EventDraft): Sql {
+  return recordEvent(agentSource(context), context.platform.clock.now(), draft);
 }
 
 /** The turn's next transcript entry. */
 export function nextEntry(
-  driving: Driving,
+  context: TurnContext,
   entry: Pick<TranscriptEntry, 'role' | 'content' | 'providerData'>,
   createdAt: Date,
 ): TranscriptEntry {
-  const { position } = driving;
-  driving.position += 1;
-  return { turn: driving.hold.row.turn, position, messageId: newUuid(), ...entry, createdAt };
+  const { position } = context;
+  context.position += 1;
+  return { turn: context.session.row.turn, position, messageId: newUuid(), ...entry, createdAt };
 }
 
 /** What the turn used so far. */
-export function turnUsage({ state }: Driving): Usage {
+export function turnUsage({ state }: TurnContext): Usage {
   return usageOf(state.operations);
 }
 
-export function idsOf({ hold: { row } }: Driving) {
+export function logIds({ session: { row } }: TurnContext) {
   return {
     organizationId: formatId('org', row.organizationId),
     sessionId: formatId('ses', row.sessionId),
@@ -59,13 +59,13 @@ export function idsOf({ hold: { row } }: Driving) {
   };
 }
 
-export function logTurn(driving: Driving, stopReason: StopReason, status: SessionStatus, turn: number): void {
-  const { clock, log } = driving.platform;
-  const { steps, toolCalls, inputTokens, outputTokens } = turnUsage(driving);
-  const durationMs = clock.now().getTime() - driving.startedAt.getTime();
+export function logTurn(context: TurnContext, stopReason: StopReason, status: SessionStatus, turn: number): void {
+  const { clock, log } = context.platform;
+  const { steps, toolCalls, inputTokens, outputTokens } = turnUsage(context);
+  const durationMs = clock.now().getTime() - context.startedAt.getTime();
   log.info(
-    { ...idsOf(driving), turn, stopReason, status, steps, toolCalls, inputTokens, outputTokens, durationMs },
+    { ...logIds(context), turn, stopReason, status, steps, toolCalls, inputTokens, outputTokens, durationMs },
     'turn',
   );
-  turnEnded(driving, stopReason);
+  recordTurnEnd(context, stopReason);
 }

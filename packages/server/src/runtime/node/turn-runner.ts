@@ -1,5 +1,5 @@
 // Drives the turns of one Session that this node holds: what the turn machine yields becomes chunks, rows and events here.
-// How turns end stands in ending.ts.
+// How turns end stands in finish-turn.ts.
 import sql from 'sql-template-tag';
 import type { createDefinitions } from '../../agents/agents.ts';
 import type { Appender, TextHead } from '../../journal/appender.ts';
@@ -25,19 +25,26 @@ import type { AskModel } from '../models/model.ts';
 import type { Tools } from '../tools/tools.ts';
 import { outcomeUnknown, TurnStopped } from '../turn/stop-turn.ts';
 import { runTurn, type TurnEnd, type TurnEvent, type TurnState } from '../turn/turn.ts';
-import { type Change, createHold, lateOf } from './active-session.ts';
-import { failureOf, isSuspect, movesOn } from './crashes.ts';
-import { cancelForLate, Ended, endTurn, type Followed, type LastChange, stopTurn } from './finish-turn.ts';
-import { answerChange } from './model-response.ts';
-import { askerOf, offer } from './offer-step.ts';
+import { type Change, createActiveSession, expiredCalls } from './active-session.ts';
+import { crashFailure, endsCrashCount, isSuspect } from './crashes.ts';
+import {
+  cancelForExpired,
+  endStoppedTurn,
+  endTurn,
+  type LastChange,
+  type NextTurn,
+  SessionEnded,
+} from './finish-turn.ts';
+import { modelResponseChange } from './model-response.ts';
+import { offerStep, responderOf } from './offer-step.ts';
 import { createSpending } from './spending.ts';
 import { startCall } from './start-call.ts';
-import { observedModel, observedTools, turnSpan } from './telemetry.ts';
-import { recordToolServers, unavailableWords } from './tool-servers.ts';
-import { type Driving, eventOf, idsOf, nextEntry, sourceOf } from './turn-context.ts';
+import { turnSpan, withModelTelemetry, withToolTelemetry } from './telemetry.ts';
+import { recordToolServers, unavailableText } from './tool-servers.ts';
+import { agentEvent, agentSource, logIds, nextEntry, type TurnContext } from './turn-context.ts';
 
 /** A Session as it was claimed. */
-export interface Claimed {
+export interface ClaimedSession {
   row: SessionRow;
   /** Its worker died. */
   isTakenOver: boolean;
@@ -46,7 +53,7 @@ export interface Claimed {
   operations: Operation[];
 }
 
-export interface DriveOptions {
+export interface TurnRunnerOptions {
   platform: Platform;
   appender: Appender;
   definitionOf: ReturnType<typeof createDefinitions>;
@@ -57,7 +64,7 @@ export interface DriveOptions {
   maxCrashes: number | undefined;
 }
 
-export interface Drive {
+export interface TurnRunner {
   /** Resolves when the Session is parked, idle or ended. Throws `Fenced` where another writer has it, or the failure. */
   run(): Promise<void>;
   /** Something came for the Session. */
@@ -73,31 +80,31 @@ export interface Drive {
   readonly head: TextHead;
 }
 
-type Goes = 'on' | 'no further'; // whether the machine continues with this turn
+type Proceeding = 'continue' | 'stop'; // whether the machine continues with this turn
 
-export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
+export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOptions): TurnRunner {
   const { platform, appender } = options;
   const { db, clock, log, prices } = platform;
   /** Aborted when the turn under way is to stop. */
   let stopping = new AbortController();
   /** Aborted when its time need not be watched any more. */
   let watching = new AbortController();
-  const hold = createHold(claimed.row, platform, appender, {
-    expires: () => driving.state.definition.limits.onApprovalTimeout === 'deny',
+  const session = createActiveSession(claimed.row, platform, appender, {
+    expires: () => context.state.definition.limits.onApprovalTimeout === 'deny',
     onStop: stop,
   });
-  const { row, head } = hold;
+  const { row, head } = session;
   const spending = createSpending(platform, row);
-  const driving: Driving = {
+  const context: TurnContext = {
     platform,
-    hold,
+    session,
     state: undefined as unknown as TurnState, // until the turn is taken up
     position: claimed.transcript.filter(({ turn }) => turn === row.turn).length,
     startedAt: clock.now(),
     deadline: clock.now(),
   };
-  let followed: Followed;
-  let isTakenUp = false;
+  let nextTurn: NextTurn | undefined;
+  let isLoaded = false;
 
   function stop(what: NonNullable<SessionRow['stop']>): void {
     stopping.abort(new TurnStopped(what === 'cancel' ? 'cancelled' : 'interrupted'));
@@ -105,69 +112,69 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
 
   // ── What the turn machine yields ───────────────────────────────────────────────────────────────────────────────────
 
-  async function handle(event: TurnEvent): Promise<Goes> {
-    const { state } = driving;
+  async function handle(event: TurnEvent): Promise<Proceeding> {
+    const { state } = context;
     const now = clock.now();
     switch (event.type) {
       case 'text':
         await appender.append(head, event.delta);
-        return 'on';
+        return 'continue';
 
-      case 'answered': {
+      case 'responded': {
         const { modelCall, calls } = event;
         const model = modelName(state.definition.model);
         const usage = { ...event.usage, costUsd: event.usage.costUsd ?? prices.costOf(model, event.usage) };
         spending.add(usage);
         const { content, providerData } = state.transcript.at(-1)!;
-        const entry = nextEntry(driving, { role: 'assistant', content, providerData }, now);
-        const rules = { tools: state.tools, limits: state.definition.limits, source: sourceOf(driving) };
-        const change = answerChange(row, { modelCall, calls, model, usage, entry }, rules, now);
+        const entry = nextEntry(context, { role: 'assistant', content, providerData }, now);
+        const rules = { tools: state.tools, limits: state.definition.limits, source: agentSource(context) };
+        const change = modelResponseChange(row, { modelCall, calls, model, usage, entry }, rules, now);
         if (event.end) {
           const entries = event.results ? [{ role: 'tool' as const, content: event.results }] : [];
           return end(event.end, () => ({ ...change, entries }));
         }
-        await hold.commit(change);
+        await session.commit(change);
         void watchApprovals();
-        return 'on';
+        return 'continue';
       }
 
       case 'modelFailed': {
         const { code, retryAfterMs } = event.failure;
-        log.warn({ ...idsOf(driving), code, retryAfterMs }, 'model call failed; retrying');
+        log.warn({ ...logIds(context), code, retryAfterMs }, 'model call failed; retrying');
         await resetText(event.modelCall, [sql`model_calls = model_calls + 1`]);
-        return 'on';
+        return 'continue';
       }
 
       case 'offer':
-        return (await offer(driving)) ? 'no further' : 'on';
+        return (await offerStep(context)) ? 'stop' : 'continue';
 
       case 'callStarted':
-        if (await startCall(driving, event.call, event.tool, now)) spending.share();
-        return 'on';
+        if (await startCall(context, event.call, event.tool, now)) spending.share();
+        return 'continue';
 
       case 'callRefused':
-        await hold.commit({ items: notRunChunks(event.call), statements: [updateOperation(row, event.call, now)] });
-        return 'on';
+        await session.commit({ items: notRunChunks(event.call), statements: [updateOperation(row, event.call, now)] });
+        return 'continue';
 
       case 'callReturned':
-        await hold.commit({ statements: [updateOperation(row, event.call, now)] });
-        return 'on';
+        await session.commit({ statements: [updateOperation(row, event.call, now)] });
+        return 'continue';
 
       case 'callEnded': {
         const { call } = event;
-        const unknown = call.status === 'unknown' ? [eventOf(driving, outcomeUnknown(row, call))] : [];
-        await hold.commit({ items: [resultChunk(call)], statements: [updateOperation(row, call, now), ...unknown] });
-        return 'on';
+        const unknown = call.status === 'unknown' ? [agentEvent(context, outcomeUnknown(row, call))] : [];
+        await session.commit({ items: [resultChunk(call)], statements: [updateOperation(row, call, now), ...unknown] });
+        return 'continue';
       }
 
       case 'inbox':
         await takeInbox();
-        return 'on';
+        return 'continue';
 
       case 'stepEnded': {
         const next = newModelCall(row.turn, event.nextStep, head.nextSeq);
-        const entry = nextEntry(driving, { role: 'tool', content: event.results }, now);
-        await hold.commit({ statements: [insertEntry(row, entry), insertOperation(row, next, now)] });
+        const entry = nextEntry(context, { role: 'tool', content: event.results }, now);
+        await session.commit({ statements: [insertEntry(row, entry), insertOperation(row, next, now)] });
         return beginStep(next);
       }
 
@@ -175,8 +182,8 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
         const { fromSeq } = state.operations.findLast(({ kind }) => kind === 'model')!;
         const items: NewChunk[] = head.nextSeq > fromSeq! ? [{ type: 'message.reset', fromSeq: fromSeq! }] : [];
         const next = newModelCall(row.turn, event.nextStep, head.nextSeq + items.length);
-        const entry = nextEntry(driving, { role: 'user', content: [{ type: 'text', text: event.message }] }, now);
-        await hold.commit({ items, statements: [insertEntry(row, entry), insertOperation(row, next, now)] });
+        const entry = nextEntry(context, { role: 'user', content: [{ type: 'text', text: event.message }] }, now);
+        await session.commit({ items, statements: [insertEntry(row, entry), insertOperation(row, next, now)] });
         return beginStep(next);
       }
 
@@ -204,72 +211,72 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
     }
   }
 
-  async function end(how: TurnEnd, changeNow: (now: Date) => LastChange): Promise<Goes> {
-    followed = await endTurn(driving, appender, how, changeNow);
-    return 'no further';
+  async function end(how: TurnEnd, changeNow: (now: Date) => LastChange): Promise<Proceeding> {
+    nextTurn = await endTurn(context, appender, how, changeNow);
+    return 'stop';
   }
 
   /** Goes on with the step, unless this node is about to stop. */
-  function beginStep(next: Operation): Goes {
-    driving.state.operations.push(next);
+  function beginStep(next: Operation): Proceeding {
+    context.state.operations.push(next);
     head.first = true;
     const reason = options.leaving();
     if (reason) throw reason;
-    return 'on';
+    return 'continue';
   }
 
-  async function park(now: Date): Promise<Goes> {
-    const { operations } = driving.state;
+  async function park(now: Date): Promise<Proceeding> {
+    const { operations } = context.state;
     const waitingFor = waitingForOf(operations);
     if (!waitingFor) throw new Error('A turn waits for nothing');
-    const leftMs = driving.deadline.getTime() - now.getTime();
+    const leftMs = context.deadline.getTime() - now.getTime();
     const change = {
       items: [{ type: 'session.status' as const, status: 'waiting' as const, waitingFor }],
       patch: waitingPatch(waitingFor, leftMs),
-      statements: [eventOf(driving, { type: 'session.waiting', ...sessionEvent(row) })],
+      statements: [agentEvent(context, { type: 'session.waiting', ...sessionEvent(row) })],
     };
-    return (await hold.commitAndRelease(change, operations)) ? 'no further' : 'on';
+    return (await session.commitAndRelease(change, operations)) ? 'stop' : 'continue';
   }
 
   /** Says that text shown by an unanswered model call is void, and remembers where its next text begins. */
   async function resetText(modelCall: Operation, patch: Change['patch'] = []): Promise<void> {
     await appender.take(head); // what was never shown need not be taken back
-    driving.state.shownText = '';
+    context.state.shownText = '';
     const shown = head.nextSeq > modelCall.fromSeq!;
     const items: NewChunk[] = shown ? [{ type: 'message.reset', fromSeq: modelCall.fromSeq! }] : [];
     modelCall.fromSeq = head.nextSeq + items.length;
-    await hold.commit({ items, patch, statements: [updateOperation(row, modelCall, clock.now())] });
+    await session.commit({ items, patch, statements: [updateOperation(row, modelCall, clock.now())] });
     head.first = true;
   }
 
   // ── What comes from outside, and time ──────────────────────────────────────────────────────────────────────────────
 
   async function takeInbox(): Promise<void> {
-    const { operations, definition } = driving.state;
+    const { operations, definition } = context.state;
     while (true) {
-      await hold.takeInbox(operations);
-      const late = lateOf(operations, clock.now());
+      await session.takeInbox(operations);
+      const late = expiredCalls(operations, clock.now());
       // A turn that is to stop has no use for its approvals any more.
       if (late.length === 0 || row.stop || definition.limits.onApprovalTimeout === 'deny') return;
-      if (await cancelForLate(driving, appender, late)) hold.abort(new Ended());
-      hold.signal.throwIfAborted();
+      if (await cancelForExpired(context, appender, late)) session.abort(new SessionEnded());
+      session.signal.throwIfAborted();
     }
   }
 
   /** Looks at the inbox when the first approval's time is over. */
   async function watchApprovals(): Promise<void> {
-    const expiry = firstExpiry(driving.state.operations);
+    const expiry = firstExpiry(context.state.operations);
     if (!expiry) return;
     const { signal } = watching;
     const leftMs = () => expiry.getTime() - clock.now().getTime();
     // Timers may be a little early.
     while (leftMs() > 0 && !signal.aborted) await clock.sleep(leftMs(), signal).catch(() => {});
-    if (!signal.aborted) hold.wake();
+    if (!signal.aborted) session.wake();
   }
 
   function watchDeadline(): void {
     const over = stopping;
-    clock.sleep(driving.deadline.getTime() - clock.now().getTime(), watching.signal).then(
+    clock.sleep(context.deadline.getTime() - clock.now().getTime(), watching.signal).then(
       () => over.abort(new TurnStopped('timedOut')),
       () => {},
     );
@@ -278,17 +285,17 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
   // ── Turn after turn ────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Takes up a turn: one that was claimed, or the next. */
-  async function takeUp(transcript: TurnState['transcript'], operations: Operation[]): Promise<void> {
-    isTakenUp = false;
+  async function loadTurn(transcript: TurnState['transcript'], operations: Operation[]): Promise<void> {
+    isLoaded = false;
     watching.abort();
     watching = new AbortController();
     stopping = new AbortController();
     const definition = await options.definitionOf(row.organizationId, row.agentId, row.agentVersion!);
-    driving.startedAt = clock.now();
-    driving.deadline =
-      row.turnDeadline ?? new Date(driving.startedAt.getTime() + definition.limits.turnTimeoutSeconds * 1000);
+    context.startedAt = clock.now();
+    context.deadline =
+      row.turnDeadline ?? new Date(context.startedAt.getTime() + definition.limits.turnTimeoutSeconds * 1000);
     const { organizationId, environment, turn } = row;
-    driving.state = {
+    context.state = {
       organizationId,
       environment,
       turn,
@@ -301,72 +308,72 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
       },
       transcript,
       operations,
-      modelCalls: driving.state?.modelCalls ?? row.modelCalls,
+      modelCalls: context.state?.modelCalls ?? row.modelCalls,
       shownText: '',
       underWay: new Map(),
     };
-    isTakenUp = true;
+    isLoaded = true;
   }
 
   /** Drives the turn to where the Session is let go of, or the next begins. */
-  async function driveTurn(): Promise<Followed> {
-    followed = undefined;
-    driving.span = turnSpan(driving);
+  async function runOneTurn(): Promise<NextTurn | undefined> {
+    nextTurn = undefined;
+    context.span = turnSpan(context);
     const ports = {
-      ask: askerOf(driving, observedModel(driving, options.ask)),
-      run: observedTools(driving, options.tools.run),
-      refusal: (modelCall: Operation) => spending.refusal(modelCall, modelName(driving.state.definition.model)),
+      ask: responderOf(context, withModelTelemetry(context, options.ask)),
+      run: withToolTelemetry(context, options.tools.run),
+      refusal: (modelCall: Operation) => spending.refusal(modelCall, modelName(context.state.definition.model)),
       clock,
-      deadline: driving.deadline,
+      deadline: context.deadline,
       random: Math.random,
-      inboxCame: hold.came,
+      inboxCame: session.arrival,
     };
-    const { state } = driving;
+    const { state } = context;
     const { signal } = stopping;
-    const anyStop = AbortSignal.any([hold.signal, signal]);
-    hold.alsoSet([sql`turn_deadline = ${driving.deadline}`]);
+    const anyStop = AbortSignal.any([session.signal, signal]);
+    session.setWithNextCommit([sql`turn_deadline = ${context.deadline}`]);
     watchDeadline();
     void watchApprovals();
     try {
       anyStop.throwIfAborted();
       // At once, or a turn whose workers die of it before it shows anything would begin its time anew for ever.
-      if (claimed.isTakenOver && !row.turnDeadline) await hold.commit({});
+      if (claimed.isTakenOver && !row.turnDeadline) await session.commit({});
       // A server of tools may take its time: here the turn can be stopped.
       const listed = await options.tools.list(row, state.definition.tools, anyStop);
       state.tools = listed.tools;
-      state.unavailable = listed.unavailable.map(unavailableWords);
-      await recordToolServers(driving, listed.unavailable);
+      state.unavailable = listed.unavailable.map(unavailableText);
+      await recordToolServers(context, listed.unavailable);
       for await (const event of runTurn(state, ports, anyStop)) {
-        hold.signal.throwIfAborted();
-        if (movesOn(event)) hold.moveOn();
-        if ((await handle(event)) === 'no further') break;
+        session.signal.throwIfAborted();
+        if (endsCrashCount(event)) session.endCrashCount();
+        if ((await handle(event)) === 'stop') break;
       }
-      return followed;
+      return nextTurn;
     } catch (error) {
-      if (hold.signal.aborted || error !== signal.reason) throw error;
-      return await stopTurn(driving, appender, signal.reason as TurnStopped);
+      if (session.signal.aborted || error !== signal.reason) throw error;
+      return await endStoppedTurn(context, appender, signal.reason as TurnStopped);
     } finally {
-      driving.span?.end();
+      context.span?.end();
     }
   }
 
   /** Shows what came while nobody held the Session; false where it goes on waiting. */
   async function resume(): Promise<boolean> {
-    const { operations } = driving.state;
+    const { operations } = context.state;
     // A decision that came between the claim and the reading of the operations is shown before it is acted on.
     const hasCalls = operations.some(({ kind }) => kind === 'tool');
     if (row.inbox > 0 || hasCalls || row.stop) await takeInbox();
     if (row.status === 'waiting' && !stopping.signal.aborted) {
       const patch = [sql`runnable_at = ${firstExpiry(operations)}`];
-      if (await hold.commitAndRelease({ patch }, operations)) return false;
+      if (await session.commitAndRelease({ patch }, operations)) return false;
       return resume();
     }
-    driving.deadline = row.turnDeadline ?? driving.deadline;
-    if (driving.deadline <= clock.now()) stopping.abort(new TurnStopped('timedOut'));
+    context.deadline = row.turnDeadline ?? context.deadline;
+    if (context.deadline <= clock.now()) stopping.abort(new TurnStopped('timedOut'));
     const unanswered = operations.find(({ kind, status }) => kind === 'model' && status === 'pending');
     if (unanswered && head.nextSeq > unanswered.fromSeq!) {
       // What a turn has shown stays where it ends.
-      if (stopping.signal.aborted) driving.state.shownText = await shownText(db, row, unanswered);
+      if (stopping.signal.aborted) context.state.shownText = await shownText(db, row, unanswered);
       else if (!isAnswered(unanswered)) await resetText(unanswered);
     }
     return true;
@@ -374,22 +381,22 @@ export function createDrive(claimed: Claimed, options: DriveOptions): Drive {
 
   return {
     head,
-    wake: hold.wake,
+    wake: session.wake,
     stop,
-    abort: hold.abort,
+    abort: session.abort,
     isSuspect: () => isSuspect(row),
-    deadline: () => (isTakenUp ? driving.deadline : undefined),
+    deadline: () => (isLoaded ? context.deadline : undefined),
     async run() {
       try {
-        await takeUp(claimed.transcript, claimed.operations);
-        const failure = failureOf(row, options.maxCrashes);
+        await loadTurn(claimed.transcript, claimed.operations);
+        const failure = crashFailure(row, options.maxCrashes);
         if (failure) stopping.abort(failure);
         if (!(await resume())) return;
-        for (let next = await driveTurn(); next; next = await driveTurn()) {
+        for (let next = await runOneTurn(); next; next = await runOneTurn()) {
           row.agentVersion = next.agentVersion;
-          driving.position = 1;
+          context.position = 1;
           head.first = true;
-          await takeUp([...driving.state.transcript, ...next.transcript], [next.beginning.modelCall]);
+          await loadTurn([...context.state.transcript, ...next.transcript], [next.beginning.modelCall]);
         }
       } finally {
         watching.abort();

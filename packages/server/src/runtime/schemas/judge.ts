@@ -59,7 +59,7 @@ const DIALECTS = /^https?:\/\/json-schema\.org\/(?:draft\/(?:2020-12|2019-09)|dr
 
 function problemOf(schema: Record<string, unknown>, strict: boolean): string | undefined {
   try {
-    const parts = partsOf(schema);
+    const parts = schemaParts(schema);
     const early = strict ? dialectProblem(schema, parts) : undefined;
     if (early) return early;
     if (!metaSchema.Check(schema)) return `is not a JSON Schema${placeOfError(schema)}`;
@@ -191,7 +191,7 @@ const MAPS = new Set(['properties', 'patternProperties', '$defs', 'definitions',
 /** Their values are data, whatever it looks like. */
 const DATA = new Set(['const', 'enum', 'default', 'examples', 'example']);
 
-function partsOf(root: Record<string, unknown>): Parts {
+function schemaParts(root: Record<string, unknown>): Parts {
   const parts: Parts = { patterns: [], references: [], targets: new Set(), others: [] };
   const visit = (node: unknown, path: string, isMap: boolean): void => {
     if (typeof node !== 'object' || node === null) return;

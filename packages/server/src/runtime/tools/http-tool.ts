@@ -12,7 +12,7 @@ import { parseJson } from '../../lib/json.ts';
 import type { Platform } from '../../platform.ts';
 import type { Redact } from './redact.ts';
 import { prepareRequest } from './request.ts';
-import { ANSWER_MAX_BYTES, beginningOf, shownJson, shownText, TOO_LONG, withoutAnswer } from './result.ts';
+import { beginningOf, RESPONSE_MAX_BYTES, shownJson, shownText, TOO_LONG, withoutResponse } from './result.ts';
 import type { RenderedRequest } from './template.ts';
 import type { RunTool, ToolOutcome } from './tool.ts';
 
@@ -27,7 +27,7 @@ export function createHttpTool(platform: Pick<Platform, 'db' | 'vault' | 'egress
     const request = await prepareRequest(platform, run, tool.request, given);
     signal.throwIfAborted();
     if (typeof request === 'string') return { error: `Nothing was sent: ${request}.` };
-    return outcomeOf(await send(platform.egress, run.operationId, tool, request, signal), request.redact);
+    return httpOutcome(await send(platform.egress, run.operationId, tool, request, signal), request.redact);
   };
 }
 
@@ -47,7 +47,7 @@ async function send(
       headers: { 'User-Agent': 'Signalbox', ...Object.fromEntries(own), 'Idempotency-Key': operationId },
       body,
       timeoutMs: timeoutSeconds * 1000,
-      maxResponseBytes: ANSWER_MAX_BYTES,
+      maxResponseBytes: RESPONSE_MAX_BYTES,
       signal,
     });
   } catch (error) {
@@ -57,8 +57,8 @@ async function send(
   }
 }
 
-function outcomeOf(response: EgressResponse | EgressError, redact: Redact): ToolOutcome {
-  if (response instanceof EgressError) return withoutAnswer(response);
+function httpOutcome(response: EgressResponse | EgressError, redact: Redact): ToolOutcome {
+  if (response instanceof EgressError) return withoutResponse(response);
   const { status, body, truncated } = response;
   const ok = status >= 200 && status < 300;
   if (truncated) return { error: `HTTP ${status}: ${TOO_LONG}.` };

@@ -16,7 +16,7 @@ import manifest from '../../../package.json' with { type: 'json' };
 import { EgressError } from '../../egress/errors.ts';
 import { onceAborted } from '../../lib/aborted.ts';
 import type { Platform } from '../../platform.ts';
-import { McpAnswerError, McpHttpError, McpRefusal } from './mcp-failure.ts';
+import { McpHttpError, McpRefusal, McpResponseError } from './mcp-failure.ts';
 import { createMcpFetch } from './mcp-fetch.ts';
 
 /** Which revision a server spoke last time, so that it need not be asked again. */
@@ -89,7 +89,7 @@ export async function connectMcp(
     await client.connect(transport, { signal, timeout: TIMEOUT_MS, ...(known && { prior: known }) });
   } catch (error) {
     await transport.close();
-    throw failureOf(error, signal);
+    throw connectionFailure(error, signal);
   } finally {
     forget();
   }
@@ -100,7 +100,7 @@ export async function connectMcp(
     try {
       return await request({ signal, timeout: TIMEOUT_MS });
     } catch (error) {
-      throw failureOf(error, signal);
+      throw connectionFailure(error, signal);
     }
   }
 
@@ -137,10 +137,10 @@ export async function connectMcp(
   };
 }
 
-function failureOf(error: unknown, signal: AbortSignal): unknown {
+function connectionFailure(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason;
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof EgressError || cause instanceof McpAnswerError) return cause;
+    if (cause instanceof EgressError || cause instanceof McpResponseError) return cause;
     if (cause instanceof ProtocolError) return new McpRefusal(cause.code, cause.message);
     if (cause instanceof SdkHttpError) {
       const { status, text } = cause.data;
@@ -150,8 +150,8 @@ function failureOf(error: unknown, signal: AbortSignal): unknown {
       if (cause.code === SdkErrorCode.RequestTimeout) return new EgressError('timeout', cause.message);
       if (cause.code === SdkErrorCode.ConnectionClosed) return new EgressError('aborted', cause.message);
       if (cause.code === SdkErrorCode.UnsupportedResultType)
-        return new McpAnswerError('it requests additional input, which is not supported');
+        return new McpResponseError('it requests additional input, which is not supported');
     }
   }
-  return new McpAnswerError('its response does not follow the protocol');
+  return new McpResponseError('its response does not follow the protocol');
 }

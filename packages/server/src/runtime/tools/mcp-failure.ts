@@ -1,11 +1,11 @@
 // How an exchange with an MCP server can fail, beside what can happen to any request (`EgressError`), and the words for it.
 import { EgressError } from '../../egress/errors.ts';
 import { type Redact, type Redacted, said } from './redact.ts';
-import { beginningOf, shownText, uncertain, withoutAnswer, wordsOf } from './result.ts';
+import { beginningOf, messageOf, shownText, uncertain, withoutResponse } from './result.ts';
 import type { ToolFailure } from './tool.ts';
 
 /** Something came that is not the answer. The message is ours: it quotes nothing of the server's. */
-export class McpAnswerError extends Error {
+export class McpResponseError extends Error {
   override readonly name = 'McpAnswerError';
 
   get words(): Redacted {
@@ -60,13 +60,13 @@ export function reasonFor(error: unknown, redact: Redact): Redacted {
     const body = beginningOf(shownText(error.body, redact));
     return body === '' ? said`HTTP ${error.status}` : said`HTTP ${error.status}: ${body}`;
   }
-  if (error instanceof EgressError) return said`${wordsOf(error)}.`;
-  const problem = error instanceof McpAnswerError ? error.words : said`its response does not follow the protocol`;
+  if (error instanceof EgressError) return said`${messageOf(error)}.`;
+  const problem = error instanceof McpResponseError ? error.words : said`its response does not follow the protocol`;
   return said`The server can’t be understood: ${problem}.`;
 }
 
 /** How a call failed, which may have had its effect if it was `sent`. */
 export function failureFor(error: unknown, redact: Redact, sent: boolean): ToolFailure {
   if (!sent || error instanceof McpRefusal || error instanceof McpHttpError) return { error: reasonFor(error, redact) };
-  return error instanceof EgressError ? withoutAnswer(error) : uncertain(reasonFor(error, redact));
+  return error instanceof EgressError ? withoutResponse(error) : uncertain(reasonFor(error, redact));
 }

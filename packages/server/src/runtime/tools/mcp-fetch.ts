@@ -13,8 +13,8 @@ import type { Clock } from '../../lib/clock.ts';
 import { parseJson } from '../../lib/json.ts';
 import type { Platform } from '../../platform.ts';
 import { startDeadline } from './deadline.ts';
-import { McpAnswerError } from './mcp-failure.ts';
-import { ANSWER_MAX_BYTES, TOO_LONG } from './result.ts';
+import { McpResponseError } from './mcp-failure.ts';
+import { RESPONSE_MAX_BYTES, TOO_LONG } from './result.ts';
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 type MessageId = string | number;
@@ -27,7 +27,7 @@ interface Message {
 }
 
 /** Some minutes of progress, told often. */
-const STREAM_MAX_BYTES = 8 * ANSWER_MAX_BYTES;
+const STREAM_MAX_BYTES = 8 * RESPONSE_MAX_BYTES;
 /** More of an error than is ever shown, and enough for the errors of the protocol, which the client reads. */
 const ERROR_MAX_BYTES = 64 * 1024;
 /** A server that asks more than this during one call is not waiting for our answers. */
@@ -54,7 +54,7 @@ export function createMcpFetch(
     const all = new Headers({ 'User-Agent': 'Signalbox', ...headers });
     for (const [name, value] of new Headers(init.headers)) all.set(name, value);
     return await egress.fetch(url, { ...init, headers: all }).catch((error) => {
-      throw failureOf(error, init.signal);
+      throw networkFailure(error, init.signal);
     });
   }
 
@@ -87,7 +87,7 @@ export function createMcpFetch(
       return message.method === 'server/discover' ? asVerdict(answer) : answer;
     } catch (error) {
       // A server that can't make sense of the question is one of those that were there before it.
-      if (message.method === 'server/discover' && error instanceof McpAnswerError) return notModern();
+      if (message.method === 'server/discover' && error instanceof McpResponseError) return notModern();
       throw error;
     } finally {
       underWay.delete(message.id);
@@ -145,7 +145,7 @@ class Exchange {
     if (type === 'application/json') return answered(response, this.#answerIn(await this.#wholeOf(response)));
     if (type === 'text/event-stream') return answered(response, await this.#streamed(response));
     await response.body?.cancel().catch(() => {});
-    throw new McpAnswerError(`its answer (HTTP ${response.status}) is neither JSON nor a stream of events`);
+    throw new McpResponseError(`its answer (HTTP ${response.status}) is neither JSON nor a stream of events`);
   }
 
   async #wholeOf(response: Response): Promise<unknown> {
@@ -153,7 +153,7 @@ class Exchange {
     let length = 0;
     for await (const chunk of bodyOf(response, this.#signal)) {
       length += chunk.byteLength;
-      if (length > ANSWER_MAX_BYTES) throw new McpAnswerError(TOO_LONG);
+      if (length > RESPONSE_MAX_BYTES) throw new McpResponseError(TOO_LONG);
       bytes.push(chunk);
     }
     return messageIn(Buffer.concat(bytes).toString('utf8'));
@@ -162,7 +162,7 @@ class Exchange {
   /** The answer among the messages of one value, which older servers may send several of. */
   #answerIn(value: unknown): string {
     const answer = this.#find([value].flat());
-    if (answer === undefined) throw new McpAnswerError('it answers something else than was asked');
+    if (answer === undefined) throw new McpResponseError('it answers something else than was asked');
     return answer;
   }
 
@@ -212,9 +212,9 @@ class Exchange {
   async #untilCut(response: Response): Promise<string | undefined> {
     let answer: string | undefined;
     const parser = createParser({
-      maxBufferSize: ANSWER_MAX_BYTES,
+      maxBufferSize: RESPONSE_MAX_BYTES,
       onError: ({ type }) => {
-        if (type === 'max-buffer-size-exceeded') throw new McpAnswerError(TOO_LONG);
+        if (type === 'max-buffer-size-exceeded') throw new McpResponseError(TOO_LONG);
       },
       onRetry: (ms) => {
         this.#resumeAfterMs = Math.min(Math.max(ms, RESUME_AFTER_MS.least), RESUME_AFTER_MS.most);
@@ -229,7 +229,7 @@ class Exchange {
     try {
       for await (const chunk of bodyOf(response, this.#signal)) {
         this.#streamBytes += chunk.byteLength;
-        if (this.#streamBytes > STREAM_MAX_BYTES) throw new McpAnswerError('it goes on and on without an answer');
+        if (this.#streamBytes > STREAM_MAX_BYTES) throw new McpResponseError('it goes on and on without an answer');
         parser.feed(decoder.decode(chunk, { stream: true }));
         if (answer !== undefined) return answer;
       }
@@ -242,7 +242,7 @@ class Exchange {
 
   /** The answer, if this is it. */
   #hear(data: string): string | undefined {
-    if (Buffer.byteLength(data) > ANSWER_MAX_BYTES) throw new McpAnswerError(TOO_LONG);
+    if (Buffer.byteLength(data) > RESPONSE_MAX_BYTES) throw new McpResponseError(TOO_LONG);
     const messages = [messageIn(data)].flat();
     for (const message of messages) this.#refuse(message as Message | null);
     return this.#find(messages);
@@ -253,7 +253,7 @@ class Exchange {
     const { id, method } = message ?? {};
     if (typeof method !== 'string' || (typeof id !== 'string' && typeof id !== 'number')) return;
     this.#requestsOfServer += 1;
-    if (this.#requestsOfServer > MAX_REQUESTS_OF_SERVER) throw new McpAnswerError('it asks instead of answering');
+    if (this.#requestsOfServer > MAX_REQUESTS_OF_SERVER) throw new McpResponseError('it asks instead of answering');
     const error = { code: METHOD_NOT_FOUND, message: 'This client answers no requests of servers' };
     const body = JSON.stringify({ jsonrpc: '2.0', id, ...(method === 'ping' ? { result: {} } : { error }) });
     const headers = new Headers(this.#init.headers);
@@ -276,7 +276,7 @@ async function errorOf(response: Response, signal: AbortSignal | null | undefine
   const { status } = response;
   if (status < 400) {
     await response.body?.cancel().catch(() => {});
-    throw new McpAnswerError(`it answers HTTP ${status}, and redirects are not followed`);
+    throw new McpResponseError(`it answers HTTP ${status}, and redirects are not followed`);
   }
   const bytes: Uint8Array[] = [];
   let length = 0;
@@ -297,17 +297,17 @@ async function* bodyOf(response: Response, signal: AbortSignal | null | undefine
     // Leaving the loop early cancels the body, which closes the connection.
     for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) yield chunk;
   } catch (error) {
-    throw failureOf(error, signal);
+    throw networkFailure(error, signal);
   }
 }
 
-function failureOf(error: unknown, signal: AbortSignal | null | undefined): unknown {
+function networkFailure(error: unknown, signal: AbortSignal | null | undefined): unknown {
   if (signal?.aborted) return signal.reason;
   return toEgressError(error instanceof Error && error.cause !== undefined ? error.cause : error);
 }
 
 function messageIn(text: string): unknown {
   const value = parseJson(text);
-  if (value === undefined) throw new McpAnswerError('what it sends is not JSON, or nested too deep');
+  if (value === undefined) throw new McpResponseError('what it sends is not JSON, or nested too deep');
   return value;
 }

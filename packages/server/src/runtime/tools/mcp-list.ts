@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import type { ApprovalPolicy, McpTool } from '@signalbox/contract';
 import { isOfObject, NOT_OF_OBJECT, schemaProblems } from '../schemas/schemas.ts';
 import type { McpConnection } from './mcp-connection.ts';
-import { McpAnswerError } from './mcp-failure.ts';
+import { McpResponseError } from './mcp-failure.ts';
 import { type Redact, type Redacted, said } from './redact.ts';
 import { shownJson, shownText } from './result.ts';
 import type { ToolOwner, TurnTool } from './tool.ts';
@@ -44,13 +44,13 @@ export async function listAll(connection: McpConnection, signal: AbortSignal): P
   for (let pages = 0; pages < MAX_PAGES; pages++) {
     const page = await connection.listPage(cursor, signal);
     const { tools, nextCursor } = (page ?? {}) as { tools?: unknown; nextCursor?: unknown };
-    if (!Array.isArray(tools)) throw new McpAnswerError('its list of tools is none');
+    if (!Array.isArray(tools)) throw new McpResponseError('its list of tools is none');
     for (const tool of tools) listed.push(tool);
-    if (listed.length > MAX_LISTED) throw new McpAnswerError(`it lists more than ${MAX_LISTED} tools`);
+    if (listed.length > MAX_LISTED) throw new McpResponseError(`it lists more than ${MAX_LISTED} tools`);
     if (typeof nextCursor !== 'string' || nextCursor === '' || nextCursor === cursor) return listed;
     cursor = nextCursor;
   }
-  throw new McpAnswerError(`it lists its tools on more than ${MAX_PAGES} pages`);
+  throw new McpResponseError(`it lists its tools on more than ${MAX_PAGES} pages`);
 }
 
 /** Throws `McpAnswerError` where there is too much to offer. */
@@ -69,14 +69,14 @@ export async function turnTools(
     const { name } = tool;
     if (schemaIsBroken) broken += 1;
     if (broken > MAX_BROKEN_SCHEMAS)
-      throw new McpAnswerError(`more than ${MAX_BROKEN_SCHEMAS} of its tools have schemas that cannot be evaluated`);
+      throw new McpResponseError(`more than ${MAX_BROKEN_SCHEMAS} of its tools have schemas that cannot be evaluated`);
     const why = found.has(name)
       ? said`is listed twice`
       : (unusableName(name, redact) ?? schemaIsBroken ?? tool.unusable);
     if (why) leftOut.push({ name: shownText(name, redact), why });
     else found.set(name, tool);
     if (found.size > MAX_OFFERED)
-      throw new McpAnswerError(`it offers more than ${MAX_OFFERED} tools; allowedTools can choose among them`);
+      throw new McpResponseError(`it offers more than ${MAX_OFFERED} tools; allowedTools can choose among them`);
   }
   const byName = new Map<string, TurnTool>();
   for (const [name, tool] of named(server.name, [...found.values()])) {
@@ -88,7 +88,7 @@ export async function turnTools(
   const tools = [...byName.values()];
   const bytes = tools.reduce((sum, tool) => sum + Buffer.byteLength(tool.description) + sizeOf(tool.inputSchema), 0);
   if (bytes > MAX_OFFERED_BYTES)
-    throw new McpAnswerError(
+    throw new McpResponseError(
       `its tools take more than ${MAX_OFFERED_BYTES} bytes to describe; allowedTools can choose among them`,
     );
   return { tools, leftOut };

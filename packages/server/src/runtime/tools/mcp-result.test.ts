@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { outcomeOf } from './mcp-result.ts';
+import { mcpOutcome } from './mcp-result.ts';
 import { createRedaction } from './redact.ts';
 
 const plain = createRedaction({});
@@ -64,13 +64,13 @@ test.each<[string, unknown, unknown]>([
   ['an error that says nothing', { isError: true, content: [] }, { error: 'The tool failed, and does not say why.' }],
   ['a long error', { isError: true, content: [{ type: 'text', text: 'x'.repeat(9000) }] }, { error: 'x'.repeat(2048) }],
 ])('%s', (_title, result, outcome) => {
-  expect(outcomeOf(result, plain)).toEqual(outcome);
+  expect(mcpOutcome(result, plain)).toEqual(outcome);
 });
 
 test.each([[{}], [null], [7], ['text'], [[]], [{ content: 'text' }], [{ toolResult: 1 }]])(
   'what is no result (%j) is an error, after which nobody knows',
   (result) => {
-    expect(outcomeOf(result, plain)).toEqual({
+    expect(mcpOutcome(result, plain)).toEqual({
       error: 'The server can’t be understood: its answer has no content. The request may have had its effect.',
       outcomeUnknown: true,
     });
@@ -79,12 +79,12 @@ test.each([[{}], [null], [7], ['text'], [[]], [{ content: 'text' }], [{ toolResu
 
 test('what can’t be stored is left out, and secrets are', () => {
   const redact = createRedaction({ TOKEN: 'sk-1' });
-  expect(outcomeOf({ content: [{ type: 'text', text: 'a\0b sk-1' }] }, redact)).toEqual({
+  expect(mcpOutcome({ content: [{ type: 'text', text: 'a\0b sk-1' }] }, redact)).toEqual({
     output: 'ab [secret TOKEN]',
   });
   const result = { content: [], structuredContent: { 'sk-1': ['s\0k-1', '\ud800'] } };
-  expect(outcomeOf(result, redact)).toEqual({ output: { '[secret TOKEN]': ['[secret TOKEN]', '\ufffd'] } });
-  expect(outcomeOf({ isError: true, content: [{ type: 'text', text: 'bad sk-1' }] }, redact)).toEqual({
+  expect(mcpOutcome(result, redact)).toEqual({ output: { '[secret TOKEN]': ['[secret TOKEN]', '\ufffd'] } });
+  expect(mcpOutcome({ isError: true, content: [{ type: 'text', text: 'bad sk-1' }] }, redact)).toEqual({
     error: 'bad [secret TOKEN]',
   });
 });

@@ -9,7 +9,7 @@ import { type Redact, said } from './redact.ts';
 import { beginningOf, shownJson, uncertain } from './result.ts';
 import type { ToolOutcome } from './tool.ts';
 
-export function outcomeOf(result: unknown, redact: Redact): ToolOutcome {
+export function mcpOutcome(result: unknown, redact: Redact): ToolOutcome {
   const { content, structuredContent, isError } = (result ?? {}) as Record<string, unknown>;
   const parts = Array.isArray(content) ? content.map(partOf) : [];
   if (isError === true) {

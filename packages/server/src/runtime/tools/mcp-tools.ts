@@ -17,7 +17,7 @@ import type { KnownRevision, McpConnection } from './mcp-connection.ts';
 import { failureFor, McpHttpError, reasonFor } from './mcp-failure.ts';
 import { type Listing, listAll, turnTools } from './mcp-list.ts';
 import { McpPool } from './mcp-pool.ts';
-import { outcomeOf } from './mcp-result.ts';
+import { mcpOutcome } from './mcp-result.ts';
 import { type Redacted, said } from './redact.ts';
 import { type PreparedRequest, prepareRequest } from './request.ts';
 import type { RunTool, ToolOutcome, ToolOwner, ToolRun, TurnTool } from './tool.ts';
@@ -135,7 +135,7 @@ export function createMcpTools(platform: Pick<Platform, 'db' | 'vault' | 'egress
         onSent();
         const name = tool.remoteName ?? tool.name;
         const sent = { name, inputSchema: tool.inputSchema, input, operationId };
-        return outcomeOf(await lease.connection.call(sent, signal), request.redact);
+        return mcpOutcome(await lease.connection.call(sent, signal), request.redact);
       } catch (error) {
         const isGone = error instanceof McpHttpError && error.sessionIsGone;
         // Where a server keeps nothing for us, beginning anew costs nothing.

@@ -11,7 +11,7 @@ export type Part = string | Placeholder;
 
 const PLACEHOLDER = /\{\{((input)((?:\.[A-Za-z0-9_-]+)+)|(secrets)(\.[A-Z][A-Z0-9_]{0,63}))\}\}/g;
 
-export function partsOf(text: string): Part[] {
+export function splitPlaceholders(text: string): Part[] {
   const parts: Part[] = [];
   let end = 0;
   for (const match of text.matchAll(PLACEHOLDER)) {
@@ -27,16 +27,16 @@ export function partsOf(text: string): Part[] {
 
 /** The placeholder that a text consists of, where it is nothing else. */
 export function lonePlaceholder(text: string): Placeholder | null {
-  const [only, ...more] = partsOf(text);
+  const [only, ...more] = splitPlaceholders(text);
   return only === undefined || typeof only === 'string' || more.length > 0 ? null : only;
 }
 
 export function hasPlaceholder(text: string): boolean {
-  return partsOf(text).some((part) => typeof part !== 'string');
+  return splitPlaceholders(text).some((part) => typeof part !== 'string');
 }
 
 /** The first braces that are no placeholder, with as much behind them as tells which they are. */
 export function strayBraces(text: string): string | undefined {
-  const stray = partsOf(text).find((part) => typeof part === 'string' && part.includes('{{'));
+  const stray = splitPlaceholders(text).find((part) => typeof part === 'string' && part.includes('{{'));
   return typeof stray === 'string' ? /\{\{.{0,60}?(?:\}\}|$)|\{\{/s.exec(stray)?.[0] : undefined;
 }

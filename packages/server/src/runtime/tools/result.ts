@@ -5,9 +5,9 @@ import { type Redact, type Redacted, said } from './redact.ts';
 import type { ToolFailure } from './tool.ts';
 
 /** Many times what a model can read at once. */
-export const ANSWER_MAX_BYTES = 1024 * 1024;
+export const RESPONSE_MAX_BYTES = 1024 * 1024;
 
-export const TOO_LONG = `the answer is longer than ${ANSWER_MAX_BYTES} bytes, so it was not read`;
+export const TOO_LONG = `the answer is longer than ${RESPONSE_MAX_BYTES} bytes, so it was not read`;
 
 const ERROR_MAX_CHARACTERS = 2048;
 
@@ -20,13 +20,13 @@ export function uncertain(error: Redacted): ToolFailure {
 }
 
 /** What the model is told of a request that got no answer. */
-export function withoutAnswer(error: EgressError): ToolFailure {
-  const words = said`${wordsOf(error)}.`;
+export function withoutResponse(error: EgressError): ToolFailure {
+  const words = said`${messageOf(error)}.`;
   return MAY_HAVE_HAD_ITS_EFFECT.has(error.kind) ? uncertain(words) : { error: words };
 }
 
 /** They are ours: an `EgressError` quotes nothing that was sent or received. */
-export function wordsOf({ message }: EgressError): Redacted {
+export function messageOf({ message }: EgressError): Redacted {
   return message as Redacted;
 }
 

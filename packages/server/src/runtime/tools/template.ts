@@ -20,7 +20,7 @@
  * Nothing here is looked up or sent. Errors name a placeholder, never a value.
  */
 import { CONNECTION_HEADERS } from '../../egress/egress.ts';
-import { hasPlaceholder, lonePlaceholder, type Placeholder, partsOf, strayBraces } from './placeholders.ts';
+import { hasPlaceholder, lonePlaceholder, type Placeholder, splitPlaceholders, strayBraces } from './placeholders.ts';
 
 export interface RequestTemplate {
   readonly method: string;
@@ -92,7 +92,7 @@ export function checkTemplate(template: RequestTemplate, inputSchema?: unknown):
         path,
         `holds ${stray}, which is neither {{input.x}} nor {{secrets.NAME}}, without spaces and NAME in capitals`,
       );
-    for (const part of partsOf(text)) {
+    for (const part of splitPlaceholders(text)) {
       if (typeof part === 'string' || part.source !== 'input' || mayHold(inputSchema, part.path[0]!)) continue;
       problem(path, `holds {{${part.text}}}, which the inputSchema does not allow`);
     }
@@ -109,7 +109,7 @@ export function checkTemplate(template: RequestTemplate, inputSchema?: unknown):
   }
   if (template.body === undefined) return problems;
   if (template.method === 'GET' || template.method === 'HEAD') problem('body', `can’t be sent with ${template.method}`);
-  const body = bodyOf(template);
+  const body = bodyTemplate(template);
   if (body.format === 'broken')
     problem(
       'body',
@@ -128,11 +128,11 @@ export function checkTemplate(template: RequestTemplate, inputSchema?: unknown):
 /** The secrets that a template names, each once, sorted. */
 export function secretNames(template: RequestTemplate): string[] {
   const texts = [template.url, ...Object.values(template.headers ?? {})];
-  const body = bodyOf(template);
+  const body = bodyTemplate(template);
   if ('value' in body)
     visitStrings(body.value, 'body', (_path, text, isName) => texts.push(isName || text === null ? '' : text));
   const names = texts
-    .flatMap(partsOf)
+    .flatMap(splitPlaceholders)
     .flatMap((part) => (typeof part !== 'string' && part.source === 'secrets' ? part.path : []));
   return [...new Set(names)].sort();
 }
@@ -206,7 +206,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 /** The text with each placeholder replaced by what `fill` returns for it. */
 function fillIn(text: string, room: Room, fill: (placeholder: Placeholder) => string): string {
-  return partsOf(text)
+  return splitPlaceholders(text)
     .map((part) => take(room, typeof part === 'string' ? part : fill(part)))
     .join('');
 }
@@ -236,7 +236,7 @@ function percentEncode(value: string): string {
 // Url
 
 function urlProblems(text: string): string[] {
-  const literal = partsOf(text).map((part) => (typeof part === 'string' ? part : 'x'));
+  const literal = splitPlaceholders(text).map((part) => (typeof part === 'string' ? part : 'x'));
   const origin = /^https?:\/\/[^/?#]+/i.exec(text)?.[0];
   if (origin === undefined) return ['is not an http or https url'];
   if (origin.includes('{{')) return ['has a placeholder in its host or port, where none may stand'];
@@ -279,7 +279,7 @@ function assertSegment(segment: string, rendered: string): void {
   // Servers that decode before they look at the path see these too, so they are looked for behind %2F and %5C as well.
   const pieces = rendered.replaceAll(/%2e/gi, '.').split(/\/|\\|%2f|%5c/i);
   if (rendered !== '' && !pieces.some((piece) => piece === '.' || piece === '..')) return;
-  const names = partsOf(segment).flatMap((part) => (typeof part === 'string' ? [] : [part.text]));
+  const names = splitPlaceholders(segment).flatMap((part) => (typeof part === 'string' ? [] : [part.text]));
   throw new TemplateError(`${names.join(' and ')} would make an empty, "." or ".." segment of the url’s path`);
 }
 
@@ -301,7 +301,7 @@ function contentTypeOf({ headers = {} }: Pick<RequestTemplate, 'headers'>): stri
 }
 
 /** How a body is to be read. A string that claims to be JSON is taken apart, so that values stay within its strings. */
-function bodyOf(template: RequestTemplate): BodyTemplate {
+function bodyTemplate(template: RequestTemplate): BodyTemplate {
   const { body } = template;
   if (body === undefined) return { format: 'none' };
   if (typeof body !== 'string') return { format: 'json', value: body };
@@ -318,7 +318,7 @@ function bodyOf(template: RequestTemplate): BodyTemplate {
 }
 
 function renderBody(template: RequestTemplate, values: Values): { body: string | null; contentType: string | null } {
-  const body = bodyOf(template);
+  const body = bodyTemplate(template);
   if (body.format === 'broken') throw new TemplateError('the body is not JSON, although its content type is');
   if (body.format === 'none') return { body: null, contentType: null };
   if (body.format === 'json') {

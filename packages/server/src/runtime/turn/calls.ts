@@ -88,7 +88,7 @@ export function callsOf(operations: readonly Operation[], step: number): Operati
 }
 
 /** What the model answered, as the transcript keeps it. */
-export function answerParts(text: string, calls: readonly Operation[]): MessagePart[] {
+export function responseParts(text: string, calls: readonly Operation[]): MessagePart[] {
   return [
     ...(text === '' ? [] : [{ type: 'text' as const, text }]),
     ...calls.map((call) => ({

@@ -11,7 +11,7 @@ export type Judgement =
   | { type: 'repair'; message: string }
   | { type: 'fail'; error: SessionError };
 
-export async function judgeAnswer(
+export async function judgeOutput(
   organizationId: string,
   schema: Record<string, unknown>,
   text: string,

@@ -97,7 +97,7 @@ test('what a program has answered is taken, though the budget was used up meanwh
   const refusing: TurnPorts = { ...ports, refusal: async () => 'budgetReached' };
   const events: string[] = [];
   for await (const { type } of runTurn(state, refusing, new AbortController().signal)) events.push(type);
-  expect(events).toEqual(['answered']);
+  expect(events).toEqual(['responded']);
 });
 
 const LONG = 'a'.repeat(1024 * 1024);
@@ -114,7 +114,7 @@ test('a model is not asked with a transcript of more than 4 MiB', async () => {
   state.transcript.pop();
   state.operations = [newModelCall(1, 1, 1)];
   for await (const event of runTurn(state, { ...ports, ask: asked }, new AbortController().signal))
-    if (event.type === 'answered') break;
+    if (event.type === 'responded') break;
   expect(asked).toHaveBeenCalledOnce();
 });
 

@@ -18,8 +18,17 @@ import { isFinished, type Operation, type TokenUsage } from '../../sessions/stat
 import { isAnswered } from '../../sessions/state/submission.ts';
 import { type AskModel, type ModelCall, ModelFailure } from '../models/model.ts';
 import type { RunTool, ToolOutcome, TurnTool } from '../tools/tool.ts';
-import { answerParts, CUT_OFF, callsOf, newCalls, noSuchTool, OUTCOME_UNKNOWN, resultParts, toolOf } from './calls.ts';
-import { type Judgement, judgeAnswer } from './output.ts';
+import {
+  CUT_OFF,
+  callsOf,
+  newCalls,
+  noSuchTool,
+  OUTCOME_UNKNOWN,
+  responseParts,
+  resultParts,
+  toolOf,
+} from './calls.ts';
+import { type Judgement, judgeOutput } from './output.ts';
 import { refusalOfLength } from './transcript-size.ts';
 
 export interface TurnState {
@@ -74,7 +83,7 @@ export type TurnEvent =
    * model is then told of its calls with the next turn.
    */
   | {
-      type: 'answered';
+      type: 'responded';
       modelCall: Operation;
       text: string;
       calls: Operation[];
@@ -189,7 +198,7 @@ async function* askModel(
         } else if (event.type === 'toolCall') {
           asked.push(event);
         } else {
-          return yield* takeAnswer(state, modelCall, asked, event);
+          return yield* takeResponse(state, modelCall, asked, event);
         }
       }
       throw new ModelFailure('model_protocol', 'The model’s response ended without a finish reason.', {
@@ -227,7 +236,7 @@ function refusalToRetry(
   return { code, message: `${message}; it asks to wait ${asked} seconds, and the turn has ${left} left` };
 }
 
-async function* takeAnswer(
+async function* takeResponse(
   state: TurnState,
   modelCall: Operation,
   asked: readonly { name: string; input: unknown }[],
@@ -242,13 +251,13 @@ async function* takeAnswer(
   state.modelCalls += 1;
   state.shownText = '';
   state.operations.push(...calls);
-  state.transcript.push({ role: 'assistant', content: answerParts(text, calls), ...kept });
+  state.transcript.push({ role: 'assistant', content: responseParts(text, calls), ...kept });
   modelCall.status = 'succeeded';
   if (reason === 'refusal' || isCut) modelCall.output = { stopReason: reason };
   const judgement = calls.length === 0 || isCut ? await judge(state, modelCall) : undefined;
   const end = judgement?.type === 'end' ? judgement.end : null;
   const results = end && calls.length > 0 ? resultParts(calls, state.transcript) : null;
-  yield { type: 'answered', modelCall, text, calls, usage, ...kept, end, results };
+  yield { type: 'responded', modelCall, text, calls, usage, ...kept, end, results };
   return end !== null;
 }
 
@@ -265,7 +274,7 @@ async function judge(
   const isRepaired = operations.some(
     ({ kind, step }) => kind === 'model' && step < modelCall.step && callsOf(operations, step).length === 0,
   );
-  return judgeAnswer(organizationId, outputSchema, text, isRepaired);
+  return judgeOutput(organizationId, outputSchema, text, isRepaired);
 }
 
 /** Runs what may run, together, until every call of the step has its result. */
