@@ -13,11 +13,9 @@ import {
   type Operation,
   resultChunk,
   updateOperation,
-  waitingForOf,
 } from '../../sessions/state/operations.ts';
-import { type SessionRow, sessionEvent } from '../../sessions/state/session.ts';
+import type { SessionRow } from '../../sessions/state/session.ts';
 import { shownText } from '../../sessions/state/shown-text.ts';
-import { waitingPatch } from '../../sessions/state/status.ts';
 import { isAnswered } from '../../sessions/state/submission.ts';
 import { insertEntry, type TranscriptEntry } from '../../sessions/state/transcript.ts';
 import { modelName } from '../../usage/prices.ts';
@@ -42,6 +40,7 @@ import { startCall } from './start-call.ts';
 import { turnSpan, withModelTelemetry, withToolTelemetry } from './telemetry.ts';
 import { recordToolServers, unavailableText } from './tool-servers.ts';
 import { agentEvent, agentSource, logIds, nextEntry, type TurnContext } from './turn-context.ts';
+import { parkTurn, stopAtDeadline, wakeAtExpiry } from './waiting.ts';
 
 /** A Session as it was claimed. */
 export interface ClaimedSession {
@@ -134,7 +133,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
           return end(event.end, () => ({ ...change, entries }));
         }
         await session.commit(change);
-        void watchApprovals();
+        void wakeAtExpiry(context, watching.signal);
         return 'continue';
       }
 
@@ -188,7 +187,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
       }
 
       case 'wait':
-        return park(now);
+        return (await parkTurn(context, now)) ? 'stop' : 'continue';
 
       case 'end': {
         // A model call that was stored and is not made after all.
@@ -225,19 +224,6 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
     return 'continue';
   }
 
-  async function park(now: Date): Promise<Proceeding> {
-    const { operations } = context.state;
-    const waitingFor = waitingForOf(operations);
-    if (!waitingFor) throw new Error('A turn waits for nothing');
-    const leftMs = context.deadline.getTime() - now.getTime();
-    const change = {
-      items: [{ type: 'session.status' as const, status: 'waiting' as const, waitingFor }],
-      patch: waitingPatch(waitingFor, leftMs),
-      statements: [agentEvent(context, { type: 'session.waiting', ...sessionEvent(row) })],
-    };
-    return (await session.commitAndRelease(change, operations)) ? 'stop' : 'continue';
-  }
-
   /** Says that text shown by an unanswered model call is void, and remembers where its next text begins. */
   async function resetText(modelCall: Operation, patch: Change['patch'] = []): Promise<void> {
     await appender.take(head); // what was never shown need not be taken back
@@ -249,7 +235,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
     head.first = true;
   }
 
-  // ── What comes from outside, and time ──────────────────────────────────────────────────────────────────────────────
+  // ── What comes from outside ──────────────────────────────────────────────────────────────────────────────
 
   async function takeInbox(): Promise<void> {
     const { operations, definition } = context.state;
@@ -261,25 +247,6 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
       if (await cancelForExpired(context, appender, late)) session.abort(new SessionEnded());
       session.signal.throwIfAborted();
     }
-  }
-
-  /** Looks at the inbox when the first approval's time is over. */
-  async function watchApprovals(): Promise<void> {
-    const expiry = firstExpiry(context.state.operations);
-    if (!expiry) return;
-    const { signal } = watching;
-    const leftMs = () => expiry.getTime() - clock.now().getTime();
-    // Timers may be a little early.
-    while (leftMs() > 0 && !signal.aborted) await clock.sleep(leftMs(), signal).catch(() => {});
-    if (!signal.aborted) session.wake();
-  }
-
-  function watchDeadline(): void {
-    const over = stopping;
-    clock.sleep(context.deadline.getTime() - clock.now().getTime(), watching.signal).then(
-      () => over.abort(new TurnStopped('timedOut')),
-      () => {},
-    );
   }
 
   // ── Turn after turn ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -332,8 +299,8 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
     const { signal } = stopping;
     const anyStop = AbortSignal.any([session.signal, signal]);
     session.setWithNextCommit([sql`turn_deadline = ${context.deadline}`]);
-    watchDeadline();
-    void watchApprovals();
+    stopAtDeadline(context, stopping, watching.signal);
+    void wakeAtExpiry(context, watching.signal);
     try {
       anyStop.throwIfAborted();
       // At once, or a turn whose workers die of it before it shows anything would begin its time anew for ever.
