@@ -310,7 +310,7 @@ test('only runtime/schemas/ compiles schemas and patterns that strangers wrote: 
   const allowed = {
     'packages/contract/src/validation/check.ts': 'schemas of the contract, values of a limited size',
     'packages/server/src/http/request/validate.ts': 'schemas of the contract',
-    'packages/server/src/http/app.ts': 'schemas of the contract',
+    'packages/server/src/http/api.ts': 'schemas of the contract',
     'packages/server/src/http/reference/openapi.ts': 'schemas of the contract',
     'packages/server/src/runtime/schemas/judge.ts': 'runs in a thread, unless it costs next to nothing',
   };

@@ -75,7 +75,7 @@ export interface Overrides {
   clock?: Clock;
   log?: Log;
   /** Checks every answer against the contract and fails the request where it differs. */
-  checkAnswers?: boolean;
+  checkResponses?: boolean;
   /** Where the built console stands; without it there is none. */
   consoleDir?: string;
 }
@@ -222,7 +222,7 @@ async function openDatabase(
 async function startRoles(
   config: Config,
   { platform, organizationId, directUrl, heardAt }: Base,
-  { nodeId, checkAnswers = false, consoleDir }: Overrides & { nodeId: string },
+  { nodeId, checkResponses = false, consoleDir }: Overrides & { nodeId: string },
   stops: (() => Promise<unknown>)[],
 ): Promise<Omit<Service, 'stop'>> {
   const { roles, host, port, leaseSeconds, graceSeconds, providerKeys, trustProxy } = config;
@@ -230,7 +230,7 @@ async function startRoles(
   const scrape = createScrape(platform);
   stops.push(() => scrape.stop());
   let draining = false;
-  const observation = { scrape, token: config.metricsToken, isDraining: () => draining };
+  const monitoring = { scrape, token: config.metricsToken, isDraining: () => draining };
   const drain = async (serveOn = async (_ms: number) => {}) => {
     if (config.databaseUrl === undefined) return;
     draining = true;
@@ -238,7 +238,7 @@ async function startRoles(
     await serveOn(config.drainSeconds * 1000);
   };
   if (config.metricsPort !== undefined) {
-    const server = createMonitoringServer(platform, observation, config);
+    const server = createMonitoringServer(platform, monitoring, config);
     stops.push(() => server.close());
     const port = await listen(server, host, config.metricsPort);
     log.info({ host, port }, 'serving metrics');
@@ -281,10 +281,10 @@ async function startRoles(
   const identity = startIdentity(config, platform, directUrl, stops);
   const app = await createApp(platform, {
     version,
-    checkAnswers,
+    checkResponses,
     limits: config,
     trustProxy,
-    observation,
+    monitoring,
     consoleDir,
     identity,
     provider,

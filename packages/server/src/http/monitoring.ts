@@ -55,7 +55,7 @@ export function addMonitoring(
 /** A server of these alone. */
 export function createMonitoringServer(
   platform: Pick<Platform, 'db' | 'log'>,
-  observation: Monitoring,
+  monitoring: Monitoring,
   settings: ServerSettings,
 ): MonitoringServer {
   const app = Fastify({
@@ -73,7 +73,7 @@ export function createMonitoringServer(
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(dataHeaders).header('X-Request-Id', request.id);
   });
-  addMonitoring(app, platform, observation);
+  addMonitoring(app, platform, monitoring);
   return {
     async listen({ port, host }) {
       await app.listen({ port, host });

@@ -69,7 +69,7 @@ beforeEach(async () => {
   app = await createApp(gated, {
     version: 'test',
     limits: readConfig({}, {}),
-    observation: { scrape, token: undefined, isDraining: () => false },
+    monitoring: { scrape, token: undefined, isDraining: () => false },
     // Nobody signs in here.
     identity: { cookieIn: () => undefined } as unknown as Identity,
     provider: undefined,

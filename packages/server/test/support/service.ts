@@ -85,7 +85,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   watchSecret(masterKey);
   const service = await startService(config, {
     log: createLog({ level: config.logLevel, destination: { write } }),
-    checkAnswers: true,
+    checkResponses: true,
     ...(options.clock && { clock: options.clock }),
     ...(options.consoleDir && { consoleDir: options.consoleDir }),
   });

@@ -23,9 +23,9 @@ import { createSignInFailureRecorder, recordOfPerson } from '../../people/record
 import { disconnectProvider, endSignIn, endSignIns, signInMethods, signInsOf } from '../../people/sign-ins.ts';
 import type { Platform } from '../../platform.ts';
 import { type Admission, STRANGER_BODY_BYTES } from '../request/admission.ts';
-import type { Caller } from '../request/auth.ts';
+import { callerOf } from '../request/auth.ts';
 import type { Limits } from '../request/limits.ts';
-import type { Doubts } from '../request/reauthorise.ts';
+import type { Reauthorisation } from '../request/reauthorise.ts';
 import { replaceSignIn, requireCsrfToken, requireOwnOrigin, signedOut, visitorOf } from '../request/session-cookie.ts';
 import { validatorOf } from '../request/validate.ts';
 
@@ -35,8 +35,7 @@ export interface ConsoleApiOptions {
   provider: { name: string } | undefined;
   limits: Limits;
   admission: Admission;
-  doubts: Doubts;
-  callerOf(request: FastifyRequest): Caller;
+  reauthorisation: Reauthorisation;
 }
 
 /** One call: who asks, and as whom. */
@@ -54,7 +53,7 @@ type Answer<C extends ConsoleCall> = Promise<object extends ConsoleResult<C> ? v
 
 /** Gives a call that needs no sign-in a slot: one of the strangers’, unless it has the cookie of a valid sign-in. */
 export async function enterConsole(
-  { admission, identity, callerOf }: Pick<ConsoleApiOptions, 'admission' | 'identity' | 'callerOf'>,
+  { admission, identity }: Pick<ConsoleApiOptions, 'admission' | 'identity'>,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
@@ -69,7 +68,7 @@ export async function enterConsole(
 }
 
 export function addConsoleApi(app: FastifyInstance, platform: Platform, options: ConsoleApiOptions): void {
-  const { identity, limits, admission, doubts, provider, version } = options;
+  const { identity, limits, admission, reauthorisation, provider, version } = options;
   const noteFailure = createSignInFailureRecorder(platform);
   const background = new Set<Promise<void>>();
   app.addHook('onClose', async () => void (await Promise.all(background)));
@@ -88,7 +87,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
         requireOwnOrigin(request.headers, platform.publicUrl());
       },
       handler: async (request, reply) => {
-        const visitor = visitorOf(options.callerOf(request));
+        const visitor = visitorOf(callerOf(request));
         const signIn = who === 'anybody' ? undefined : await identity.find(visitor.cookie);
         if (who === 'asPerson' && !signIn) throw signedOut();
         if (signIn) requireCsrfToken(identity, signIn, request.headers);
@@ -104,7 +103,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
   ): void {
     app.get(pathOf(call), async (request, reply) => {
       admission.of(request, reply).identifyCaller(false);
-      const visitor = visitorOf(options.callerOf(request));
+      const visitor = visitorOf(callerOf(request));
       const signIn = await identity.find(visitor.cookie);
       if (!signIn) throw signedOut();
       return act({ visitor, signIn, body: undefined, reply });
@@ -153,7 +152,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
 
   app.get(pathOf('GET /account'), async (request, reply): Promise<Account> => {
     admission.of(request, reply).identifyCaller(false);
-    const { signIn, setCookies } = await identity.refresh(visitorOf(options.callerOf(request)));
+    const { signIn, setCookies } = await identity.refresh(visitorOf(callerOf(request)));
     if (setCookies.length > 0) reply.header('set-cookie', setCookies);
     return accountOf(signIn);
   });
@@ -174,7 +173,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
     if (signIn) {
       if (body.everywhere) await endSignIns(platform.db, signIn.userId);
       else await endSignIn(platform.db, signIn.userId, signIn.signInId);
-      doubts.about(signIn.userId);
+      reauthorisation.announceAccessChange(signIn.userId);
       await recordOfPerson(platform, signIn.userId, visitor, { type: 'user.signed_out' });
     }
     reply.header('set-cookie', identity.clearing());
@@ -190,7 +189,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
   post('POST /links/accept', 'optional', async ({ visitor, signIn, body, reply }) => {
     limits.startSignIn(visitor.ipAddress);
     const { userId, isNewSignIn } = await acceptLink(platform, visitor, signIn, body);
-    doubts.about(userId);
+    reauthorisation.announceAccessChange(userId);
     if (!isNewSignIn) return accountOf(signIn);
     const { setCookies } = await identity.begin(userId, visitor);
     return accountOfBegun(reply, { visitor }, setCookies);
@@ -212,7 +211,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
       inBackground(noteFailure(signIn!.email, visitor));
       throw new ApiError('sign_in_failed', 'The current password is wrong.');
     }
-    doubts.about(signIn!.userId);
+    reauthorisation.announceAccessChange(signIn!.userId);
     await recordOfPerson(platform, signIn!.userId, visitor, { type: 'user.password_changed' });
     return accountOfBegun(reply, { visitor }, begun.setCookies);
   });
@@ -242,7 +241,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
     if (!(await endSignIn(platform.db, signIn!.userId, body.signInId))) {
       throw new ApiError('not_found', 'This sign-in has already ended.');
     }
-    doubts.about(signIn!.userId);
+    reauthorisation.announceAccessChange(signIn!.userId);
     await recordOfPerson(platform, signIn!.userId, visitor, { type: 'user.signed_out' });
   });
 }

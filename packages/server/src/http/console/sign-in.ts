@@ -10,6 +10,7 @@ import { recordOfPerson } from '../../people/records.ts';
 import { requireOtherWayThanPasskey } from '../../people/sign-ins.ts';
 import type { Platform } from '../../platform.ts';
 import { STRANGER_BODY_BYTES } from '../request/admission.ts';
+import { callerOf } from '../request/auth.ts';
 import { replaceSignIn, requireCsrfToken, requireOwnOrigin, signedOut, visitorOf } from '../request/session-cookie.ts';
 import { validatorOf } from '../request/validate.ts';
 import { type ConsoleApiOptions, enterConsole, pathOf } from './api.ts';
@@ -53,7 +54,7 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
         if (method === 'POST') requireOwnOrigin(request.headers, platform.publicUrl());
       },
       handler: async (request, reply) => {
-        const visitor = visitorOf(options.callerOf(request));
+        const visitor = visitorOf(callerOf(request));
         if (!asPerson && !isSignIn) limits.startSignIn(visitor.ipAddress);
         const signIn = asPerson ? await identity.find(visitor.cookie) : undefined;
         if (asPerson && !signIn) throw signedOut();
@@ -100,7 +101,7 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
       requireOwnOrigin(request.headers, platform.publicUrl());
     },
     handler: async (request, reply): Promise<ConsoleResult<'POST /oidc'>> => {
-      const visitor = visitorOf(options.callerOf(request));
+      const visitor = visitorOf(callerOf(request));
       limits.startSignIn(visitor.ipAddress);
       const wish = validateWish({ params: {}, query: {}, body: request.body ?? {} }) as ConsoleBody<'POST /oidc'>;
       const { token, returnTo = '/console', link } = wish;
@@ -126,7 +127,7 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
     admission.of(request, reply).identifyCaller(false);
     const query = request.raw.url?.split('?', 2)[1] ?? '';
     const path = `${AUTH_PATH}/callback/${PROVIDER_ID}?${query}`;
-    const visitor = visitorOf(options.callerOf(request));
+    const visitor = visitorOf(callerOf(request));
     const response = await identity.handle({ method: 'GET', path, body: undefined }, visitor);
     const location = response.headers.get('location');
     if (!location)

@@ -2,6 +2,7 @@
 // a person with the cookie of a sign-in to the console; never with both.
 import type { IncomingMessage } from 'node:http';
 import { type Permission, permissionOfRole, permissions, type Route } from '@signalbox/contract';
+import type { FastifyRequest } from 'fastify';
 import { createNoteDenied } from '../../events/denied.ts';
 import { type AuthenticatedKey, type Authenticator, KnownKeyRefused } from '../../keys/authenticate.ts';
 import { ApiError, invalidField } from '../../lib/api-error.ts';
@@ -17,6 +18,10 @@ export interface Caller {
   requestId: string;
   ipAddress: string;
   headers: IncomingMessage['headers'];
+}
+
+export function callerOf(request: FastifyRequest): Caller {
+  return { requestId: request.id, ipAddress: request.ip, headers: request.headers };
 }
 
 export interface Authorizer {
@@ -44,7 +49,7 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
     };
   }
 
-  async function heard<T>(route: Route, ctx: PoolContext, fn: () => T | Promise<T>): Promise<T> {
+  async function auditDenials<T>(route: Route, ctx: PoolContext, fn: () => T | Promise<T>): Promise<T> {
     try {
       return await fn();
     } catch (error) {
@@ -84,7 +89,7 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
       userAgent: userAgentOf(headers),
     };
     if (route.method !== 'GET') {
-      await heard(route, ctx, () => {
+      await auditDenials(route, ctx, () => {
         requireOwnOrigin(headers, platform.publicUrl());
         requireCsrfToken(identity, signIn, headers);
       });
@@ -92,25 +97,37 @@ export function createAuthorizer(platform: Platform, authenticator: Authenticato
     return ctx;
   }
 
+  async function authorize(route: Route, caller: Caller): Promise<PoolContext> {
+    const { authorization, cookie } = caller.headers;
+    const isPerson = identity.cookieIn(cookie) !== undefined;
+    if (isPerson && authorization !== undefined) {
+      throw new ApiError('invalid_request', 'Send an API key or the cookie of the console, never both.', {
+        errors: [{ path: 'Authorization', message: 'must not be sent together with the cookie of a sign-in' }],
+      });
+    }
+    const ctx = await (isPerson ? contextOfPerson(route, caller) : contextOfKey(route, caller));
+    await auditDenials(route, ctx, () => {
+      requirePermission(ctx, route.permission);
+      if (route.byPerson && !ctx.person) {
+        throw new ApiError('person_required', "People can't be managed with an API key: sign in to the console.");
+      }
+    });
+    return ctx;
+  }
+
   return {
     async authorize(route, caller) {
-      const { authorization, cookie } = caller.headers;
-      const isPerson = identity.cookieIn(cookie) !== undefined;
-      if (isPerson && authorization !== undefined) {
-        throw new ApiError('invalid_request', 'Send an API key or the cookie of the console, never both.', {
-          errors: [{ path: 'Authorization', message: 'must not be sent together with the cookie of a sign-in' }],
-        });
+      const { authentications } = platform.metrics;
+      try {
+        const ctx = await authorize(route, caller);
+        authentications.inc({ code: 'ok' });
+        return ctx;
+      } catch (error) {
+        authentications.inc({ code: error instanceof ApiError ? error.code : 'error' });
+        throw error;
       }
-      const ctx = await (isPerson ? contextOfPerson(route, caller) : contextOfKey(route, caller));
-      await heard(route, ctx, () => {
-        requirePermission(ctx, route.permission);
-        if (route.byPerson && !ctx.person) {
-          throw new ApiError('person_required', "People can't be managed with an API key: sign in to the console.");
-        }
-      });
-      return ctx;
     },
-    auditDenials: heard,
+    auditDenials,
   };
 }
 

@@ -65,6 +65,11 @@ export function requireShortUrl(request: IncomingMessage): void {
   }
 }
 
+/** Without the query. */
+export function pathOf(request: IncomingMessage): string {
+  return request.url?.split('?', 1)[0] ?? '';
+}
+
 /** For Fastify's `clientErrorHandler`. */
 export function refuseUnread(error: Error & { code?: string }, socket: Socket): void {
   if (!socket.writable || error.code === 'ECONNRESET') {

@@ -3,12 +3,9 @@
 import { METHODS } from 'node:http';
 import type { Route } from '@signalbox/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ApiError } from '../../lib/api-error.ts';
 import { formatId } from '../../lib/ids.ts';
-import type { Metrics } from '../../observe/metrics.ts';
 import type { Span } from '../../observe/tracing.ts';
 import type { Platform } from '../../platform.ts';
-import type { Authorizer } from './auth.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -72,23 +69,6 @@ export function recordRequest(
     { 'http.response.status_code': statusCode, 'signalbox.organization.id': organizationId },
     statusCode >= 500 ? String(statusCode) : undefined,
   );
-}
-
-/** The same, with what came of each credential counted. */
-export function countedAuthorizer({ authentications }: Metrics, { authorize, ...rest }: Authorizer): Authorizer {
-  return {
-    ...rest,
-    async authorize(route, caller) {
-      try {
-        const ctx = await authorize(route, caller);
-        authentications.inc({ code: 'ok' });
-        return ctx;
-      } catch (error) {
-        authentications.inc({ code: error instanceof ApiError ? error.code : 'error' });
-        throw error;
-      }
-    },
-  };
 }
 
 /** As the contract writes it. */

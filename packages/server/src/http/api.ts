@@ -1,0 +1,177 @@
+// The API: every route of the contract. This is the path of a request, from top to bottom. A step ends it by throwing an ApiError, so
+// this is also the order in which requests are refused.
+//
+//   before the body is read
+//     no such route   404                                                             app.ts
+//     slot            503 if this node has too many requests in flight                request/admission.ts
+//     caller          401; 403 without the route's permission; 429 by address         request/auth.ts, request/limits.ts
+//     limits          429 by the caller's requests or open streams                    request/limits.ts
+//   when it has arrived
+//     body            415, 413, 400                                                   request/body.ts
+//     input           400, or 404 for a path that can't exist                         request/validate.ts
+//     environment     403 for a key that is limited to other environments             request/environment-gate.ts
+//     check           400 for what takes long to judge, before a transaction begins   handlers.ts
+//     act             once for each Idempotency-Key                                   request/idempotency.ts, handlers.ts
+//     respond         JSON, or a stream; after a long wait the caller is              request/streams.ts,
+//                     authorised again                                                request/reauthorise.ts
+import { type Route, type RouteName, routes } from '@signalbox/contract';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Compile } from 'typebox/compile';
+import type { FileStream } from '../events/export.ts';
+import type { JournalStream } from '../journal/live.ts';
+import type { Context, PoolContext } from '../lib/context.ts';
+import { uuidOf } from '../lib/ids.ts';
+import type { Identity } from '../people/identity.ts';
+import type { Platform } from '../platform.ts';
+import { checks, handlers } from './handlers.ts';
+import type { Admission } from './request/admission.ts';
+import { type Authorizer, callerOf } from './request/auth.ts';
+import { environmentGateOf } from './request/environment-gate.ts';
+import { actOnce, type IdempotentResponse, idempotencyKeyOf } from './request/idempotency.ts';
+import { type Limits, mayWait, requireRoom } from './request/limits.ts';
+import type { Reauthorisation } from './request/reauthorise.ts';
+import { pathOf } from './request/server.ts';
+import { withLastEventId } from './request/sse.ts';
+import type { Streams } from './request/streams.ts';
+import { beginSpan } from './request/telemetry.ts';
+import { validatorOf } from './request/validate.ts';
+
+export const API_PREFIX = '/api/v1';
+
+/** What the steps of a request share on a node. */
+export interface ApiParts {
+  readonly platform: Platform;
+  readonly identity: Identity;
+  readonly admission: Admission;
+  readonly authorizer: Authorizer;
+  readonly limits: Limits;
+  readonly reauthorisation: Reauthorisation;
+  readonly streams: Streams;
+  /** Waits until the event loop has time for this request's organization. */
+  readonly loopTurn: (request: FastifyRequest) => Promise<void> | undefined;
+  /** Of an organization; 0 is no limit. */
+  readonly maxOpenSessions: number;
+  /** Fails a request whose response differs from the contract: for tests. */
+  readonly checkResponses: boolean;
+}
+
+type Handler = (ctx: Context, input: unknown) => Promise<unknown>;
+type Input = Record<string, unknown>;
+
+export function addApi(app: FastifyInstance, parts: ApiParts): void {
+  for (const [name, route] of Object.entries(routes) as [RouteName, Route][]) {
+    const steps = { onRequest: admit(route, parts), handler: respond(name, route, parts) };
+    for (const path of [`${API_PREFIX}${route.path}`, ...(route.alsoAtRoot ? [route.path] : [])]) {
+      app.route({ method: route.method, url: path.replaceAll(/\{(\w+)\}/g, ':$1'), ...steps });
+    }
+  }
+}
+
+/** Before the body is read: slot, caller, limits. */
+function admit(route: Route, { platform, admission, authorizer, limits, streams }: ApiParts) {
+  const waits = mayWait(route);
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    request.span = beginSpan(platform, request, route);
+    const caller = callerOf(request);
+    const slot = admission.of(request, reply);
+    slot.identifyCaller(limits.isTrusted(caller));
+    const ctx = await limits.throttle(caller, () => authorizer.authorize(route, caller));
+    request.ctx = request.span ? { ...ctx, traceParent: request.span.traceParent } : ctx;
+    limits.countRequest(ctx, route, reply);
+    if (!waits) return slot.work(ctx.callerId!);
+    streams.requireServing();
+    limits.countStream(ctx, reply.raw);
+    slot.release();
+  };
+}
+
+/** When the body has arrived: input, environment, check, act, respond. */
+function respond(name: RouteName, route: Route, parts: ApiParts) {
+  const { identity, authorizer, reauthorisation, streams, loopTurn } = parts;
+  const waits = mayWait(route);
+  const validate = validatorOf(route);
+  const gate = environmentGateOf(route);
+  const check = checks[name] as ((ctx: PoolContext, input: unknown) => Promise<void>) | undefined;
+  const act = actionOf(name, route, parts);
+
+  async function enterEnvironment(ctx: PoolContext, input: Input): Promise<Input> {
+    return ctx.environments ? authorizer.auditDenials(route, ctx, () => gate.enter(ctx, input)) : input;
+  }
+
+  /** Without an idempotency record, so in no transaction of one. */
+  async function actDirectly(ctx: PoolContext, input: Input): Promise<unknown> {
+    const value = await act(ctx, input);
+    if (ctx.environments) await authorizer.auditDenials(route, ctx, () => gate.leave(ctx, value));
+    if (route.method !== 'GET') announceAccessChange(reauthorisation, input);
+    return value;
+  }
+
+  async function actWithKey(key: string, request: FastifyRequest, input: Input): Promise<IdempotentResponse> {
+    const { headers, raw, body = null, rawBody } = request;
+    const credential = headers.authorization ?? identity.cookieIn(headers.cookie)!;
+    const once = { key, method: route.method, path: pathOf(raw), body, rawBody, credential };
+    const response = await actOnce(request.ctx!, route, once, (inner) => act(inner, input));
+    announceAccessChange(reauthorisation, input);
+    return response;
+  }
+
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+    const ctx = request.ctx!;
+    const given = validate(request);
+    const input = await enterEnvironment(ctx, given);
+    await check?.(ctx, input);
+
+    const authorise = async () => enterEnvironment(await authorizer.authorize(route, callerOf(request)), given);
+    const access = reauthorisation.start(ctx.callerId!, authorise);
+    if (route.stream === 'sse') {
+      const from = withLastEventId(input, request.headers);
+      const events = await streams.whileWanted(reply.raw, (signal) => actDirectly({ ...ctx, signal }, from));
+      return events ? streams.sendEvents(request, reply, access, events as JournalStream) : reply.code(204).send();
+    }
+    if (route.stream === 'export') {
+      return streams.sendFile(request, reply, access, (await actDirectly(ctx, input)) as FileStream);
+    }
+
+    const key = route.method === 'POST' ? idempotencyKeyOf(request.headers['idempotency-key']) : undefined;
+    if (key !== undefined && !route.repeatable) {
+      const { status, body, replayed } = await actWithKey(key, request, input);
+      if (replayed) reply.header('Idempotent-Replayed', 'true');
+      return sendJson(reply, status, body);
+    }
+    const own = key === undefined ? {} : { idempotencyKey: key };
+    const value = route.repeatable
+      ? await streams.whileWanted(reply.raw, (signal) => actDirectly({ ...ctx, ...own, signal }, input))
+      : await actDirectly(ctx, input);
+    if (waits) await access.reauthorise();
+    await loopTurn(request);
+    return sendJson(reply, route.status, JSON.stringify(value));
+  };
+}
+
+/** The route's handler, with what applies around it inside the same transaction. */
+function actionOf(name: RouteName, route: Route, { maxOpenSessions, checkResponses }: ApiParts): Handler {
+  const handle = handlers[name] as Handler;
+  const expected = checkResponses && !route.stream ? Compile(route.result) : undefined;
+  return async (ctx, input) => {
+    if (maxOpenSessions > 0 && name === 'openSession') await requireRoom(ctx, maxOpenSessions);
+    const value = await handle(ctx, input);
+    if (expected && !expected.Check(value)) {
+      throw new Error(`The response of ${name} differs from the contract: ${JSON.stringify(expected.Errors(value))}`);
+    }
+    return value;
+  };
+}
+
+/** Streams of the key or person that the request named are authorised again: the request may have changed it. */
+function announceAccessChange(reauthorisation: Reauthorisation, input: Input): void {
+  const { keyId, userId } = input as { keyId?: string; userId?: string };
+  if (keyId !== undefined) reauthorisation.announceAccessChange(uuidOf('key', keyId));
+  if (userId !== undefined) reauthorisation.announceAccessChange(uuidOf('usr', userId));
+}
+
+function sendJson(reply: FastifyReply, status: number, body: string): FastifyReply {
+  return reply
+    .code(status)
+    .type(status >= 400 ? 'application/problem+json; charset=utf-8' : 'application/json; charset=utf-8')
+    .send(body);
+}
