@@ -123,8 +123,8 @@ test('what is wrong is said at its field in the words of the service: before any
   await page.getByRole('button', { name: 'Make the Agent' }).click();
   await page.getByText(/^Request req_/).waitFor();
   expect(sent).toHaveLength(1);
-  expect(await errorOf(page, 'Base URL')).toBe('is needed for openai-compatible, up to and with /v1');
-  expect(await errorOf(page, 'Name')).toBe('"look_up" is another tool\'s name already');
+  expect(await errorOf(page, 'Base URL')).toBe('is required for openai-compatible, up to and including /v1');
+  expect(await errorOf(page, 'Name')).toBe('"look_up" is already the name of another tool');
   // Said until it is changed.
   await page.getByLabel('Base URL').fill('http://192.0.2.1/v1');
   await page.getByLabel('Base URL').and(page.locator('[aria-invalid=true]')).waitFor({ state: 'detached' });

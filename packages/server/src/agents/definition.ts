@@ -25,12 +25,13 @@ export function checkDefinition(definition: Definition, egress: Egress): void {
   for (const [index, tool] of definition.tools.entries()) {
     const path = `tools[${index}]`;
     if (names.has(tool.name))
-      errors.push({ path: `${path}.name`, message: `"${tool.name}" is another tool's name already` });
+      errors.push({ path: `${path}.name`, message: `"${tool.name}" is already the name of another tool` });
     names.add(tool.name);
     const owner = definition.tools.find(
       (other) => other.type === 'mcp' && other.name !== tool.name && mayOffer(other, tool),
     );
-    if (owner) errors.push({ path: `${path}.name`, message: `is kept for the tools of the server "${owner.name}"` });
+    if (owner)
+      errors.push({ path: `${path}.name`, message: `is reserved for the tools of the server "${owner.name}"` });
     for (const { path: inner, message } of checkTool(tool)) errors.push({ path: `${path}.${inner}`, message });
   }
   refuse(errors);
@@ -86,9 +87,9 @@ function checkTool(tool: Tool): FieldError[] {
   }
   if (tool.type === 'mcp') {
     // A server's address is fixed, and there is no input yet when it is asked for its tools.
-    if (/\{\{/.test(tool.url)) errors.push({ path: 'url', message: 'takes no placeholders' });
+    if (/\{\{/.test(tool.url)) errors.push({ path: 'url', message: 'must not contain placeholders' });
     const inputs = Object.entries(tool.headers ?? {}).filter(([, value]) => /\{\{\s*input\b/.test(value));
-    for (const [name] of inputs) errors.push({ path: `headers.${name}`, message: 'takes {{secrets.NAME}} alone' });
+    for (const [name] of inputs) errors.push({ path: `headers.${name}`, message: 'can contain only {{secrets.NAME}}' });
     const request = {
       method: 'POST' as const,
       url: 'https://mcp.invalid/',
@@ -110,28 +111,29 @@ function checkModel({ model }: Definition): FieldError[] {
   const { provider } = model;
   const errors: FieldError[] = [];
   const only = (field: keyof Model, providers: string) => {
-    if (model[field] !== undefined) errors.push({ path: `model.${field}`, message: `is for ${providers} alone` });
+    if (model[field] !== undefined)
+      errors.push({ path: `model.${field}`, message: `is only allowed for ${providers}` });
   };
   if (provider === 'worker') {
     if (model.queue === undefined)
-      errors.push({ path: 'model.queue', message: 'is needed: the queue that the program claims turns from' });
+      errors.push({ path: 'model.queue', message: 'is required: the queue from which your program claims turns' });
     if (model.model !== undefined)
-      errors.push({ path: 'model.model', message: 'is not for a worker, which brings its own' });
+      errors.push({ path: 'model.model', message: 'must not be given for a worker: your program chooses the model' });
   } else {
     if (model.model === undefined)
-      errors.push({ path: 'model.model', message: "is needed: the provider's name for the model" });
+      errors.push({ path: 'model.model', message: "is required: the provider's name of the model" });
     only('queue', 'the provider worker');
   }
   if (provider === 'worker' || provider === 'scripted') {
-    only('baseUrl', 'providers that are asked over the network');
-    only('apiKeySecret', 'providers that are asked over the network');
+    only('baseUrl', 'providers that are called over the network');
+    only('apiKeySecret', 'providers that are called over the network');
   } else if (model.baseUrl === undefined && ownProvider(provider) === undefined) {
-    errors.push({ path: 'model.baseUrl', message: `is needed for ${provider}, up to and with /v1` });
+    errors.push({ path: 'model.baseUrl', message: `is required for ${provider}, up to and including /v1` });
   } else if (model.baseUrl !== undefined && !URL.canParse(model.baseUrl)) {
     errors.push({ path: 'model.baseUrl', message: 'must be a URL' });
   }
   if (provider !== 'scripted' && model.settings?.script)
-    errors.push({ path: 'model.settings.script', message: 'is for the scripted model alone' });
+    errors.push({ path: 'model.settings.script', message: 'is only allowed for the scripted model' });
   return errors;
 }
 

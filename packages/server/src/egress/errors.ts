@@ -60,7 +60,7 @@ export class EgressError extends Error {
  * network.
  */
 export const whatUrlsMustBe =
-  'must be an https url at a public address, without user info and fragment; others only where the operator lists them in SIGNALBOX_EGRESS_ALLOW';
+  'must be an https URL at a public address, without user info and fragment; the operator can allow others in SIGNALBOX_EGRESS_ALLOW';
 
 /** A url that is refused when it is given, before anything is looked up. */
 export class UrlNotAllowed extends EgressError {

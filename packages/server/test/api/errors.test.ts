@@ -46,7 +46,7 @@ test.each<[string, unknown, string[]]>([
 test.each([
   ['{"name": "k",\n "permission": hunter2}', 'is not JSON from line 2, column 16 on'],
   ['{"name": "k", "permission": "hunter2', 'is not JSON from line 1, column 29 on'],
-  ['{"name": "k", "__proto__": "hunter2"}', 'has a field that no object may have'],
+  ['{"name": "k", "__proto__": "hunter2"}', 'has a field that is not allowed'],
 ])('a body that is no JSON is refused with the place, and not with what stands there: %s', async (raw, said) => {
   const problem = asProblem(await call('POST', '/api_keys', { raw }));
   expect(problem).toMatchObject({ status: 400, code: 'invalid_request', detail: expect.stringContaining(said) });

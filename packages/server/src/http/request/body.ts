@@ -45,7 +45,7 @@ export function readJsonStrictly(
 function whatIsWrong(text: string): string {
   const at = jsonErrorIndex(text);
   return at === undefined
-    ? 'has a field that no object may have: `__proto__`, or `prototype` in `constructor`'
+    ? 'has a field that is not allowed: `__proto__`, or `prototype` in `constructor`'
     : `is not JSON from ${placeOf(text, at)} on`;
 }
 

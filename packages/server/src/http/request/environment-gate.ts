@@ -57,7 +57,7 @@ export function environmentGateOf(route: Route): EnvironmentGate {
       if (reach === 'open') return input;
       if (reach === 'ownKey' && ctx.keyId && input.keyId === formatId('key', ctx.keyId)) return input;
       if (reach !== 'environment') {
-        throw refusal(ctx, 'this would change what all Environments share');
+        throw refusal(ctx, 'this would change something that all environments share');
       }
       const named = [input.env, input.environment].filter((name) => typeof name === 'string');
       for (const name of named) requireOne(ctx, name);
@@ -72,7 +72,7 @@ export function environmentGateOf(route: Route): EnvironmentGate {
       }
       if (isFixed) return input;
       const [only, ...others] = ctx.environments;
-      if (others.length > 0) throw refusal(ctx, 'say which one with `environment`');
+      if (others.length > 0) throw refusal(ctx, 'choose one with `environment`');
       return { ...input, environment: only };
     },
 
@@ -82,14 +82,14 @@ export function environmentGateOf(route: Route): EnvironmentGate {
         if (typeof resource !== 'object' || resource === null || !('environment' in resource)) continue;
         const { environment } = resource;
         if (typeof environment === 'string') requireOne(ctx, environment);
-        else throw refusal(ctx, 'this is of the whole organization');
+        else throw refusal(ctx, 'this belongs to the whole organization');
       }
     },
   };
 }
 
 function requireOne(ctx: Context, environment: string): void {
-  if (!ctx.environments?.includes(environment)) throw refusal(ctx, `this is of "${environment}"`);
+  if (!ctx.environments?.includes(environment)) throw refusal(ctx, `this belongs to "${environment}"`);
 }
 
 function refusal(ctx: Context, why: string): ApiError {
