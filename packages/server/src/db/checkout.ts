@@ -1,11 +1,11 @@
-// A pooled connection while it is in use, and what its failures mean.
+// A connection that is checked out of the pool, and what its errors mean for the caller.
 import type { PoolClient } from 'pg';
 import { type Connection, READ_ONLY } from './connection.ts';
 import { isServerError, Pipeline, type PipelineOutcome, preparedOn, type Statement } from './pipeline.ts';
 
-/** No connection could be had, or the one in use was lost. Worth trying again; http answers 503. */
+/** No connection was available, or the one in use was lost. A retry may succeed; HTTP responds with 503. */
 export class DatabaseUnavailable extends Error {
-  /** The connection broke where a commit may have been done or not: read again before repeating. */
+  /** The connection was lost during a commit, which may or may not have happened: read before repeating it. */
   readonly outcomeUnknown: boolean;
 
   constructor(cause: unknown, outcomeUnknown = false) {
@@ -16,26 +16,25 @@ export class DatabaseUnavailable extends Error {
   }
 }
 
-// Worth trying again later, and it is certain that nothing was committed: the database is read-only, or lacks disk, memory or
-// connections.
+// A later retry may succeed, and nothing was committed: the database is read-only, or lacks disk, memory or connections.
 const REFUSED = new Set([READ_ONLY, '53000', '53100', '53200', '53300']);
 
-// Shutdowns and start-ups of the server, and a transaction that stood still for too long. With class 08, all after which the
-// connection, and with it what became of a commit, is lost.
+// Shutdown and start-up of the server, and a transaction that was idle for too long. After these, and those of class 08, the
+// connection is lost and the outcome of a commit unknown.
 const LOST = new Set(['57P01', '57P02', '57P03', '57P04', '57P05', '25P03']);
 
-// A sharded database says so, as an internal error, when it has lost a node in the middle of a transaction.
+// The internal error of a sharded database that lost a server in the middle of a transaction.
 const LOST_SHARD = /marked as essential/;
 
-/** A time-out, or a cancel. */
+/** A timeout, or a cancelled statement. */
 export const CANCELLED = '57014';
 
-// After these the connection is dropped, though it still answers. 57014 (time-out or cancel) and 08006 (a shard was lost)
-// can leave a cluster's inner connections in doubt; 0A000 comes from a prepared statement whose table a migration
-// changed, 26000 and 42P05 from one that a pooler mislaid, and would come again on every use.
+// After these the connection is closed although it still works. 57014 (timeout or cancel) and 08006 (a shard was lost) can leave the
+// inner connections of a cluster in an unknown state. 0A000 comes from a prepared statement whose table a migration changed, 26000
+// and 42P05 from one that a pooler lost; each would recur on every use.
 const DROP_AFTER = new Set([READ_ONLY, CANCELLED, '08006', '0A000', '26000', '42P05']);
 
-// Half as many again as have a name at a time (db.ts): so many texts have to come and go before a connection is replaced.
+// 1.5 times as many as have a name at a time (db.ts), so a connection is replaced only after 500 names were evicted.
 const MAX_PREPARED_ON_CONNECTION = 1_500;
 
 function isLost(error: unknown): boolean {
@@ -48,19 +47,19 @@ function isRefused(error: unknown): boolean {
   return isServerError(error) && REFUSED.has(error.code);
 }
 
-/** For a failed attempt to connect: a wrong password or database name stays what it is, all else is unavailability. */
+/** For a failed attempt to connect. Errors such as a wrong password are thrown unchanged, all others as DatabaseUnavailable. */
 export function throwConnectError(error: unknown): never {
   throw isServerError(error) && !isLost(error) && !isRefused(error) ? error : new DatabaseUnavailable(error);
 }
 
 /**
- * What the caller gets for a failed pipeline. `mayHaveCommitted`: a commit was on its way, so that with the connection
- * the knowledge of its outcome is lost.
+ * The error that the caller gets for a failed pipeline. `mayHaveCommitted`: a commit had been sent, so its outcome is unknown if the
+ * connection was lost.
  */
 export function errorForCaller({ error, connectionLost }: PipelineOutcome, mayHaveCommitted: boolean): unknown {
   if (connectionLost || isLost(error)) return new DatabaseUnavailable(error, mayHaveCommitted);
   if (isRefused(error)) return new DatabaseUnavailable(error);
-  // The error was made where the socket is read; its stack should lead to who asked.
+  // The error was created where the socket is read; its stack should lead to the caller instead.
   if (error) Error.captureStackTrace(error, errorForCaller);
   return error;
 }
@@ -74,7 +73,7 @@ export class CheckedOutConnection {
     client.on('error', this.#breakage);
   }
 
-  // The running pipeline gets the same error; but an 'error' event that nobody hears would end the process.
+  // The running pipeline gets the same error, but an 'error' event without a listener would end the process.
   readonly #breakage = (): void => {
     this.#broken = true;
   };
@@ -91,7 +90,7 @@ export class CheckedOutConnection {
     return outcome;
   }
 
-  /** Back to the pool, or out of it when it broke or is still inside a transaction. */
+  /** Returns the connection to the pool, or closes it if it failed or is still in a transaction. */
   release(): void {
     this.#client.removeListener('error', this.#breakage);
     const status = this.#client.getTransactionStatus();

@@ -1,10 +1,10 @@
 // One connection to PostgreSQL.
 //
-// It is ready for use when its settings are pinned and the server behind it can be written to, which one statement finds out. So no
-// connection to a standby, or to a database that was made read-only, gets into a pool.
+// A connection is ready once its settings are pinned and the server is known to be writable; one statement does both. No connection to
+// a standby or to a read-only database therefore gets into a pool.
 //
-// It counts the seconds in which the server has been silent although something was awaited of it, so that connections.ts can
-// end it: the server's own statement timeout is of no use when the server hangs or the network is cut.
+// It counts for how many seconds the server has been silent while a response was due, so that connections.ts can close it. The server's
+// own statement timeout does not help if the server hangs or the network is cut.
 import { Client, type ClientConfig } from 'pg';
 
 /** PostgreSQL's code for a statement that a read-only server refuses. */
@@ -34,10 +34,10 @@ export class ReadOnlyServer extends Error {
 }
 
 export interface ConnectionSettings {
-  /** Of one host. */
+  /** With exactly one host. */
   url: string;
   applicationName: string;
-  /** Set for the connection; null where a pooler may give each transaction another one. */
+  /** Set for the connection; null if a pooler may use another server connection for each transaction. */
   settings: Readonly<Record<string, string>> | null;
 }
 
@@ -51,9 +51,9 @@ export class Connection extends Client {
   #isBusy = false;
   #silentSeconds = 0;
   #bytesRead = 0;
-  /** Hears why it could not be opened, before the caller does. */
+  /** Called with the reason if it can't be opened, before the caller gets the error. */
   failedToOpen: (error: unknown) => void = () => {};
-  /** To be called where a statement was refused because the database can't be written to any more. */
+  /** Called if a statement is refused because the database is no longer writable. */
   becameReadOnly: () => void = () => {};
 
   constructor({ url, applicationName, settings }: ConnectionSettings) {
@@ -66,7 +66,7 @@ export class Connection extends Client {
     super(config);
     this.url = url;
     this.#settings = settings;
-    // What waits for an answer gets the same error; but an 'error' event that nobody hears would end the process.
+    // Running statements get the same error, but an 'error' event without a listener would end the process.
     this.on('error', () => {});
     this.on('drain', () => {
       this.#isBusy = false;
@@ -77,7 +77,7 @@ export class Connection extends Client {
     return this.#state;
   }
 
-  /** Throws `ReadOnlyServer`, or what the server or the network says. */
+  /** Throws `ReadOnlyServer`, or the error of the server or the network. */
   override connect(callback?: unknown): Overloaded {
     const opened = this.#open();
     if (typeof callback !== 'function') return opened;
@@ -120,12 +120,12 @@ export class Connection extends Client {
     return callback ? super.end(callback) : super.end();
   }
 
-  /** How long nothing has come although something was awaited. */
+  /** How long the server has sent nothing although a response is due. */
   get silentSeconds(): number {
     return this.#silentSeconds;
   }
 
-  /** To be called each second. */
+  /** Call it once a second. */
   countSilence(): number {
     const { bytesRead } = this.connection.stream as unknown as { bytesRead: number };
     const isAwaited = this.#isBusy || this.#state !== 'open';
@@ -134,12 +134,12 @@ export class Connection extends Client {
     return this.#silentSeconds;
   }
 
-  /** What waits for an answer fails with this message. */
+  /** Closes it at once; running statements fail with this message. */
   destroy(message: string): void {
     const error = this.#state === 'closing' ? undefined : Object.assign(new Error(message), { code: 'ETIMEDOUT' });
     this.connection.stream.destroy(error);
   }
 }
 
-// The kernel asks an idle peer after this time, then each second, ten times.
+// The kernel probes an idle peer after this time, then every second, ten times.
 const KEEP_ALIVE_AFTER_MS = 10_000;

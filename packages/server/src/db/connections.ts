@@ -1,14 +1,14 @@
-// All connections of one purpose: which host they lead to, when they are replaced, and what ends those that hang.
+// All connections for one purpose: which host they connect to, when they are replaced, and when a hanging one is closed.
 //
-// Several hosts are tried in order, from the one that worked last; a connection that can't be opened, or whose server is read-only,
-// makes the next one lead to the next host.
+// Several hosts are tried in order, starting with the last one that worked. If a connection can't be opened, or its server is
+// read-only, the next connection uses the next host.
 //
-// When a statement is refused because the database has become read-only, or the database was found to hang, every connection
-// made before is replaced before its next use. So nothing of that time is left a moment after the database's return.
+// If a statement is refused because the database has become read-only, or if the database hangs, every existing connection is
+// replaced before its next use. No stale connection is therefore used once the database is back.
 //
-// A sweep each second looks at the connections that wait for the server. When one has waited for SUSPECT_SECONDS, a new connection
-// is tried: when that is not answered either, the database hangs, and everything that waits for it fails. A statement
-// that the server says nothing of for longer than it may take fails in any case.
+// A sweep each second checks the connections that wait for the server. If one has waited for SUSPECT_SECONDS, a new connection is
+// opened as a probe. If the probe gets no response either, the database hangs, and everything that waits for it fails. A statement
+// fails in any case if the server stays silent for longer than the statement timeout.
 import { Pool, type PoolClient } from 'pg';
 import { type Clock, systemClock } from '../lib/clock.ts';
 import { Connection, type Overloaded, pinnedSettings, ReadOnlyServer } from './connection.ts';
@@ -23,27 +23,27 @@ export interface ConnectionsOptions {
   statementTimeoutMs?: number | undefined;
   /** How long a transaction may wait for its next statement before the server ends its connection. */
   idleInTransactionMs?: number | undefined;
-  /** Whether a pooler may give each transaction another server connection, so that nothing can be set for a connection. */
+  /** Whether a pooler may use another server connection for each transaction, so that a connection can't have settings. */
   isPooled?: boolean;
-  /** The seconds of the sweep: real ones, also where a test moves the clock of the service. */
+  /** The clock of the sweep: the real time, even if a test moves the clock of the service. */
   clock?: Clock | undefined;
 }
 
 const SWEEP_MS = 1_000;
-// On a machine that has much to do; below the time that a caller waits for a connection.
+// Enough on a busy machine, and less than a caller waits for a connection.
 const OPEN_SECONDS = 8;
-// Ends within the 5 s in which a node says that it is not ready.
+// Less than the 5 s within which a node reports that it is not ready.
 const CHECK_SECONDS = 3;
 const CLOSE_SECONDS = 3;
-// Long for a statement, short for a person who waits. With a probe's time it stays below the 10 s within which a call fails.
+// Long for a statement, short for a user. With the time of a probe it stays below the 10 s after which a request fails.
 const SUSPECT_SECONDS = 4;
 const PROBE_SECONDS = 4;
-// The server's word that it has cancelled a statement takes its time on a busy machine.
+// A busy server takes some time to report that it has cancelled a statement.
 const MARGIN_SECONDS = 5;
-// How long a caller waits for a connection of a pool that is in use as a whole.
+// How long a caller waits while all connections of the pool are in use.
 const WAIT_MS = 10_000;
 const IDLE_MS = 60_000;
-// So that what changed behind a connection, such as a name in DNS, is noticed however busy it is.
+// Replaces even busy connections, so that changes such as a new address in DNS take effect.
 const LIFETIME_SECONDS = 600;
 // How long a pool does not grow after the server refused it another connection.
 const NO_GROWTH_SECONDS = 10;
@@ -54,16 +54,16 @@ export class Connections {
   readonly #urls: readonly string[];
   #host = 0;
   #failures = 0;
-  /** Connections that are good for use; others are replaced. */
+  /** Connections that may be used; others are replaced. */
   #current = new WeakSet<Connection>();
-  /** Outside of pools, so that nobody would replace them. */
+  /** Connections outside of pools, which no pool replaces. */
   readonly #direct = new WeakSet<Connection>();
-  /** How long they may take to open, where it is not OPEN_SECONDS. */
+  /** How long a connection may take to open, if not OPEN_SECONDS. */
   readonly #openSeconds = new WeakMap<Connection, number>();
   readonly #open = new Set<Connection>();
   readonly #pools = new Set<ConnectionPool>();
   #sweeping: AbortController | undefined;
-  /** The hosts that are tried at this moment because something waits for them. */
+  /** The hosts that are being probed. */
   readonly #probed = new Set<string>();
 
   constructor(options: ConnectionsOptions) {
@@ -78,7 +78,7 @@ export class Connections {
     return pool;
   }
 
-  /** A connection of its own. The caller ends it. */
+  /** A connection outside of pools. The caller ends it. */
   direct(): Promise<Connection> {
     return this.attempt(() => {
       const connection = this.create();
@@ -87,7 +87,7 @@ export class Connections {
     });
   }
 
-  /** Resolves when a new connection is answered by a server that can be written to. */
+  /** Resolves when a new connection reaches a writable server. */
   async check(): Promise<void> {
     const connection = await this.attempt<Connection>(() => {
       const connection = this.create();
@@ -97,7 +97,7 @@ export class Connections {
     void connection.end();
   }
 
-  /** What opens a connection, again for each other host. */
+  /** Calls `open`, once more for each further host if it fails. */
   async attempt<T>(open: () => Promise<T>): Promise<T> {
     for (let others = this.#urls.length - 1; ; others -= 1) {
       const failures = this.#failures;
@@ -109,7 +109,7 @@ export class Connections {
     }
   }
 
-  /** `url`: that of one host; unless given, of the one whose turn it is. */
+  /** `url`: of one host; default: the current host. */
   create(url = this.#urls[this.#host]!): Connection {
     const { applicationName = 'signalbox', statementTimeoutMs, idleInTransactionMs, isPooled = false } = this.#options;
     const settings = {
@@ -119,7 +119,7 @@ export class Connections {
     };
     const connection = new Connection({ url, applicationName, settings: isPooled ? null : settings });
     connection.failedToOpen = (error) => {
-      // The server's own refusals, of a password or for want of room, hold for every host.
+      // If a server refuses a password or has no room, the other hosts would too.
       if (isServerError(error) && !error.code.startsWith('57P')) return;
       this.#failures += 1;
       if (url === this.#urls[this.#host]) this.#host = (this.#host + 1) % this.#urls.length;
@@ -139,7 +139,7 @@ export class Connections {
     return this.#current.has(connection);
   }
 
-  /** Every connection made so far is replaced before its next use. `cause` may be one that is to be replaced already. */
+  /** Every existing connection is replaced before its next use. Does nothing if `cause` is due to be replaced already. */
   #replaceAll(cause?: Connection): void {
     if (cause && !this.#current.has(cause)) return;
     this.#current = new WeakSet();
@@ -178,12 +178,12 @@ export class Connections {
     if (connection.state === 'closing') return CLOSE_SECONDS;
     if (connection.state === 'opening') return this.#openSeconds.get(connection) ?? OPEN_SECONDS;
     const { statementTimeoutMs = 0 } = this.#options;
-    // A connection of its own may run what takes long, such as a migration.
+    // A connection outside of pools may run something long, such as a migration.
     if (statementTimeoutMs === 0 || this.#direct.has(connection)) return Number.POSITIVE_INFINITY;
     return Math.ceil(statementTimeoutMs / 1000) + MARGIN_SECONDS;
   }
 
-  /** Whether a host that is silent answers a new connection; another host that does says nothing of it. */
+  /** Probes a silent host with a new connection. Another host would prove nothing about this one. */
   async #suspect(url: string): Promise<void> {
     if (this.#probed.has(url)) return;
     this.#probed.add(url);
@@ -193,7 +193,7 @@ export class Connections {
       await connection.connect();
       void connection.end();
     } catch (error) {
-      // Whatever a server says, it answers.
+      // Even a refusal is a response.
       if (isServerError(error) || error instanceof ReadOnlyServer) return;
       for (const connection of [...this.#open]) {
         if (connection.url === url && isSilent(connection)) connection.destroy('The database does not answer');
@@ -205,7 +205,7 @@ export class Connections {
   }
 }
 
-/** The server, the database or the role has as many connections as it may have. */
+/** The server, the database or the role has reached its limit of connections. */
 export function hasTooManyConnections(error: unknown): boolean {
   return isServerError(error) && error.code === '53300';
 }
@@ -214,7 +214,7 @@ function isSilent(connection: Connection): boolean {
   return connection.state === 'open' && connection.silentSeconds >= SUSPECT_SECONDS;
 }
 
-/** Callers wait for a connection while all are in use, and while the server has no room for another. */
+/** Callers wait while all connections are in use, and while the server allows no further one. */
 export class ConnectionPool extends Pool {
   readonly #connections: Connections;
   readonly #max: number;
@@ -253,7 +253,7 @@ export class ConnectionPool extends Pool {
         if (this.#connections.isCurrent(client)) return client;
         client.release(true);
       } catch (error) {
-        // One of those that there are comes free.
+        // Wait for one of the existing connections instead.
         if (!hasTooManyConnections(error) || this.totalCount === 0) throw error;
         this.options.max = this.totalCount;
         this.#noGrowthSeconds = NO_GROWTH_SECONDS;
@@ -261,7 +261,7 @@ export class ConnectionPool extends Pool {
     }
   }
 
-  /** To be called each second. */
+  /** Call it once a second. */
   countDownNoGrowth(): void {
     this.#noGrowthSeconds -= 1;
     if (this.#noGrowthSeconds <= 0) this.options.max = this.#max;

@@ -1,14 +1,13 @@
-// The database as the rest of the service sees it: statements, transactions, and one way to say "not available".
+// The database as the rest of the service uses it: statements, transactions, and one error for "not available".
 //
-// A statement is a tagged template. `query` gives its rows and `execute` the number of rows it touched. Outside a
-// transaction each is its own; when the promise resolves, the commit is durable.
+// A statement is a tagged template. `query` returns its rows, `execute` the number of rows that it affected. A statement outside a
+// transaction is a transaction of its own: when the promise resolves, the commit is durable.
 //
-// A transaction is one connection and a queue. `begin` waits in the queue for the first statement and goes out with
-// it, and statements issued together (`Promise.all`) travel together: a round trip is paid for each answer awaited,
-// not for each statement (see pipeline.ts). What is given to `write` is awaited by nobody, and travels with what comes
-// next. A transaction of one insert takes 2 round trips instead of 3, and 1 by `write`, or by `batch`, which knows all its
-// statements. Over a unix socket, without the wait for the disk: 0.20 ms, 0.13 ms, 0.08 ms. With that wait, on a fast disk,
-// only the last is clearly ahead; over a network each round trip counts.
+// A transaction is one connection and a queue. `begin` is sent together with the first statement, and statements issued together
+// (`Promise.all`) are sent together, so each await costs a round trip, not each statement (see pipeline.ts). A statement passed to
+// `write` is not awaited; it is sent with the next one. A transaction with one insert takes 2 round trips instead of 3, and 1 with
+// `write` or `batch`. Over a unix socket without waiting for the disk that is 0.20 ms, 0.13 ms and 0.08 ms. With a fast disk only the
+// last is clearly faster; over a network every round trip counts.
 import { hash } from 'node:crypto';
 import { channel } from 'node:diagnostics_channel';
 import type { Client } from 'pg';
@@ -24,17 +23,17 @@ export { CANCELLED, DatabaseUnavailable } from './checkout.ts';
 export interface Queryable {
   /** The rows. */
   query<Row>(sql: Sql): Promise<Row[]>;
-  /** The number of rows inserted, changed, deleted or selected. */
+  /** The number of rows inserted, updated, deleted or selected. */
   execute(sql: Sql): Promise<number>;
 }
 
-/** An open transaction. It is over when the function given to `transaction` has ended; later statements throw. */
+/** An open transaction. It ends when the function passed to `transaction` does; later statements throw. */
 export interface Tx extends Queryable {
-  /** Goes out with the next statement that is awaited, or with COMMIT, and fails together with that. */
+  /** Sent with the next awaited statement or with COMMIT, which fails if this statement does. */
   write(sql: Sql): void;
-  /** Runs after COMMIT was acknowledged, in the order of the calls; never after a rollback. It must not throw. */
+  /** Runs after COMMIT is acknowledged, in the order of the calls; never after a rollback. It must not throw. */
   afterCommit(fn: () => void): void;
-  /** Undoes what `fn` did, and only that, when it throws; the error goes on to the caller. */
+  /** If `fn` throws, rolls back only its changes and rethrows the error. */
   savepoint<T>(fn: () => Promise<T>): Promise<T>;
 }
 
@@ -45,11 +44,11 @@ export interface Db extends Queryable {
   batch<Row>(statements: readonly Sql[]): Promise<Row[][]>;
   /** A connection outside the pool, for LISTEN. The caller handles its 'error' and 'end' and ends it. */
   connect(): Promise<Client>;
-  /** Throws unless a new connection is answered within 3 s, by a database that can be written to. At most two looks a second. */
+  /** Throws unless a new connection reaches a writable database within 3 s. Checks at most twice a second. */
   check(): Promise<void>;
-  /** Connections now, those of them that are idle, and how many callers wait for one. */
+  /** The current number of connections, how many of them are idle, and how many callers wait for one. */
   pool(): { total: number; idle: number; awaited: number };
-  /** Waits for what is running, then closes every connection. */
+  /** Waits for running statements, then closes every connection. */
   close(): Promise<void>;
 }
 
@@ -67,29 +66,29 @@ export interface DbOptions {
   statementTimeoutMs?: number;
   /** How long a transaction may wait for its next statement; then the server ends its connection. */
   idleInTransactionMs?: number;
-  /** Behind a transaction pooler, which may give each transaction another server connection, nothing is prepared or set for one. */
+  /** Whether a transaction pooler is in between. It may use another server connection for each transaction, so nothing is prepared. */
   isPooled?: boolean;
-  /** By which the silence of the server is measured. */
+  /** Measures how long the server is silent. */
   clock?: Clock;
 }
 
 const DEFAULT_MAX_CONNECTIONS = 20;
 
-// For so long a look at the database counts for who asks next.
+// How long the result of a check is reused.
 const CHECK_KEPT_MS = 500;
 
-// The service has some hundred statements, and lists with filters that anybody may combine: those that were used last are
-// prepared, so that no caller can push out the ones that the service lives by.
+// The service has a few hundred statements, and lists whose filters clients can combine in thousands of ways. The most recently used are
+// prepared, so no client can evict the frequent ones.
 const MAX_PREPARED_STATEMENTS = 1_000;
 
-// Hears the text of every statement, never its values: for tests, and for whoever traces the service.
+// Publishes the text of every statement, never its values: for tests and tracing.
 const statements = channel('signalbox.statement');
 
 export function createDb(options: DbOptions): Db {
   const { log, max = DEFAULT_MAX_CONNECTIONS, isPooled = false, clock = systemClock } = options;
   const connections = new Connections(options);
   const pool = connections.pool(max);
-  // An idle connection that breaks is already out of the pool when this comes; unheard, it would end the process.
+  // The pool has already removed the connection. Without a listener, the event would end the process.
   pool.on('error', (error) =>
     log?.warn({ code: (error as { code?: string }).code }, 'lost an idle database connection'),
   );
@@ -105,7 +104,7 @@ export function createDb(options: DbOptions): Db {
     } else {
       names.delete(text);
     }
-    // At the end of the map, whose first is the one that was not used for the longest.
+    // The map is in the order of use: the first entry is the least recently used.
     names.set(text, name);
     return name;
   }
@@ -142,7 +141,7 @@ export function createDb(options: DbOptions): Db {
   async function check(): Promise<void> {
     try {
       await connections.check().catch((error) => {
-        // A server that has no room for another connection is there, and answers the connections that this node has.
+        // A server that allows no further connection still serves those that this node has.
         if (!hasTooManyConnections(error) || pool.totalCount === 0) throwConnectError(error);
       });
       void clock.sleep(CHECK_KEPT_MS).then(() => {

@@ -1,17 +1,17 @@
-// Deleting what is too old, however much of it there is.
+// Deletes expired rows in batches, however many there are.
 //
-// One DELETE of all of it would run into the statement time-out after a pause of some days, and then never succeed again. So
-// a statement deletes a thousand rows at most, which it finds by an index; each is a transaction of its own.
+// After a pause of some days, a single DELETE of all of them would exceed the statement timeout, and then never succeed. Each statement
+// therefore deletes at most a thousand rows, which it finds by an index, in a transaction of its own.
 import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable } from './db.ts';
 import type { Shards, Within } from './shards.ts';
 
-// Some ten milliseconds of a statement.
+// Takes about ten milliseconds.
 const BATCH = 1_000;
-// A number rather than a parameter: a plan for any limit expects a tenth of the table, and reads all of it.
+// A literal, not a parameter: for an unknown limit PostgreSQL expects a tenth of the table, and plans a scan of all of it.
 const LIMIT = sql`limit 1000`;
 
-/** Runs the statement, in which `limit` stands, until it finds fewer rows or `signal` is aborted. */
+/** Runs the statement, which must contain `limit`, until it finds fewer rows or `signal` is aborted. */
 export async function deleteInBatches(
   db: Queryable,
   signal: AbortSignal,
@@ -20,7 +20,7 @@ export async function deleteInBatches(
   while (!signal.aborted && (await db.execute(statementOf(LIMIT))) === BATCH);
 }
 
-/** As `deleteInBatches`, of whatever organizations; `within` stands in the statement beside `limit`. */
+/** As `deleteInBatches`, across organizations. The statement must contain `within` as well. */
 export async function deleteAcross(
   { execute }: Pick<Shards, 'execute'>,
   what: string,

@@ -1,7 +1,8 @@
-// A database that Citus shards by organization: every table with `organization_id` is distributed by it, beside `organizations`, so that all
-// rows of an organization are on one node. What has no organization (nodes, installation, master keys, sign-ins) stays on the coordinator.
+// Shards a database by organization with Citus. Every table with `organization_id` is distributed by it and colocated with
+// `organizations`, so all rows of an organization are on one server. Tables without an organization (nodes, installation, master keys,
+// sign-ins) stay on the coordinator.
 //
-// `signalbox database distribute` does it once; from then on each migration distributes the tables that it creates.
+// `signalbox database distribute` does this once. From then on each migration distributes the tables that it creates.
 import sql, { type Sql } from 'sql-template-tag';
 
 /** Sends a statement in a transaction. */
@@ -21,8 +22,8 @@ export async function isDistributed(ask: Ask): Promise<boolean> {
 }
 
 /**
- * Distributes what is not yet, in the caller's transaction, and gives the names of those tables. Throws if a table with
- * `organization_id` is left over.
+ * Distributes the tables that are not distributed yet, in the caller's transaction, and returns their names. Throws if a table with
+ * `organization_id` remains.
  */
 export async function distribute(ask: Ask): Promise<string[]> {
   const missing = parentsFirst(await undistributed(ask));

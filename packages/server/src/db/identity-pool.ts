@@ -1,4 +1,4 @@
-// Connections for better-auth, which brings its own statements.
+// The connections of better-auth, which has its own statements.
 import type { Pool } from 'pg';
 import type { Clock } from '../lib/clock.ts';
 import { Connections } from './connections.ts';
@@ -6,18 +6,18 @@ import type { DbLog } from './db.ts';
 
 export type IdentityPool = Pool;
 
-// A sign-in is rare, and what every request asks is two short reads.
+// Sign-ins are rare, and each other request makes two short reads.
 const MAX_CONNECTIONS = 4;
 
 export interface IdentityPoolOptions {
   url: string;
   log: DbLog;
   statementTimeoutMs: number;
-  /** By which the silence of the server is measured. */
+  /** Measures how long the server is silent. */
   clock?: Clock;
 }
 
-/** Opens its first connection with the first statement. */
+/** Opens its first connection for the first statement. */
 export function createIdentityPool({ log, ...options }: IdentityPoolOptions): IdentityPool {
   const pool = new Connections({ applicationName: 'signalbox sign-in', ...options }).pool(MAX_CONNECTIONS);
   pool.on('error', (error) =>

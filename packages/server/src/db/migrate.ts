@@ -1,12 +1,13 @@
-// Brings a database to the schema that this release needs, or refuses it with a sentence that says why.
+// Migrates a database to the schema of this release, or refuses it with the reason.
 //
 // Migrations are files `NNNN_name.sql`, numbered from 0001 without gaps, forward only. Each runs in one transaction whose
-// first statement inserts its version: of several nodes that start at once one inserts it, and the others wait for its
-// commit on the primary key, find the row and go on. A node that dies half-way leaves nothing, and the next one starts over.
+// first statement inserts its version. If several nodes start at once, one inserts it; the others wait on the primary key for its
+// commit, find the row and continue. If a node dies during a migration it is rolled back, and the next node starts it again.
 //
-// signalbox_migrations records what was run: the SHA-256 of the file, and the release that ran it. A database whose files
-// were others than ours is refused. A newer database is refused too, unless each newer migration says that code like ours
-// still works, by a line of its own (WORKS_WITH), which is recorded with it: an older release can't read the newer file.
+// signalbox_migrations records the SHA-256 of each file that was run, and the release that ran it. A database that was created by
+// different files is refused. A newer database is refused as well, unless each newer migration declares on a line of its own
+// (WORKS_WITH) that this release still works with it. The declaration is recorded in the table, because an older release does not
+// have the newer file.
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -60,7 +61,7 @@ export async function readMigrations(directory: string = MIGRATIONS): Promise<Mi
   );
 }
 
-/** Runs what is missing. Safe to call on several nodes at once. Throws SchemaRefused. */
+/** Runs the missing migrations. Several nodes may call it at once. Throws SchemaRefused. */
 export async function migrate(target: string | Db, log: MigrateLog, directory?: string): Promise<void> {
   const migrations = await readMigrations(directory);
   const db = typeof target === 'string' ? createDb({ url: target, max: 1 }) : target;
@@ -92,7 +93,7 @@ export async function migrate(target: string | Db, log: MigrateLog, directory?: 
   }
 }
 
-/** Whether the database has every migration of this release, for who may not run them. Throws SchemaRefused. */
+/** Whether the database has every migration of this release. Runs none. Throws SchemaRefused. */
 export async function isMigrated(db: Db): Promise<boolean> {
   const [found] = await db.query<{ there: boolean }>(
     sql`select to_regclass('signalbox_migrations') is not null as there`,
@@ -108,7 +109,7 @@ function readApplied(db: Queryable): Promise<AppliedMigration[]> {
     from signalbox_migrations order by version`);
 }
 
-/** The same list, of a database that code which knows these migrations can use or can go on to migrate. */
+/** The same list, if this release can use or migrate the database. Throws SchemaRefused if it can't. */
 function requireUsable(applied: AppliedMigration[], migrations: readonly Migration[]): AppliedMigration[] {
   const known = migrations.length;
   const other = applied.find(({ version, sha256 }) => version <= known && sha256 !== migrations[version - 1]?.sha256);
@@ -159,7 +160,7 @@ async function apply(client: Client, { version, name, text, sha256, worksWith }:
       return false;
     }
     await client.query(text);
-    // Its new tables too, where the others are.
+    // On a sharded database, the new tables are sharded too.
     const ask: Ask = async (statement) => (await client.query(statement.text, [...statement.values])).rows;
     if (await isDistributed(ask)) await distribute(ask);
     await client.query('commit');

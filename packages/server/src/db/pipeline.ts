@@ -1,16 +1,16 @@
-// Several statements in one round trip.
+// Sends several statements in one round trip.
 //
-// A pipeline goes out as one write and ends in one Sync. PostgreSQL runs its statements in order and, from the first
-// that fails, skips everything up to the Sync. So `begin` and the statement behind it can travel together: should
-// `begin` fail, the statement is skipped. (The `pipeline` option of pg gives every statement a Sync of its own; there a
-// statement behind a failed `begin` runs, and commits, outside any transaction. That is why it is not used here.)
+// A pipeline is one write that ends with one Sync. PostgreSQL runs its statements in order and, after the first that fails, skips
+// everything up to the Sync. `begin` and the next statement can therefore be sent together: if `begin` fails, the statement is
+// skipped. (pg's own `pipeline` option is not used because it sends a Sync after every statement: a statement after a failed `begin`
+// would run and commit outside any transaction.)
 //
-// pg accepts foreign query objects; the handle… methods below are its interface to them. While a response comes in, pg
-// keeps its register of prepared statements by the object's `name` and `text`: here those of the statement in turn.
+// pg accepts custom query objects; it calls the handle… methods below. While pg reads a response, it registers prepared statements by
+// the object's `name` and `text`, so these return those of the current statement.
 import { type Connection, DatabaseError } from 'pg';
 import { encodeValue, parserOf, type WireValue } from './values.ts';
 
-/** One statement, its parameters encoded. Without a name it is parsed each time. */
+/** A statement with encoded parameters. Without a name it is parsed each time. */
 export interface Statement {
   readonly text: string;
   readonly values: WireValue[];
@@ -24,13 +24,13 @@ export interface StatementResult {
 }
 
 /**
- * How a pipeline ended. Without `error` there is one result for each statement. With it, the results are those of the
- * statements before the failed one, which stands at `results.length`; those behind it were not run.
+ * How a pipeline ended. Without `error` there is one result for each statement. With `error` there are results for the statements
+ * before the failed one, whose index is `results.length`; later statements were not run.
  */
 export interface PipelineOutcome {
   results: StatementResult[];
   error?: Error;
-  /** The error is that the connection broke; nobody knows what the server did. */
+  /** The connection was lost, so what the server did is unknown. */
   connectionLost?: boolean;
 }
 
@@ -47,7 +47,7 @@ interface WireConnection {
 
 const prepared = new WeakMap<object, number>();
 
-/** How many statements were prepared on a connection, which keeps each of them, with its plan, for as long as it lives. */
+/** How many statements were prepared on a connection. It keeps each of them, with its plan, until it is closed. */
 export function preparedOn(connection: object): number {
   return prepared.get(connection) ?? 0;
 }
@@ -57,12 +57,12 @@ interface Column {
   parse: (text: string) => unknown;
 }
 
-/** Encodes the parameters, so that what cannot be encoded throws before anything is sent. */
+/** Encodes the parameters, so that an invalid one throws before anything is sent. */
 export function statement(text: string, values: readonly unknown[], name: string | undefined): Statement {
   return { text, values: values.map(encodeValue), name };
 }
 
-/** Give it to `client.query`; `ended` is called once, when the server has answered the Sync, or with the error. */
+/** Pass it to `client.query`. `ended` is called once, when the server has responded to the Sync or with the error. */
 export class Pipeline {
   /** pg calls this instead when `query` is given a callback. */
   callback: undefined;
@@ -149,12 +149,12 @@ export class Pipeline {
   }
 }
 
-/** Whether the server said it, in contrast to a connection that broke. */
+/** Whether the server sent the error, as opposed to a lost connection. */
 export function isServerError(error: unknown): error is DatabaseError & { code: string } {
   return error instanceof DatabaseError;
 }
 
-/** How many rows the statement touched, from its command tag (`INSERT 0 2`, `UPDATE 5`, `SELECT 7`). */
+/** How many rows the statement affected, from its command tag (`INSERT 0 2`, `UPDATE 5`, `SELECT 7`). */
 export function rowCount({ tag }: StatementResult): number {
   return Number(/\d+$/.exec(tag)?.[0] ?? 0);
 }

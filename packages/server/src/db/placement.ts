@@ -1,29 +1,28 @@
-// Where the organizations are: on which shard, and which shards share a server. On a database that is not sharded there is nothing
-// to know.
+// Which shard each organization is on, and which server each shard is on. Only a sharded database has more than one of either.
 import sql from 'sql-template-tag';
 import type { Db } from './db.ts';
 
-/** The number that Citus gives it; 0 on a database that is not sharded. */
+/** The number of the shard in Citus; 0 on a database that is not sharded. */
 export type Shard = number;
 
-/** A server of Citus, and every organization on it that was there when they were listed. */
+/** A server of Citus, and the organizations on it when they were last listed. */
 export interface Server {
   id: number;
   organizationIds: readonly string[];
 }
 
 export interface Placement {
-  /** Rejects as the query does; asks only until it knows. */
+  /** Rejects if the query does. Queries until it succeeds once. */
   isSharded(): Promise<boolean>;
   /** Undefined until `find` has found it. */
   of(organizationId: string): Shard | undefined;
-  /** One query for those that are not known yet. Rejects as the query does. */
+  /** Looks up the organizations that are not known yet, in one query. Rejects if the query does. */
   find(organizationIds: Iterable<string>): Promise<void>;
-  /** Hears of a failed statement: if it says that the organizations are placed otherwise, they are looked up anew. */
+  /** To be called with the error of a statement. If the placement was outdated, organizations are looked up again. */
   failed(error: unknown): void;
-  /** Lists all organizations anew. Rejects as the queries do; what was listed before stays. */
+  /** Lists all organizations again. Rejects if a query does; the previous list then remains. */
   list(): Promise<void>;
-  /** As they were listed last. */
+  /** As of the last `list`. */
   servers(): readonly Server[];
 }
 
@@ -33,21 +32,21 @@ interface Row {
   server: number;
 }
 
-// Some ten megabytes.
+// About ten megabytes.
 const MAX_REMEMBERED = 100_000;
 const FEATURE_NOT_SUPPORTED = '0A000';
 
 export function createPlacement({ query }: Pick<Db, 'query'>): Placement {
-  /** Of those that somebody named: a request may name any id. */
+  /** Bounded, because a request may name any id. */
   const shardOf = new Map<string, Shard>();
   let servers: readonly Server[] = [];
-  /** Sharding a database needs every node stopped, so it is asked for once. */
+  /** A database is sharded while every node is stopped, so one check is enough. */
   let asking: Promise<boolean> | undefined;
   let isOne = false;
 
   async function isSharded(): Promise<boolean> {
     asking ??= detectSharding();
-    // The next caller asks again.
+    // After a failure the next caller checks again.
     isOne = !(await asking.catch((error: unknown) => {
       asking = undefined;
       throw error;

@@ -1,5 +1,5 @@
-// Poolers between the service and its database. One that gives each transaction another server connection breaks prepared
-// statements, settings of a connection, and LISTEN: it has to be named by a second URL, SIGNALBOX_LISTEN_URL, that leads past it.
+// Poolers between the service and its database. A transaction pooler may use another server connection for each transaction, which
+// breaks prepared statements, settings of a connection, and LISTEN. A second URL, SIGNALBOX_LISTEN_URL, must then bypass it.
 import { randomBytes } from 'node:crypto';
 import type { Client } from 'pg';
 import sql from 'sql-template-tag';
@@ -7,12 +7,12 @@ import { type Clock, systemClock } from '../lib/clock.ts';
 import type { Db } from './db.ts';
 import { DatabaseUnsuitable } from './requirements.ts';
 
-// Both ends are the same server, so it takes a round trip.
+// A notification takes one round trip if both URLs lead to the same server.
 const NOTIFIED_WITHIN_MS = 5_000;
 
 /**
- * Whether several transactions of one connection may run on several connections of the server. A pooler that gives a client a
- * connection for as long as it stays is none.
+ * Whether the transactions of one connection may run on different server connections. False for a pooler that assigns a server
+ * connection to a client until the client disconnects.
  */
 export async function isTransactionPooled(db: Db): Promise<boolean> {
   const one = await db.connect();

@@ -1,4 +1,4 @@
-// What a database must be like for the service to keep its guarantees on it. Checked before anything is written to it.
+// What the service requires of its database to keep its guarantees. Checked before anything is written.
 import sql from 'sql-template-tag';
 import { pinnedSettings } from './connection.ts';
 import type { Queryable } from './db.ts';

@@ -1,8 +1,8 @@
-// The schema of a migrated database as text: what `schema.sql` holds, for people to read and for a test to compare.
+// The schema of a migrated database as text, for `schema.sql`: people read it, and a test compares it.
 //
 // Read from the catalog rather than by pg_dump, which npm's PostgreSQL packages do not contain, and which names its own
-// version. Tables and indexes are in the order of the migrations, with the comments of these (schema-notes.ts); what the
-// migrations did not create comes last, by name. Only the schema `public` and its tables are covered: tables, columns, constraints,
+// version. Tables and indexes are in the order of the migrations, with the comments of the migrations (schema-notes.ts). Anything that
+// the migrations did not create comes last, by name. Only the schema `public` and its tables are covered: tables, columns, constraints,
 // indexes, storage options. The design has no views, triggers, sequences or functions, and the dump throws if it meets one, rather
 // than leave it out.
 import sql from 'sql-template-tag';

@@ -1,4 +1,4 @@
-// What migrations say that a database does not keep: the order in which they create tables and indexes, and the comments above them.
+// What the migrations contain but a database does not keep: the order in which tables and indexes are created, and their comments.
 //
 // Reads SQL by line, as the migrations are written: one column or statement a line, comments on lines of their own.
 

@@ -1,16 +1,15 @@
-// Work for many organizations, so that a part of the database that is down or hangs holds up only its own.
+// Runs work for many organizations, so that an unavailable part of the database affects only its own organizations.
 //
-// On one PostgreSQL a statement may name any organizations, and one that looks across all of them is a single statement. On one that
-// Citus shards by organization:
+// On a single PostgreSQL, a statement may name any organizations or none. On a database that Citus shards by organization:
 //
-// - a statement that names organizations names those of one shard. With those of two it is refused (0A000), or stands still with
-//   either. So work is grouped by shard, and a group fails by itself (`each`, `eachInTime`).
-// - a statement across organizations needs every server. Once one does not answer, the statement goes to each server by itself, for
-//   the organizations on it, until all answer again (`query`, `execute`).
+// - A statement that names organizations must name those of one shard. With several shards it is refused (0A000), or hangs if any of
+//   them does. Work is therefore grouped by shard, and each group fails independently (`each`, `eachInTime`).
+// - A statement across organizations needs every server. If one does not respond, the statement is sent to each server separately, for
+//   its organizations, until all respond again (`query`, `execute`).
 //
-// Loops use `eachInTime`, `query` and `execute`: those wait for a part that hangs only for a moment, and then leave it alone for a
-// while (circuit-breaker.ts). An organization that was created while a server is away is found by these look-ups when it is back; until then
-// its work goes on by wake-ups, which name it.
+// Loops use `eachInTime`, `query` and `execute`, which limit the wait for a part that hangs and then skip it for some seconds
+// (circuit-breaker.ts). An organization that was created while a server was unavailable is found once the server is back; until then
+// its work continues through wake-ups, which name it.
 import { channel } from 'node:diagnostics_channel';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import { type Clock, systemClock } from '../lib/clock.ts';
@@ -20,28 +19,28 @@ import { createPlacement, type Placement, type Server, type Shard } from './plac
 
 export type { Shard } from './placement.ts';
 
-/** Work that failed: the items that it was for. */
+/** The items whose work failed. */
 export interface FailedGroup<T> {
   items: readonly T[];
   error: unknown;
 }
 
 /**
- * `and column = any(…)` with the organizations that the statement is for; nothing if it is for all. Every table of the statement that
- * has organizations needs it, or equality to one that has it. Without an argument the column is `organization_id`.
+ * `and column = any(…)` with the organizations that the statement is for; empty if it is for all. Every table with an organization
+ * needs it, or must be joined by equality to one that has it. The default column is `organization_id`.
  */
 export type Within = (column?: Sql) => Sql;
 
 export interface Found<Row> {
   rows: Row[];
-  /** Whether the organization was looked at. */
+  /** Whether the organization was included. */
   covers(organizationId: string): boolean;
 }
 
 export interface Shards extends Pick<Placement, 'of' | 'find' | 'failed'> {
   /**
-   * Calls `act` with items of at most 32 organizations of one shard at a time; shards side by side, groups of one shard one
-   * after the other. Never rejects: a group that fails is in the result, and stops no other shard.
+   * Calls `act` with the items of at most 32 organizations of one shard at a time; shards concurrently, the groups of a shard one
+   * after the other. Never rejects: a failed group is in the result, and the other shards continue.
    */
   each<T>(
     items: readonly T[],
@@ -49,9 +48,9 @@ export interface Shards extends Pick<Placement, 'of' | 'find' | 'failed'> {
     act: (group: readonly T[]) => Promise<void>,
   ): Promise<FailedGroup<T>[]>;
   /**
-   * As `each`, for a loop: waits only for a moment for a shard that hangs. Its groups are then in the result, and `act` goes on;
-   * until that is over, later calls of the same name leave the shard out, and their groups are in the result too. Failures are
-   * logged as `${what} failed; retrying`.
+   * As `each`, for a loop: limits the wait for a shard that hangs. Its groups are then in the result, while `act` continues in the
+   * background; until `act` ends, later calls with the same name skip the shard, and their groups are in the result too. Failures
+   * are logged as `${what} failed; retrying`.
    */
   eachInTime<T>(
     what: string,
@@ -59,24 +58,24 @@ export interface Shards extends Pick<Placement, 'of' | 'find' | 'failed'> {
     organizationOf: (item: T) => string,
     act: (group: readonly T[]) => Promise<void>,
   ): Promise<FailedGroup<T>[]>;
-  /** Resolves when nothing that `eachInTime` began under this name goes on. */
+  /** Resolves when nothing that `eachInTime` started with this name is running. */
   ended(what: string): Promise<void>;
   /**
-   * The rows of a statement across organizations; of those on servers that do not answer, none. Rejects only if no server answers;
-   * other failures are logged as `${what} failed; retrying`. The order is that of the statement on each server.
+   * The rows of a statement across organizations, without those of servers that do not respond. Rejects only if no server responds;
+   * other failures are logged as `${what} failed; retrying`. Rows are ordered only within each server.
    */
   query<Row>(what: string, statementOf: (within: Within) => Sql): Promise<Found<Row>>;
-  /** As `query`: how many rows were touched, the most of any server. */
+  /** As `query`; returns the number of affected rows, the maximum of any server. */
   execute(what: string, statementOf: (within: Within) => Sql): Promise<number>;
 }
 
-// Past this the planner no longer looks each of them up by the index.
+// With more, the planner no longer looks each of them up by the index.
 const GROUP_ORGANIZATIONS = 32;
 const LIST_EVERY_MS = 60_000;
-// For a statement that reads some index entries or deletes a thousand rows.
+// Ample for a statement that reads some index entries or deletes a thousand rows.
 const LIMIT_MS = 5_000;
 
-// Hears of each statement across organizations, as it is for all and confined to some: for the SQL rules.
+// Publishes each statement across organizations in both forms, for all and for some organizations: for the SQL rules.
 const statements = channel('signalbox.across');
 
 export interface ShardsOptions {
@@ -146,7 +145,7 @@ export function createShards(
         if (failure) for (const group of left) failures.push({ items: group, error: failure.error });
       }),
     );
-    // What is late may still fail.
+    // A copy: work that continues may still add failures.
     return [...failures];
   }
 
@@ -157,7 +156,7 @@ export function createShards(
 
   // ── Across organizations ───────────────────────────────────────────────────────────────────────────────────────────
 
-  /** One answer of all, or that of each server that answers. */
+  /** One result of all servers, or one of each server that responds. */
   async function ask<T>(
     what: string,
     statementOf: (within: Within) => Sql,
@@ -193,7 +192,7 @@ export function createShards(
     return answers;
   }
 
-  /** The server cancels it in time. */
+  /** The server cancels it after LIMIT_MS. */
   function limited<T>(act: (on: Queryable) => Promise<T>): Promise<T> {
     return db.transaction((tx) => {
       tx.write(sql`select set_config('statement_timeout', ${String(LIMIT_MS)}, true)`);
@@ -201,7 +200,7 @@ export function createShards(
     });
   }
 
-  /** While a server is away the list stays as it is. */
+  /** While a server is unavailable, the previous list remains. */
   async function listNowAndThen(): Promise<void> {
     const now = clock.now().getTime();
     if (now - listedAt < LIST_EVERY_MS) return;
@@ -250,12 +249,12 @@ function within(organizationIds: readonly string[]): Within {
   return (column = sql`organization_id`) => sql`and ${column} = any(${organizationIds}::uuid[])`;
 }
 
-/** Whether the next statement would fail as well. */
+/** Whether the next statement would probably fail as well. */
 function isOutage(error: unknown): boolean {
   return error instanceof DatabaseUnavailable || (error as { code?: unknown } | undefined)?.code === CANCELLED;
 }
 
-/** In groups of as many organizations as one statement may name; those of an organization stay together, in their order. */
+/** Groups of as many organizations as one statement may name. The items of an organization stay together, in order. */
 export function groupOrganizations<T>(items: readonly T[], organizationOf: (item: T) => string): T[][] {
   const groups: T[][] = [];
   let count = 0;

@@ -1,8 +1,7 @@
 // A transaction: one connection and a queue of statements.
 //
-// `begin` waits in the queue for the first statement and goes out with it. While the answer to one group of statements
-// is awaited, those issued meanwhile gather and go out as the next group. What is only written waits for company: for the
-// next statement that somebody awaits, or for COMMIT.
+// `begin` is sent together with the first statement. Statements issued while a group is running form the next group. A statement
+// passed to `write` is sent with the next awaited statement, or with COMMIT.
 import type { Sql } from 'sql-template-tag';
 import { type CheckedOutConnection, errorForCaller } from './checkout.ts';
 import type { Tx } from './db.ts';
@@ -25,7 +24,7 @@ export class Transaction {
   #begun = false;
   #over = false;
   #savepoints = 0;
-  /** The first error, kept for who swallowed it and then finds that COMMIT rolled back. */
+  /** The cause to report if the caller ignored an error and COMMIT then rolled back. */
   #firstError: unknown;
 
   constructor(
@@ -50,11 +49,11 @@ export class Transaction {
     this.#over = true;
     if (this.#begun) {
       const { tag } = await this.#send(this.#command('commit')).catch(async (error) => {
-        // Where a statement that went with it failed, COMMIT was not run.
+        // If a statement sent with it failed, COMMIT was not run.
         await this.#rollBack();
         throw error;
       });
-      // PostgreSQL answers COMMIT in a failed transaction with success and the tag ROLLBACK.
+      // In a failed transaction, COMMIT succeeds with the tag ROLLBACK.
       if (tag !== 'COMMIT') {
         throw new Error('The transaction was rolled back, because a statement in it had failed', {
           cause: this.#firstError,
@@ -67,7 +66,7 @@ export class Transaction {
 
   async #rollBack(): Promise<void> {
     this.#written = [];
-    // Should it fail, the connection does not go back to the pool, and the server rolls back at its end.
+    // If this fails, the connection is closed instead of reused, and the server rolls back.
     if (this.#begun) await this.#send(this.#command('rollback')).catch(() => {});
   }
 
@@ -82,7 +81,7 @@ export class Transaction {
       write: (sql) => {
         if (this.#over) throw new Error('The transaction is over');
         this.#begun = true;
-        // Whoever goes out with it hears of its failure.
+        // The awaited statement of the same group reports its failure.
         this.#written.push({ statement: this.#toStatement(sql), resolve() {}, reject() {} });
       },
       afterCommit: (fn) => {
@@ -96,10 +95,10 @@ export class Transaction {
   async #savepoint<T>(fn: () => Promise<T>): Promise<T> {
     if (this.#over) throw new Error('The transaction is over');
     this.#savepoints += 1;
-    // One text for each depth rather than for each use, so that the statements can be prepared.
+    // Named by depth rather than by use, so that the statements can be prepared.
     const name = `s${this.#savepoints}`;
     const callbacks = this.#afterCommit.length;
-    // Goes out with the first statement of `fn`; its failure would be that statement's failure too.
+    // Sent with the first statement of `fn`, which fails if this does.
     const set = this.#send(this.#command(`savepoint ${name}`));
     set.catch(() => {});
     try {

@@ -1,11 +1,11 @@
-// The URL of a database as libpq's users write it, which pg takes in part: several hosts, no host before a directory of sockets.
+// Database URLs with all of libpq's features, of which pg supports only a part: several hosts, a directory of sockets as host.
 import { accessSync, constants } from 'node:fs';
 
-// Names which server of several is wanted. Signalbox always looks for the one that can be written to.
+// Selects one of several servers. Signalbox always uses the writable one.
 const ATTRIBUTES = 'target_session_attrs';
 const WRITABLE = ['any', 'primary', 'read-write'];
 const CERTIFICATE_FILES = ['sslrootcert', 'sslcert', 'sslkey'];
-// pg verifies the certificate and its name in all of these, and warns of the day when it will not.
+// pg verifies the certificate and its name in all of these modes, and warns that a later version will not.
 const VERIFIED_MODES = ['prefer', 'require', 'verify-ca'];
 
 interface Parts {
@@ -16,7 +16,7 @@ interface Parts {
   params: URLSearchParams;
 }
 
-/** Throws an Error that says what is wrong with the URL, and shows none of it but names of hosts, files and parameters. */
+/** Throws an Error that says what is wrong with the URL. It shows only names of hosts, files and parameters. */
 export function checkDatabaseUrl(text: string): void {
   const { params } = split(text);
   const wanted = params.get(ATTRIBUTES);
@@ -36,7 +36,7 @@ export function checkDatabaseUrl(text: string): void {
   if (first === undefined || others.some((path) => path !== first)) throw notAUrl();
 }
 
-/** One URL for each host, in the order given, as pg takes them. */
+/** One URL for each host, in the order given, in the form that pg supports. */
 export function urlsOf(text: string): string[] {
   const { userInfo, hosts, path, params } = split(text);
   const named = params.get('host')?.split(',');
@@ -61,7 +61,7 @@ export function urlsOf(text: string): string[] {
   });
 }
 
-/** Hosts, ports and name: nothing of the user or the password. */
+/** Hosts, ports and database name, without user and password. */
 export function hostsAndDatabaseOf(text: string): string {
   const urls = urlsOf(text).map((url) => new URL(url));
   const hosts = urls.map(

@@ -1,12 +1,12 @@
-// How values cross the wire: parameters as text (bytea as binary), results by the parsers below.
+// Encodes parameters as text (bytea as binary), and parses results.
 import { types } from 'pg';
 
-/** A parameter as the protocol carries it: text, binary for bytea, or null. */
+/** A parameter as sent to the server: text, binary for bytea, or null. */
 export type WireValue = string | Buffer | null;
 
 /**
- * One parameter. Dates go as ISO 8601 in UTC, Uint8Array as bytea, arrays as PostgreSQL arrays (of any of these),
- * other objects as JSON; `undefined` is null. An array meant as jsonb has to be stringified by the caller.
+ * Encodes one parameter: a Date as ISO 8601 in UTC, a Uint8Array as bytea, an array as a PostgreSQL array, another object as JSON,
+ * `undefined` as null. The caller has to stringify an array that is meant as jsonb.
  */
 export function encodeValue(value: unknown): WireValue {
   if (value === null || value === undefined) return null;
@@ -32,8 +32,8 @@ export function encodeValue(value: unknown): WireValue {
 const TEXT_OID = 25;
 
 /**
- * Many or long texts as a text[] parameter, in binary: with nothing to escape here and nothing to scan there, 500 texts of
- * 450 bytes cost half. The statement casts it: `${textArray(texts)}::text[]`.
+ * Many or long texts as a binary text[] parameter. Without escaping here and scanning there, 500 texts of 450 bytes take half the time.
+ * The statement must cast it: `${textArray(texts)}::text[]`.
  */
 export function textArray(texts: readonly string[]): Buffer {
   const header = [1, 0, TEXT_OID, texts.length, 1]; // dimensions, no nulls, type, length and lower bound
@@ -77,7 +77,7 @@ const parseTextArray = types.getTypeParser(OID.textArray, 'text') as (text: stri
 const ownParsers = new Map<number, Parser>([
   [OID.int8, parseInt8],
   [OID.int8Array, (text) => parseTextArray(text).map((item) => (item === null ? null : parseInt8(item)))],
-  // A calendar day has no time zone; as a Date it would get the machine's.
+  // A calendar day has no time zone; a Date would add the machine's.
   [OID.date, (text) => text],
 ]);
 

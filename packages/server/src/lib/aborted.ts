@@ -1,5 +1,7 @@
-/** Calls `fn` when the signal is aborted, at once if it already is: a listener that is added later never hears it. Returns how to
- * take that back. */
+/**
+ * Calls `fn` when the signal is aborted; immediately if it already is, because a listener added afterwards would never be called.
+ * Returns a function that removes the listener.
+ */
 export function onceAborted(signal: AbortSignal, fn: () => void): () => void {
   if (signal.aborted) {
     fn();
@@ -9,7 +11,7 @@ export function onceAborted(signal: AbortSignal, fn: () => void): () => void {
   return () => signal.removeEventListener('abort', fn);
 }
 
-/** What the promise comes to, or the signal's reason, whichever is first. */
+/** The result of the promise, unless the signal is aborted first: then rejects with its reason. */
 export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const forget = onceAborted(signal, () => aborted.reject(signal.reason));

@@ -1,5 +1,5 @@
-// The one error that a caller of the interface may read. Whatever else is thrown is ours: the caller gets
-// `internal_error`, the operator's log gets the cause.
+// The only error whose text callers of the API see. For any other error the caller gets `internal_error`, and the cause goes to the
+// operator's log.
 import { type ErrorCode, errorCodes, type FieldError } from '@signalbox/contract';
 
 export class ApiError extends Error {
@@ -9,7 +9,7 @@ export class ApiError extends Error {
   readonly errors: readonly FieldError[] | undefined;
   readonly retryAfterSeconds: number | undefined;
 
-  /** `detail` is for the caller: what is wrong here, and what would be right. */
+  /** `detail` tells the caller what is wrong and what to send instead. */
   constructor(code: ErrorCode, detail: string, more: { errors?: FieldError[]; retryAfterSeconds?: number } = {}) {
     super(detail);
     this.code = code;

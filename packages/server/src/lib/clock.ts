@@ -1,13 +1,13 @@
-// The only place that reads the time. Everything else is handed a Clock, so that a test can move it.
+// The only place that reads the time. Everything else gets a Clock, so that a test can move it.
 import { setTimeout as delay } from 'node:timers/promises';
 
 export interface Clock {
   now(): Date;
-  /** Resolves after `ms`, or rejects with the signal's reason when it is aborted first. */
+  /** Resolves after `ms`; rejects with the signal's reason if it is aborted first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-// Some 25 days. A timer that is set for longer fires at once, and an approval may have a year.
+// About 25 days. A timer set for longer fires at once, and an approval may take a year.
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {

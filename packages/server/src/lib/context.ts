@@ -1,4 +1,4 @@
-// Who is calling, for which organization: what a domain function is handed.
+// The first argument of every domain function: who made the request, and for which organization.
 import type { Event, Permission, Role } from '@signalbox/contract';
 import type { Db, Tx } from '../db/db.ts';
 import type { Platform } from '../platform.ts';
@@ -15,40 +15,41 @@ export interface Person {
 
 export interface Context extends Omit<Platform, 'db'> {
   /**
-   * Where the call reads and writes: its transaction if there is one, else the pool. There is no way to the pool beside it, because
-   * a call that waits for a second connection while it holds one waits indefinitely once there are as many such calls as connections.
+   * Where the request reads and writes: its transaction if there is one, else the pool. The pool is not available next to a
+   * transaction: a request that waits for a second connection while it has one never gets it once there are as many such requests
+   * as connections.
    */
   readonly db: Db | Tx;
   readonly organizationId: string;
   readonly actor: Actor;
-  /** The key or the person of the call; null where the service itself acts. */
+  /** The key or user of the request; null if the service acts by itself. */
   readonly callerId: string | null;
-  /** The key of the call, where it was made with one. */
+  /** The API key of the request, if it has one. */
   readonly keyId: string | null;
-  /** The person of the call, where one who is signed in to the console made it. */
+  /** The signed-in user of a request from the console. */
   readonly person?: Person;
   readonly permission: Permission;
-  /** Of a key that is limited to some: the only Environments that it reaches (http/request/environment-gate.ts sees to it). */
+  /** For a limited key: the only environments that it can access, as http/request/environment-gate.ts enforces. */
   readonly environments?: readonly string[];
   readonly requestId: string | null;
   readonly ipAddress: string | null;
   readonly userAgent: string | null;
-  /** Of the request's span, where it is traced. */
+  /** Of the request's span, if it is traced. */
   readonly traceParent?: string;
-  /** Of a route that is `repeatable` by itself. */
+  /** Only for a route that is `repeatable` by itself. */
   readonly idempotencyKey?: string;
-  /** Aborted when nobody waits for the answer any more: the caller has gone, or the node stops. */
+  /** Aborted when the response is no longer needed: the client has disconnected, or the node is stopping. */
   readonly signal?: AbortSignal;
 }
 
-/** A call that is in no transaction: every GET, and the changes that the contract calls `repeatable` or `actsOutside`. */
+/** A request without a transaction: every GET, and the changes that the contract marks `repeatable` or `actsOutside`. */
 export interface PoolContext extends Context {
   readonly db: Db;
 }
 
 /**
- * Runs `fn` in the call's transaction if there is one, else in one of its own. What `fn` gets second is the same call with that
- * transaction as its `db`; it has the name of the outer one, so that the outer one can't be used by mistake (house rule).
+ * Runs `fn` in the request's transaction if there is one, else in a new one. The second argument of `fn` is the same context with that
+ * transaction as its `db`. Name it `ctx` too, so that the outer one can't be used by mistake (a house rule checks it).
  */
 export function inTransaction<C extends { readonly db: Db | Tx }, T>(
   ctx: C,

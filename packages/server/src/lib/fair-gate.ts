@@ -1,14 +1,14 @@
-// Lets in only so much work at once. Organizations that wait are let in one after the other, so however much one of them asks for, the
-// next place is another's.
+// A semaphore that is fair between organizations: those that wait take turns, so one organization can't keep the others waiting
+// however much it asks for.
 import { onceAborted } from './aborted.ts';
 
 export interface FairGate {
-  /** Resolves with how to leave, which is called once; with undefined if the signal was aborted first. */
+  /** Resolves with the function to leave by, to be called once; with undefined if the signal is aborted first. */
   enter(organizationId: string, signal?: AbortSignal): Promise<(() => void) | undefined>;
 }
 
 export function createFairGate(maxAtOnce: number): FairGate {
-  /** The organization whose turn is next is first. */
+  /** By organization; the next to enter is the first. */
   const waiting = new Map<string, Set<() => void>>();
   let atOnce = 0;
 

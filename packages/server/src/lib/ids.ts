@@ -11,7 +11,7 @@ const PATTERN = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 /** A new UUIDv7; later ones of this process sort after it. */
 export const newUuid: () => string = v7;
 
-/** No UUIDv7 that was made at this time or later sorts before it. */
+/** No UUIDv7 created at this time or later sorts before it. */
 export function firstUuidOf(time: Date): string {
   const hex = Math.max(0, time.getTime()).toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
@@ -35,13 +35,13 @@ export function formatId(prefix: IdPrefix, uuid: string): string {
   return `${prefix}_${text}`;
 }
 
-/** The UUID of an identifier, or undefined where it is none of this prefix. */
+/** The UUID of an identifier; undefined if it is not a valid identifier with this prefix. */
 export function parseId(prefix: IdPrefix, id: string): string | undefined {
   const body = id.slice(prefix.length + 1);
   if (!id.startsWith(`${prefix}_`) || !PATTERN.test(body)) return undefined;
   let hex = '';
   let buffer = 0;
-  let bits = -2; // drop the two bits that were put in front
+  let bits = -2; // skip the two leading zero bits
   for (const character of body) {
     buffer = ((buffer << 5) | VALUE_OF.get(character)!) & 0xff_ff;
     bits += 5;
@@ -53,7 +53,7 @@ export function parseId(prefix: IdPrefix, id: string): string | undefined {
   return hyphenated(hex);
 }
 
-/** The UUID of an identifier that the contract's pattern has already let through. */
+/** The UUID of an identifier that the contract's pattern has already accepted. */
 export function uuidOf(prefix: IdPrefix, id: string): string {
   const uuid = parseId(prefix, id);
   if (uuid === undefined) throw new TypeError(`Not an identifier of ${prefix}`);

@@ -4,7 +4,7 @@ import { invalidField } from './api-error.ts';
 const FIRST_MS = Date.parse('0001-01-01T00:00:00.000Z');
 const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
 
-/** A `date-time` of the contract as a Date; 400 that names the field where it is none that we could store. */
+/** A `date-time` of the contract as a Date. Throws a 400 that names the field if PostgreSQL can't store it. */
 export function instantOf(text: string, field: string): Date {
   const instant = new Date(text);
   if (instant.getTime() >= FIRST_MS && instant.getTime() <= LAST_MS) return instant;

@@ -2,8 +2,8 @@
 import { MAX_JSON_DEPTH } from './text.ts';
 
 /**
- * The value; undefined where the text is not JSON, or is nested deeper than we look into. An integer that a double can't hold
- * becomes the string of its digits: numbers of orders are often that long, and a rounded one is another order's.
+ * The value; undefined if the text is not JSON or is nested too deeply. An integer that a double can't represent becomes the string of
+ * its digits: order numbers are often that long, and a rounded one would be another order's.
  */
 export function parseJson(text: string): unknown {
   try {
@@ -15,9 +15,9 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Shorter ones fit into a double. */
+/** A double represents all shorter integers exactly. */
 const LONG_INTEGER = /\d{16}/;
-/** Strings, so that nothing is looked for in them, and integers. In JSON that is whole each match ends, so one pass is enough. */
+/** Matches strings too, so that digits in them are skipped. */
 const STRINGS_AND_LONG_INTEGERS = /"(?:[^"\\]|\\.)*"|(?<![\w.+-])-?\d{16,}(?![\d.eE])/g;
 
 function withExactIntegers(json: string): string {

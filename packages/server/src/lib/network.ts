@@ -1,4 +1,4 @@
-// Networks as people write them: one address, or a CIDR.
+// Networks as an operator writes them: one address, or a CIDR.
 import ipaddr from 'ipaddr.js';
 
 export interface Network {
@@ -6,7 +6,7 @@ export interface Network {
   readonly prefixLength: number;
 }
 
-/** Reads `10.0.0.0/8`, `192.168.1.5`, `fd00::/8`. Throws an Error whose message goes on after the text that was given. */
+/** Reads `10.0.0.0/8`, `192.168.1.5`, `fd00::/8`. Throws an Error whose message continues a sentence that starts with the text. */
 export function parseNetwork(text: string): Network {
   const [first = '', prefixText, ...rest] = text.split('/');
   const family = familyOf(first);
@@ -17,7 +17,7 @@ export function parseNetwork(text: string): Network {
   if (prefixText !== undefined && (!/^\d{1,3}$/.test(prefixText) || prefixLength > addressBits)) {
     throw new Error(`has a prefix length outside of 0 to ${addressBits}`);
   }
-  // 10.1.2.3/8 is more often a slip for /32 than a way to say 10.0.0.0/8, and would take in sixteen million addresses.
+  // 10.1.2.3/8 is more often a typing error for /32 than a way to write 10.0.0.0/8, and would match sixteen million addresses.
   const { IPv4, IPv6 } = ipaddr;
   const start = (family === 4 ? IPv4 : IPv6).networkAddressFromCIDR(`${first}/${prefixLength}`).toString();
   if (start !== address.toString())
@@ -25,7 +25,7 @@ export function parseNetwork(text: string): Network {
   return { address, prefixLength };
 }
 
-/** Whether an address lies in one of them. An IPv4 address that came over an IPv6 socket (`::ffff:10.0.0.1`) is what it stands for. */
+/** Whether an address is in one of them. An IPv4 address from an IPv6 socket (`::ffff:10.0.0.1`) counts as the IPv4 address. */
 export function isWithin(networks: readonly Network[], address: string): boolean {
   if (familyOf(address) === 0) return false;
   const ip = ipaddr.process(address);
@@ -35,8 +35,8 @@ export function isWithin(networks: readonly Network[], address: string): boolean
 }
 
 /**
- * Who counts as one: an IPv4 address, or the 64 bits that a single subscriber's IPv6 addresses share. Anything else (a socket
- * of the system) as it is.
+ * What counts as one client: an IPv4 address, or the 64 bits that the IPv6 addresses of one subscriber share. Anything else, such as
+ * a unix socket, is returned as it is.
  */
 export function networkOf(address: string): string {
   if (familyOf(address) === 0) return address;
@@ -49,7 +49,7 @@ export function networkOf(address: string): string {
         .join(':')}::/64`;
 }
 
-/** 0 where it is no address in its plain spelling: the library's own parser would read 010.0.0.1 as octal. */
+/** 0 if it is not an address in plain notation: the library's own parser would read 010.0.0.1 as octal. */
 function familyOf(text: string): 0 | 4 | 6 {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return 4;
   return text.includes(':') && ipaddr.IPv6.isValid(text) ? 6 : 0;

@@ -2,12 +2,12 @@
 import sql, { type Sql } from 'sql-template-tag';
 import { ApiError } from './api-error.ts';
 
-/** What a list function works with: how many rows, and after which. */
+/** The input of a list function: how many rows, and after which one. */
 export interface PageRequest {
   limit: number;
-  /** The key of the last row that the caller has; undefined at the beginning. */
+  /** The key of the last row that the caller has; undefined for the first page. */
   after: string | undefined;
-  /** The cursor as it came. */
+  /** The cursor as sent. */
   cursor: string | undefined;
   list: string;
 }
@@ -20,7 +20,7 @@ export interface PageResult<T> {
 const DEFAULT_LIMIT = 20;
 const VERSION = '1';
 
-/** Whether a text is the key of some row: anybody can write a cursor, and the database refuses to compare with other texts. */
+/** Whether a text has the form of a key. Clients can send any cursor, and the database refuses to compare with other texts. */
 export type IsKey = (text: string) => boolean;
 
 const uuidKey: IsKey = (text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text);
@@ -30,8 +30,8 @@ export const instantKey: IsKey = (text) =>
   /^\d{4}-/.test(text) && !Number.isNaN(Date.parse(text)) && new Date(text).toISOString() === text;
 
 /**
- * `list` names the list, its organization and its order: a cursor of another one is refused. `isKey` is for lists whose rows
- * are not told apart by a UUID. Throws `invalid_cursor`.
+ * `list` names the list, its organization and its order: a cursor of another list is refused. `isKey` is for lists whose key is
+ * not a UUID. Throws `invalid_cursor`.
  */
 export function pageRequest(
   list: string,
@@ -43,13 +43,13 @@ export function pageRequest(
   return { limit, cursor, list, after };
 }
 
-// An agent or a message may be a MiB. More would hold up everybody else on the node while it is read and written as JSON, and a
-// few such answers at once would take all of its memory.
+// An agent or a message may be 1 MiB. Larger pages would block the event loop while they are read and written as JSON, and a few such
+// responses at once would use up the node's memory.
 const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 
 /**
- * The rows of `page` until they have 4 MiB, and always the first: for lists whose rows may be large. `order` is that of the page
- * and `bytes` the size of a row, both in its own columns. Each row has the number of rows before the cut as `found`.
+ * The rows of `page` up to 4 MiB, but at least one: for lists whose rows may be large. `order` is the order of the page and `bytes`
+ * the size of a row, both in terms of the page's columns. Each row has the number of rows before the cut as `found`.
  */
 export function firstBytes(page: Sql, { order, bytes }: { order: Sql; bytes: Sql }): Sql {
   return sql`
@@ -68,8 +68,8 @@ function isCut(rows: readonly unknown[]): boolean {
 }
 
 /**
- * Makes the page from up to `limit + 1` rows: the one too many only says that there are more. `end`: the key up to which the
- * list was read, where that may lie past the last row shown.
+ * Builds the page from up to `limit + 1` rows: the extra row only shows that there are more. `end`: the key up to which the list was
+ * read, if that may be after the last row of the page.
  */
 export function pageOf<Row, T>(
   request: PageRequest,
@@ -102,7 +102,7 @@ function decode(list: string, cursor: string, isKey: IsKey): string {
   }
   if (!Array.isArray(parsed) || parsed.length !== 3) throw wrong;
   const [version, of, key] = parsed as unknown[];
-  // Written anew, it must be the same text: base64 has several spellings of one value, and ours has one.
+  // Base64 has several spellings of one value. Only the one that we write is accepted.
   if (version !== VERSION || of !== list || typeof key !== 'string' || encode(list, key) !== cursor) throw wrong;
   if (!isKey(key)) throw wrong;
   return key;

@@ -1,8 +1,8 @@
-// What requests are counted by, where the operator limits how many a key may make.
+// The classes of requests that the operator can limit for each key.
 
-/** Counted apart from one another. */
+/** Each is counted separately. */
 export const rateClasses = ['reads', 'writes', 'keys'] as const;
 export type RateClass = (typeof rateClasses)[number];
 
-/** Requests a minute; what is absent has no limit. */
+/** Requests a minute. A class that is not listed has no limit. */
 export type RateLimits = Readonly<Partial<Record<RateClass, number>>>;

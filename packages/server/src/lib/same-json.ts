@@ -1,4 +1,4 @@
-/** Whether two JSON values are the same, in whatever order their fields are. Each is walked once. */
+/** Whether two JSON values are equal, regardless of the order of fields. Visits each value once. */
 export function isSameJson(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;

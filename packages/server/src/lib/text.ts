@@ -1,7 +1,7 @@
-// Text that comes from models and tools, made fit to be stored: PostgreSQL has no NUL in text, and a lone surrogate has no
-// UTF-8 form. What callers send is refused instead (http/request/validate.ts); nobody can be told to correct a model.
+// Cleans text from models and tools so that it can be stored: PostgreSQL's text can't contain NUL, and a lone surrogate has no UTF-8
+// form. Such text in a request is refused instead (http/request/validate.ts), because a caller can correct it and a model can't.
 
-/** Deeper JSON has no use here, and recursion over it would cost the stack. */
+/** Deeper JSON has no use here, and recursion over it could overflow the stack. */
 export const MAX_JSON_DEPTH = 64;
 
 export function storableText(text: string): string {

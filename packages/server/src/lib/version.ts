@@ -1,4 +1,4 @@
 import manifest from '../../package.json' with { type: 'json' };
 
-/** Of the service, as its answers and its `User-Agent` say it. */
+/** The version of the service, as in its responses and its `User-Agent`. */
 export const version: string = manifest.version;
