@@ -1,6 +1,5 @@
-// What must be done now and then and by nobody's request: giving event records their place, dropping what has expired, and
-// compacting usage.
-// Every node of role `runtime` does it; two at once do no harm.
+// Periodic work: sequencing the event log, deleting expired data, and compacting usage. Every node with the role `runtime` does it;
+// two at once are harmless.
 import { dropAccessDenials } from './events/denied.ts';
 import { dropEvents, organizationsToDropEvents } from './events/retention.ts';
 import { organizationsToSequence, sequenceEvents } from './events/sequencer.ts';
@@ -26,20 +25,20 @@ export interface Upkeep {
   stop(): Promise<void>;
 }
 
-// Readers of the log run the sequencer themselves; this bounds how long records of an organization that nobody reads wait.
+// Readers of the log run the sequencer themselves. This limits how long records wait in a log that is not read.
 const SEQUENCE_EVERY_MS = 1_000;
-// What has expired is already without effect; this only gives back its space.
+// Expired data has no effect any more; this only frees its space.
 const EXPIRE_EVERY_MS = 60_000;
-// A report is right before it too; this only makes it cheaper.
+// Reports are right without it; this only makes them cheaper.
 const COMPACT_EVERY_MS = 60_000;
-// Kept for days at least: an hour more is nothing.
+// Retention is measured in days, so an hour does not matter.
 const DROP_EVERY_MS = 3600_000;
 const DAY_MS = 24 * 3600 * 1000;
 
 interface Kept {
   eventsKeptDays: number;
   deliveriesKeptDays: number;
-  /** Undefined: as long as nobody deletes them, unless their environment says otherwise. */
+  /** Undefined: no limit, unless the environment has one. */
   sessionsKeptDays?: number | undefined;
 }
 
@@ -50,7 +49,7 @@ export function createUpkeep(
   const { db, shards, clock, log } = platform;
   const stopping = new AbortController();
   const loops: Promise<void>[] = [];
-  /** Of what may go on after its loop. */
+  /** The names of work that may continue after its loop ends. */
   const names = new Set<string>();
 
   async function every(ms: number, what: string, act: () => Promise<unknown>): Promise<void> {
@@ -60,7 +59,7 @@ export function createUpkeep(
     }
   }
 
-  /** One after the other, and shards side by side; an organization that fails keeps no other from its turn. */
+  /** One organization after the other, shards concurrently. If one fails, the others continue. */
   async function eachOf(
     organizationIds: readonly string[],
     what: string,

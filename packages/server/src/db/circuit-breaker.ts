@@ -85,5 +85,5 @@ export class CircuitBreaker {
 }
 
 function notAvailable(): Failure {
-  return { error: new DatabaseUnavailable(new Error('A part of it does not answer')) };
+  return { error: new DatabaseUnavailable(new Error('A part of it does not respond')) };
 }

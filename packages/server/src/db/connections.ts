@@ -167,7 +167,7 @@ export class Connections {
       const suspects = new Set<string>();
       for (const connection of [...this.#open]) {
         const silentSeconds = connection.countSilence();
-        if (silentSeconds >= this.#limitOf(connection)) connection.destroy(`No answer for ${silentSeconds} s`);
+        if (silentSeconds >= this.#limitOf(connection)) connection.destroy(`No response for ${silentSeconds} s`);
         else if (isSilent(connection)) suspects.add(connection.url);
       }
       for (const url of suspects) void this.#suspect(url);
@@ -196,7 +196,7 @@ export class Connections {
       // Even a refusal is a response.
       if (isServerError(error) || error instanceof ReadOnlyServer) return;
       for (const connection of [...this.#open]) {
-        if (connection.url === url && isSilent(connection)) connection.destroy('The database does not answer');
+        if (connection.url === url && isSilent(connection)) connection.destroy('The database does not respond');
       }
       this.#replaceAll();
     } finally {

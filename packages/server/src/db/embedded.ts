@@ -14,12 +14,12 @@ export function startEmbeddedPostgres(dataDir: string, log?: PostgresLog): Promi
   return startPostgres({ ...optionsFor(dataDir), log });
 }
 
-/** The URL of the one that is running, for commands beside the service; undefined if none is. */
+/** The URL of the running server, for commands that run next to the service; undefined if none is running. */
 export function findEmbeddedPostgres(dataDir: string): Promise<string | undefined> {
   return findPostgres(optionsFor(dataDir));
 }
 
-/** Whether there is one, running or not. True if that can't be seen: starting it says why. */
+/** Whether there is one, running or not. True if that can't be determined: starting it then reports why. */
 export async function hasEmbeddedPostgres(dataDir: string): Promise<boolean> {
   const { code } = await stat(join(optionsFor(dataDir).directory, 'cluster')).then(
     () => ({ code: undefined }),

@@ -46,14 +46,14 @@ export async function requireSameDatabase(db: Db, direct: Db, clock: Clock = sys
   const client = await direct.connect();
   const over = new AbortController();
   try {
-    const heard = new Promise<true>((resolve) => client.once('notification', () => resolve(true)));
+    const notified = new Promise<true>((resolve) => client.once('notification', () => resolve(true)));
     await client.query(`listen ${channel}`);
     await db.query(sql`select pg_notify(${channel}, '')`);
     const late = clock.sleep(NOTIFIED_WITHIN_MS, over.signal).then(
       () => false,
       () => false,
     );
-    if (await Promise.race([heard, late])) return;
+    if (await Promise.race([notified, late])) return;
   } finally {
     over.abort();
     await client.end();

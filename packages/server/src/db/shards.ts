@@ -104,13 +104,13 @@ export function createShards(
 
   // ── By shard ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  interface Way {
+  interface Runner {
     run(shard: Shard, work: () => Promise<void>): Promise<Failure>;
     onError(error: unknown): void;
   }
 
   async function eachBy<T>(
-    { run, onError }: Way,
+    { run, onError }: Runner,
     items: readonly T[],
     organizationOf: (item: T) => string,
     act: (group: readonly T[]) => Promise<void>,
@@ -161,35 +161,35 @@ export function createShards(
     what: string,
     statementOf: (within: Within) => Sql,
     send: (on: Queryable, statement: Sql) => Promise<T>,
-  ): Promise<{ answer: T; server?: Server }[]> {
+  ): Promise<{ result: T; server?: Server }[]> {
     if (statements.hasSubscribers) {
       statements.publish({ whole: statementOf(everywhere).text, confined: statementOf(within([])).text });
     }
-    if (!(await placement.isSharded())) return [{ answer: await send(db, statementOf(everywhere)) }];
+    if (!(await placement.isSharded())) return [{ result: await send(db, statementOf(everywhere)) }];
     await listNowAndThen();
     const servers = placement.servers();
     const breakersOfServers = servers.map(({ id }) => breakerFor(what, `on server ${id}`));
     let failure: Failure;
     if (breakersOfServers.every((breaker) => breaker.isHealthy)) {
-      let answer: T | undefined;
+      let result: T | undefined;
       failure = await breakerFor(what, 'everywhere').run(async () => {
-        answer = await send(db, statementOf(everywhere));
+        result = await send(db, statementOf(everywhere));
       }, warnOf(what));
-      if (!failure) return [{ answer: answer! }];
+      if (!failure) return [{ result: result! }];
     }
-    const answers: { answer: T; server: Server }[] = [];
+    const results: { result: T; server: Server }[] = [];
     const failures = await Promise.all(
       servers.map(async (server, index) => {
-        let answer: T | undefined;
+        let result: T | undefined;
         const failure = await breakersOfServers[index]!.run(async () => {
-          answer = await limited((on) => send(on, statementOf(within(server.organizationIds))));
+          result = await limited((on) => send(on, statementOf(within(server.organizationIds))));
         }, warnOf(what));
-        if (!failure) answers.push({ answer: answer!, server });
+        if (!failure) results.push({ result: result!, server });
         return failure;
       }),
     );
-    if (answers.length === 0) throw (failure ?? failures.find(Boolean))!.error;
-    return answers;
+    if (results.length === 0) throw (failure ?? failures.find(Boolean))!.error;
+    return results;
   }
 
   /** The server cancels it after LIMIT_MS. */
@@ -217,7 +217,7 @@ export function createShards(
 
     async eachInTime(what, items, organizationOf, act) {
       const isSharded = await placement.isSharded().catch(() => false);
-      const inTime: Way['run'] = (shard, work) => breakerFor(what, `on shard ${shard}`).run(work);
+      const inTime: Runner['run'] = (shard, work) => breakerFor(what, `on shard ${shard}`).run(work);
       return eachBy({ run: isSharded ? inTime : waitFor, onError: warnOf(what) }, items, organizationOf, act);
     },
 
@@ -227,18 +227,18 @@ export function createShards(
     },
 
     async query<Row>(what: string, statementOf: (within: Within) => Sql): Promise<Found<Row>> {
-      const answers = await ask(what, statementOf, (on, statement) => on.query<Row>(statement));
-      const isWhole = answers.some(({ server }) => server === undefined);
-      const covered = new Set(answers.flatMap(({ server }) => server?.organizationIds ?? []));
+      const results = await ask(what, statementOf, (on, statement) => on.query<Row>(statement));
+      const isWhole = results.some(({ server }) => server === undefined);
+      const covered = new Set(results.flatMap(({ server }) => server?.organizationIds ?? []));
       return {
-        rows: answers.flatMap(({ answer }) => answer),
+        rows: results.flatMap(({ result }) => result),
         covers: (organizationId) => isWhole || covered.has(organizationId),
       };
     },
 
     async execute(what, statementOf) {
-      const answers = await ask(what, statementOf, (on, statement) => on.execute(statement));
-      return Math.max(0, ...answers.map(({ answer }) => answer));
+      const results = await ask(what, statementOf, (on, statement) => on.execute(statement));
+      return Math.max(0, ...results.map(({ result }) => result));
     },
   };
 }

@@ -1,21 +1,21 @@
 /**
- * The connections of an `Egress`, kept between requests, for each origin (scheme, host and port) its own.
+ * The kept-alive connections of an `Egress`, separate for each origin (scheme, host and port).
  *
- * One request at a time on each. The one that was given back last goes first, so that those which are too many grow idle
- * and end. undici's own pool looks through its connections for a free one, and at the clock for each: with 200 of them busy
- * that was more work than the rest of sending a request.
+ * Each carries one request at a time. The most recently returned one is used first, so that surplus connections become idle and
+ * close. undici's own pool searches all its connections for a free one and reads the clock for each: with 200 busy connections that
+ * took longer than the rest of sending a request.
  */
 import { Client } from 'undici';
 
 export interface ConnectionsOptions {
-  /** The same for each; it judges where it connects to. */
+  /** The options of every client; its connector enforces the policy. */
   readonly client: Client.Options;
   readonly maxPerOrigin: number;
-  /** After so long a connection takes no new request. */
+  /** A connection of this age gets no further request. */
   readonly lifetimeMs: number;
 }
 
-/** A client has one connection at a time, and opens it when a request comes. */
+/** A client has one connection at a time, which it opens for its first request. */
 export interface Connection {
   readonly client: Client;
   readonly origin: Origin;
@@ -42,8 +42,8 @@ export class Connections {
   }
 
   /**
-   * Lends a connection for one request: at once, or when one is free. Whoever has dispatched gives it back when the handler hears
-   * of the end, of whichever kind.
+   * Calls `use` with a connection for one request: at once, or when one is free. Return it with `giveBack` when the request has ended
+   * in any way.
    */
   lend(url: string, use: (connection: Connection) => void): void {
     let origin = this.#origins.get(url);
@@ -74,7 +74,7 @@ export class Connections {
     if (next) next(this.#open(origin));
   }
 
-  /** Ends what is under way, and every request that comes later. */
+  /** Aborts current and all later requests. */
   async destroy(): Promise<void> {
     this.#isDestroyed = true;
     await Promise.all([...this.#clients].map((client) => client.destroy()));
@@ -113,7 +113,7 @@ export class Connections {
 
   #drop({ client, origin }: Connection): void {
     this.#clients.delete(client);
-    // Its last request is over, so to close it is to end its connection. One that was destroyed cannot be closed.
+    // It has no request, so this closes its connection. Closing a destroyed client rejects.
     client.close().catch(() => {});
     origin.count -= 1;
     if (origin.count === 0 && origin.waiting.length === 0) this.#origins.delete(origin.url);

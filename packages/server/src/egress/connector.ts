@@ -1,20 +1,19 @@
 /**
- * Opens every connection of ours. The order is what keeps a request from going where it must not:
+ * Opens every outgoing connection. The order of the steps keeps a request from reaching a forbidden address:
  *
- *   1. judge the destination itself: scheme, port, and the host where it is an address (those are never looked up)
- *   2. look the name up, and judge every answer
- *   3. connect to those answers and to no others: the name is not looked up a second time
- *   4. judge the address that the socket says it is connected to, before TLS or HTTP write a byte
+ *   1. check the destination itself: scheme, port, and the host if it is an address (addresses are never looked up)
+ *   2. look up the name, and check every address
+ *   3. connect to one of these addresses; the name is not looked up again
+ *   4. check the address that the socket is connected to, before TLS or HTTP write a byte
  *
- * One forbidden answer refuses them all. Connecting to the others would be as safe, but whether a request goes out
- * would then depend on which address answers first, and a name that mixes public with private addresses is either an
- * attack or a mistake that someone should hear about. `localhost` is the exception: it always has two addresses, and
- * the operator may have opened one.
+ * One forbidden address refuses the name. Connecting to the others would be as safe, but whether a request is sent would depend on
+ * which address answers first, and a name with both public and private addresses is an attack or a mistake that should be noticed.
+ * `localhost` is the exception: it always has two addresses, and the operator may have allowed only one.
  *
- * Where the operator has an outbound proxy, public addresses are reached by way of it (proxy.ts): step 3 is then a CONNECT
- * to one of those answers, and step 4 the proxy's.
+ * If the operator has an outbound proxy, public addresses are reached through it (proxy.ts): step 3 is then a CONNECT to one of the
+ * addresses, and step 4 is up to the proxy.
  *
- * Time runs from the look-up to the end of the TLS handshake.
+ * The connect timeout covers everything from the look-up to the end of the TLS handshake.
  */
 import { isIP, connect as netConnect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import type { buildConnector } from 'undici';
@@ -33,10 +32,10 @@ import {
 import { type EgressProxy, openTunnel } from './proxy.ts';
 import { type Deadline, settled, startTls, withDeadline } from './sockets.ts';
 
-/** How long one address of several is tried before the next: far ends with a second of round trip are rare. */
+/** How long one address of several is tried before the next. Round trips of a second are rare. */
 const ADDRESS_ATTEMPT_TIMEOUT_MS = 1000;
 
-/** How long a silent connection lasts before the system asks the other end whether it is still there. */
+/** How long a connection is idle before the system probes the other end. */
 const TCP_KEEP_ALIVE_DELAY_MS = 60_000;
 
 const SOCKET_OPTIONS = {
@@ -51,15 +50,15 @@ export interface ConnectorOptions {
   readonly policy: EgressPolicy;
   readonly lookup: Lookup;
   readonly connectTimeoutMs: number;
-  /** What public addresses are reached through. */
+  /** The proxy for public addresses. */
   readonly proxy?: EgressProxy;
   /** Certificate authorities (PEM) instead of the ones that Node trusts. */
   readonly ca?: string;
-  /** Opens the TCP connection; `net.connect` but in tests of step 4. */
+  /** Opens the TCP connection: `net.connect`, except in tests of step 4. */
   readonly open?: (options: TcpNetConnectOpts) => Socket;
 }
 
-/** A connector for undici's `connect` option. It gives its callback a socket that may be written to, or an `EgressError`. */
+/** A connector for undici's `connect` option. Its callback gets a socket that is ready for use, or an `EgressError`. */
 export function createConnector(options: ConnectorOptions): buildConnector.connector {
   return ({ hostname, protocol, port }, callback) => {
     const destination = { protocol, host: hostname, port: Number(port) || (protocol === 'https:' ? 443 : 80) };
@@ -125,7 +124,7 @@ function openTcp(
   const socket = open({
     host: destination.host,
     port: destination.port,
-    // Stands in for DNS, so that Node tries one address after the other among the vetted ones alone.
+    // Replaces DNS, so that Node tries only the checked addresses, one after the other.
     lookup: (_hostname, { all }, done) => {
       const [first] = answers;
       if (first === undefined) done(new Error('no address'), '');
@@ -140,7 +139,7 @@ function openTcp(
   });
 }
 
-/** The proxy itself is the operator's and is not judged. */
+/** The proxy's own address is not checked, because the operator chose it. */
 async function openByProxy(
   { ca, open = netConnect }: ConnectorOptions,
   proxy: EgressProxy,

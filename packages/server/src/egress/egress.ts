@@ -1,16 +1,15 @@
 /**
- * The one way out. Every request of ours to an address that somebody gave goes through an `Egress`: webhooks, http and
- * mcp tools, base urls of models.
+ * The only way out. Every request to an address that a user configured goes through an `Egress`: webhooks, http and mcp tools, base
+ * urls of models.
  *
- *   check    judges a url when it is given, so that a bad one is refused where a person sees it
- *   request  one exchange, bounded in time and bytes: webhooks and http tools
- *   fetch    the same guard in the form that AI SDK providers and others take: streaming answers
+ *   check    checks a url when it is configured, so that a forbidden one is refused where its author sees it
+ *   request  one exchange, limited in time and bytes: webhooks and http tools
+ *   fetch    the same guard as a `fetch` function, for AI SDK providers and other libraries: streaming responses
  *
- * What may be reached is decided in `policy.ts`; that nothing else is reached is the work of `connector.ts`, below the
- * connections (connections.ts), so no way of asking goes past it. A connection belongs to one origin (scheme, host and
- * port) from its birth to its end, and HTTP/2, where one connection could serve several hosts, is not spoken. Redirects
- * are answers like any other. The dispatcher is always our own, so neither `HTTP_PROXY` nor `NODE_USE_ENV_PROXY` reaches
- * it; a proxy is used where the operator named one for this (proxy.ts), and none else.
+ * `policy.ts` decides what may be reached. `connector.ts` enforces it below the connections (connections.ts), so no kind of request can
+ * bypass it. A connection belongs to one origin (scheme, host and port); HTTP/2 is not used, because there one connection can serve
+ * several hosts. Redirects are returned, not followed. `HTTP_PROXY` and `NODE_USE_ENV_PROXY` have no effect, because the dispatcher is
+ * always our own; only the operator's proxy for this purpose is used (proxy.ts).
  */
 import { Dispatcher, Headers, type RequestInit as UndiciRequestInit, fetch as undiciFetch } from 'undici';
 import { onceAborted } from '../lib/aborted.ts';
@@ -23,63 +22,63 @@ import { type EgressPolicy, judgeUrl } from './policy.ts';
 export interface EgressOptions extends Pick<ConnectorOptions, 'ca' | 'open' | 'proxy'> {
   readonly policy: EgressPolicy;
   readonly lookup?: Lookup;
-  /** For look-up, TCP and TLS together. 5 s unless said. */
+  /** For look-up, TCP and TLS together. Default: 5 s. */
   readonly connectTimeoutMs?: number;
 }
 
 export interface EgressRequest {
   readonly url: string;
   readonly method: string;
-  /** What belongs to the connection rather than to the message (`Host`, `Connection`, …) is left out. */
+  /** Headers of the connection rather than the message (`Host`, `Connection`, …) are dropped. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Buffer | null;
-  /** For the whole exchange: connecting, sending, and reading the answer to its last byte. */
+  /** For the whole exchange: connecting, sending, and reading the whole response. */
   readonly timeoutMs: number;
-  /** More of the answer than this is never read; what was read is given, with `truncated`. */
+  /** A longer response is cut here, and has `truncated`. */
   readonly maxResponseBytes: number;
   readonly signal?: AbortSignal;
 }
 
 export interface EgressResponse {
   readonly status: number;
-  /** Names in lower case; an array where the header came more than once. */
+  /** Names in lower case; an array if the header occurs more than once. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Buffer;
   readonly truncated: boolean;
 }
 
 export interface Egress {
-  /** Throws `UrlNotAllowed`. What passes may still be refused when it is connected to. */
+  /** Throws `UrlNotAllowed`. The connection may still be refused later. */
   check(url: string): void;
-  /** Resolves with any answer that came, whatever its status; rejects with `EgressError` alone. */
+  /** Resolves with the response, whatever its status; rejects only with `EgressError`. */
   request(request: EgressRequest): Promise<EgressResponse>;
   /**
-   * As `globalThis.fetch`, but redirects are given back, not followed. Rejects with a `TypeError` whose `cause` is an
-   * `EgressError`, or with the signal's reason. There is no limit of time or size: whoever reads sets it.
+   * As `globalThis.fetch`, but redirects are returned, not followed. Rejects with a `TypeError` whose `cause` is an `EgressError`, or
+   * with the signal's reason. Time and size are not limited; the caller has to limit them.
    */
   readonly fetch: typeof globalThis.fetch;
-  /** Ends what is under way (`aborted`) and closes every connection. */
+  /** Aborts current requests (`aborted`) and closes every connection. */
   close(): Promise<void>;
 }
 
 const CONNECT_TIMEOUT_MS = 5000;
 
-/** Far above what real answers carry; an endless header ends here. */
+/** Far more than real responses have; stops an endless header. */
 const MAX_RESPONSE_HEADER_BYTES = 16 * 1024;
 
-/** A stop against running out of file descriptors; HTTP/1.1 needs one connection for each model that streams. */
+/** Keeps the process from running out of file descriptors; with HTTP/1.1 each streaming model needs a connection. */
 const MAX_CONNECTIONS_PER_ORIGIN = 1024;
 
-/** Below the 5 s after which Node's own servers hang up: a request sent into a closing connection is a failed attempt. */
+/** Less than the 5 s after which Node's servers close idle connections: a request on a closing connection fails. */
 const IDLE_TIMEOUT_MS = 4000;
 
-/** Servers that announce a longer time are believed up to this. */
+/** The maximum, even if a server announces a longer keep-alive. */
 const MAX_IDLE_TIMEOUT_MS = 60_000;
 
-/** After this a connection takes no new request, so that a host whose name moved to another address is followed there. */
+/** After this a connection gets no new request, so that a change of the host's address takes effect. */
 const CONNECTION_LIFETIME_MS = 300_000;
 
-/** Judgements that are kept: those of a url that is asked for again and again, such as a receiver's, cost once. */
+/** How many checked urls are cached: a url that is used often, such as a receiver's, is checked once. */
 const MAX_KNOWN_URLS = 1_000;
 
 const NOTHING = Buffer.alloc(0);
@@ -102,7 +101,7 @@ export const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** Of a url that is allowed. */
+/** The parts of an allowed url. */
 interface Target {
   readonly origin: string;
   readonly path: string;
@@ -131,7 +130,7 @@ export function createEgress(options: EgressOptions): Egress {
     return { origin, path: pathname + search };
   }
 
-  /** As `allowed`; the same text is judged the same way for as long as there is this policy. */
+  /** As `allowed`, with a cache: the policy never changes, so the result for a text doesn't either. */
   function knownToBeAllowed(text: string): Target {
     let target = known.get(text);
     if (!target) {
@@ -158,7 +157,7 @@ export function createEgress(options: EgressOptions): Egress {
   };
 }
 
-/** One `request` under way: undici's handler and the limits around it. It ends once, whichever comes first. */
+/** One `request`: undici's handler and the limits around it. It ends exactly once. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #request: EgressRequest;
   readonly #connections: Connections;
@@ -201,7 +200,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     );
     this.#connections.lend(origin, (connection) => {
       this.#connection = connection;
-      // Our own timer covers both times.
+      // Our own timer covers both.
       connection.client.dispatch(
         { path, method, headers: ofMessage(headers), body, headersTimeout: 0, bodyTimeout: 0 },
         this,
@@ -211,7 +210,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    // It ended while it waited for a connection: nothing may be sent any more.
+    // It ended while it waited for a connection, so nothing may be sent.
     if (this.#ended) controller.abort(new EgressError('aborted', 'the request ended before it was sent'));
   }
 
@@ -226,7 +225,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#bytes += chunk.length;
     if (chunk.length <= room) return;
     this.#succeed(true);
-    // What is still to come would have to be read to keep the connection: it is closed instead.
+    // Keeping the connection would require reading the rest of the response, so it is closed.
     controller.abort(new EgressError('aborted', 'the response is longer than the limit'));
   }
 
@@ -271,7 +270,7 @@ function ofMessage(headers: Readonly<Record<string, string>>): string[] {
   return flat;
 }
 
-/** What undici's `fetch` sends by. */
+/** The dispatcher of undici's `fetch`. */
 class EgressDispatcher extends Dispatcher {
   readonly #connections: Connections;
 
@@ -287,7 +286,7 @@ class EgressDispatcher extends Dispatcher {
         this.#connections.giveBack(connection);
         handler.onResponseEnd?.call(translating, controller, trailers);
       };
-      // undici's errors carry the socket with its addresses; callers keep and print what they catch.
+      // undici's errors contain the socket with its addresses, and callers may log what they catch.
       translating.onResponseError = (controller, error) => {
         this.#connections.giveBack(connection);
         handler.onResponseError?.call(translating, controller, toEgressError(error));

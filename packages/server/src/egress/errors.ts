@@ -1,21 +1,21 @@
 /**
- * How a request of ours ends when it ends badly. People who gave the url read `kind` and `message`, so neither ever
- * holds an address, an answer of DNS, a header or a body; `reason` is for the operator's log.
+ * How an outgoing request fails. Users see `kind` and `message`, so neither contains an address, a response of DNS, a header or a
+ * body. `reason` is for the operator's log.
  */
 import { errors as undiciErrors } from 'undici';
 
 /**
  * | kind | what happened |
  * |---|---|
- * | `not_allowed` | the url, or an address its host stands for, is not allowed; nothing was sent |
+ * | `not_allowed` | the url, or an address of its host, is not allowed; nothing was sent |
  * | `dns` | the host's addresses could not be looked up |
- * | `connect_timeout` | no connection, TLS included, within the connect time-out |
- * | `connect` | the connection was refused, or there is no way to the host |
- * | `tls` | the TLS handshake failed, or the certificate is not good for the host |
- * | `timeout` | the whole exchange, body included, took too long |
- * | `reset` | the connection broke while the request was under way: it may or may not have had its effect |
- * | `aborted` | the caller's signal, or our own shutdown |
- * | `protocol` | the answer is not HTTP as we take it, or the request's own headers are malformed |
+ * | `connect_timeout` | no connection, TLS included, within the connect timeout |
+ * | `connect` | the connection was refused, or the host is unreachable |
+ * | `tls` | the TLS handshake failed, or the certificate is not valid for the host |
+ * | `timeout` | the exchange, including the body, took too long |
+ * | `reset` | the connection was lost during the request, which may or may not have had an effect |
+ * | `aborted` | the caller's signal, or the node is stopping |
+ * | `protocol` | the response is not valid HTTP, or the request's own headers are malformed |
  */
 export type EgressErrorKind =
   | 'not_allowed'
@@ -31,23 +31,23 @@ export type EgressErrorKind =
 const MESSAGES: Readonly<Record<EgressErrorKind, string>> = {
   not_allowed: 'The destination is not allowed',
   dns: 'The host could not be looked up',
-  connect_timeout: 'The host did not take the connection in time',
+  connect_timeout: 'The host did not accept the connection in time',
   connect: 'The host could not be connected to',
   tls: 'The TLS handshake failed',
-  timeout: 'The answer did not come in time',
-  reset: 'The connection was closed before the answer was complete',
+  timeout: 'The response did not arrive in time',
+  reset: 'The connection was closed before the response was complete',
   aborted: 'The request was aborted',
   protocol: 'The exchange is not valid HTTP',
 };
 
-/** The one error of everything in this folder that sends. */
+/** The only error of requests through this folder. */
 export class EgressError extends Error {
   override readonly name: string = 'EgressError';
   readonly kind: EgressErrorKind;
-  /** For the operator's log alone: may name addresses. */
+  /** Only for the operator's log: may contain addresses. */
   readonly reason: string;
 
-  /** `code` is a system's or TLS error code such as `ECONNREFUSED`, safe for anyone to read. */
+  /** `code` is an error code of the system or of TLS, such as `ECONNREFUSED`. Safe to show to anyone. */
   constructor(kind: EgressErrorKind, reason: string, code?: string) {
     super(code === undefined ? MESSAGES[kind] : `${MESSAGES[kind]} (${code})`);
     this.kind = kind;
@@ -56,13 +56,13 @@ export class EgressError extends Error {
 }
 
 /**
- * What whoever gives a url is told of one that is refused: the same whatever the reason, which could speak of the operator's
- * network.
+ * The user's message for a refused url. It is the same for every reason, because the reason could reveal something about the
+ * operator's network.
  */
 export const whatUrlsMustBe =
   'must be an https URL at a public address, without user info and fragment; the operator can allow others in SIGNALBOX_EGRESS_ALLOW';
 
-/** A url that is refused when it is given, before anything is looked up. */
+/** A url that is refused before anything is looked up. */
 export class UrlNotAllowed extends EgressError {
   override readonly name = 'UrlNotAllowed';
 
@@ -71,15 +71,15 @@ export class UrlNotAllowed extends EgressError {
   }
 }
 
-/** The error of a stage that can fail in one way only, with the system's code where there is one. */
+/** The error of a stage that can fail in only one way, with the system's code if there is one. */
 export function stageError(kind: 'dns' | 'connect' | 'tls', error: unknown): EgressError {
   if (error instanceof EgressError) return error;
   const code = codeOf(error);
-  // The system gave up before our own time-out did, which is the same to everyone.
+  // The system's own timeout came before ours; users need no distinction.
   return new EgressError(code === 'ETIMEDOUT' && kind !== 'dns' ? 'connect_timeout' : kind, reasonOf(error), code);
 }
 
-/** What an error from undici, or from a socket below it, means here. */
+/** Translates an error of undici, or of a socket below it. */
 export function toEgressError(error: unknown): EgressError {
   if (error instanceof EgressError) return error;
   if (error instanceof undiciErrors.HeadersTimeoutError || error instanceof undiciErrors.BodyTimeoutError) {

@@ -1,19 +1,18 @@
 /**
- * Where a request of ours may go: pure decisions, without I/O.
+ * Decides where an outgoing request may go. Pure functions, without I/O.
  *
- * Anyone who can write a webhook url, a tool or a model's base url makes this host send requests, so by default only
- * public addresses over `https` are allowed. The operator opens more with `SIGNALBOX_EGRESS_ALLOW`, whose entries are
- * address rules (one address or a CIDR) and host rules (a name, or `*.` before one), each for all ports or for one.
+ * Anyone who can write a webhook url, a tool or a model's base url makes this host send requests, so by default only public addresses
+ * over `https` are allowed. The operator allows more with `SIGNALBOX_EGRESS_ALLOW`. Its entries are address rules (an address or a
+ * CIDR) and host rules (a name, or `*.` and a name), each for all ports or for one.
  *
- * A decision has two halves, because a name says nothing about where it leads:
+ * There are two checks, because a name does not show where it leads:
  *
- *   judgeUrl      when a url is given: its shape, its scheme, and its host where that is an address in any spelling
- *   judgeAddress  at every connection: each address that the host stands for, and the one really connected to
+ *   judgeUrl      when a url is configured: its form, its scheme, and its host if that is an address in any notation
+ *   judgeAddress  for every connection: each address of the host, and the one that the socket is connected to
  *
- * What an address rule covers may be reached by any url. A host rule opens the private ranges to that name, but not
- * link-local addresses and other special ones: clouds keep their credentials there and at some private addresses
- * (`CLOUD_METADATA`), and the owner of one name below `*.example.com` must not be able to point it at them. `http` is for what a rule covers,
- * and for nothing else.
+ * Any url may lead to an address that an address rule covers. A host rule allows its name to lead to private ranges, but not to
+ * link-local and other special addresses: clouds keep credentials there and at some private addresses (`CLOUD_METADATA`), and the
+ * owner of one name below `*.example.com` must not be able to point it at them. `http` is allowed only for what a rule covers.
  */
 import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
@@ -25,31 +24,31 @@ type Ip = ipaddr.IPv4 | ipaddr.IPv6;
 interface AddressRule {
   readonly network: Ip;
   readonly prefixLength: number;
-  /** The one port that it is for; null for every port. */
+  /** The port that it applies to; null: every port. */
   readonly port: number | null;
 }
 
 interface HostRule {
   readonly name: string;
-  /** True for `*.name`: every name below it, at any depth, and not the name itself. */
+  /** True for `*.name`: every name below it, at any depth, but not the name itself. */
   readonly below: boolean;
   readonly port: number | null;
 }
 
-/** What the operator opened. Made by `parseEgressAllow`, never changed. */
+/** What the operator allowed, as parsed by `parseEgressAllow`. Immutable. */
 export interface EgressPolicy {
   readonly addresses: readonly AddressRule[];
   readonly hosts: readonly HostRule[];
 }
 
-/** Where a url leads: a name, or an address in its canonical spelling without brackets. */
+/** The host and port of a url: a name, or an address in canonical notation without brackets. */
 export interface Destination {
   readonly protocol: string;
   readonly host: string;
   readonly port: number;
 }
 
-/** A refusal's reason is for the operator's log; who gave the url is told only that it is not allowed. */
+/** The reason of a refusal is for the operator's log; the user learns only that the url is not allowed. */
 export type Judgement = { readonly ok: true } | { readonly ok: false; readonly reason: string };
 
 const ALLOWED: Judgement = { ok: true };
@@ -58,31 +57,31 @@ function refused(reason: string): { readonly ok: false; readonly reason: string 
   return { ok: false, reason };
 }
 
-/** Enough for a signed url with a long query; a parser should not be handed megabytes. */
+/** Enough for a signed url with a long query, and little for a parser. */
 const URL_MAX_LENGTH = 8192;
 
-/** The ports that a url leaves out. */
+/** The default ports. */
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'https:': 443, 'http:': 80 };
 
-/** Ranges that people use for their own networks, which a host rule opens. */
+/** The ranges of private networks, which a host rule allows. */
 const PRIVATE_RANGES: ReadonlySet<string> = new Set(['private', 'loopback', 'carrierGradeNat', 'uniqueLocal']);
 
-/** The addresses of `localhost` by RFC 6761; DNS is never asked for it. */
+/** The addresses of `localhost` by RFC 6761, which is never looked up. */
 export const LOCALHOST_ADDRESSES: readonly string[] = ['127.0.0.1', '::1'];
 
-/** All of IPv6 that is given out as global unicast; what lies outside (IPv4-compatible, site-local, …) is nowhere to go. */
+/** The global unicast range of IPv6. Anything else (IPv4-compatible, site-local, …) is not public. */
 const GLOBAL_UNICAST_IPV6: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse('2000::'), 3];
 
-/** Addresses that mean the IPv4 address in their last 32 bits: IPv4-mapped, and NAT64's well-known prefix. */
+/** Addresses whose last 32 bits are an IPv4 address: IPv4-mapped, and NAT64's well-known prefix. */
 const IPV4_IN_IPV6: readonly [ipaddr.IPv6, number][] = [
   [ipaddr.IPv6.parse('::ffff:0:0'), 96],
-  // Behind a DNS64 every IPv4-only host has such an address, so they are judged by what they lead to.
+  // Behind a DNS64 every IPv4-only host has such an address, so the IPv4 address is what is checked.
   [ipaddr.IPv6.parse('64:ff9b::'), 96],
 ];
 
 /**
- * Where clouds hand out the credentials and the configuration of a machine to any program on it. Some of these look public or lie in
- * ranges that people use for their own networks. A rule opens one only if it is for this very address.
+ * Where clouds give any program on a machine its credentials and configuration. Some of these look public or are in private ranges.
+ * Only a rule for exactly this address allows one.
  */
 const CLOUD_METADATA: ReadonlySet<string> = new Set([
   '169.254.169.254', // most clouds
@@ -103,7 +102,7 @@ export class EgressAllowError extends Error {
 /**
  * Reads `SIGNALBOX_EGRESS_ALLOW`: entries separated by commas, each `10.0.0.0/8`, `192.168.1.5`, `fd00::/8`,
  * `hooks.example.com` or `*.example.com`, and with a port `10.0.0.0/8:8080`, `[fd00::/8]:8080`, `hooks.example.com:8080`.
- * An empty text opens nothing. Throws `EgressAllowError` at the first entry that is none of these.
+ * An empty text allows nothing. Throws `EgressAllowError` at the first entry that is none of these.
  */
 export function parseEgressAllow(text: string): EgressPolicy {
   const addresses: AddressRule[] = [];
@@ -157,7 +156,7 @@ function parseOrRefuse(entry: string, target: string): Network {
 function parseHostPattern(entry: string, target: string): { name: string; below: boolean } {
   const below = target.startsWith('*.');
   const name = domainToASCII(below ? target.slice(2) : target).replace(/\.$/, '');
-  // A last label of digits would be an address in another spelling, which no url's host can ever equal.
+  // A name that ends in digits would be an address in another notation, which no url's host can equal.
   if (!NAME.test(name) || /(^|\.)(\d+|0x[\da-f]*)$/.test(name)) {
     throw badEntry(entry, 'is neither an address, a CIDR nor a host');
   }
@@ -165,9 +164,8 @@ function parseHostPattern(entry: string, target: string): { name: string; below:
 }
 
 /**
- * Judges a url as it was given. What passes may still be refused when it is connected to, where its host is a name.
- * The parser of the WHATWG reads it, so that an address is seen as such however it is spelled; texts that other
- * parsers read differently are refused rather than understood.
+ * Checks a url as configured. If its host is a name, the connection may still be refused later. The WHATWG parser recognizes an
+ * address in any notation; texts that other parsers read differently are refused.
  */
 export function judgeUrl(
   policy: EgressPolicy,
@@ -187,20 +185,20 @@ export function judgeUrl(
   return judgement.ok ? { ok: true, url } : judgement;
 }
 
-/** Where a parsed `http:` or `https:` url leads. */
+/** The destination of a parsed `http:` or `https:` url. */
 export function destinationOf(url: URL): Destination {
   const { protocol, hostname } = url;
   const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
   return { protocol, host, port: url.port === '' ? (DEFAULT_PORTS[protocol] ?? 0) : Number(url.port) };
 }
 
-/** Judges scheme, host and port, as far as that can be known before the host's addresses are. */
+/** Checks scheme, host and port, as far as possible before the host's addresses are known. */
 export function judgeDestination(policy: EgressPolicy, destination: Destination): Judgement {
   const { protocol, host, port } = destination;
   if (protocol !== 'https:' && protocol !== 'http:') return refused(`the scheme ${protocol} is not http or https`);
   if (port === 0) return refused('the port is 0');
   if (isIP(host) !== 0) return judgeAddress(policy, host, destination);
-  // One host has one spelling, for every list that is compared with it; so no dot at the end either.
+  // A host must have one spelling for all comparisons, so a trailing dot is refused.
   if (!NAME.test(host)) return refused('the host is not a valid host name');
   if (isHostListed(policy, destination)) return ALLOWED;
   if (isLocalhost(host)) {
@@ -208,7 +206,7 @@ export function judgeDestination(policy: EgressPolicy, destination: Destination)
       ? ALLOWED
       : refused('localhost is this machine');
   }
-  // Both of these can only end at a listed address, which is known when the name has been looked up.
+  // Both can only lead to a listed address, which is checked after the look-up.
   const mayBeListed = policy.addresses.some((rule) => rule.port === null || rule.port === port);
   if (protocol === 'http:' && !mayBeListed)
     return refused('http is allowed only for hosts and addresses that the operator listed');
@@ -217,8 +215,8 @@ export function judgeDestination(policy: EgressPolicy, destination: Destination)
 }
 
 /**
- * Judges one address that a destination's host stands for, or that a socket is connected to.
- * `address` is as the system spells it; a zone (`%eth0`) is refused.
+ * Checks one address of a destination's host, or the one that a socket is connected to. `address` is in the system's notation; a zone
+ * (`%eth0`) is refused.
  */
 export function judgeAddress(policy: EgressPolicy, address: string, destination: Destination): Judgement {
   if (isIP(address) === 0 || address.includes('%')) return refused(`${address} is not a plain address`);
@@ -233,7 +231,7 @@ export function judgeAddress(policy: EgressPolicy, address: string, destination:
   return refused(`${address} is not public (${range})`);
 }
 
-/** True for an address that anybody may be sent to, listed or not. */
+/** Whether an address is public, so that no rule is needed. */
 export function isPublicAddress(address: string): boolean {
   return rangeOf(unwrap(ipaddr.parse(address))) === 'public';
 }
@@ -243,7 +241,7 @@ export function isLocalhost(host: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost');
 }
 
-/** True where the operator listed this host by name. */
+/** Whether a host rule of the operator covers this host. */
 export function isHostListed(policy: EgressPolicy, { host, port }: Destination): boolean {
   return policy.hosts.some(
     (rule) =>

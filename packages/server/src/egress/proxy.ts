@@ -1,32 +1,32 @@
 /**
- * The operator's outbound proxy (`SIGNALBOX_EGRESS_PROXY`), by CONNECT alone, for http as for https.
+ * The operator's outbound proxy (`SIGNALBOX_EGRESS_PROXY`), used with CONNECT for both http and https.
  *
- * The proxy is told an address and never a name: names are looked up and judged here, as without a proxy, and what was
- * judged is what it is asked to connect to. So a name that changes its answer, or that the proxy would resolve otherwise,
- * leads nowhere else. What can't be seen from here is the address that the proxy really connects to: that it takes the
- * one it was told is the operator's word. A proxy that takes names alone will not do.
+ * The proxy gets an address, never a name: names are looked up and checked here, as without a proxy, and the CONNECT is for the checked
+ * address. A name whose address changes, or that the proxy would resolve differently, therefore leads nowhere else. That the proxy
+ * connects to the address it gets can't be verified from here; the operator vouches for it. A proxy that accepts only names does not
+ * work.
  *
- * Only public addresses go through it. The private ones that the operator opened are of this network, and the same
- * numbers may mean something else where the proxy stands (its own loopback, for one): they are connected to directly.
+ * Only public addresses go through the proxy. Private addresses that the operator allowed are connected to directly: they belong to
+ * this network, and may mean something else in the proxy's (its own loopback, for example).
  */
 import { request } from 'node:http';
 import { isIP, type Socket } from 'node:net';
 import { EgressError } from './errors.ts';
 import { type Deadline, withDeadline } from './sockets.ts';
 
-/** Where it is, and who we are to it. */
+/** The proxy's address and our credentials. */
 export interface EgressProxy {
   readonly protocol: 'http:' | 'https:';
   readonly host: string;
   readonly port: number;
-  /** The value of `Proxy-Authorization`; undefined where the operator gave no user. */
+  /** The value of `Proxy-Authorization`; undefined if the operator set no user. */
   readonly authorization: string | undefined;
 }
 
-/** Proxies answer CONNECT with a few lines. */
+/** A response to CONNECT has a few lines. */
 const MAX_ANSWER_HEADER_BYTES = 16 * 1024;
 
-/** Reads `SIGNALBOX_EGRESS_PROXY`. Throws an Error, which does not show the text: it may hold a password. */
+/** Reads `SIGNALBOX_EGRESS_PROXY`. Throws an Error that does not show the text, because it may contain a password. */
 export function parseEgressProxy(text: string): EgressProxy {
   const url = URL.parse(text.trim());
   const bare = url !== null && (url.pathname === '/' || url.pathname === '') && url.search === '' && url.hash === '';
@@ -50,7 +50,7 @@ function basic(username: string, password: string): string {
   }
 }
 
-/** Asks the proxy at the other end of `socket` for a connection to this address, and gives the socket back as that. */
+/** Has the proxy at the other end of `socket` connect to this address; the socket is then that connection. */
 export function openTunnel(
   { authorization }: EgressProxy,
   socket: Socket,
@@ -75,12 +75,12 @@ export function openTunnel(
           maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
         })
           .once('connect', ({ statusCode = 0 }, _socket, head) => {
-            if (statusCode < 200 || statusCode > 299) refuse(`the proxy answered CONNECT with ${statusCode}`);
-            // Nobody was asked anything yet: whoever speaks first is not an HTTP server, and may be the proxy itself.
-            else if (head.length > 0) refuse('the proxy sent something after its answer to CONNECT');
+            if (statusCode < 200 || statusCode > 299) refuse(`the proxy responded to CONNECT with ${statusCode}`);
+            // No request was sent yet, and an HTTP server never speaks first. This may be the proxy itself.
+            else if (head.length > 0) refuse('the proxy sent something after its response to CONNECT');
             else resolve(socket);
           })
-          // Whatever is not an answer to CONNECT.
+          // Includes anything that is not a response to CONNECT.
           .on('error', (error) => refuse(`the proxy broke off: ${error.message}`))
           .end();
       }),

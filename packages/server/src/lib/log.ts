@@ -20,7 +20,7 @@ export function createLog(options: { level: string; destination?: { write(line: 
   );
 }
 
-/** Class and code of an error, where it was thrown, and its message if that can't contain values. */
+/** Class, code and stack of an error, and its message if that can't contain values. */
 function errorForLog(error: unknown): object {
   if (!(error instanceof Error)) return { type: typeof error };
   const { code, cause } = error as { code?: unknown; cause?: unknown };
@@ -41,5 +41,5 @@ function errorForLog(error: unknown): object {
 
 // Names of errors whose message quotes what was sent or received.
 const QUOTES_VALUES = /^(AI_|SyntaxError|TypeValidation)/;
-// PostgreSQL's codes for values that it did not accept: `invalid input syntax for type uuid: "…"`.
+// PostgreSQL's codes for values that it refuses: `invalid input syntax for type uuid: "…"`.
 const SQL_DATA_ERROR = /^22[0-9A-Z]{3}$/;

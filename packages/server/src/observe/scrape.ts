@@ -1,8 +1,8 @@
-// What Prometheus reads: the counts of this node, and the gauges that are asked for when somebody looks.
+// The response to a scrape by Prometheus: the counters of this node, and gauges that are read at the scrape.
 //
-// Those that need the database are asked across organizations by cheap statements, without locks, in a transaction of their own
-// with a time-out, and their answers are kept for some seconds: any number of scrapers cost one look. The longer it took, the
-// longer it is kept. A database that does not answer fails no scrape: `signalbox_database_up` is 0, and its gauges are left out.
+// Gauges from the database come from cheap statements across organizations, without locks, in one transaction with a timeout. The
+// results are cached for some seconds, longer if they took long, so any number of scrapers cost one query. If the database does not
+// respond, the scrape still succeeds: `signalbox_database_up` is 0, and the gauges from the database are omitted.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
@@ -13,7 +13,7 @@ import type { Wake } from '../wake/wake.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface Scrape {
-  /** In the text format of Prometheus; never rejects because of the database. */
+  /** In the text format of Prometheus. Does not reject if the database fails. */
   text(): Promise<string>;
   stop(): Promise<void>;
 }
@@ -28,9 +28,9 @@ export interface ScrapePlatform {
 }
 
 const KEPT_MS = 5_000;
-// Looking takes at most a tenth of one connection's time.
+// Queries take at most a tenth of one connection's time.
 const KEPT_TIMES = 10;
-// Before the 10 s after which Prometheus gives up by itself.
+// Less than Prometheus's own default of 10 s.
 const TIMEOUT_MS = 2_000;
 const MOST_COUNTED = 10_000;
 const LOOP_RESOLUTION_MS = 20;
@@ -85,7 +85,7 @@ export function createScrape({ db, clock, log, metrics, live, wake }: ScrapePlat
 
   async function look(): Promise<void> {
     const startedAt = clock.now().getTime();
-    // First whether it can be written to: a read-only one would count for us.
+    // The check comes first, because a read-only database would answer the queries too.
     const counting = db.check().then(() => countAll(db, clock.now()));
     const counts = await counting.catch((error) => {
       if (isUp) log.warn({ err: error }, 'the database did not respond to the metrics query');
@@ -101,7 +101,7 @@ export function createScrape({ db, clock, log, metrics, live, wake }: ScrapePlat
     metrics.databaseUp.set(counts ? 1 : 0);
     for (const gauge of [metrics.sessions, metrics.backlog]) gauge.reset();
     for (const gauge of [metrics.runnable, metrics.runnableOldest, metrics.eventsPending, metrics.eventsOldest]) {
-      // Reset, a gauge without labels would say 0, which is not what is known.
+      // `reset` would set a gauge without labels to 0, but its value is unknown.
       gauge.remove();
     }
     if (!counts) return;
@@ -116,7 +116,7 @@ export function createScrape({ db, clock, log, metrics, live, wake }: ScrapePlat
     metrics.eventsOldest.set(ageSeconds(counts.events));
   }
 
-  /** Waits for the look under way, but not for ever: a pool that is used up, or a network that is cut, answers nothing. */
+  /** Limits the wait for the query: with an exhausted pool or a cut network it may never end. */
   async function showDatabase(): Promise<void> {
     if (!looking && clock.now().getTime() >= looked.until) {
       looking = look().finally(() => {

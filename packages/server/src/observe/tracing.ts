@@ -1,11 +1,11 @@
-// Traces, for who has set up a collector (OTLP over HTTP); without one there is no Tracing, and nothing is spent on it.
+// Traces, exported to a collector (OTLP over HTTP) if the operator configured one. Without one there is no Tracing and no cost.
 //
-// Nothing is global, and no context travels unseen: a span is named to what belongs below it as a `traceparent` (W3C Trace
-// Context), a short text that can also stand in a row of the database. That is how one trace goes from the request that sent a
-// message over the turn, on whatever node, to the deliveries of what it said.
+// There is no global state and no implicit context. A parent span is passed on explicitly as a `traceparent` (W3C Trace Context), a
+// short text that is also stored in the session's row. One trace can therefore span the request that sent a message, the turn on any
+// node, and the deliveries of its output.
 //
-// Spans hold ids, codes, counts and names of models and tools; never what people or models said, addresses, or secrets.
-// Finished ones wait in a bounded queue, and go out in the background: a collector that is slow or dead costs spans, nothing else.
+// Spans contain ids, codes, counts and names of models and tools, but no text of users or models, no addresses and no secrets. Finished
+// spans wait in a bounded queue and are exported in the background: a slow or dead collector loses spans, and has no other effect.
 import {
   type AttributeValue,
   ROOT_CONTEXT,
@@ -21,46 +21,46 @@ import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { version } from '../lib/version.ts';
 
-/** By OpenTelemetry's names where it has one; what is undefined is left out. */
+/** Under OpenTelemetry's names where they exist. Undefined values are omitted. */
 export type Attributes = Readonly<Record<string, string | number | boolean | string[] | undefined>>;
 
 export interface Span {
-  /** What belongs below it is begun with this; undefined is never given, so that who has a span has a parent. */
+  /** The parent of child spans. */
   readonly traceParent: string;
-  /** Once; later calls are nothing. `failure` is a code. */
+  /** Ends the span; later calls have no effect. `failure` is a code. */
   end(attributes?: Attributes, failure?: string): void;
 }
 
 export interface Tracing {
-  /** Begins a span. `parent` is a `traceparent`; without one, or with one that is malformed, the span begins a trace. */
+  /** Starts a span. `parent` is a `traceparent`; without one, or if it is malformed, the span starts a new trace. */
   span(
     name: string,
     kind: 'server' | 'client' | 'internal',
     attributes: Attributes,
     parent: string | null | undefined,
   ): Span;
-  /** Sends what has ended, as far as the collector takes it in time. */
+  /** Exports finished spans, if the collector accepts them in time. */
   stop(): Promise<void>;
 }
 
 export interface TracingOptions {
-  /** The collector's base: spans go to `/v1/traces` below it. */
+  /** The base URL of the collector: spans are sent to `/v1/traces` below it. */
   endpoint: string;
-  /** Sent with each export; may be secret. */
+  /** Sent with each export. May contain secrets. */
   headers: Readonly<Record<string, string>>;
 }
 
-// Bounds what waits for a collector that is slow: some megabytes.
+// Bounds the queue for a slow collector: some megabytes.
 const MAX_WAITING = 2_048;
 const EXPORT_TIMEOUT_MS = 5_000;
-// The service does not wait longer for it when it stops.
+// The maximum wait when the service stops.
 const STOP_MS = 3_000;
 
 export function createTracing(
   { clock, log }: { clock: Clock; log: Log },
   { endpoint, headers }: TracingOptions,
 ): Tracing {
-  const exporter = telling(
+  const exporter = withOutageLog(
     new OTLPTraceExporter({
       url: `${endpoint.replace(/\/+$/, '')}/v1/traces`,
       headers: { ...headers },
@@ -96,7 +96,7 @@ export function createTracing(
     async stop() {
       const over = new AbortController();
       const late = clock.sleep(STOP_MS, over.signal).catch(() => {});
-      // Its failure was told already.
+      // Its failure was logged already.
       await Promise.race([provider.shutdown().catch(() => {}), late]);
       over.abort();
     },
@@ -110,7 +110,7 @@ function known(attributes: Attributes): Record<string, AttributeValue> {
   return Object.fromEntries(entries) as Record<string, AttributeValue>;
 }
 
-/** Where a new span belongs. Zeros are no ids (W3C Trace Context, section 3.2.2). */
+/** The context of a new span. Ids of only zeros are invalid (W3C Trace Context, section 3.2.2). */
 function contextOf(parent: string | null | undefined): SpanContext {
   const [, traceId, spanId, flags] =
     /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/.exec(parent ?? '') ?? [];
@@ -119,8 +119,8 @@ function contextOf(parent: string | null | undefined): SpanContext {
   return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags, isRemote: true });
 }
 
-/** The same exporter; the log hears once that it fails, and that it is well again. The answer of a collector is not logged. */
-function telling(exporter: SpanExporter, log: Log): SpanExporter {
+/** Wraps an exporter: logs once when it fails, and once when it recovers. Never logs the response of the collector. */
+function withOutageLog(exporter: SpanExporter, log: Log): SpanExporter {
   let isWell = true;
   return {
     export(spans, done) {

@@ -1,8 +1,8 @@
-// Before the service does anything: are its master keys those of the installation? With a wrong key everything would seem well until
-// a secret is needed, and what was sealed meanwhile would be lost to the nodes that have the right one.
+// Checks at the start that a node has the installation's master keys. With a wrong key everything would seem to work until a secret is
+// needed, and nodes with the right key could not read what was encrypted in the meantime.
 //
-// The database keeps a fingerprint of each key that nodes have sealed under. The first start records its key, before anything is
-// sealed. Later starts must have the newest recorded key among theirs; a key that one of them names before it becomes the newest.
+// The database has a fingerprint of each key that was used to encrypt. The first start records its key before anything is encrypted.
+// Later starts must have the newest recorded key. If one lists another key before it, that key becomes the newest.
 import sql from 'sql-template-tag';
 import type { Db, Tx } from '../db/db.ts';
 import type { Log } from '../lib/log.ts';
@@ -13,7 +13,7 @@ export class MasterKeyUnknown extends Error {
   override readonly name = 'MasterKeyUnknown';
 }
 
-/** Throws `MasterKeyUnknown` if these are not the keys of the installation, or something was sealed by a key that is none of them. */
+/** Throws `MasterKeyUnknown` if these are not the keys of the installation, or can't decrypt all that is stored. */
 export async function requireKnownKeys(
   db: Db,
   vault: Vault,
@@ -21,7 +21,7 @@ export async function requireKnownKeys(
   log: Pick<Log, 'info' | 'warn'>,
 ): Promise<void> {
   await db.transaction(async (tx) => {
-    // One start after the other, so that of several first ones one records its key; nothing else takes this lock.
+    // Serializes starts, so that only one of several first starts records its key. Nothing else takes this lock.
     await tx.query(sql`lock table master_keys in share row exclusive mode`);
     await requireNewestKey(tx, vault, now, log);
   });

@@ -1,11 +1,11 @@
-// The operator's own keys of providers, which Agents may use whose Environment has none: SIGNALBOX_PROVIDER_KEYS names the
-// providers, the keys stand in the variables that everybody uses for them.
+// The operator's own provider keys, for agents in environments without one. SIGNALBOX_PROVIDER_KEYS lists the providers; each key is in
+// the provider's usual variable.
 import { ownProvider, ownProviders, type ProviderKeyName } from '@signalbox/contract';
 
-/** By the environment variable of each, which is also the name of the secret that is used if an Environment has one. */
+/** By environment variable, which is also the name of the secret that takes precedence in an environment. */
 export type ProviderKeys = { readonly [K in ProviderKeyName]?: string | undefined };
 
-/** Those that may be named. */
+/** The names that are allowed. */
 export const keyProviders = ownProviders.map(({ name }) => name).join(', ');
 
 /** `text` names providers, separated by commas. Throws an AggregateError that shows no key. */

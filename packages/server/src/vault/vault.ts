@@ -1,25 +1,25 @@
-// Seals what must be read again but never seen: environment secrets, signing secrets, stored responses with a secret.
+// Encrypts secrets that the service must be able to read again: environment secrets, signing secrets, stored responses with a secret.
 //
-// AES-256-GCM under a key derived (HKDF) from the master key for one purpose. The additional data binds a sealed value to
-// its place (organization and name): moved elsewhere it does not open. A sealed value is
+// AES-256-GCM with a key derived (HKDF) from the master key for one purpose. The additional data binds a sealed value to its place
+// (organization and name): it can't be opened anywhere else. A sealed value is
 //   version (1 byte) ‖ id of the master key (4) ‖ nonce (12) ‖ tag (16) ‖ ciphertext
-// and names its key, so that a list of older keys can still open what they sealed.
+// and contains the id of its key, so that older keys in the list can still open it.
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 
-/** `place` says where the value belongs: every part of it must be the same on opening. */
+/** `place` identifies where the value belongs. Opening requires the same place. */
 export interface Vault {
-  /** Of every key that opens, the one that seals first: 16 bytes that say which key it is and nothing of it. */
+  /** Of all keys, the sealing one first: 16 bytes that identify a key without revealing it. */
   readonly fingerprints: readonly Buffer[];
   seal(purpose: Purpose, place: readonly string[], plaintext: string): Buffer;
-  /** A key for something other than sealing, of the first master key: another one where that is replaced. */
+  /** A key for another purpose than sealing, derived from the first master key. It changes if that key is replaced. */
   derive(purpose: 'sign_in'): Buffer;
-  /** Throws `CannotOpen` when the value was sealed by another key, for another place, or was changed. */
+  /** Throws `CannotOpen` if the value was sealed with an unknown key, for another place, or was changed. */
   open(purpose: Purpose, place: readonly string[], sealed: Buffer): string;
 }
 
 export type Purpose = 'environment_secret' | 'signing_secret';
 
-/** Says nothing of the value. */
+/** The message reveals nothing about the value. */
 export class CannotOpen extends Error {
   override readonly name = 'CannotOpen';
   constructor(reason: string) {
@@ -31,9 +31,9 @@ const VERSION = 1;
 const FINGERPRINT_BYTES = 16;
 // The first bytes of the fingerprint.
 const KEY_ID_BYTES = 4;
-/** How sealed values name the key of this fingerprint. */
+/** The id of a key in sealed values, from its fingerprint. */
 export const keyIdOf = (fingerprint: Buffer) => fingerprint.subarray(0, KEY_ID_BYTES);
-/** Where the key's id stands in a sealed value, as SQL counts: for those who look at values without opening them. */
+/** The position of the key's id in a sealed value, counted from 1 as in SQL. */
 export const KEY_ID_PLACE = { from: 2, length: KEY_ID_BYTES };
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -74,8 +74,7 @@ export function createVault(masterKeys: readonly Buffer[]): Vault {
 }
 
 /**
- * Seals under a key derived from a credential that the service itself does not keep: only who sends the credential again
- * can open it.
+ * Seals with a key derived from a credential that the service does not store: only a request with the same credential can open it.
  */
 export function sealUnderCredential(credential: string, place: readonly string[], plaintext: string): Buffer {
   return sealWith(credentialKey(credential), Buffer.alloc(KEY_ID_BYTES), place, plaintext);

@@ -320,7 +320,7 @@ describe('a request that does not come through', () => {
   test('because the connection breaks may have had its effect', async () => {
     reply = (request) => request.socket.resetAndDestroy();
     expect(await outcomeOf(toolRun())).toEqual({
-      error: 'The connection was closed before the answer was complete. The request may have had its effect.',
+      error: 'The connection was closed before the response was complete. The request may have had its effect.',
       outcomeUnknown: true,
     });
   });
@@ -329,7 +329,7 @@ describe('a request that does not come through', () => {
     reply = () => {};
     const outcome = await outcomeOf(toolRun({}, {}, { timeoutSeconds: 0.05 }));
     expect(outcome).toEqual({
-      error: 'The answer did not come in time. The request may have had its effect.',
+      error: 'The response did not arrive in time. The request may have had its effect.',
       outcomeUnknown: true,
     });
   });

@@ -159,7 +159,7 @@ test('a call that it takes down with it is an error, calls meanwhile are, and th
   await call('echo', { message: 'hello' });
   await stopEverything();
   expect(await outcome).toEqual({
-    error: 'The connection was closed before the answer was complete. The request may have had its effect.',
+    error: 'The connection was closed before the response was complete. The request may have had its effect.',
     outcomeUnknown: true,
   });
   expect(await call('echo', { message: 'hello' })).toEqual({

@@ -227,7 +227,7 @@ describe('the list', () => {
   });
 
   test('of a server that hangs costs one turn a minute its time, and no other', async () => {
-    const words = 'The answer did not come in time.';
+    const words = 'The response did not arrive in time.';
     const arrived = server.next('tools/list');
     server.on('tools/list', () => {});
     const first = list();
@@ -341,7 +341,7 @@ describe('a server that can’t be spoken to', () => {
     [
       'breaks off',
       ({ request }) => request.socket.resetAndDestroy(),
-      'The connection was closed before the answer was complete.',
+      'The connection was closed before the response was complete.',
     ],
   ])('because it %s is not listed, and a call says why', async (_title, handler, words) => {
     for (const method of ['initialize', 'server/discover']) server.on(method, handler);
@@ -360,7 +360,7 @@ describe('a server that can’t be spoken to', () => {
     ],
   ])('because it %s at %s, in time', async (_title, method, handler) => {
     server.on(method, handler);
-    const words = 'The answer did not come in time.';
+    const words = 'The response did not arrive in time.';
     let arrived = server.next(method);
     const tools = list();
     await arrived;
@@ -528,7 +528,7 @@ describe('a call', () => {
     const { message } = await arrived;
     clock.advance(299_999);
     clock.advance(1);
-    expect(await outcome).toEqual(unknown('The answer did not come in time.'));
+    expect(await outcome).toEqual(unknown('The response did not arrive in time.'));
     expect((await cancelled).message.params?.requestId).toBe(message.id);
     await closed;
   });
@@ -794,7 +794,7 @@ describe('a stream of events', () => {
       response.end('retry: 1\nid: a-1\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n');
     });
     server.on('GET', again);
-    expect(await call()).toEqual(unknown('The connection was closed before the answer was complete.'));
+    expect(await call()).toEqual(unknown('The connection was closed before the response was complete.'));
     expect(server.of('GET')).toHaveLength(3);
   });
 
@@ -815,7 +815,7 @@ describe('a stream of events', () => {
     ],
   ])('that %s without the answer is an error at once, after which nobody knows', async (_title, handler) => {
     server.on('tools/call', handler);
-    expect(await call()).toEqual(unknown('The connection was closed before the answer was complete.'));
+    expect(await call()).toEqual(unknown('The connection was closed before the response was complete.'));
     expect(server.of('GET')).toEqual([]);
   });
 });
@@ -916,7 +916,7 @@ describe('what a server keeps for its client', () => {
     const { host } = server;
     await server.close();
     // It depends on whether the end of the connection has been seen.
-    const gone = /^The host could not be connected to|^The connection was closed before the answer was complete/;
+    const gone = /^The host could not be connected to|^The connection was closed before the response was complete/;
     expect(await call({}, { sessionId: 'ses_1' })).toMatchObject({ error: expect.stringMatching(gone) });
     expect(await call({}, { sessionId: 'ses_1' })).toEqual({
       error: 'The host could not be connected to (ECONNREFUSED).',

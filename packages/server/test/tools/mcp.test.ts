@@ -166,7 +166,7 @@ test('a call whose server goes away in the middle of it is not made again: its o
   const sessionId = await world.open(await world.agent([{ ...hotel(), approval: 'never' } as Tool]));
   await arrived;
   const results = (await world.until(sessionId, is('idle'))).filter(({ type }) => type === 'tool.result');
-  const cutOff = 'The connection was closed before the answer was complete. The request may have had its effect.';
+  const cutOff = 'The connection was closed before the response was complete. The request may have had its effect.';
   // What only reads has no effect that could be unknown.
   expect(results).toMatchObject([{ error: cutOff }, { error: cutOff, outcomeUnknown: true }]);
   expect(results[0]).not.toHaveProperty('outcomeUnknown');
