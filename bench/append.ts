@@ -152,7 +152,7 @@ export function createFeed(db: Db, ids: readonly string[]): Feed {
       wake: {
         publish: () => {},
         subscribe: () => () => {},
-        heard: () => ({ here: new Map(), elsewhere: new Map() }),
+        hintCounts: () => ({ here: new Map(), elsewhere: new Map() }),
         close: async () => {},
       },
     }),

@@ -2,11 +2,11 @@
 // with their connection, wake-ups that nobody hears. (P1–P5, P7, P8)
 import type { Chunk, CreateAgent } from '@signalbox/client';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { countSessionsOf, endListenersOn, listenersOn } from '../packages/server/test/support/database-state.ts';
 import { answer, type Reply, startOpenAiServer } from '../packages/server/test/support/openai-server.ts';
 import { createTestDatabase, type TestDatabase } from '../packages/server/test/support/postgres.ts';
 import { type PostgresProxy, startPostgresProxy } from '../packages/server/test/support/postgres-proxy.ts';
 import { createRandom } from '../packages/server/test/support/random.ts';
-import { endListenersOn, heldBy, listenersOn } from '../packages/server/test/support/stored.ts';
 import { type Load, startLoad } from './support/load.ts';
 import { faults, type Nodes, startNodes } from './support/nodes.ts';
 import { startToolServer } from './support/tool-server.ts';
@@ -123,7 +123,7 @@ test(`nodes that stand still past their lease, one after another, under load (se
   timeout: TIMEOUT_MS,
 }, async () => {
   const chances = random.fork();
-  const held = (index: number) => heldBy(database.url, nodes.nodeId(index));
+  const held = (index: number) => countSessionsOf(database.url, nodes.nodeId(index));
   const broken = await load.during(async () => {
     for (let stops = 0; stops < faults.times; ) {
       await load.shown(10 + chances.below(40));

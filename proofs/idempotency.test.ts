@@ -8,7 +8,7 @@ import {
   type OncePost,
   type OnceWorld,
   postOnce,
-} from '../packages/server/test/support/once.ts';
+} from '../packages/server/test/support/idempotent-posts.ts';
 import { createTestDatabase, type TestDatabase } from '../packages/server/test/support/postgres.ts';
 import { type PostgresProxy, startPostgresProxy } from '../packages/server/test/support/postgres-proxy.ts';
 import { createRandom } from '../packages/server/test/support/random.ts';

@@ -3,6 +3,7 @@
 // webhook receiver gets them too. support/history.ts of the server judges what all of them saw. (P1–P5, P7, P8)
 import { type Chunk, ConflictError, type CreateAgent, type Signalbox } from '@signalbox/client';
 import { chunkTypes } from '../../packages/contract/src/chunks.ts';
+import { leftoversIn } from '../../packages/server/test/support/database-state.ts';
 import {
   brokenPromises,
   cursorOf,
@@ -15,7 +16,6 @@ import {
 } from '../../packages/server/test/support/history.ts';
 import type { Random } from '../../packages/server/test/support/random.ts';
 import { createReceiver } from '../../packages/server/test/support/receiver.ts';
-import { leftoversIn } from '../../packages/server/test/support/stored.ts';
 import type { Nodes } from './nodes.ts';
 import { startToolServer, type ToolServer } from './tool-server.ts';
 

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { Signalbox } from '@signalbox/client';
-import { workerOf } from '../../packages/server/test/support/stored.ts';
+import { nodeOf } from '../../packages/server/test/support/database-state.ts';
 
 const command = fileURLToPath(new URL('../../packages/cli/src/main.ts', import.meta.url));
 
@@ -80,7 +80,7 @@ export async function startNodes(
     goOn: (index) => void nodes[index]!.child.kill('SIGCONT'),
     nodeId: (index) => nodes[index]!.nodeId,
     async driverOf(sessionId, databaseUrl) {
-      const nodeId = await workerOf(databaseUrl, sessionId);
+      const nodeId = await nodeOf(databaseUrl, sessionId);
       return nodes.findIndex((node) => node.nodeId === nodeId);
     },
     async metric(index, pattern) {

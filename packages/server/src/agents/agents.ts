@@ -196,7 +196,7 @@ export async function currentVersion(tx: Queryable, organizationId: string, agen
 const MAX_KEPT_VERSIONS = 1_000;
 
 /** Reads definitions by version, and keeps them. */
-export function createDefinitions(db: Db) {
+export function createDefinitionCache(db: Db) {
   const kept = new Map<string, Definition>();
   return async (organizationId: string, agentId: string, version: number): Promise<Definition> => {
     const key = `${agentId} ${version}`;

@@ -9,7 +9,7 @@ import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, uuidOf } from '../lib/ids.ts';
 import { inputErrors } from '../runtime/schemas/schemas.ts';
-import { awaitedCame } from '../sessions/state/awaited.ts';
+import { recordAwaitedResult } from '../sessions/state/awaited-result.ts';
 import {
   notRunChunks,
   type Operation,
@@ -124,7 +124,7 @@ export async function resolveApproval(
       ),
     ]);
     const resolved = resolvedChunk(operationId, input.decision, row.reason);
-    await awaitedCame(tx, ctx, session, denied ? [resolved, ...notRunChunks(call!)] : [resolved], {
+    await recordAwaitedResult(tx, ctx, session, denied ? [resolved, ...notRunChunks(call!)] : [resolved], {
       kind: 'approval',
       operationId,
       decision: input.decision,

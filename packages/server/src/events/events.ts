@@ -11,7 +11,7 @@ import { instantOf } from '../lib/instant.ts';
 import { firstBytes, type IsKey, type PageRequest, pageOf, pageRequest } from '../lib/page.ts';
 import { sequenceBounds } from './range.ts';
 import { type EventRow, selectEvents, selectPage, viewEvent } from './select.ts';
-import { readHead, sequenceEvents } from './sequencer.ts';
+import { readEventHead, sequenceEvents } from './sequencer.ts';
 
 type ListInput = Input<'listEvents'>;
 
@@ -58,7 +58,7 @@ async function readOldest(
 ): Promise<{ page: Result<'listEvents'>; end: number }> {
   const { db, organizationId } = ctx;
   await sequenceEvents(db, organizationId);
-  const { sequence: end } = await readHead(db, organizationId);
+  const { sequence: end } = await readEventHead(db, organizationId);
   // Of a log that was put back from a backup: going on would leave out what is written under these numbers anew.
   if (after > end) throw new ApiError('invalid_cursor', 'cursor: is ahead of the event log.');
   // After the head was read: a record that comes between the two is not passed by.

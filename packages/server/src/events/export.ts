@@ -6,7 +6,7 @@ import type { Event, Input } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { PoolContext } from '../lib/context.ts';
 import { conditions, type EventRow, filtersOf, selectEvents, viewEvent } from './select.ts';
-import { readHead, sequenceEvents } from './sequencer.ts';
+import { readEventHead, sequenceEvents } from './sequencer.ts';
 
 /** A file on its way. */
 export interface FileStream {
@@ -25,7 +25,7 @@ export async function exportEvents(ctx: PoolContext, input: Input<'exportEvents'
   const { db, organizationId } = ctx;
   const filters = filtersOf(input);
   await sequenceEvents(db, organizationId);
-  const { sequence: end, anchorSequence } = await readHead(db, organizationId);
+  const { sequence: end, anchorSequence } = await readEventHead(db, organizationId);
   const begin = Math.max(input.afterSequence ?? 0, anchorSequence);
   const csv = input.format === 'csv';
 
@@ -42,7 +42,7 @@ export async function exportEvents(ctx: PoolContext, input: Input<'exportEvents'
         where before is null or before < ${MAX_HELD_BYTES}
         order by sequence`);
       // Retention came past: without this, the file would look as if somebody had taken records out of it.
-      if ((await readHead(db, organizationId)).anchorSequence > after) {
+      if ((await readEventHead(db, organizationId)).anchorSequence > after) {
         throw new Error('Records were dropped by retention while they were exported');
       }
       const isWhole = rows.length === (rows[0]?.found ?? 0);

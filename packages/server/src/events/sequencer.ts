@@ -27,7 +27,7 @@ export interface EventHead {
 }
 
 /** How far the log of an organization goes. */
-export async function readHead(db: Db, organizationId: string): Promise<EventHead> {
+export async function readEventHead(db: Db, organizationId: string): Promise<EventHead> {
   const [head] = await db.query<EventHead>(sql`
     select sequence, anchor_sequence as "anchorSequence" from event_heads where organization_id = ${organizationId}`);
   if (!head) throw noHead();

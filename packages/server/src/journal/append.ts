@@ -31,7 +31,7 @@ export class Fenced extends Error {
 }
 
 /** Chunks for one turn; a transition may end one turn and begin the next. */
-export interface Run {
+export interface ChunkRun {
   turn: number;
   items: readonly Item[];
 }
@@ -41,7 +41,7 @@ export type Patch = readonly Sql[];
 
 /** What a transition appends and changes. */
 export interface Transition {
-  runs: readonly Run[];
+  runs: readonly ChunkRun[];
   patch: Patch;
   /** What more must be true of the row. */
   conditions?: readonly Sql[];

@@ -20,7 +20,7 @@ import { createFairGate } from '../lib/fair-gate.ts';
 import { uuidOf } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import { beginning, comparePositions, formatCursor, type Position } from './cursor.ts';
-import { type Head, positionAfter, readAfterEach, readHead, readSome, typesOf } from './read.ts';
+import { type JournalInfo, positionAfter, readAfterEach, readJournalInfo, readSome, typesOf } from './read.ts';
 import { createRecent, type Text } from './recent.ts';
 import { chunksOf, envelopeOf, type Segment } from './segment.ts';
 
@@ -40,12 +40,12 @@ export interface JournalStream {
 export interface Live {
   /** Called after each commit on this node; `previous` is where the journal ended before. */
   committed(sessionId: string, previous: Position, segments: readonly Segment[]): void;
-  follow(head: Head, after: Position, types: ReadonlySet<ChunkType> | undefined): JournalStream;
+  follow(head: JournalInfo, after: Position, types: ReadonlySet<ChunkType> | undefined): JournalStream;
   /**
    * Runs a read of a journal when the organization has a place at the gate; never in a transaction, which would hold a connection
    * meanwhile. Throws 503 `unavailable` if the signal is aborted first.
    */
-  inPlace<T>(organizationId: string, read: () => Promise<T>, signal?: AbortSignal): Promise<T>;
+  throughGate<T>(organizationId: string, read: () => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** How many streams are open on this node. */
   readers(): number;
   start(): void;
@@ -54,7 +54,7 @@ export interface Live {
 
 /** A session that has readers on this node. */
 interface Feed {
-  readonly head: Head;
+  readonly head: JournalInfo;
   readonly readers: Set<Reader>;
   /** Where its journal ends, as far as this node knows. */
   end: Position;
@@ -91,7 +91,11 @@ const SHORT_CHARACTERS = 15 * 1024;
 export async function streamSession(ctx: Context, input: Input<'streamSession'>): Promise<JournalStream | undefined> {
   const { organizationId } = ctx;
   const sessionId = uuidOf('ses', input.sessionId);
-  const head = await ctx.live.inPlace(organizationId, () => readHead(ctx.db, organizationId, sessionId), ctx.signal);
+  const head = await ctx.live.throughGate(
+    organizationId,
+    () => readJournalInfo(ctx.db, organizationId, sessionId),
+    ctx.signal,
+  );
   const after = positionAfter(input.cursor, head);
   if (head.ended && comparePositions(after, head.position) === 0) return undefined;
   return ctx.live.follow(head, after, typesOf(input));
@@ -136,7 +140,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
   // ── A reader ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async function* read(
-    head: Head,
+    head: JournalInfo,
     after: Position,
     types: ReadonlySet<ChunkType> | undefined,
     signal: AbortSignal,
@@ -159,7 +163,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
           reader.allowance = READ_BYTES;
           await woken.promise;
         } else {
-          const isThere = await waitForPlace(feed, reader, signal);
+          const isThere = await waitAtGate(feed, reader, signal);
           // It was deleted.
           if (!isThere && reader.offset > 0) return;
         }
@@ -171,7 +175,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     }
   }
 
-  function feedOf(head: Head): Feed {
+  function feedOf(head: JournalInfo): Feed {
     const known = feeds.get(head.sessionId);
     const feed = known ?? { head, readers: new Set(), end: head.position, isKnown: head.ended, isOver: head.ended };
     feeds.set(head.sessionId, feed);
@@ -205,7 +209,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
   }
 
   /** With a place at the gate, reads what follows the reader if it is not in memory. False if nothing follows. */
-  async function waitForPlace(feed: Feed, reader: Reader, signal: AbortSignal): Promise<boolean> {
+  async function waitAtGate(feed: Feed, reader: Reader, signal: AbortSignal): Promise<boolean> {
     const leave = await gate.enter(feed.head.organizationId, signal);
     if (!leave) return false;
     try {
@@ -270,7 +274,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     }
   }
 
-  async function fetch(places: readonly (Head & { after: Position })[]): Promise<void> {
+  async function fetch(places: readonly (JournalInfo & { after: Position })[]): Promise<void> {
     for (const [index, { segments, isEnd }] of (await readAfterEach(db, places)).entries()) {
       const { sessionId, after } = places[index]!;
       committed(sessionId, after, segments);
@@ -307,7 +311,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     );
   }
 
-  async function lookAt(heads: readonly Head[]): Promise<void> {
+  async function lookAt(heads: readonly JournalInfo[]): Promise<void> {
     const organizations = heads.map(({ organizationId }) => organizationId);
     const rows = await db.query<{ sessionId: string; turn: number; nextSeq: number }>(sql`
       select h.sid as "sessionId", s.turn, s.next_seq as "nextSeq"
@@ -327,7 +331,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
 
   return {
     committed,
-    inPlace,
+    throughGate: inPlace,
     follow: (head, after, types) => ({ read: (signal) => read(head, after, types, signal) }),
     readers: () => [...feeds.values()].reduce((sum, { readers }) => sum + readers.size, 0),
     start() {
@@ -349,7 +353,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
 
 /** Undefined where none of it is of the types. */
 function textOf(
-  head: Head,
+  head: JournalInfo,
   segment: Segment,
   from: Position,
   types: ReadonlySet<ChunkType> | undefined,

@@ -6,10 +6,10 @@ import { notFound } from '../lib/api-error.ts';
 import type { Context } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
 import { beginning, comparePositions, formatCursor, invalidCursor, type Position, parseCursor } from './cursor.ts';
-import { chunksOf, envelopeOf, type Owner, type Segment, typeSet } from './segment.ts';
+import { chunksOf, envelopeOf, type JournalOwner, type Segment, typeSet } from './segment.ts';
 
 /** A Session as its readers need it: whose it is, where its journal ends, and whether more can follow. */
-export interface Head extends Owner {
+export interface JournalInfo extends JournalOwner {
   organizationId: string;
   /** Of the last chunk. */
   position: Position;
@@ -17,7 +17,11 @@ export interface Head extends Owner {
 }
 
 /** 404 where the organization has no such Session. */
-export async function readHead(db: Pick<Db, 'query'>, organizationId: string, sessionId: string): Promise<Head> {
+export async function readJournalInfo(
+  db: Pick<Db, 'query'>,
+  organizationId: string,
+  sessionId: string,
+): Promise<JournalInfo> {
   const [row] = await db.query<{
     agentId: string;
     environment: string;
@@ -119,7 +123,7 @@ export async function readAfterEach(
  * The position that a reader sends; refused where it is damaged or ahead of the journal. It names no Session: sent to another, it is a
  * place in that one's own journal, and shows nothing that its reader could not ask for anyway.
  */
-export function positionAfter(cursor: string | undefined, head: Head): Position {
+export function positionAfter(cursor: string | undefined, head: JournalInfo): Position {
   if (cursor === undefined || cursor === '') return beginning;
   const position = parseCursor(cursor);
   if (comparePositions(position, head.position) > 0) throw invalidCursor('is ahead of the session');
@@ -134,14 +138,14 @@ export function typesOf(query: { types?: string }): ReadonlySet<ChunkType> | und
 /** Envelopes after a cursor, oldest first; `limit` counts chunks, and cuts an envelope where it must. Long ones are fewer a page. */
 export async function listChunks(ctx: Context, input: Input<'listChunks'>): Promise<Result<'listChunks'>> {
   const { limit = longLists.default } = input;
-  const head = await readHead(ctx.db, ctx.organizationId, uuidOf('ses', input.sessionId));
+  const head = await readJournalInfo(ctx.db, ctx.organizationId, uuidOf('ses', input.sessionId));
   const types = typesOf(input);
   let after = positionAfter(input.cursor, head);
   let room = limit;
   let shownCharacters = 0;
   const data: Envelope[] = [];
   while (room > 0 && shownCharacters < MAX_PAGE_CHARACTERS) {
-    const { segments, isEnd } = await ctx.live.inPlace(
+    const { segments, isEnd } = await ctx.live.throughGate(
       ctx.organizationId,
       () => readSome(ctx.db, ctx.organizationId, head.sessionId, after, limit),
       ctx.signal,

@@ -22,7 +22,7 @@ export interface Segment {
 }
 
 /** Whose journal it is, as envelopes say it. */
-export interface Owner {
+export interface JournalOwner {
   sessionId: string;
   agentId: string;
   environment: string;
@@ -50,7 +50,7 @@ export function chunksOf(segment: Segment, after: Position, types?: ReadonlySet<
 }
 
 /** The envelope of some chunks, whose last position is `at` (also where the last chunks were filtered out). */
-export function envelopeOf(owner: Owner, at: Position, timestamp: Date, chunks: Chunk[]): Envelope {
+export function envelopeOf(owner: JournalOwner, at: Position, timestamp: Date, chunks: Chunk[]): Envelope {
   return {
     event: 'session.chunks',
     environment: owner.environment,

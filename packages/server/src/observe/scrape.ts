@@ -24,7 +24,7 @@ export interface ScrapePlatform {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly live: { readers(): number };
-  readonly wake: Pick<Wake, 'heard'>;
+  readonly wake: Pick<Wake, 'hintCounts'>;
 }
 
 const KEPT_MS = 5_000;
@@ -78,7 +78,7 @@ export function createScrape({ db, clock, log, metrics, live, wake }: ScrapePlat
     metrics.connectionsAwaited.set(awaited);
     metrics.liveReaders.set(live.readers());
     metrics.wakeUps.reset();
-    for (const [origin, counts] of Object.entries(wake.heard())) {
+    for (const [origin, counts] of Object.entries(wake.hintCounts())) {
       for (const [topic, count] of counts) metrics.wakeUps.inc({ topic, origin }, count);
     }
   }

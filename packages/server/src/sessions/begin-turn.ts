@@ -3,7 +3,7 @@
 
 import type { MessagePart } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
-import type { Patch, Run } from '../journal/append.ts';
+import type { ChunkRun, Patch } from '../journal/append.ts';
 import type { NewChunk } from '../journal/segment.ts';
 import type { Platform } from '../platform.ts';
 import type { LocalRunner, LocalStart } from '../runtime/node/local-start.ts';
@@ -18,9 +18,9 @@ export interface TurnInput {
   traceParent?: string | null | undefined;
 }
 
-export interface Beginning {
+export interface BegunTurn {
   turn: number;
-  run: Run;
+  run: ChunkRun;
   patch: Patch;
   statements: Sql[];
   entry: TranscriptEntry;
@@ -37,7 +37,7 @@ export function beginTurn(
   input: TurnInput,
   agentVersion: number,
   now: Date,
-): Beginning {
+): BegunTurn {
   const { messageId, content, traceParent = null } = input;
   const entry: TranscriptEntry = { turn, position: 0, role: 'user', createdAt: now, messageId, content };
   const items = [running];

@@ -15,7 +15,7 @@ import type { Platform } from '../platform.ts';
 import { outputIn } from '../runtime/turn/output.ts';
 import { unpricedModel } from './budget.ts';
 import { type NewSession, newSession } from './new-session.ts';
-import { awaitedCame } from './state/awaited.ts';
+import { recordAwaitedResult } from './state/awaited-result.ts';
 import { type Operation, operationColumns, resultChunk, updateOperation } from './state/operations.ts';
 import { lockSession, readSession, type SessionRow, sessionEvent } from './state/session.ts';
 
@@ -72,13 +72,13 @@ export async function openChild(
 }
 
 /** A child that has ended, and whose parent has not heard of it. */
-export interface UnheardChild {
+export interface UnreportedChild {
   organizationId: string;
   sessionId: string;
 }
 
-export async function unheardChildren({ shards }: Pick<Platform, 'shards'>): Promise<UnheardChild[]> {
-  const { rows } = await shards.query<UnheardChild>(
+export async function unreportedChildren({ shards }: Pick<Platform, 'shards'>): Promise<UnreportedChild[]> {
+  const { rows } = await shards.query<UnreportedChild>(
     'looking for ended child sessions',
     (within) => sql`
     select organization_id as "organizationId", session_id as "sessionId" from sessions
@@ -88,7 +88,10 @@ export async function unheardChildren({ shards }: Pick<Platform, 'shards'>): Pro
 }
 
 /** Tells the parent. Told already, by another node at the same moment, or either of them deleted: nothing. */
-export async function tellParent(platform: Platform, { organizationId, sessionId }: UnheardChild): Promise<void> {
+export async function reportToParent(
+  platform: Platform,
+  { organizationId, sessionId }: UnreportedChild,
+): Promise<void> {
   await platform.db.transaction(async (tx) => {
     const child = await readSession(tx, organizationId, sessionId).catch(undefinedIfNotFound);
     if (!child?.parentSessionId || !child.endedAt) return;
@@ -102,9 +105,9 @@ export async function tellParent(platform: Platform, { organizationId, sessionId
       where organization_id = ${organizationId} and operation_id = ${child.parentOperationId}
         and status = 'awaiting_session'`);
     if (!call) return;
-    const ended: Operation = { ...call, ...(await outcomeOf(tx, child)) };
+    const ended: Operation = { ...call, ...(await childOutcome(tx, child)) };
     await tx.query(updateOperation(parent, ended, platform.clock.now()));
-    await awaitedCame(tx, platform, parent, [resultChunk(ended)], {
+    await recordAwaitedResult(tx, platform, parent, [resultChunk(ended)], {
       kind: 'tool_result',
       operationId: ended.operationId,
     });
@@ -126,11 +129,11 @@ const STOPPED: Record<Exclude<StopReason, 'endTurn' | 'error'>, string> = {
 };
 
 /** What the call that opened a child comes to. */
-async function outcomeOf(tx: Tx, child: SessionRow): Promise<Pick<Operation, 'status' | 'output' | 'error'>> {
+async function childOutcome(tx: Tx, child: SessionRow): Promise<Pick<Operation, 'status' | 'output' | 'error'>> {
   const failed = (error: string) => ({ status: 'failed' as const, output: null, error: storableText(error) });
   if (child.status === 'failed') return failed(`The agent failed: ${child.error?.message ?? 'no reason is known'}`);
   if (child.status === 'cancelled') return failed("The agent's session was cancelled.");
-  const answer = await answerOf(tx, child);
+  const answer = await lastResponse(tx, child);
   if (child.stopReason !== null && child.stopReason !== 'endTurn' && child.stopReason !== 'error') {
     const said = answer === '' ? '' : ` It had said: ${answer}`;
     return failed(`The agent stopped before it was done: ${STOPPED[child.stopReason]}.${said}`);
@@ -140,7 +143,7 @@ async function outcomeOf(tx: Tx, child: SessionRow): Promise<Pick<Operation, 'st
 }
 
 /** What it said last in its last turn. */
-async function answerOf(tx: Tx, { organizationId, sessionId, turn }: SessionRow): Promise<string> {
+async function lastResponse(tx: Tx, { organizationId, sessionId, turn }: SessionRow): Promise<string> {
   const [entry] = await tx.query<{ content: { type: string; text?: string }[] }>(sql`
     select content from messages
     where organization_id = ${organizationId} and session_id = ${sessionId} and turn = ${turn} and role = 'assistant'

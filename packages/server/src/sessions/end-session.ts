@@ -9,14 +9,14 @@ import { type Context, inTransaction } from '../lib/context.ts';
 import { newUuid, uuidOf } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import { stopChange } from '../runtime/turn/stop-turn.ts';
-import { arrivalChunks } from './arrivals.ts';
+import { inboxChunks } from './inbox-chunks.ts';
 import { deleteFromInbox, readInbox } from './state/inbox.ts';
 import { readOperations } from './state/operations.ts';
 import { lockSession, requireOpen, type SessionRow, sessionEvent, viewSession } from './state/session.ts';
 import { shownText } from './state/shown-text.ts';
 import { endPatch } from './state/status.ts';
 import { insertEntry, type TranscriptEntry } from './state/transcript.ts';
-import { cancelChildren, interruptTurn, tellStopped } from './stop.ts';
+import { cancelChildren, interruptTurn, publishStop } from './stop.ts';
 
 /** Ends the turn under way as `interrupted`, within moments of the answer; an idle Session is where it was asked to be. */
 export async function interruptSession(
@@ -80,8 +80,8 @@ export async function cancelNow(
   expired: readonly NewChunk[] = [],
 ): Promise<SessionRow> {
   const now = ctx.clock.now();
-  const came = await takeArrivals(tx, row);
-  const stopped = row.status === 'idle' ? undefined : await stopTurn(tx, ctx, row, now);
+  const came = await takeFromInbox(tx, row);
+  const stopped = row.status === 'idle' ? undefined : await cancelTurn(tx, ctx, row, now);
   const [children] = await Promise.all([
     tx.query<{ sessionId: string }>(cancelChildren(row, now)),
     ...(stopped?.statements ?? []).map((statement) => tx.query(statement)),
@@ -90,7 +90,7 @@ export async function cancelNow(
   const ended = await endSession(tx, ctx, row, 'cancelled', chunks, stopped?.patch);
   tx.afterCommit(() => {
     ctx.wake.publish('inbox', row);
-    tellStopped(
+    publishStop(
       ctx.wake,
       row.organizationId,
       children.map(({ sessionId }) => sessionId),
@@ -100,7 +100,7 @@ export async function cancelNow(
 }
 
 /** What a cancel makes of the turn under way. Nobody is asked for last words: it is cancelled now. */
-async function stopTurn(tx: Tx, ctx: SessionWriter, row: SessionRow, now: Date) {
+async function cancelTurn(tx: Tx, ctx: SessionWriter, row: SessionRow, now: Date) {
   const { organizationId, sessionId, turn } = row;
   const [operations, transcript] = await Promise.all([
     readOperations(tx, organizationId, sessionId, turn),
@@ -126,7 +126,7 @@ async function stopTurn(tx: Tx, ctx: SessionWriter, row: SessionRow, now: Date) 
 }
 
 /** What was acknowledged to its callers is shown, though the worker that was to show it does not any more. */
-async function takeArrivals(tx: Tx, row: SessionRow): Promise<NewChunk[]> {
+async function takeFromInbox(tx: Tx, row: SessionRow): Promise<NewChunk[]> {
   if (row.inbox === 0) return [];
   const { organizationId, sessionId } = row;
   const entries = (await readInbox(tx, organizationId, sessionId)).filter(({ kind }) => kind !== 'message');
@@ -138,7 +138,7 @@ async function takeArrivals(tx: Tx, row: SessionRow): Promise<NewChunk[]> {
       update sessions set inbox = inbox - ${entries.length}
       where organization_id = ${organizationId} and session_id = ${sessionId}`),
   ]);
-  return arrivalChunks(entries, operations);
+  return inboxChunks(entries, operations);
 }
 
 /** Who writes an end: a caller, or the service itself. */

@@ -29,12 +29,19 @@ export async function listSessions(ctx: Context, input: Input<'listSessions'>): 
     environment === undefined ? empty : sql`and s.environment = ${environment}`,
     parentSessionId === undefined ? empty : sql`and s.parent_session_id = ${uuidOf('ses', parentSessionId)}`,
   ];
-  const isByPlace = status !== undefined || agentId !== undefined || environment !== undefined;
+  const isFiltered = status !== undefined || agentId !== undefined || environment !== undefined;
   const statement =
     pairs.length > 0
-      ? withMetadata(organizationId, pairs, join([after, ...others], ' '), limit)
-      : isByPlace && parentSessionId === undefined
-        ? byPlace({ organizationId, ofAgent, environment, statuses: status ? [status] : sessionStatuses, after, limit })
+      ? listByMetadata(organizationId, pairs, join([after, ...others], ' '), limit)
+      : isFiltered && parentSessionId === undefined
+        ? listByIndex({
+            organizationId,
+            ofAgent,
+            environment,
+            statuses: status ? [status] : sessionStatuses,
+            after,
+            limit,
+          })
         : sql`
             select ${sessionColumns} from sessions s
             where s.organization_id = ${organizationId} ${join([after, ...others], ' ')}
@@ -43,7 +50,7 @@ export async function listSessions(ctx: Context, input: Input<'listSessions'>): 
   return pageOf(request, rows, (row) => row.sessionId, viewSession);
 }
 
-interface Places {
+interface ListFilter {
   organizationId: string;
   ofAgent: Sql;
   /** Undefined: all that have sessions. */
@@ -53,7 +60,7 @@ interface Places {
   limit: number;
 }
 
-function byPlace({ organizationId, ofAgent, environment, statuses, after, limit }: Places): Sql {
+function listByIndex({ organizationId, ofAgent, environment, statuses, after, limit }: ListFilter): Sql {
   const places =
     environment === undefined
       ? sql`
@@ -85,7 +92,7 @@ function byPlace({ organizationId, ofAgent, environment, statuses, after, limit 
     order by s.session_id desc`;
 }
 
-function withMetadata(organizationId: string, pairs: [string, string][], filters: Sql, limit: number): Sql {
+function listByMetadata(organizationId: string, pairs: [string, string][], filters: Sql, limit: number): Sql {
   const [first, ...more] = pairs.map(([key, value]) => pairOf(key, value));
   const haveMore = more.map(
     (pair) => sql`

@@ -10,7 +10,7 @@ import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { firstBytes, type IsKey, pageOf, pageRequest } from '../lib/page.ts';
 import { beginTurn, startTurn } from './begin-turn.ts';
 import { requirePrice } from './budget.ts';
-import { leaveInInbox } from './state/inbox.ts';
+import { addToInbox } from './state/inbox.ts';
 import { lockSession, readSession, requireOpen, type SessionRow, sessionEvent, viewSession } from './state/session.ts';
 import { partsOf, type TranscriptEntry, viewEntry } from './state/transcript.ts';
 import { interruptTurn } from './stop.ts';
@@ -44,7 +44,7 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
         ...(steer && { steer }),
         ...(traceParent && { traceParent }),
       };
-      const messageId = await leaveInInbox(tx, row, message, { wake: ctx.wake, now });
+      const messageId = await addToInbox(tx, row, message, { wake: ctx.wake, now });
       if (steer && !row.stop) {
         await interruptTurn(tx, row, { wake: ctx.wake, now });
         await tx.query(recordEvent(ctx, now, { type: 'session.interrupted', ...sessionEvent(row) }));

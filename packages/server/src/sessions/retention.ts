@@ -15,7 +15,7 @@ const BATCH = 200;
 
 type RetentionPlatform = Pick<Platform, 'db' | 'clock' | 'log' | 'metrics'>;
 
-interface Place {
+interface RetentionRule {
   environment: string;
   /** Of the environment; null if it says nothing, or was deleted. */
   keepDays: number | null;
@@ -28,7 +28,7 @@ export async function dropOldSessions(
   keptDays: number | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const { environment, keepDays } of await places()) {
+  for (const { environment, keepDays } of await retentionRules()) {
     const days = Math.min(keptDays ?? Number.POSITIVE_INFINITY, keepDays ?? Number.POSITIVE_INFINITY);
     if (days === Number.POSITIVE_INFINITY) continue;
     const before = new Date(clock.now().getTime() - days * DAY_MS);
@@ -44,8 +44,8 @@ export async function dropOldSessions(
   }
 
   /** The environments that have sessions which ended, deleted ones too: one look by the index for each. */
-  function places(): Promise<Place[]> {
-    return db.query<Place>(sql`
+  function retentionRules(): Promise<RetentionRule[]> {
+    return db.query<RetentionRule>(sql`
       with recursive found as (
         (select s.environment from sessions s
         where s.organization_id = ${organizationId} and s.ended_at is not null and s.root_session_id is null

@@ -18,7 +18,7 @@ export async function interruptTurn(
       epoch = case when queue is null then epoch else epoch + 1 end,
       node_id = case when queue is null then node_id end
     where organization_id = ${row.organizationId} and session_id = ${row.sessionId}`);
-  tx.afterCommit(() => tellStopped(wake, row.organizationId, [row.sessionId]));
+  tx.afterCommit(() => publishStop(wake, row.organizationId, [row.sessionId]));
 }
 
 /** The statement after which the open children of a Session, or of one of its calls, are cancelled. */
@@ -37,7 +37,7 @@ export function cancelChildren(
     returning s.session_id as "sessionId"`;
 }
 
-export function tellStopped(wake: Wake, organizationId: string, sessionIds: readonly string[]): void {
+export function publishStop(wake: Wake, organizationId: string, sessionIds: readonly string[]): void {
   for (const sessionId of sessionIds) {
     wake.publish('inbox', { organizationId, sessionId });
     wake.publish('runnable', { organizationId, sessionId });

@@ -6,7 +6,7 @@ import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { uuidOf } from '../lib/ids.ts';
 import { isSameJson } from '../lib/same-json.ts';
-import { awaitedCame } from './state/awaited.ts';
+import { recordAwaitedResult } from './state/awaited-result.ts';
 import { isFinished, type Operation, operationColumns, resultChunk, updateOperation } from './state/operations.ts';
 import { lockSession, requireOpen, viewSession } from './state/session.ts';
 
@@ -36,7 +36,7 @@ export async function sendToolResult(ctx: Context, input: Input<'sendToolResult'
       error: input.error ?? null,
     };
     await tx.query(updateOperation(row, ended, ctx.clock.now()));
-    const after = await awaitedCame(tx, ctx, row, [resultChunk(ended)], {
+    const after = await recordAwaitedResult(tx, ctx, row, [resultChunk(ended)], {
       kind: 'tool_result',
       operationId: ended.operationId,
     });

@@ -41,7 +41,7 @@ const NAMED_BY = new Map<string, 'environment' | 'queue'>([
 ]);
 
 /** Hints on their way to other nodes: each once, those that differ only in their session side by side. */
-export class Gathered {
+export class HintBatch {
   readonly #groups = new Map<string, Set<string>>();
 
   add(topic: Topic, hint: AnyHint): void {

@@ -3,7 +3,7 @@ import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createTestPlatform, type TestPlatform } from '../../test/support/platform.ts';
 import { newUuid } from '../lib/ids.ts';
-import { Gathered, type Hints, readPayload, type Topic } from './hints.ts';
+import { HintBatch, type Hints, readPayload, type Topic } from './hints.ts';
 import { createWake, type Wake } from './wake.ts';
 
 const topics: Topic[] = ['runnable', 'inbox', 'journal', 'child', 'offered', 'subscription'];
@@ -75,7 +75,7 @@ test('a hint of each topic arrives as it was published, and twice the same arriv
 });
 
 test('payloads keep to the size that PostgreSQL takes, and together hold every hint once', () => {
-  const gathered = new Gathered();
+  const gathered = new HintBatch();
   const hints = Array.from({ length: 1_000 }, (_, n) => journalHint(newUuid(), `environment-${n % 7}`));
   for (const hint of [...hints, ...hints]) gathered.add('journal', hint);
   const payloads = gathered.payloads('node', 500);

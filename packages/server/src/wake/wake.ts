@@ -10,7 +10,7 @@ import type { Db } from '../db/db.ts';
 import { onceAborted } from '../lib/aborted.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import { Gathered, type Hints, readPayload, type Topic } from './hints.ts';
+import { HintBatch, type Hints, readPayload, type Topic } from './hints.ts';
 
 export interface Wake {
   /** Tells this node at once and the others soon. */
@@ -21,7 +21,7 @@ export interface Wake {
    */
   subscribe<T extends Topic>(topic: T, listener: (hint: Hints[T] | undefined, here: boolean) => void): () => void;
   /** How many hints there were since the start, by topic: from this node, and from others. */
-  heard(): { here: ReadonlyMap<string, number>; elsewhere: ReadonlyMap<string, number> };
+  hintCounts(): { here: ReadonlyMap<string, number>; elsewhere: ReadonlyMap<string, number> };
   close(): Promise<void>;
 }
 
@@ -48,13 +48,13 @@ export function createWake({ db, log, clock, acrossNodes }: WakeOptions): Wake {
   // Plain numbers: each commit of text to a Session is one.
   const here = new Map<string, number>();
   const elsewhere = new Map<string, number>();
-  let gathered = new Gathered();
+  let gathered = new HintBatch();
   let sending: Promise<void> | undefined;
 
   async function send(): Promise<void> {
     await clock.sleep(GATHER_MS);
     const payloads = gathered.payloads(origin, MAX_PAYLOAD_BYTES);
-    gathered = new Gathered();
+    gathered = new HintBatch();
     sending = undefined;
     await db
       .query(sql`select pg_notify(${CHANNEL}, p) from unnest(${payloads}::text[]) p`)
@@ -63,7 +63,7 @@ export function createWake({ db, log, clock, acrossNodes }: WakeOptions): Wake {
       );
   }
 
-  function hear(payload: string): void {
+  function receive(payload: string): void {
     const { origin: from, hints } = readPayload(payload);
     if (from === origin) return;
     for (const { topic, hint } of hints) {
@@ -83,7 +83,7 @@ export function createWake({ db, log, clock, acrossNodes }: WakeOptions): Wake {
           connection.once('error', () => resolve());
           onceAborted(stop.signal, resolve);
         });
-        connection.on('notification', ({ payload }) => payload && hear(payload));
+        connection.on('notification', ({ payload }) => payload && receive(payload));
         await connection.query(`listen ${CHANNEL}`);
         // What was said before nobody heard.
         for (const topic of local.eventNames()) local.emit(topic, undefined, false);
@@ -109,7 +109,7 @@ export function createWake({ db, log, clock, acrossNodes }: WakeOptions): Wake {
       local.on(topic, listener);
       return () => local.off(topic, listener);
     },
-    heard: () => ({ here, elsewhere }),
+    hintCounts: () => ({ here, elsewhere }),
     async close() {
       stop.abort();
       await Promise.all([listening, sending]);

@@ -5,7 +5,7 @@ import sql from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
 import { recordEvent } from '../events/record.ts';
 import { formatCursor, type Position } from '../journal/cursor.ts';
-import { positionAfter, readHead } from '../journal/read.ts';
+import { positionAfter, readJournalInfo } from '../journal/read.ts';
 import { ApiError, invalidField, notFound } from '../lib/api-error.ts';
 import { type Context, inTransaction } from '../lib/context.ts';
 import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
@@ -64,7 +64,7 @@ async function requestedPosition(
   input: { env: string; sessionId: string; cursor: string },
 ): Promise<{ sessionId: string; position: Position }> {
   const sessionId = uuidOf('ses', input.sessionId);
-  const head = await readHead(tx, organizationId, sessionId);
+  const head = await readJournalInfo(tx, organizationId, sessionId);
   if (head.environment !== input.env) throw notFound('session');
   return { sessionId, position: positionAfter(input.cursor, head) };
 }

@@ -14,7 +14,7 @@ import { coalesced } from '../lib/coalesced.ts';
 import { newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 import { type SessionRow, sessionColumns } from '../sessions/state/session.ts';
-import { giveBack } from './claims.ts';
+import { releaseClaim } from './claims.ts';
 
 /** How long a program that is not heard of keeps its step. */
 export const LEASE_SECONDS = 30;
@@ -26,10 +26,10 @@ const MAX_WAITING = 5_000;
 const MAX_WAITING_OF_ORGANIZATION = 2_000;
 
 /** What a claim asks for. */
-export interface Want {
+export interface ClaimRequest {
   organizationId: string;
   /** The same for a claim that is sent again; undefined: it is not. */
-  claim?: string | undefined;
+  claimId?: string | undefined;
   queue: string;
   environment?: string | undefined;
   /** Only what comes next of this Session, and of this turn of it. */
@@ -43,13 +43,13 @@ export interface Offers {
    * or the node stops. Throws 409 `turn_lost` where nothing can come any more of the turn that is wanted, 404 where there is
    * no such Session, and 503 where too many wait.
    */
-  claim(want: Want, waitMs: number, signal: AbortSignal): Promise<SessionRow | undefined>;
+  claim(request: ClaimRequest, waitMs: number, signal: AbortSignal): Promise<SessionRow | undefined>;
   start(): void;
   stop(): Promise<void>;
 }
 
-interface Waiter {
-  readonly want: Want;
+interface WaitingClaim {
+  readonly request: ClaimRequest;
   /** It has one look and does not wait. */
   readonly once: boolean;
   settled: boolean;
@@ -57,46 +57,48 @@ interface Waiter {
   refuse(error: unknown): void;
 }
 
-interface Candidate {
+interface OfferedSession {
   sessionId: string;
   epoch: number;
 }
 
 /** What a Session's row says of whether it is offered. */
-type Offered = Candidate & Pick<SessionRow, 'status' | 'turn' | 'nodeId' | 'queue' | 'stop' | 'endedAt'>;
+type SessionState = OfferedSession & Pick<SessionRow, 'status' | 'turn' | 'nodeId' | 'queue' | 'stop' | 'endedAt'>;
 
 export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' | 'wake'>): Offers {
   const { db, shards, clock, wake } = platform;
   /** Waiters for any session of a queue. */
-  const forQueue = new Map<string, Set<Waiter>>();
-  const forSession = new Map<string, Set<Waiter>>();
+  const forQueue = new Map<string, Set<WaitingClaim>>();
+  const forSession = new Map<string, Set<WaitingClaim>>();
   const stopping = new AbortController();
   const unsubscribe: (() => void)[] = [];
   let polling: Promise<void> | undefined;
-  let looking: Promise<void> | undefined;
+  let matching: Promise<void> | undefined;
   /** Who is looked for next. */
-  let wanted = new Set<Waiter>();
+  let unmatched = new Set<WaitingClaim>();
   let count = 0;
   const countOf = new Map<string, number>();
 
   // ── Looking ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  function lookSoon(waiters: Iterable<Waiter>): void {
-    for (const waiter of waiters) wanted.add(waiter);
-    if (wanted.size === 0 || stopping.signal.aborted) return;
-    looking = lookForAll();
+  function matchSoon(waiters: Iterable<WaitingClaim>): void {
+    for (const waiter of waiters) unmatched.add(waiter);
+    if (unmatched.size === 0 || stopping.signal.aborted) return;
+    matching = matchAll();
   }
 
-  const lookForAll = coalesced(async () => {
+  const matchAll = coalesced(async () => {
     // What arrives in one turn of the event loop is looked for together.
     await new Promise<void>((resolve) => setImmediate(resolve));
-    if (wanted.size === 0) return;
-    const waiters = [...wanted].filter(({ settled }) => !settled);
-    wanted = new Set();
-    const { forOne = [], forAny = [] } = Object.groupBy(waiters, ({ want }) => (want.sessionId ? 'forOne' : 'forAny'));
+    if (unmatched.size === 0) return;
+    const waiters = [...unmatched].filter(({ settled }) => !settled);
+    unmatched = new Set();
+    const { forOne = [], forAny = [] } = Object.groupBy(waiters, ({ request }) =>
+      request.sessionId ? 'forOne' : 'forAny',
+    );
     const failures = [
-      ...(await shards.eachInTime('looking at offered worker turns', forOne, organizationOf, lookAtSessions)),
-      ...(await shards.eachInTime('looking for offered worker turns', forAny, organizationOf, lookAtQueues)),
+      ...(await shards.eachInTime('looking at offered worker turns', forOne, organizationOf, matchSessions)),
+      ...(await shards.eachInTime('looking for offered worker turns', forAny, organizationOf, matchQueues)),
     ];
     for (const { error, items } of failures) {
       for (const waiter of items) if (waiter.once && !waiter.settled) waiter.refuse(error);
@@ -104,39 +106,41 @@ export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' 
     for (const waiter of waiters) if (waiter.once && !waiter.settled) waiter.settle(undefined);
   });
 
-  async function lookAtSessions(waiters: readonly Waiter[]): Promise<void> {
+  async function matchSessions(waiters: readonly WaitingClaim[]): Promise<void> {
     const organizations = waiters.map(organizationOf);
-    const rows = await db.query<Offered>(sql`
+    const rows = await db.query<SessionState>(sql`
       select h.sid as "sessionId", s.epoch, s.status, s.turn, s.node_id as "nodeId", s.queue, s.stop,
         s.ended_at as "endedAt"
-      from unnest(${organizations}::uuid[], ${waiters.map(({ want }) => want.sessionId!)}::uuid[]) as h(org, sid)
+      from unnest(${organizations}::uuid[], ${waiters.map(({ request }) => request.sessionId!)}::uuid[]) as h(org, sid)
       cross join lateral (
         select x.epoch, x.status, x.turn, x.node_id, x.queue, x.stop, x.ended_at from sessions x
         where x.organization_id = any(${[...new Set(organizations)]}::uuid[]) and x.organization_id = h.org
           and x.session_id = h.sid
         limit 1) s`);
     const bySession = new Map(rows.map((row) => [row.sessionId, row]));
-    await Promise.all(waiters.map((waiter) => giveOf(bySession.get(waiter.want.sessionId!), waiter)));
+    await Promise.all(waiters.map((waiter) => matchSession(bySession.get(waiter.request.sessionId!), waiter)));
   }
 
-  async function giveOf(row: Offered | undefined, waiter: Waiter): Promise<void> {
-    const { queue, turn } = waiter.want;
+  async function matchSession(row: SessionState | undefined, waiter: WaitingClaim): Promise<void> {
+    const { queue, turn } = waiter.request;
     if (!row) return waiter.refuse(notFound('session'));
     if (row.endedAt || row.status === 'idle' || (turn !== undefined && row.turn !== turn))
       return waiter.refuse(new ApiError('turn_lost', 'The turn has ended.'));
     const isOffered = row.nodeId === null && row.queue === queue && row.stop === null;
-    if (isOffered) await give(row, waiter);
+    if (isOffered) await assign(row, waiter);
   }
 
-  async function lookAtQueues(waiters: readonly Waiter[]): Promise<void> {
-    const groups = [...Map.groupBy(waiters, ({ want }) => `${queueOf(want)} ${want.environment ?? ''}`).values()];
-    const wants = groups.map(([first]) => first!.want);
-    const organizations = wants.map(({ organizationId }) => organizationId);
+  async function matchQueues(waiters: readonly WaitingClaim[]): Promise<void> {
+    const groups = [
+      ...Map.groupBy(waiters, ({ request }) => `${queueOf(request)} ${request.environment ?? ''}`).values(),
+    ];
+    const requests = groups.map(([first]) => first!.request);
+    const organizations = requests.map(({ organizationId }) => organizationId);
     const most = Math.max(...groups.map(({ length }) => length)) + forSession.size;
-    const rows = await db.query<Candidate & { n: number }>(sql`
+    const rows = await db.query<OfferedSession & { n: number }>(sql`
       select h.n::integer, s.session_id as "sessionId", s.epoch
-      from unnest(${organizations}::uuid[], ${wants.map(({ queue }) => queue)}::text[],
-        ${wants.map(({ environment }) => environment ?? null)}::text[]) with ordinality as h(org, queue, environment, n)
+      from unnest(${organizations}::uuid[], ${requests.map(({ queue }) => queue)}::text[],
+        ${requests.map(({ environment }) => environment ?? null)}::text[]) with ordinality as h(org, queue, environment, n)
       cross join lateral (
         select x.session_id, x.epoch from sessions x
         where x.organization_id = any(${[...new Set(organizations)]}::uuid[]) and x.organization_id = h.org
@@ -145,32 +149,32 @@ export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' 
         order by x.session_id limit ${most}) s
       order by h.n, s.session_id`);
     const found = Map.groupBy(rows, ({ n }) => n);
-    await Promise.all(groups.map((group, index) => giveOfQueue(found.get(index + 1) ?? [], group)));
+    await Promise.all(groups.map((group, index) => matchQueue(found.get(index + 1) ?? [], group)));
   }
 
   /** To claims for the same queue and environment. */
-  async function giveOfQueue(candidates: readonly Candidate[], waiters: readonly Waiter[]): Promise<void> {
-    const { organizationId, queue } = waiters[0]!.want;
+  async function matchQueue(candidates: readonly OfferedSession[], waiters: readonly WaitingClaim[]): Promise<void> {
+    const { organizationId, queue } = waiters[0]!.request;
     // A look that begins for another Session may find it before the one that begins for its own.
     const keptFor = candidates.map(({ sessionId }) =>
       [...(forSession.get(sessionId) ?? [])].filter(
-        ({ want, settled }) => !settled && want.organizationId === organizationId && want.queue === queue,
+        ({ request, settled }) => !settled && request.organizationId === organizationId && request.queue === queue,
       ),
     );
-    lookSoon(keptFor.flat());
+    matchSoon(keptFor.flat());
     const free = candidates.filter((_, index) => keptFor[index]!.length === 0).slice(0, waiters.length);
-    const given = await Promise.all(free.map((candidate, index) => give(candidate, waiters[index]!)));
+    const given = await Promise.all(free.map((candidate, index) => assign(candidate, waiters[index]!)));
     // Somebody else took what was found; there may be more behind it.
-    if (given.includes(false)) lookSoon(waiters.filter(({ settled, once }) => !settled && !once));
+    if (given.includes(false)) matchSoon(waiters.filter(({ settled, once }) => !settled && !once));
   }
 
   /** Returns whether the waiter took it. */
-  async function give(candidate: Candidate, waiter: Waiter): Promise<boolean> {
+  async function assign(candidate: OfferedSession, waiter: WaitingClaim): Promise<boolean> {
     if (waiter.settled) return false;
-    const claimed = await claimOffered(platform, waiter.want, candidate);
-    if (claimed === 'used') waiter.settle(await readClaimed(db, waiter.want));
+    const claimed = await claimOffered(platform, waiter.request, candidate);
+    if (claimed === 'used') waiter.settle(await findEarlierClaim(db, waiter.request));
     if (!claimed || claimed === 'used') return false;
-    if (waiter.settled) await giveBack(platform, claimed);
+    if (waiter.settled) await releaseClaim(platform, claimed);
     else waiter.settle(claimed);
     return true;
   }
@@ -178,51 +182,51 @@ export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' 
   async function poll(): Promise<void> {
     while (!stopping.signal.aborted) {
       await clock.sleep(POLL_MS, stopping.signal).catch(() => {});
-      lookSoon(everybody());
+      matchSoon(allWaiting());
     }
   }
 
-  function everybody(): Waiter[] {
+  function allWaiting(): WaitingClaim[] {
     return [...forSession.values(), ...forQueue.values()].flatMap((waiters) => [...waiters]);
   }
 
   // ── Waiting ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  function enter(waiter: Waiter): void {
-    const { organizationId } = waiter.want;
+  function enter(waiter: WaitingClaim): void {
+    const { organizationId } = waiter.request;
     count += 1;
     countOf.set(organizationId, (countOf.get(organizationId) ?? 0) + 1);
-    const [waiters, key] = placeOf(waiter.want);
+    const [waiters, key] = groupOf(waiter.request);
     waiters.set(key, (waiters.get(key) ?? new Set()).add(waiter));
-    lookSoon([waiter]);
+    matchSoon([waiter]);
   }
 
-  function leave(waiter: Waiter): void {
-    const { organizationId } = waiter.want;
+  function leave(waiter: WaitingClaim): void {
+    const { organizationId } = waiter.request;
     count -= 1;
     const left = countOf.get(organizationId)! - 1;
     if (left === 0) countOf.delete(organizationId);
     else countOf.set(organizationId, left);
-    const [waiters, key] = placeOf(waiter.want);
+    const [waiters, key] = groupOf(waiter.request);
     const others = waiters.get(key);
     others?.delete(waiter);
     if (others?.size === 0) waiters.delete(key);
   }
 
-  function placeOf(want: Want): [Map<string, Set<Waiter>>, string] {
-    return want.sessionId === undefined ? [forQueue, queueOf(want)] : [forSession, want.sessionId];
+  function groupOf(request: ClaimRequest): [Map<string, Set<WaitingClaim>>, string] {
+    return request.sessionId === undefined ? [forQueue, queueOf(request)] : [forSession, request.sessionId];
   }
 
   return {
-    async claim(want, waitMs, signal) {
+    async claim(request, waitMs, signal) {
       const over = AbortSignal.any([signal, stopping.signal]);
       if (over.aborted) return undefined;
-      if (count >= MAX_WAITING || (countOf.get(want.organizationId) ?? 0) >= MAX_WAITING_OF_ORGANIZATION)
+      if (count >= MAX_WAITING || (countOf.get(request.organizationId) ?? 0) >= MAX_WAITING_OF_ORGANIZATION)
         throw new ApiError('unavailable', 'Too many claims are waiting on this node.', { retryAfterSeconds: 1 });
       const { promise, resolve, reject } = Promise.withResolvers<SessionRow | undefined>();
       const settled = new AbortController();
-      const waiter: Waiter = {
-        want,
+      const waiter: WaitingClaim = {
+        request,
         once: waitMs === 0,
         settled: false,
         settle(row) {
@@ -252,12 +256,12 @@ export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' 
     start() {
       unsubscribe.push(
         wake.subscribe('offered', (hint) => {
-          if (hint) lookSoon([...(forSession.get(hint.sessionId) ?? []), ...(forQueue.get(queueOf(hint)) ?? [])]);
-          else lookSoon(everybody());
+          if (hint) matchSoon([...(forSession.get(hint.sessionId) ?? []), ...(forQueue.get(queueOf(hint)) ?? [])]);
+          else matchSoon(allWaiting());
         }),
         // The turn that a claim waits for may be over.
         wake.subscribe('journal', (hint) => {
-          if (hint) lookSoon(forSession.get(hint.sessionId) ?? []);
+          if (hint) matchSoon(forSession.get(hint.sessionId) ?? []);
         }),
       );
       polling = poll();
@@ -267,16 +271,16 @@ export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' 
       for (const stopListening of unsubscribe) stopListening();
       stopping.abort();
       await polling;
-      await looking;
+      await matching;
     },
   };
 }
 
-function organizationOf({ want }: Waiter): string {
-  return want.organizationId;
+function organizationOf({ request }: WaitingClaim): string {
+  return request.organizationId;
 }
 
-function queueOf({ organizationId, queue }: Pick<Want, 'organizationId' | 'queue'>): string {
+function queueOf({ organizationId, queue }: Pick<ClaimRequest, 'organizationId' | 'queue'>): string {
   return `${organizationId} ${queue}`;
 }
 
@@ -286,10 +290,10 @@ function queueOf({ organizationId, queue }: Pick<Want, 'organizationId' | 'queue
  */
 async function claimOffered(
   { db, clock }: Pick<Platform, 'db' | 'clock'>,
-  want: Want,
-  candidate: Candidate,
+  request: ClaimRequest,
+  candidate: OfferedSession,
 ): Promise<SessionRow | 'used' | undefined> {
-  const { organizationId, claim, queue } = want;
+  const { organizationId, claimId, queue } = request;
   const { sessionId, epoch } = candidate;
   const workerTurnId = newUuid();
   const now = clock.now();
@@ -299,7 +303,7 @@ async function claimOffered(
         // First, so that a claim that is sent again while it waits elsewhere takes nothing second.
         tx.execute(sql`
           insert into nodes as w (node_id, lease_expires_at, claim)
-          values (${workerTurnId}, now() + ${LEASE_SECONDS} * interval '1 second', ${claim ?? null})
+          values (${workerTurnId}, now() + ${LEASE_SECONDS} * interval '1 second', ${claimId ?? null})
           on conflict (claim) do nothing`),
         tx.query<SessionRow>(sql`
           update sessions s set epoch = s.epoch + 1, node_id = ${workerTurnId}
@@ -334,11 +338,14 @@ class NotClaimed extends Error {
 }
 
 /** What this very claim has got already: it was sent again because its answer was lost. */
-export async function readClaimed(db: Db, { organizationId, claim }: Want): Promise<SessionRow | undefined> {
-  if (claim === undefined) return undefined;
+export async function findEarlierClaim(
+  db: Db,
+  { organizationId, claimId }: ClaimRequest,
+): Promise<SessionRow | undefined> {
+  if (claimId === undefined) return undefined;
   const [row] = await db.query<SessionRow>(sql`
     select ${sessionColumns} from sessions s
     where s.organization_id = ${organizationId}
-      and s.node_id = (select w.node_id from nodes w where w.claim = ${claim})`);
+      and s.node_id = (select w.node_id from nodes w where w.claim = ${claimId})`);
   return row;
 }

@@ -8,10 +8,10 @@ import { formatId } from '../lib/ids.ts';
 import { isFinished, type Operation, readOperations, toolCallIdOf } from '../sessions/state/operations.ts';
 import type { Offer } from '../sessions/state/submission.ts';
 import { type TranscriptEntry, viewEntry } from '../sessions/state/transcript.ts';
-import { type HeldRow, turnLost } from './claims.ts';
+import { type ClaimedSession, turnLost } from './claims.ts';
 
 /** 409 `turn_lost` where it is lost meanwhile. */
-export async function viewWorkerTurn(ctx: Context, row: HeldRow): Promise<WorkerTurn> {
+export async function viewWorkerTurn(ctx: Context, row: ClaimedSession): Promise<WorkerTurn> {
   const { organizationId, sessionId, agentId, agentVersion, turn, nodeId } = row;
   const [operations, entries, [version], [lease]] = await Promise.all([
     readOperations(ctx.db, organizationId, sessionId, turn),
@@ -46,10 +46,10 @@ export async function viewWorkerTurn(ctx: Context, row: HeldRow): Promise<Worker
     tools,
     pendingCalls: callsOf(operations, step)
       .filter(({ status }) => status === 'running')
-      .map(pendingCallOf),
+      .map(viewPendingCall),
     outcomes: callsOf(operations, step - 1)
       .filter(isFinished)
-      .map(outcomeOf),
+      .map(viewOutcome),
     outputSchema: definition.outputSchema,
     limits: definition.limits,
     metadata: row.metadata,
@@ -62,11 +62,11 @@ function callsOf(operations: readonly Operation[], step: number): Operation[] {
   return operations.filter((operation) => operation.kind === 'tool' && operation.step === step);
 }
 
-function pendingCallOf(call: Operation): PendingCall {
+function viewPendingCall(call: Operation): PendingCall {
   return { toolCallId: toolCallIdOf(call), index: call.index - 1, tool: call.tool!, input: call.input };
 }
 
-function outcomeOf(call: Operation): CallOutcome {
+function viewOutcome(call: Operation): CallOutcome {
   return {
     toolCallId: toolCallIdOf(call),
     index: call.index - 1,

@@ -27,20 +27,20 @@ import {
   toolCallIdOf,
   updateOperation,
 } from '../sessions/state/operations.ts';
-import { type StoredAnswer, storeAnswer } from '../sessions/state/submission.ts';
+import { type Submission, storeSubmission } from '../sessions/state/submission.ts';
 import { roundUsd } from '../usage/prices.ts';
 import {
-  deleteLease,
-  giveBack,
-  giveBackIn,
-  type HeldRow,
-  handOverPatch,
-  lockHeld,
-  readHeld,
-  takeBack,
+  type ClaimedSession,
+  deleteClaimLease,
+  endClaimPatch,
+  lockClaimedSession,
+  readClaimedSession,
+  releaseClaim,
+  releaseLockedClaim,
+  revokeClaim,
   turnLost,
 } from './claims.ts';
-import { LEASE_SECONDS, readClaimed, type Want } from './offers.ts';
+import { type ClaimRequest, findEarlierClaim, LEASE_SECONDS } from './offers.ts';
 import { viewWorkerTurn } from './view.ts';
 
 const DEFAULT_WAIT_SECONDS = 20;
@@ -57,25 +57,25 @@ export async function claimWorkerTurn(
   if (turn !== undefined && input.sessionId === undefined) throw invalidField('turn', 'needs sessionId');
   // A name that is written wrong would be waited for in vain.
   if (environment !== undefined) await inTransaction(ctx, (tx) => lockEnvironment(tx, ctx.organizationId, environment));
-  const want: Want = {
+  const request: ClaimRequest = {
     organizationId: ctx.organizationId,
-    claim: ctx.idempotencyKey === undefined ? undefined : idOfClaim(ctx, input),
+    claimId: ctx.idempotencyKey === undefined ? undefined : claimIdOf(ctx, input),
     queue,
     environment,
     sessionId: input.sessionId && uuidOf('ses', input.sessionId),
     turn,
   };
   const row =
-    (await readClaimed(ctx.db, want)) ??
-    (await ctx.offers.claim(want, waitSeconds * 1000, ctx.signal ?? new AbortController().signal));
+    (await findEarlierClaim(ctx.db, request)) ??
+    (await ctx.offers.claim(request, waitSeconds * 1000, ctx.signal ?? new AbortController().signal));
   if (!row) return { workerTurn: null };
   try {
-    const workerTurn = await viewWorkerTurn(ctx, row as HeldRow);
+    const workerTurn = await viewWorkerTurn(ctx, row as ClaimedSession);
     ctx.signal?.throwIfAborted();
     return { workerTurn };
   } catch (error) {
     // Nobody would know of it until its lease runs out.
-    await giveBack(ctx, row).catch(() => {});
+    await releaseClaim(ctx, row).catch(() => {});
     // Also lost meanwhile: by the same claim, sent before, whose caller has gone. There may be another step to claim.
     if (ctx.signal?.aborted || (error instanceof ApiError && error.code === 'turn_lost')) return { workerTurn: null };
     throw error;
@@ -83,7 +83,7 @@ export async function claimWorkerTurn(
 }
 
 /** The same for the same claim of the same key; no stored answer could be, since a claim waits and its answer may be long. */
-function idOfClaim(ctx: Context, input: Input<'claimWorkerTurn'>): string {
+function claimIdOf(ctx: Context, input: Input<'claimWorkerTurn'>): string {
   const parts = [ctx.organizationId, ctx.callerId, ctx.idempotencyKey, input.queue, input.environment, input.sessionId];
   const hex = createHash('sha256')
     .update(JSON.stringify([...parts, input.turn]))
@@ -97,9 +97,9 @@ export async function heartbeatWorkerTurn(
   input: Input<'heartbeatWorkerTurn'>,
 ): Promise<Result<'heartbeatWorkerTurn'>> {
   const workerTurnId = uuidOf('wtn', input.workerTurnId);
-  const row = await readHeld(ctx.db, ctx.organizationId, workerTurnId);
+  const row = await readClaimedSession(ctx.db, ctx.organizationId, workerTurnId);
   if (row.stop !== null || (row.turnDeadline !== null && row.turnDeadline <= ctx.clock.now())) {
-    await takeBack(ctx, row);
+    await revokeClaim(ctx, row);
     throw turnLost();
   }
   const [lease] = await ctx.db.query<{ expiresAt: Date }>(sql`
@@ -116,7 +116,7 @@ export async function appendToWorkerTurn(
   input: Input<'appendToWorkerTurn'>,
 ): Promise<Result<'appendToWorkerTurn'>> {
   const workerTurnId = uuidOf('wtn', input.workerTurnId);
-  const row = await readHeld(ctx.db, ctx.organizationId, workerTurnId);
+  const row = await readClaimedSession(ctx.db, ctx.organizationId, workerTurnId);
   const { turn, nextSeq } = row;
   const after = input.after === undefined ? { turn, seq: nextSeq - 1 } : parseCursor(input.after);
   const cursor = formatCursor({ turn, seq: after.seq + input.deltas.length });
@@ -143,8 +143,8 @@ export async function appendToWorkerTurn(
       if (!(error instanceof Fenced)) throw error;
     }
   }
-  const current = await readHeld(ctx.db, ctx.organizationId, workerTurnId);
-  if (input.after !== undefined && (await isWritten(ctx, current, after, input.deltas))) return { cursor };
+  const current = await readClaimedSession(ctx.db, ctx.organizationId, workerTurnId);
+  if (input.after !== undefined && (await isAppended(ctx, current, after, input.deltas))) return { cursor };
   throw new ApiError(
     'conflict',
     after.turn === current.turn && after.seq === current.nextSeq - 1
@@ -154,9 +154,9 @@ export async function appendToWorkerTurn(
 }
 
 /** Whether the same text was written there before, and its answer was lost. */
-async function isWritten(
+async function isAppended(
   ctx: Context,
-  { organizationId, sessionId, turn, nextSeq }: HeldRow,
+  { organizationId, sessionId, turn, nextSeq }: ClaimedSession,
   after: { turn: number; seq: number },
   deltas: readonly string[],
 ): Promise<boolean> {
@@ -176,21 +176,21 @@ export async function completeWorkerTurn(
 ): Promise<Result<'completeWorkerTurn'>> {
   const workerTurnId = uuidOf('wtn', input.workerTurnId);
   await inTransaction(ctx, async (tx, ctx) => {
-    const row = await lockHeld(tx, ctx.organizationId, workerTurnId);
+    const row = await lockClaimedSession(tx, ctx.organizationId, workerTurnId);
     const operations = await readOperations(tx, row.organizationId, row.sessionId, row.turn);
     const modelCall = operations.find(({ kind, status }) => kind === 'model' && status === 'pending');
-    if (modelCall) await answer(tx, ctx, row, modelCall, input);
-    else await giveResults(tx, ctx, row, operations, input);
-    await tx.query(deleteLease(workerTurnId));
+    if (modelCall) await submitModelResponse(tx, ctx, row, modelCall, input);
+    else await submitToolResults(tx, ctx, row, operations, input);
+    await tx.query(deleteClaimLease(workerTurnId));
     tx.afterCommit(() => ctx.wake.publish('runnable', row));
   });
   return { workerTurnId: input.workerTurnId, completed: true };
 }
 
-async function answer(
+async function submitModelResponse(
   tx: Tx,
   ctx: Context,
-  row: HeldRow,
+  row: ClaimedSession,
   modelCall: Operation,
   { toolCalls = [], toolResults, usage, stopReason, error }: Input<'completeWorkerTurn'>,
 ): Promise<void> {
@@ -199,7 +199,7 @@ async function answer(
     throw invalidField('stopReason', 'must not be given with toolCalls: the turn continues');
   if (error && (toolCalls.length > 0 || stopReason !== undefined))
     throw invalidField('error', 'must not be given with toolCalls or stopReason');
-  const stored: StoredAnswer = {
+  const stored: Submission = {
     toolCalls,
     stopReason: stopReason ?? 'endTurn',
     usage: {
@@ -212,15 +212,15 @@ async function answer(
   };
   const now = ctx.clock.now();
   await Promise.all([
-    tx.query(storeAnswer(row, modelCall, stored)),
-    writeTransition(ctx, tx, { ...row }, { runs: [], patch: handOverPatch(now), now }),
+    tx.query(storeSubmission(row, modelCall, stored)),
+    writeTransition(ctx, tx, { ...row }, { runs: [], patch: endClaimPatch(now), now }),
   ]);
 }
 
-async function giveResults(
+async function submitToolResults(
   tx: Tx,
   ctx: Context,
-  row: HeldRow,
+  row: ClaimedSession,
   operations: readonly Operation[],
   { workerTurnId: _, toolResults = [], ...others }: Input<'completeWorkerTurn'>,
 ): Promise<void> {
@@ -250,7 +250,7 @@ async function giveResults(
       { ...row },
       {
         runs: [{ turn: row.turn, items: ended.map(resultChunk) }],
-        patch: handOverPatch(now),
+        patch: endClaimPatch(now),
         now,
       },
     ),
@@ -263,8 +263,8 @@ export async function releaseWorkerTurn(
   input: Input<'releaseWorkerTurn'>,
 ): Promise<Result<'releaseWorkerTurn'>> {
   await inTransaction(ctx, async (tx, ctx) => {
-    const row = await lockHeld(tx, ctx.organizationId, uuidOf('wtn', input.workerTurnId));
-    await giveBackIn(tx, ctx, row);
+    const row = await lockClaimedSession(tx, ctx.organizationId, uuidOf('wtn', input.workerTurnId));
+    await releaseLockedClaim(tx, ctx, row);
   });
   return { workerTurnId: input.workerTurnId, released: true };
 }

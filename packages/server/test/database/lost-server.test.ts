@@ -3,7 +3,7 @@ import sql from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createAgent } from '../../src/agents/agents.ts';
 import { beginning } from '../../src/journal/cursor.ts';
-import { readHead } from '../../src/journal/read.ts';
+import { readJournalInfo } from '../../src/journal/read.ts';
 import type { PoolContext } from '../../src/lib/context.ts';
 import { newUuid, uuidOf } from '../../src/lib/ids.ts';
 import { createUpkeep } from '../../src/maintenance.ts';
@@ -183,7 +183,7 @@ describe.each(['fails', 'hangs'] as const)('while a server %s,', (how) => {
     for (const ctx of [near, far]) sessions.push({ ctx, sessionId: await open(ctx) });
     const over = new AbortController();
     const heads = await Promise.all(
-      sessions.map(({ ctx, sessionId }) => readHead(world.platform.db, ctx.organizationId, sessionId)),
+      sessions.map(({ ctx, sessionId }) => readJournalInfo(world.platform.db, ctx.organizationId, sessionId)),
     );
     const [stream, other] = heads.map((head) => node.live.follow(head, beginning, undefined).read(over.signal));
     for (const one of [stream!, other!]) expect((await one.next()).done).toBe(false);

@@ -3,7 +3,7 @@ import type { Chunk } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { uuidOf } from '../../src/lib/ids.ts';
-import { tellParent } from '../../src/sessions/children.ts';
+import { reportToParent } from '../../src/sessions/children.ts';
 import { cancelSession, interruptSession } from '../../src/sessions/end-session.ts';
 import { listMessages } from '../../src/sessions/messages.ts';
 import { childOf, childrenOf, openFamily } from '../support/family.ts';
@@ -136,7 +136,7 @@ test('an end that two nodes see at the same moment is told once', async () => {
   // Told already or not, it is to be told again.
   const child = { organizationId: world.organizationId, sessionId: uuidOf('ses', childId) };
   const nodes = await Promise.all([1, 2, 3].map(() => world.anotherNode()));
-  await Promise.all(nodes.map((platform) => tellParent(platform, child)));
+  await Promise.all(nodes.map((platform) => reportToParent(platform, child)));
   expect(outline(await world.chunks(sessionId)).filter((word) => word === 'tool.result')).toHaveLength(1);
   const due = await world.platform.db.query(sql`select 1 from sessions where parent_due`);
   expect(due).toEqual([]);

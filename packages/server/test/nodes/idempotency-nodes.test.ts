@@ -1,7 +1,13 @@
 // The same POST to two nodes at once, twenty times with one Idempotency-Key: one effect, one answer. (The same under kill -9:
 // proofs/idempotency.test.ts.)
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createOnceWorld, kindsOfPost, type OnceAnswer, type OnceWorld, postOnce } from '../support/once.ts';
+import {
+  createOnceWorld,
+  kindsOfPost,
+  type OnceAnswer,
+  type OnceWorld,
+  postOnce,
+} from '../support/idempotent-posts.ts';
 import { send } from '../support/raw.ts';
 import { createReceiver, type Receiver } from '../support/receiver.ts';
 import { startTestService, type TestService, watchSecret } from '../support/service.ts';

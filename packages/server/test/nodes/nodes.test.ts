@@ -3,7 +3,7 @@ import sql, { type Sql } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAgent } from '../../src/agents/agents.ts';
 import { createAppender, type TextHead } from '../../src/journal/appender.ts';
-import { readHead } from '../../src/journal/read.ts';
+import { readJournalInfo } from '../../src/journal/read.ts';
 import { newUuid, uuidOf } from '../../src/lib/ids.ts';
 import type { Platform } from '../../src/platform.ts';
 import { createManualClock } from '../support/manual-clock.ts';
@@ -50,7 +50,7 @@ async function follow(node: Platform, sessionIds: readonly string[], signal: Abo
   const textOf = new Map<string, number>();
   const position = { turn: 1, seq: 0 };
   const streams = sessionIds.map(async (sessionId) => {
-    const head = await readHead(node.db, world.organizationId, sessionId);
+    const head = await readJournalInfo(node.db, world.organizationId, sessionId);
     for await (const { json } of wholeOf(node.live.follow(head, position, undefined).read(signal))) {
       for (const { delta = '' } of (JSON.parse(json) as { chunks: { delta?: string }[] }).chunks)
         textOf.set(sessionId, (textOf.get(sessionId) ?? 0) + delta.length);

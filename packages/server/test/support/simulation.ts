@@ -18,6 +18,7 @@ import { closeSession } from '../../src/sessions/end-session.ts';
 import { listMessages, sendMessage } from '../../src/sessions/messages.ts';
 import { createDispatcher } from '../../src/webhooks/sending/dispatcher.ts';
 import { createWebhookSubscription } from '../../src/webhooks/subscriptions.ts';
+import { LEFTOVERS } from './database-state.ts';
 import { type FaultShares, type FaultyDb, faultyDb, mutatedDb } from './faulty-db.ts';
 import {
   brokenPromises,
@@ -35,7 +36,6 @@ import { createManualClock } from './manual-clock.ts';
 import { createRandom, type Random } from './random.ts';
 import { createReceiver, type Receiver } from './receiver.ts';
 import { createWorld, httpTool, usage, type World } from './session-world.ts';
-import { LEFTOVERS } from './stored.ts';
 import { wholeOf } from './stream-parts.ts';
 
 export interface SimulationOptions {

@@ -4,7 +4,7 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { formatId, newUuid, uuidOf } from '../../src/lib/ids.ts';
 import { interruptSession } from '../../src/sessions/end-session.ts';
-import type { Want } from '../../src/workers/offers.ts';
+import type { ClaimRequest } from '../../src/workers/offers.ts';
 import { appendToWorkerTurn, claimWorkerTurn } from '../../src/workers/worker-turns.ts';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
 import { createWorld, outline, type World } from '../support/session-world.ts';
@@ -33,9 +33,9 @@ function announce(sessionId: string, queue: string): void {
   world.platform.wake.publish('offered', { organizationId: world.organizationId, sessionId, queue });
 }
 
-function claim(queue: string, more: Partial<Want> = {}, waitMs = 20_000) {
-  const want = { organizationId: world.organizationId, queue, ...more };
-  return world.platform.offers.claim(want, waitMs, new AbortController().signal);
+function claim(queue: string, more: Partial<ClaimRequest> = {}, waitMs = 20_000) {
+  const request = { organizationId: world.organizationId, queue, ...more };
+  return world.platform.offers.claim(request, waitMs, new AbortController().signal);
 }
 
 /** Resolves when those that wait have been looked for once, all of them: the second look begins after the end of the first. */
@@ -125,10 +125,10 @@ test('of two nodes that find the same step one gets it, and the other goes on wa
   const sessionId = await open('two');
   const node = await world.anotherNode();
   await offer(sessionId, 'two');
-  const want = (): Want => ({ organizationId: world.organizationId, queue: 'two' });
+  const request = (): ClaimRequest => ({ organizationId: world.organizationId, queue: 'two' });
   const gone = new AbortController();
   const claims = [world.platform, node].flatMap(({ offers }) =>
-    Array.from({ length: 5 }, () => offers.claim(want(), 20_000, gone.signal)),
+    Array.from({ length: 5 }, () => offers.claim(request(), 20_000, gone.signal)),
   );
   const winner = await Promise.race(claims);
   expect(winner!.sessionId).toBe(sessionId);
@@ -147,8 +147,8 @@ test('a claim that is given something as it goes gives it back', async () => {
   const givenBack = Promise.withResolvers<void>();
   const stopListening = wake.subscribe('runnable', () => givenBack.resolve());
   await offer(sessionId, 'gone');
-  const want: Want = { organizationId: world.organizationId, queue: 'gone' };
-  expect(await offers.claim(want, 20_000, gone.signal)).toBeUndefined();
+  const request: ClaimRequest = { organizationId: world.organizationId, queue: 'gone' };
+  expect(await offers.claim(request, 20_000, gone.signal)).toBeUndefined();
   await givenBack.promise;
   statements.unsubscribe(leave);
   stopListening();
@@ -177,16 +177,16 @@ test('a claim sent again that finds its step given back meanwhile has none, rath
 
 test('an organization does not take all the room that there is for claims', async () => {
   const gone = new AbortController();
-  const wants = (organizationId: string): Want => ({ organizationId, queue: 'many' });
+  const requestOf = (organizationId: string): ClaimRequest => ({ organizationId, queue: 'many' });
   const { offers } = world.platform;
-  const waits = Array.from({ length: 2_000 }, () => offers.claim(wants(world.organizationId), 60_000, gone.signal));
-  await expect(offers.claim(wants(world.organizationId), 60_000, gone.signal)).rejects.toMatchObject({
+  const waits = Array.from({ length: 2_000 }, () => offers.claim(requestOf(world.organizationId), 60_000, gone.signal));
+  await expect(offers.claim(requestOf(world.organizationId), 60_000, gone.signal)).rejects.toMatchObject({
     code: 'unavailable',
   });
-  const ofAnother = offers.claim(wants(newUuid()), 60_000, gone.signal);
+  const ofAnother = offers.claim(requestOf(newUuid()), 60_000, gone.signal);
   gone.abort();
   expect(new Set(await Promise.all([...waits, ofAnother]))).toEqual(new Set([undefined]));
-  expect(await offers.claim(wants(world.organizationId), 0, new AbortController().signal)).toBeUndefined();
+  expect(await offers.claim(requestOf(world.organizationId), 0, new AbortController().signal)).toBeUndefined();
 });
 
 test('text that a program sends at the very moment of an interrupt is refused', async () => {

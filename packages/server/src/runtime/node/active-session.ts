@@ -6,11 +6,11 @@
 import type { SessionStatus } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import { EXPIRED, expiredApprovals } from '../../approvals/approvals.ts';
-import { commitTransition, Fenced, type Patch, type Run } from '../../journal/append.ts';
+import { type ChunkRun, commitTransition, Fenced, type Patch } from '../../journal/append.ts';
 import type { Appender, TextHead } from '../../journal/appender.ts';
 import type { NewChunk } from '../../journal/segment.ts';
 import type { Platform } from '../../platform.ts';
-import { arrivalChunks } from '../../sessions/arrivals.ts';
+import { inboxChunks } from '../../sessions/inbox-chunks.ts';
 import { deleteFromInbox, type InboxEntry, readInbox } from '../../sessions/state/inbox.ts';
 import {
   notRunChunks,
@@ -25,7 +25,7 @@ import { resumedPatch, waitingPatch } from '../../sessions/state/status.ts';
 /** What a transition changes; `next` is the turn that follows in the same transaction. */
 export interface Change {
   items?: NewChunk[];
-  next?: Run;
+  next?: ChunkRun;
   patch?: Patch;
   statements?: Sql[];
 }
@@ -51,7 +51,7 @@ export interface ActiveSession {
   /** Lets go of the Session with the change. False, and nothing is written, where something came meanwhile. */
   commitAndRelease(change: Change, operations: Operation[]): Promise<boolean>;
   /** Begins the turn of the first queued message with the change; false as above. */
-  commitAndBegin(change: Change & { next: Run }, operations: Operation[]): Promise<boolean>;
+  commitAndBegin(change: Change & { next: ChunkRun }, operations: Operation[]): Promise<boolean>;
   /**
    * Shows decisions and results that came, and approvals whose time is over, brings them into `operations`, and learns of
    * messages, of closing, and of whether to stop.
@@ -164,7 +164,7 @@ export function createActiveSession(
     if (shown.length > 0 || late.length > 0) {
       const status = statusAfter(after, now);
       const change = {
-        items: [...arrivalChunks(shown, stored), ...expired.chunks, ...late.flatMap(notRunChunks), ...status.items],
+        items: [...inboxChunks(shown, stored), ...expired.chunks, ...late.flatMap(notRunChunks), ...status.items],
         patch: [sql`inbox = inbox - ${shown.length}`, ...status.patch],
         statements: [
           deleteFromInbox(row, shown),

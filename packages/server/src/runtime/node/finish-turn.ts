@@ -8,14 +8,14 @@ import { Fenced } from '../../journal/append.ts';
 import type { Appender } from '../../journal/appender.ts';
 import type { NewChunk } from '../../journal/segment.ts';
 import { ApiError } from '../../lib/api-error.ts';
-import { type Beginning, beginTurn } from '../../sessions/begin-turn.ts';
+import { type BegunTurn, beginTurn } from '../../sessions/begin-turn.ts';
 import { cancelNow } from '../../sessions/end-session.ts';
-import { readWaiting } from '../../sessions/state/inbox.ts';
+import { readQueuedMessage } from '../../sessions/state/inbox.ts';
 import { notRunChunks, type Operation, updateOperation } from '../../sessions/state/operations.ts';
 import { lockSession, sessionEvent } from '../../sessions/state/session.ts';
 import { endPatch, idlePatch } from '../../sessions/state/status.ts';
 import { insertEntry, type TranscriptEntry } from '../../sessions/state/transcript.ts';
-import { cancelChildren, tellStopped } from '../../sessions/stop.ts';
+import { cancelChildren, publishStop } from '../../sessions/stop.ts';
 import type { ToolOutcome } from '../tools/tool.ts';
 import { stopChange, type TurnStopped } from '../turn/stop-turn.ts';
 import type { TurnEnd } from '../turn/turn.ts';
@@ -33,7 +33,7 @@ export interface LastChange extends Change {
 
 /** The turn that follows, as the database has it already. */
 export interface NextTurn {
-  beginning: Beginning;
+  beginning: BegunTurn;
   agentVersion: number;
   transcript: TranscriptEntry[];
 }
@@ -118,7 +118,7 @@ async function beginNext(context: TurnContext, change: WholeChange, stopReason: 
   const { turn } = row;
   const next = session.queued()[0]!;
   const agentVersion = row.pinnedVersion ?? (await newestVersion(context));
-  const message = await readWaiting(platform.db, row, next.inboxId);
+  const message = await readQueuedMessage(platform.db, row, next.inboxId);
   const beginning = beginTurn(row, turn + 1, message, agentVersion, now);
   const begun = {
     items: change.items,
@@ -159,7 +159,7 @@ export async function endStoppedTurn(
     return { ...change, patch: [...change.patch, ...failed], statements: [...change.statements, ...left] };
   });
   if (state.operations.some(({ status }) => status === 'pending')) state.modelCalls += 1;
-  tellStopped(platform.wake, session.row.organizationId, children);
+  publishStop(platform.wake, session.row.organizationId, children);
   return followed;
 }
 

@@ -2,7 +2,7 @@
 import type { Db } from '../../db/db.ts';
 import type { Operation } from '../../sessions/state/operations.ts';
 import { SHOWN_TEXT_MAX_CHARACTERS, shownText, type TurnOfSession } from '../../sessions/state/shown-text.ts';
-import type { StoredAnswer } from '../../sessions/state/submission.ts';
+import type { Submission } from '../../sessions/state/submission.ts';
 import { type ModelEvent, ModelFailure } from '../models/model.ts';
 
 /** The stored answer as a model's, for the turn machine. */
@@ -11,7 +11,7 @@ export async function* readSubmission(
   owner: TurnOfSession,
   modelCall: Operation,
 ): AsyncGenerator<ModelEvent> {
-  const { toolCalls, stopReason, usage, costUsd, error } = modelCall.output as StoredAnswer;
+  const { toolCalls, stopReason, usage, costUsd, error } = modelCall.output as Submission;
   // The machine asks once for each answer, and puts its own things there.
   modelCall.output = null;
   if (error) throw new ModelFailure(error.code, error.message, { retryable: false });

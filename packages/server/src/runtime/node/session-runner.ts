@@ -8,13 +8,13 @@
 //
 // A wake-up makes a claim come at once; without any, the poll finds what is runnable.
 import sql, { type Sql } from 'sql-template-tag';
-import { createDefinitions } from '../../agents/agents.ts';
+import { createDefinitionCache } from '../../agents/agents.ts';
 import { Fenced } from '../../journal/append.ts';
 import { createAppender } from '../../journal/appender.ts';
 import { coalesced } from '../../lib/coalesced.ts';
 import { formatId } from '../../lib/ids.ts';
 import type { Platform } from '../../platform.ts';
-import { tellParent, unheardChildren } from '../../sessions/children.ts';
+import { reportToParent, unreportedChildren } from '../../sessions/children.ts';
 import type { SessionRow } from '../../sessions/state/session.ts';
 import type { AskModel } from '../models/model.ts';
 import type { Tools } from '../tools/tools.ts';
@@ -86,7 +86,7 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
   const room = new Room({ maxSessions: maxActive, maxSessionsOfOrganization, maxBytes: maxActiveBytes });
   const lease = createNodeLease(platform, { nodeId, leaseSeconds });
   const appender = createAppender(platform);
-  const definitionOf = createDefinitions(db);
+  const definitionOf = createDefinitionCache(db);
   const active = new Map<string, TurnRunner>();
   const running = new Set<Promise<void>>();
   const stopping = new AbortController();
@@ -237,14 +237,14 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
 
   /** Tells parents what came of their children, as far as nobody did. */
   const notifyParents = coalesced(async () => {
-    const children = await unheardChildren(platform);
+    const children = await unreportedChildren(platform);
     await shards.eachInTime(
       'notifying parent sessions',
       children,
       ({ organizationId }) => organizationId,
       async (group) => {
         for (const child of group) {
-          await tellParent(platform, child).catch((error) =>
+          await reportToParent(platform, child).catch((error) =>
             log.warn({ err: error }, 'notifying a parent session failed; retrying'),
           );
         }

@@ -1,7 +1,7 @@
 // Drives the turns of one Session that this node holds: what the turn machine yields becomes chunks, rows and events here.
 // How turns end stands in finish-turn.ts.
 import sql from 'sql-template-tag';
-import type { createDefinitions } from '../../agents/agents.ts';
+import type { createDefinitionCache } from '../../agents/agents.ts';
 import type { Appender, TextHead } from '../../journal/appender.ts';
 import type { NewChunk } from '../../journal/segment.ts';
 import type { Platform } from '../../platform.ts';
@@ -16,7 +16,7 @@ import {
 } from '../../sessions/state/operations.ts';
 import type { SessionRow } from '../../sessions/state/session.ts';
 import { shownText } from '../../sessions/state/shown-text.ts';
-import { isAnswered } from '../../sessions/state/submission.ts';
+import { isSubmitted } from '../../sessions/state/submission.ts';
 import { insertEntry, type TranscriptEntry } from '../../sessions/state/transcript.ts';
 import { modelName } from '../../usage/prices.ts';
 import type { AskModel } from '../models/model.ts';
@@ -55,7 +55,7 @@ export interface ClaimedSession {
 export interface TurnRunnerOptions {
   platform: Platform;
   appender: Appender;
-  definitionOf: ReturnType<typeof createDefinitions>;
+  definitionOf: ReturnType<typeof createDefinitionCache>;
   ask: AskModel;
   tools: Pick<Tools, 'list' | 'run'>;
   /** The reason to leave the Session at the end of a step, if there is one. */
@@ -341,7 +341,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
     if (unanswered && head.nextSeq > unanswered.fromSeq!) {
       // What a turn has shown stays where it ends.
       if (stopping.signal.aborted) context.state.shownText = await shownText(db, row, unanswered);
-      else if (!isAnswered(unanswered)) await resetText(unanswered);
+      else if (!isSubmitted(unanswered)) await resetText(unanswered);
     }
     return true;
   }

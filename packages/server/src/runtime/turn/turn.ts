@@ -15,7 +15,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { formatId } from '../../lib/ids.ts';
 import { storableJson, storableText } from '../../lib/text.ts';
 import { isFinished, type Operation, type TokenUsage } from '../../sessions/state/operations.ts';
-import { isAnswered } from '../../sessions/state/submission.ts';
+import { isSubmitted } from '../../sessions/state/submission.ts';
 import { type AskModel, type ModelCall, ModelFailure } from '../models/model.ts';
 import type { RunTool, ToolOutcome, TurnTool } from '../tools/tool.ts';
 import {
@@ -131,7 +131,7 @@ export async function* runTurn(state: TurnState, ports: TurnPorts, signal: Abort
     const modelCall = operations.find((operation) => operation.step === step && operation.kind === 'model')!;
     if (modelCall.status === 'pending') {
       // What a program has answered is used already.
-      if (!isAnswered(modelCall)) {
+      if (!isSubmitted(modelCall)) {
         const refusal = refusalOfLength(state.transcript) ?? (await ports.refusal(modelCall));
         if (refusal) return yield refused(modelCall, refusal);
         if (definition.model.provider === 'worker') {

@@ -23,7 +23,7 @@ export type InboxEntry = (Exclude<InboxBody, { kind: 'message' }> | { kind: 'mes
 };
 
 /** Leaves something for the Session; the caller holds the row's lock. The id of a message is its message id. */
-export async function leaveInInbox(
+export async function addToInbox(
   tx: Tx,
   row: SessionRow,
   { kind, ...body }: InboxBody,
@@ -57,7 +57,7 @@ export async function readInbox(db: Queryable, organizationId: string, sessionId
 }
 
 /** The message whose turn is to begin. Throws `Fenced` where the Session is gone. */
-export async function readWaiting(
+export async function readQueuedMessage(
   db: Queryable,
   { organizationId, sessionId }: { organizationId: string; sessionId: string },
   messageId: string,

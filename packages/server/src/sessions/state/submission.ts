@@ -12,7 +12,7 @@ export interface Offer {
 }
 
 /** What a program said; the text of it stands in the journal. */
-export interface StoredAnswer {
+export interface Submission {
   toolCalls: { tool: string; input: unknown }[];
   stopReason: 'endTurn' | 'maxOutputTokens' | 'refusal';
   usage: TokenUsage;
@@ -44,13 +44,13 @@ export function storeOffer(
 }
 
 /** What was offered is not kept: the tools of MCP servers can be long, and each step has them. */
-export function storeAnswer(owner: { organizationId: string }, modelCall: Operation, answer: StoredAnswer): Sql {
+export function storeSubmission(owner: { organizationId: string }, modelCall: Operation, answer: Submission): Sql {
   return sql`
     update operations set input = null, output = ${JSON.stringify(answer)}
     where organization_id = ${owner.organizationId} and operation_id = ${modelCall.operationId}`;
 }
 
 /** Whether the program has answered the step. */
-export function isAnswered({ status, output }: Pick<Operation, 'status' | 'output'>): boolean {
+export function isSubmitted({ status, output }: Pick<Operation, 'status' | 'output'>): boolean {
   return status === 'pending' && output !== null;
 }

@@ -6,7 +6,7 @@
 // The bytes follow from the range, the filter and the time stamp alone, so that after a crash they can be built again.
 import type { Chunk, ChunkType } from '@signalbox/contract';
 import { comparePositions, type Position } from '../../journal/cursor.ts';
-import { chunksOf, envelopeOf, type Owner, type Segment, typeSet } from '../../journal/segment.ts';
+import { chunksOf, envelopeOf, type JournalOwner, type Segment, typeSet } from '../../journal/segment.ts';
 
 export const maxChunks = 100;
 export const maxBodyBytes = 64 * 1024;
@@ -17,7 +17,7 @@ const ENVELOPE_BYTES = 512;
 
 /** What of a journal was read, in one snapshot. */
 export interface UndeliveredJournal {
-  owner: Owner;
+  owner: JournalOwner;
   /** The last position that needs no delivery any more. */
   after: Position;
   /** Where the journal ends. */
@@ -108,7 +108,7 @@ export class JournalGone extends Error {
 }
 
 /** The bytes of a delivery that was fixed before. `segments` must cover its range; throws `JournalGone` where they do not. */
-export function rebuildBody(owner: Owner, content: DeliveryContent, segments: readonly Segment[]): Buffer {
+export function rebuildBody(owner: JournalOwner, content: DeliveryContent, segments: readonly Segment[]): Buffer {
   const types = typeSet(content.chunkTypes);
   const chunks = segments
     .flatMap((segment) => chunksOf(segment, content.from, types))
@@ -124,7 +124,7 @@ export function rebuildBody(owner: Owner, content: DeliveryContent, segments: re
 }
 
 /** `chunks` is the envelope's last member, so the texts made for measuring are put into its end. */
-function buildBody(owner: Owner, { to, occurredAt }: DeliveryContent, texts: readonly string[]): Buffer {
+function buildBody(owner: JournalOwner, { to, occurredAt }: DeliveryContent, texts: readonly string[]): Buffer {
   const envelope = JSON.stringify(envelopeOf(owner, to, occurredAt, []));
   return Buffer.from(`${envelope.slice(0, -2)}${texts.join(',')}]}`);
 }

@@ -2,14 +2,14 @@
 import type { Db } from '../../db/db.ts';
 import { comparePositions } from '../../journal/cursor.ts';
 import { readSegments } from '../../journal/read.ts';
-import type { Owner, Segment } from '../../journal/segment.ts';
+import type { JournalOwner, Segment } from '../../journal/segment.ts';
 import { type DeliveryContent, maxChunks, rebuildBody } from './batch.ts';
 
 /** `read`: what of its segments is at hand already. Throws where the journal does not hold all of it. */
 export async function readBody(
   db: Pick<Db, 'query'>,
   organizationId: string,
-  owner: Owner,
+  owner: JournalOwner,
   content: DeliveryContent,
   read: readonly Segment[] = [],
 ): Promise<Buffer> {

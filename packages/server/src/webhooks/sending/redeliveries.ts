@@ -1,7 +1,7 @@
 // Deliveries that are over and were asked for once more: `next_attempt_at` is set again until they were sent.
 import sql from 'sql-template-tag';
 import type { Db } from '../../db/db.ts';
-import type { Owner } from '../../journal/segment.ts';
+import type { JournalOwner } from '../../journal/segment.ts';
 import type { Assignment } from './assignments.ts';
 import type { AttemptedDelivery, Delivery } from './delivery.ts';
 import { type DeliveryRow, deliveryOf, finishedDeliveryColumns } from './delivery-row.ts';
@@ -12,7 +12,7 @@ export async function readRedelivery(
   db: Db,
   { organizationId, environment, webhookSubscriptionId }: Assignment,
   deliveryId: string,
-): Promise<{ delivery: Delivery; owner: Owner } | undefined> {
+): Promise<{ delivery: Delivery; owner: JournalOwner } | undefined> {
   const [row] = await db.query<DeliveryRow & { sessionId: string; agentId: string }>(sql`
     select d.session_id as "sessionId", s.agent_id as "agentId", ${finishedDeliveryColumns()} from webhook_deliveries d
     join sessions s on s.organization_id = d.organization_id and s.session_id = d.session_id

@@ -7,7 +7,7 @@
 // for one epoch; where a statement finds another, the loop stops, the subscription is read again and its Sessions are looked for
 // anew.
 import { formatCursor, type Position } from '../../journal/cursor.ts';
-import type { Owner, Segment } from '../../journal/segment.ts';
+import type { JournalOwner, Segment } from '../../journal/segment.ts';
 import { gather } from '../../lib/gather.ts';
 import { newUuid } from '../../lib/ids.ts';
 import type { Semaphore } from '../../lib/semaphore.ts';
@@ -335,7 +335,7 @@ export class SessionLoop {
     };
   }
 
-  #rebuild(owner: Owner, delivery: Delivery, read: readonly Segment[]): Promise<Buffer> {
+  #rebuild(owner: JournalOwner, delivery: Delivery, read: readonly Segment[]): Promise<Buffer> {
     return readBody(this.#platform.db, this.#sender.assignment.organizationId, owner, delivery, read);
   }
 

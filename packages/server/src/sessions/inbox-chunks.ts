@@ -5,7 +5,7 @@ import type { InboxEntry } from './state/inbox.ts';
 import { notRunChunks, type Operation, resolvedChunk, resultChunk } from './state/operations.ts';
 
 /** The chunks of these entries of the inbox, in their order; messages have none. `operations`: those of the turn. */
-export function arrivalChunks(entries: readonly InboxEntry[], operations: readonly Operation[]): NewChunk[] {
+export function inboxChunks(entries: readonly InboxEntry[], operations: readonly Operation[]): NewChunk[] {
   return entries.flatMap((entry) => {
     if (entry.kind === 'message') return [];
     const operation = operations.find(({ operationId }) => operationId === entry.operationId);

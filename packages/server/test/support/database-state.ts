@@ -14,7 +14,7 @@ export async function leftoversIn(url: string): Promise<string[]> {
 }
 
 /** Who drives the Session now; null where nobody does. */
-export async function workerOf(url: string, sessionId: string): Promise<string | null> {
+export async function nodeOf(url: string, sessionId: string): Promise<string | null> {
   const [row] = await ask<{ node_id: string | null }>(url, 'select node_id from sessions where session_id = $1', [
     uuidOf('ses', sessionId),
   ]);
@@ -22,7 +22,7 @@ export async function workerOf(url: string, sessionId: string): Promise<string |
 }
 
 /** How many Sessions a worker holds. */
-export async function heldBy(url: string, nodeId: string): Promise<number> {
+export async function countSessionsOf(url: string, nodeId: string): Promise<number> {
   return (await ask(url, 'select from sessions where node_id = $1', [nodeId])).length;
 }
 

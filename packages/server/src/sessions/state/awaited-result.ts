@@ -7,13 +7,13 @@ import type { Tx } from '../../db/db.ts';
 import { writeTransition } from '../../journal/append.ts';
 import type { NewChunk } from '../../journal/segment.ts';
 import type { Platform } from '../../platform.ts';
-import { type InboxBody, leaveInInbox } from './inbox.ts';
+import { addToInbox, type InboxBody } from './inbox.ts';
 import { readOperations, waitingForOf } from './operations.ts';
 import type { SessionRow } from './session.ts';
 import { resumedPatch, waitingPatch } from './status.ts';
 
 /** The operation itself is already as it is to be; `shown` are the chunks that say so. */
-export async function awaitedCame(
+export async function recordAwaitedResult(
   tx: Tx,
   ctx: Pick<Platform, 'clock' | 'live' | 'wake' | 'metrics'>,
   row: SessionRow,
@@ -23,7 +23,7 @@ export async function awaitedCame(
   const now = ctx.clock.now();
   // Whoever comes to stop the turn finds it there as well.
   if (row.nodeId || row.stop) {
-    await leaveInInbox(tx, row, forWorker, { wake: ctx.wake, now });
+    await addToInbox(tx, row, forWorker, { wake: ctx.wake, now });
     return row;
   }
   const after: SessionRow = { ...row, updatedAt: now };
