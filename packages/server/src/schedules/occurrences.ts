@@ -1,9 +1,8 @@
-// When a schedule's Sessions are due: arithmetic over croner. It reads no clock.
+// Computes when a schedule's sessions are due, with croner. It reads no clock.
 //
-// Where clocks change, croner is told to take every time of day that somebody wrote down as meant (`no-wildcard`, as Vixie
-// cron does, and for lists such as `0 2,14 * * *` too): one that does not exist runs when the gap ends, one that comes twice
-// runs the first time. A pattern with a wildcard or step in minute or hour goes by the clock: it runs through the repeated
-// hour, and skips what the gap leaves out.
+// At daylight saving changes, explicit times of day (`no-wildcard`, as in Vixie cron, also lists such as `0 2,14 * * *`) always run
+// once: a time that does not exist runs at the end of the gap, a time that occurs twice runs the first time. A pattern with a
+// wildcard or step in minute or hour follows the clock: it runs during the repeated hour, and skips what falls into the gap.
 import { Cron } from 'croner';
 import { invalidField } from '../lib/api-error.ts';
 
@@ -14,24 +13,24 @@ export interface Timing {
   at: Date | null;
 }
 
-/** What is due of a schedule. */
+/** The due occurrences of a schedule. */
 export interface DueOccurrences {
-  /** The newest occurrence: the one that runs. */
+  /** The latest occurrence, which runs. */
   last: Date;
-  /** Those before it, newest first; at most MAX_MISSED. */
+  /** The occurrences before it, latest first; at most MAX_MISSED. */
   missed: Date[];
-  /** Whether there were more than those. */
+  /** Whether there were more than MAX_MISSED. */
   more: boolean;
 }
 
-// A schedule of every minute has 43,200 occurrences in a month. Nobody reads so many, and each would be a row.
+// A schedule that runs every minute has 43,200 occurrences a month. No one reads that many, and each would be a row.
 export const MAX_MISSED = 100;
 
-// The rarest day there is, 29 February on some day of the week, comes after 40 years at most. Looking on for what never comes costs a
-// tenth of a second for a thousand years.
+// The rarest date, 29 February on a certain day of the week, occurs at least every 40 years. Searching for a date that never occurs
+// costs a tenth of a second for each thousand years.
 const SEARCH_MS = 48 * 365.25 * 24 * 3_600_000;
 
-/** Throws the 400 that names the field and says what would be right. `at` in the past is not looked at. */
+/** Throws a 400 that names the field and says what is valid. Does not check whether `at` is in the past. */
 export function checkTiming({ cron, timezone, at }: Timing, now: Date): void {
   if (cron === null && at === null) throw invalidField('cron', 'is required, or at');
   if (cron !== null && at !== null) throw invalidField('at', 'must not be given together with cron');
@@ -57,17 +56,17 @@ export function checkTiming({ cron, timezone, at }: Timing, now: Date): void {
   if (!next) throw invalidField('cron', 'never occurs: no day matches it');
 }
 
-/** The first occurrence after an instant; null where there is none. */
+/** The first occurrence after an instant; null if there is none. */
 export function nextOccurrence({ cron, timezone, at }: Timing, after: Date): Date | null {
   if (cron === null) return at && at > after ? at : null;
   return nextOf(cron, timezone, after);
 }
 
-/** The occurrences from `first`, which is one, up to and with `until`. */
+/** The occurrences from `first`, which is an occurrence, to `until`, inclusive. */
 export function dueOccurrences({ cron, timezone }: Timing, first: Date, until: Date): DueOccurrences {
   if (cron === null) return { last: first, missed: [], more: false };
   const before = new Date(until.getTime() + 1);
-  // One for the last, and one to see that there were more.
+  // Plus the latest one, and one to find out whether there were more.
   const found = parse(cron, timezone, [first, until], first).previousRuns(MAX_MISSED + 2, before);
   const [last = first, ...missed] = found;
   return { last, missed: missed.slice(0, MAX_MISSED), more: missed.length > MAX_MISSED };
@@ -77,20 +76,20 @@ function nextOf(cron: string, timezone: string | null, after: Date): Date | null
   return parse(cron, timezone, [after, new Date(after.getTime() + SEARCH_MS)]).nextRun(after);
 }
 
-/** Looks for occurrences between two instants, and up to a year beside them. */
+/** A parsed pattern that occurs between two instants, and up to a year before and after them. */
 function parse(cron: string, timezone: string | null, [from, to]: [Date, Date], startAt?: Date): Cron {
   const years = `${from.getUTCFullYear() - 1}-${to.getUTCFullYear() + 1}`;
   return new Cron(`0 ${cron.trim()} ${years}`, {
     mode: '7-part',
     fixedTimeRule: 'no-wildcard',
     timezone: timezone ?? 'UTC',
-    // Without a function there is no timer; this says so.
+    // Without a callback croner starts no timer anyway; this makes it explicit.
     paused: true,
     ...(startAt && { startAt }),
   });
 }
 
-/** Abbreviations and offsets are refused: CST is one place's name for several, and an offset knows no summer time. */
+/** Refuses abbreviations and offsets: CST is ambiguous, and an offset has no daylight saving time. */
 function checkTimezone(timezone: string | null): void {
   if (timezone === null || timezone === 'UTC') return;
   try {
@@ -101,7 +100,7 @@ function checkTimezone(timezone: string | null): void {
   }
 }
 
-/** In croner's words, which count days and months from 0. */
+/** The message of croner's error, with days and months counted from 1 instead of 0. */
 function cronError({ message }: Error): string {
   return message
     .replace(/^Cron\w+: /, '')

@@ -1,9 +1,9 @@
-// One schedule whose time has come. In one transaction, under the row's lock and only while next_at is what was read: the
-// Session is opened, the occurrence recorded, and next_at moved on. So it happens once, whichever nodes try, whenever one of
-// them dies, and also where the answer to the commit was lost.
+// Runs one due schedule. One transaction, under the row's lock and only if next_at has not changed, opens the session, records the
+// occurrence and advances next_at. Therefore each occurrence runs once, even if several nodes try, a node dies, or the response to
+// the commit is lost.
 //
-// Of several occurrences that are due, because the service was down or late, the last one runs now; those before it are
-// recorded as missed.
+// If several occurrences are due, because the service was down or late, the latest one runs now and the others are recorded as
+// missed.
 import type { SessionError } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
@@ -16,14 +16,14 @@ import { openSession } from '../sessions/sessions.ts';
 import { type DueOccurrences, dueOccurrences, nextOccurrence } from './occurrences.ts';
 import { type ScheduleRow, scheduleColumns, scheduleEvent } from './schedules.ts';
 
-/** A schedule that was seen to be due. */
+/** A schedule that was due when it was read. */
 export interface DueSchedule {
   organizationId: string;
   scheduleId: string;
   nextAt: Date;
 }
 
-/** What was done, for the log. */
+/** The result of a run, for the log. */
 export interface RunResult {
   scheduledAt: Date;
   outcome: RunOutcome;
@@ -32,12 +32,12 @@ export interface RunResult {
 
 type RunOutcome = { status: 'opened'; sessionId: string } | { status: 'failed'; error: SessionError };
 
-// A year of a schedule that runs once a day is some hundred rows, of one that runs every minute half a million.
+// A schedule that runs every minute has half a million runs a year.
 const RETENTION_MS = 90 * 24 * 3_600_000;
-// Of one schedule with each run, so that those of a long pause are no burden on one.
+// The number of old runs that one run deletes, so that a run after a long pause is not slowed down by thousands.
 const MAX_DROPPED = 100;
 
-/** Undefined where there is nothing to do any more: another node did it or does, or somebody changed the schedule. */
+/** Undefined if nothing is left to do: another node ran or is running the schedule, or a caller changed it. */
 export async function runDue(platform: Platform, schedule: DueSchedule): Promise<RunResult | undefined> {
   const { organizationId, scheduleId, nextAt } = schedule;
   return platform.db.transaction(async (tx) => {
@@ -69,7 +69,7 @@ export async function runDue(platform: Platform, schedule: DueSchedule): Promise
         select 1 from schedule_runs
         where organization_id = ${organizationId} and schedule_id = ${scheduleId} and scheduled_at = ${due.last}`),
     ]);
-    // It comes a second time where somebody changed the schedule on a node whose clock is behind.
+    // An occurrence can be due twice if a caller changed the schedule on a node whose clock is behind.
     if (ran > 0) return undefined;
     const outcome = await open(ctx, tx, row);
     await Promise.all([
@@ -81,7 +81,7 @@ export async function runDue(platform: Platform, schedule: DueSchedule): Promise
   });
 }
 
-/** A refusal is this occurrence's end; any other failure is thrown, and all of it tried again. */
+/** If the API refuses the session, this occurrence has failed. Any other failure is thrown, and the whole run is retried. */
 async function open(ctx: Context, tx: Tx, row: ScheduleRow): Promise<RunOutcome> {
   try {
     const { session } = await tx.savepoint(() =>
@@ -101,7 +101,7 @@ async function open(ctx: Context, tx: Tx, row: ScheduleRow): Promise<RunOutcome>
   }
 }
 
-/** Whether every later occurrence would end like this one: an archived Agent stays so. */
+/** Whether every later occurrence would fail in the same way: an archived agent stays archived. */
 function isPermanentFailure(outcome: RunOutcome): boolean {
   return outcome.status === 'failed' && outcome.error.code === 'agent_archived';
 }
@@ -151,7 +151,7 @@ function recordRun(
   ];
 }
 
-/** A row for each, and one record for all of them. */
+/** Inserts a row for each missed occurrence, and one event for all of them. */
 function recordMissed(
   ctx: Context,
   tx: Tx,

@@ -1,8 +1,11 @@
-// The scheduler: finds the schedules whose time has come, and has each dealt with (run.ts).
+// The scheduler: finds schedules that are due and runs each of them (run.ts).
 //
-// It looks once a second, and at the instant at which the next one that it has seen is due. Nothing else tells it: whatever
-// is due is found by the next look, on any node, after any restart. Two nodes that look at once do no harm: a schedule that
-// one of them has locked is skipped by the other, and found done afterwards.
+//   schedules.next_at   when the next session is due; null if the schedule is paused or has no further occurrence
+//   schedule_runs       one row for each occurrence that ran, failed or was missed
+//
+// It polls once a second, and at the exact time of the next due schedule that it has seen. There are no wake-ups: every due schedule
+// is found by the next poll, on any node, after any restart. Any number of nodes may poll at once: a schedule that one of them has
+// locked is skipped by the others, and its `next_at` has advanced when the lock is released.
 import sql from 'sql-template-tag';
 import { DatabaseUnavailable } from '../db/db.ts';
 import { formatId } from '../lib/ids.ts';
@@ -11,16 +14,16 @@ import { type DueSchedule, runDue } from './run.ts';
 
 export interface Scheduler {
   start(): void;
-  /** Takes up nothing more, and waits for what is under way. */
+  /** Starts no further run, and waits for those in progress. */
   stop(): Promise<void>;
 }
 
 const POLL_MS = 1_000;
-// Read at a time; at the full hour there may be thousands.
+// The number of schedules in one page; on the hour thousands may be due.
 const BATCH = 200;
-// Transactions of a shard at once, of the pool's 20 connections.
+// Concurrent transactions of a database server, of the pool's 20 connections.
 const MAX_CONCURRENT = 4;
-// After a failure that was not foreseen, so that a schedule that always fails neither keeps others waiting nor fills the log.
+// The wait after an unexpected failure, so that a schedule that always fails neither delays the others nor fills the log.
 const FAILURE_PAUSE_MS = 5_000;
 
 const beforeAll: Pick<DueSchedule, 'nextAt' | 'scheduleId'> = {
@@ -31,7 +34,7 @@ const beforeAll: Pick<DueSchedule, 'nextAt' | 'scheduleId'> = {
 export function createScheduler(platform: Platform): Scheduler {
   const { shards, clock, log } = platform;
   const stopping = new AbortController();
-  /** Schedules that failed, and until when they are left alone. */
+  /** Schedules that failed unexpectedly, and until when they are not retried. */
   const pausedUntil = new Map<string, number>();
   let loop: Promise<void> | undefined;
 
@@ -46,7 +49,7 @@ export function createScheduler(platform: Platform): Scheduler {
     }
   }
 
-  /** Page by page, so that those that fail don't stand before the others. Returns when the next is due, where that is soon. */
+  /** Reads page by page, so that failing schedules don't block the others. Returns when the next one is due, if within a second. */
   async function runAllDue(): Promise<Date | undefined> {
     let after = beforeAll;
     while (!stopping.signal.aborted) {
@@ -59,7 +62,7 @@ export function createScheduler(platform: Platform): Scheduler {
           and (next_at, schedule_id) > (${after.nextAt}, ${after.scheduleId}) ${within()}
         order by next_at, schedule_id limit ${BATCH}`,
       );
-      // Each server may have a page of its own.
+      // Each server of a sharded database may return a whole page.
       const found = page.rows.toSorted(byTime).slice(0, BATCH);
       for (const [scheduleId, until] of pausedUntil) if (until <= now) pausedUntil.delete(scheduleId);
       const due = found.filter(({ nextAt, scheduleId }) => nextAt.getTime() <= now && !pausedUntil.has(scheduleId));
@@ -90,7 +93,7 @@ export function createScheduler(platform: Platform): Scheduler {
       log.info({ scheduleId, scheduledAt: ran.scheduledAt.toISOString(), status, ...what, missed }, 'schedule');
     } catch (error) {
       pausedUntil.set(schedule.scheduleId, clock.now().getTime() + FAILURE_PAUSE_MS);
-      // It is away for the others too.
+      // The other schedules would fail as well.
       if (error instanceof DatabaseUnavailable) throw error;
       log.error({ err: error, scheduleId }, 'running a schedule failed; retrying');
     }

@@ -1,4 +1,4 @@
-// Schedules: creating, reading, changing, deleting, and what became of their occurrences. run.ts opens the Sessions.
+// The API of schedules and their runs. run.ts opens the sessions.
 import type { Content, Input, Result, Schedule, ScheduleRun } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import { currentVersion } from '../agents/agents.ts';
@@ -13,7 +13,7 @@ import { firstBytes, instantKey, pageOf, pageRequest } from '../lib/page.ts';
 import { requirePrice } from '../sessions/budget.ts';
 import { checkTiming, nextOccurrence, type Timing } from './occurrences.ts';
 
-/** What a schedule is told to do. */
+/** A schedule as stored. */
 export interface ScheduleRow extends Timing {
   scheduleId: string;
   agentId: string;
@@ -28,7 +28,7 @@ export interface ScheduleRow extends Timing {
   updatedAt: Date;
 }
 
-/** With its newest run. */
+/** A schedule with its latest run. */
 interface ShownRow extends ScheduleRow {
   lastScheduledAt: Date | null;
   lastStatus: ScheduleRun['status'] | null;
@@ -43,14 +43,14 @@ interface RunRow {
   createdAt: Date;
 }
 
-/** The columns of a ScheduleRow, of the table under the alias s. */
+/** The columns of a ScheduleRow; the alias of the table must be s. */
 export const scheduleColumns: Sql = sql`
   s.schedule_id as "scheduleId", s.agent_id as "agentId", s.environment, s.input, s.metadata, s.budget, s.cron,
   s.timezone, s.at, s.status, s.close_on_idle as "closeOnIdle", s.next_at as "nextAt", s.created_at as "createdAt",
   s.updated_at as "updatedAt"`;
 
 /**
- * 400 where `cron`, `timezone` or `at` is wrong, 404 for an unknown Agent or Environment, 409 `agent_archived`, 422
+ * 400 if `cron`, `timezone` or `at` is invalid, 404 for an unknown agent or environment, 409 `agent_archived`, 422
  * `budget_invalid`.
  */
 export async function createSchedule(ctx: Context, input: Input<'createSchedule'>): Promise<Result<'createSchedule'>> {
@@ -114,8 +114,8 @@ export async function getSchedule(ctx: Context, input: Input<'getSchedule'>): Pr
 }
 
 /**
- * Where `cron`, `timezone`, `at` or `status` differs, the next occurrence is the first after now: one that is due is dropped.
- * Refuses what `createSchedule` does, of what differs: an Agent that was archived since keeps nobody from pausing it.
+ * If `cron`, `timezone`, `at` or `status` changes, the next occurrence is the first one after now; one that is due already does not
+ * run. Has the errors of `createSchedule`, but only for fields that change: a schedule whose agent was archived can still be paused.
  */
 export async function updateSchedule(ctx: Context, input: Input<'updateSchedule'>): Promise<Result<'updateSchedule'>> {
   const { organizationId } = ctx;
@@ -157,7 +157,7 @@ export async function updateSchedule(ctx: Context, input: Input<'updateSchedule'
   });
 }
 
-/** Its runs go with it; the Sessions that it opened stay. */
+/** Deletes its runs too; the sessions that it opened stay. */
 export async function deleteSchedule(ctx: Context, input: Input<'deleteSchedule'>): Promise<Result<'deleteSchedule'>> {
   const { organizationId } = ctx;
   return inTransaction(ctx, async (tx, ctx) => {
@@ -187,7 +187,7 @@ export async function listScheduleRuns(
   return pageOf(request, rows, (row) => row.scheduledAt.toISOString(), viewRun);
 }
 
-/** What the event log says a schedule is. */
+/** How events refer to a schedule. */
 export function scheduleEvent(row: { scheduleId: string; environment: string }) {
   return { resource: { type: 'schedule', id: formatId('sch', row.scheduleId) }, environment: row.environment };
 }
@@ -204,7 +204,7 @@ const changingFields = [
   'closeOnIdle',
 ] as const;
 
-/** The timing with what a request says of it. Only what differs is checked: `at` may have passed since. */
+/** The timing after a request. Checked only if it differs, because an unchanged `at` may be in the past. */
 function changedTiming(
   before: Timing,
   input: { cron?: string | null; timezone?: string | null; at?: string | null },
@@ -212,7 +212,7 @@ function changedTiming(
 ): Timing {
   const cron = input.cron === undefined ? before.cron : input.cron;
   const at = input.at === undefined ? before.at : input.at === null ? null : instantOf(input.at, 'at');
-  // Without cron there is none, unless the request gives one, which is then refused.
+  // Without cron there is no time zone, unless the request has one, which is refused.
   const timezone = input.timezone === undefined ? cron && before.timezone : input.timezone;
   const timing: Timing = { cron, at, timezone: cron === null ? timezone : (timezone ?? 'UTC') };
   if (sameTiming(before, timing) && (cron !== null || at !== null)) return timing;
@@ -225,7 +225,7 @@ function sameTiming(a: Timing, b: Timing): boolean {
   return a.cron === b.cron && a.timezone === b.timezone && a.at?.getTime() === b.at?.getTime();
 }
 
-/** Whether it takes Sessions with such a budget now; asked again when it is time. */
+/** Checks whether the agent accepts sessions with this budget now; checked again when the schedule runs. */
 async function checkAgent(ctx: Context, tx: Tx, { agentId, budget }: ScheduleRow): Promise<void> {
   const { organizationId } = ctx;
   const version = await currentVersion(tx, organizationId, agentId);
@@ -233,7 +233,7 @@ async function checkAgent(ctx: Context, tx: Tx, { agentId, budget }: ScheduleRow
 }
 
 async function lockSchedule(tx: Tx, organizationId: string, scheduleId: string): Promise<ShownRow> {
-  // Locked first and read then: what had to wait for the lock would else still see the run from before.
+  // Locked first and read afterwards: a single statement that waits for the lock would still see the previous run.
   await tx.query(sql`
     select 1 from schedules where organization_id = ${organizationId} and schedule_id = ${scheduleId}
     for no key update`);
@@ -257,7 +257,7 @@ function selectSchedules(organizationId: string): Sql {
       order by r.scheduled_at desc limit 1) l on true`;
 }
 
-/** For a column of type json, where null is no value rather than JSON's null. */
+/** A value for a json column, in which SQL's null means no value. */
 function jsonOf(value: unknown): string | null {
   return value === null ? null : JSON.stringify(value);
 }

@@ -1,4 +1,4 @@
-// Deliveries as people look at them (api.md section 7). The dispatcher makes them.
+// The API of deliveries: list, read and resend them. The dispatcher creates them (sending/dispatcher.ts).
 import type { Input, Result, WebhookDelivery } from '@signalbox/contract';
 import sql, { empty, join, type Sql } from 'sql-template-tag';
 import { recordEvent } from '../events/record.ts';
@@ -26,7 +26,7 @@ interface Row {
   finishedAt: Date | null;
 }
 
-/** Of the Environment's present subscription, newest first. 404 where it has none. */
+/** The deliveries of the environment's current subscription, newest first. 404 if the environment has none. */
 export async function listDeliveries(ctx: Context, input: Input<'listDeliveries'>): Promise<Result<'listDeliveries'>> {
   const webhookSubscriptionId = await subscriptionOf(ctx, input.env);
   const request = pageRequest(`deliveries:${webhookSubscriptionId}`, input);
@@ -53,12 +53,12 @@ export async function listDeliveries(ctx: Context, input: Input<'listDeliveries'
 }
 
 interface DetailRow extends Omit<DeliveryRow, keyof Row>, Row {
-  /** Null if the session is gone. */
+  /** Null if the session was deleted. */
   agentId: string | null;
   attempts: string[];
 }
 
-/** One with its attempts and its body. */
+/** A delivery with its attempts and its body. 404 if it does not exist. */
 export async function getDelivery(ctx: Context, input: Input<'getDelivery'>): Promise<Result<'getDelivery'>> {
   const webhookSubscriptionId = await subscriptionOf(ctx, input.env);
   const one = ({ table, columns, content }: Table) => sql`
@@ -73,7 +73,7 @@ export async function getDelivery(ctx: Context, input: Input<'getDelivery'>): Pr
   return { webhookDelivery: { ...viewDelivery(row, input.env), attempts, requestBody } };
 }
 
-/** Kept since its first failure until it is over, else built again as it was. */
+/** Stored from its first failure until it is finished, otherwise rebuilt from the journal; null if the journal was deleted. */
 async function requestBodyOf(
   { db, organizationId }: Context,
   environment: string,
@@ -92,8 +92,8 @@ async function requestBodyOf(
 }
 
 /**
- * One that is over is sent once more, once: its id, its bytes. One that waits for a retry is tried now, at no cost to its
- * retries; one that is on its way is left alone.
+ * Sends a finished delivery again, once, with the same id and bytes. Retries a pending delivery now without using up a retry. Does
+ * nothing to a delivery in flight. 404 if it does not exist.
  */
 export async function resendDelivery(ctx: Context, input: Input<'resendDelivery'>): Promise<Result<'resendDelivery'>> {
   const { organizationId } = ctx;
@@ -103,7 +103,7 @@ export async function resendDelivery(ctx: Context, input: Input<'resendDelivery'
     const deliveryId = uuidOf('whd', input.deliveryId);
     const isThis = sql`d.organization_id = ${organizationId} and d.webhook_subscription_id = ${webhookSubscriptionId}
       and d.delivery_id = ${deliveryId}`;
-    // The first locks a delivery that is being finished and waits for that, so the second then finds it.
+    // If the delivery is being finished, the first statement waits for that transaction, so the second one finds it.
     const [, , [row]] = await Promise.all([
       tx.query(sql`
         update pending_deliveries d set next_attempt_at = ${now}, not_before = null, retries = greatest(d.retries - 1, 0)
@@ -127,7 +127,7 @@ export async function resendDelivery(ctx: Context, input: Input<'resendDelivery'
   });
 }
 
-/** The Environment's present subscription; 404 where it has none. */
+/** The id of the environment's current subscription; 404 if it has none. */
 export async function subscriptionOf(ctx: Context, environment: string): Promise<string> {
   const [row] = await ctx.db.query<{ webhookSubscriptionId: string }>(sql`
     select webhook_subscription_id as "webhookSubscriptionId" from webhook_subscriptions
@@ -139,7 +139,7 @@ export async function subscriptionOf(ctx: Context, environment: string): Promise
 interface Table {
   table: Sql;
   columns: Sql;
-  /** What it takes to build its body. */
+  /** The columns that the body is built from. */
   content: () => Sql;
   ofSession: (organizationId: string, sessionId: string) => Sql;
 }
@@ -152,7 +152,7 @@ const pending: Table = {
   table: sql`pending_deliveries`,
   columns: sql`${shared}, 'pending' as status, null::timestamptz as "finishedAt"`,
   content: deliveryColumns,
-  // A session has one under way at most.
+  // A session has at most one pending delivery.
   ofSession: (organizationId, sessionId) => sql`and d.delivery_id = (
     select s.delivery_id from sessions s where s.organization_id = ${organizationId} and s.session_id = ${sessionId})`,
 };
@@ -164,7 +164,7 @@ const finished: Table = {
   ofSession: (_, sessionId) => sql`and d.session_id = ${sessionId}`,
 };
 
-// Constants rather than parameters: a plan for any parameter can't use the index of those that were not accepted.
+// Constants, because the generic plan of a parameter can't use the partial index on the status.
 const hasStatus = {
   succeeded: sql`and d.status = 'succeeded'`,
   exhausted: sql`and d.status = 'exhausted'`,

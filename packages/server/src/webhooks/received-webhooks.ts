@@ -1,4 +1,4 @@
-// The list of what the built-in test receiver (sending/test-receiver.ts) received.
+// Lists what the built-in test receiver (sending/test-receiver.ts) received.
 import { deliveryHeaders, type Input, type ReceivedWebhook, type Result } from '@signalbox/contract';
 import sql, { empty } from 'sql-template-tag';
 import type { Context } from '../lib/context.ts';
@@ -14,7 +14,7 @@ interface Row {
   receivedAt: Date;
 }
 
-/** Newest first; none where the subscription's url is another. 404 where the Environment has no subscription. */
+/** Newest first; empty if the subscription has another url. 404 if the environment has no subscription. */
 export async function listReceivedWebhooks(
   ctx: Context,
   input: Input<'listReceivedWebhooks'>,

@@ -1,5 +1,5 @@
-// Sending again from the journal: a request becomes a row of webhook_recoveries, which the node that sends for the subscription
-// works through (sending/rewind.ts).
+// Recovery: sends chunks again from the journal. A request inserts a row into webhook_recoveries, which the node that the
+// subscription is assigned to processes (sending/rewind.ts).
 import type { Input, Result } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
@@ -12,10 +12,13 @@ import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { beforeAllSessions } from './sending/due-sessions.ts';
 import { getWebhookSubscription } from './subscriptions.ts';
 
-// How many may wait; who asks for more Sessions than this asks for a time.
+// How many recoveries of a subscription may wait. To recover more sessions than this, callers give a time.
 const MAX_WAITING = 1_000;
 
-/** 404 where the Environment has no subscription or the Session is of another; 400 `invalid_cursor`; 409 where too many wait. */
+/**
+ * 404 if the environment has no subscription or the session is in another environment, 400 `invalid_cursor`, 409 if too many
+ * recoveries wait.
+ */
 export async function recoverDeliveries(
   ctx: Context,
   input: Input<'recoverDeliveries'>,
@@ -25,7 +28,6 @@ export async function recoverDeliveries(
   const since = 'since' in input ? new Date(input.since) : null;
   if (since && since > now) throw invalidField('since', 'must not be in the future');
   return inTransaction(ctx, async (tx, ctx) => {
-    // A second connection, asked for while one is held, is what many at once would wait for.
     const { webhookSubscription } = await getWebhookSubscription(ctx, input);
     const from = 'sessionId' in input ? await requestedPosition(tx, organizationId, input) : undefined;
     const webhookSubscriptionId = uuidOf('whs', webhookSubscription.webhookSubscriptionId);

@@ -1,18 +1,15 @@
-// Dropping old deliveries. Their rows are for people to look at: where a Session's deliveries have come to stands on the Session,
-// so nothing is sent twice or skipped without them. One that was asked for once more stays.
+// Deletes old deliveries. Finished deliveries are only for display: the progress of a session is in its own row, so nothing is sent
+// twice or skipped without them. A delivery that is to be sent again stays.
 //
-// What still waited for a subscription when it was deleted is cleared here, too: the delete itself takes constant time.
+// Also clears what still waited for a subscription when it was deleted, so that deleting a subscription takes constant time.
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import { firstUuidOf } from '../lib/ids.ts';
 
-// What one statement locks and writes: some milliseconds of it.
+// The number of rows that one statement locks and writes, which takes a few milliseconds.
 const BATCH = 1_000;
 
-/**
- * The subscriptions that the organization has or had deliveries of, deleted ones too: one look by the key for each, rather than
- * at each delivery.
- */
+/** The subscriptions, including deleted ones, that have deliveries: one index look-up for each subscription, not each delivery. */
 export async function subscriptionsWithDeliveries(db: Db, organizationId: string): Promise<string[]> {
   const rows = await db.query<{ id: string }>(sql`
     with recursive found as (
@@ -28,13 +25,13 @@ export async function subscriptionsWithDeliveries(db: Db, organizationId: string
   return rows.map(({ id }) => id);
 }
 
-/** Drops a batch of those that were over before that time, oldest first. Returns whether it was full. */
+/** Deletes a batch of deliveries that finished before that time, oldest first. Returns whether the batch was full. */
 export async function dropDeliveries(
   db: Db,
   { organizationId, webhookSubscriptionId }: { organizationId: string; webhookSubscriptionId: string },
   before: Date,
 ): Promise<boolean> {
-  // Ids sort by time of creation: what is younger is not looked at.
+  // Ids sort by time of creation, so younger deliveries are not read.
   const dropped = await db.execute(sql`
     delete from webhook_deliveries d using (
       select x.delivery_id from webhook_deliveries x
@@ -46,7 +43,7 @@ export async function dropDeliveries(
   return dropped === BATCH;
 }
 
-/** Subscriptions that were deleted while chunks of the organization waited for them. */
+/** Deleted subscriptions for which chunks of the organization still wait. */
 export async function deletedSubscriptions(db: Db, organizationId: string): Promise<string[]> {
   const rows = await db.query<{ id: string }>(sql`
     with recursive found as (
@@ -79,7 +76,7 @@ interface Deleted {
   webhookSubscriptionId: string;
 }
 
-/** Nothing waits for a deleted subscription: clears a batch of its sessions. Returns whether it was full. */
+/** Clears the progress of a batch of sessions of a deleted subscription. Returns whether the batch was full. */
 export async function clearSessions(db: Db, { organizationId, webhookSubscriptionId }: Deleted): Promise<boolean> {
   const cleared = await db.execute(sql`
     update sessions s set delivery_due = false, delivery_id = null
@@ -92,7 +89,7 @@ export async function clearSessions(db: Db, { organizationId, webhookSubscriptio
   return cleared === BATCH;
 }
 
-/** Drops a batch of the deliveries that were under way. Returns whether it was full. */
+/** Deletes a batch of the pending deliveries of a deleted subscription. Returns whether the batch was full. */
 export async function dropPending(db: Db, { organizationId, webhookSubscriptionId }: Deleted): Promise<boolean> {
   const dropped = await db.execute(sql`
     delete from pending_deliveries d using (

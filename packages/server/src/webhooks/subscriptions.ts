@@ -1,11 +1,11 @@
-// Webhook subscriptions (api.md section 7): where an Environment's chunks are sent, one destination each.
+// Webhook subscriptions: the destination that an environment's chunks are sent to, at most one for each environment.
 //
-// A subscription is `enabled`, `paused` by a caller or `disabled` by the service (`gone`: the destination answered 410;
-// `failing`: it has failed for 5 days); chunks wait in the journal meanwhile.
-// Every change moves its `epoch` on and takes it from the node that sends for it, which claims and reads it again before it goes on.
+// A subscription is `enabled`, `paused` by a caller, or `disabled` by the service (`gone`: the destination responded with 410;
+// `failing`: it has failed for 5 days). While it is not enabled, chunks wait in the journal.
+// Every change raises its `epoch` and unassigns it from its node, which claims and reads it again before it continues.
 //
-// Creating and deleting one takes the same time however many sessions its Environment has: neither touches a session.
-// Locks are taken in one order everywhere: subscription, Sessions by id, deliveries.
+// Creating and deleting a subscription touch no session, so they take the same time however many sessions the environment has.
+// Locks are taken in one order everywhere: subscription, sessions by id, deliveries.
 import { randomBytes } from 'node:crypto';
 import {
   type ChunkType,
@@ -49,7 +49,7 @@ interface Row extends Blockable {
 }
 
 const SECRET_BYTES = 32;
-/** Nothing is held against the destination. */
+/** The health columns of a destination without failures. */
 const healthyState = {
   failingSince: null,
   failures: 0,
@@ -60,7 +60,7 @@ const healthyState = {
   isDegraded: false,
 };
 
-/** Subscriptions of all Environments, newest first. */
+/** The subscriptions of all environments, newest first. */
 export async function listWebhookSubscriptions(
   ctx: Context,
   input: Input<'listWebhookSubscriptions'>,
@@ -80,7 +80,7 @@ export async function listWebhookSubscriptions(
   );
 }
 
-/** 422 `url_not_allowed`, 404 for an unknown Environment, 409 `subscription_exists` where it has one. */
+/** 422 `url_not_allowed`, 404 for an unknown environment, 409 `subscription_exists` if it has one. */
 export async function createWebhookSubscription(
   ctx: Context,
   input: Input<'createWebhookSubscription'>,
@@ -118,7 +118,7 @@ export async function createWebhookSubscription(
   });
 }
 
-/** 404 where the Environment has no subscription. */
+/** 404 if the environment has no subscription. */
 export async function getWebhookSubscription(
   ctx: Context,
   input: Input<'getWebhookSubscription'>,
@@ -130,7 +130,7 @@ export async function getWebhookSubscription(
   return { webhookSubscription: viewSubscription(ctx, row, ctx.clock.now()) };
 }
 
-/** Changes url, chunk types or status; what waits is sent from the next delivery on as it then says. */
+/** Changes url, chunk types or status, which apply from the next delivery on. 404 if the environment has no subscription. */
 export async function updateWebhookSubscription(
   ctx: Context,
   input: Input<'updateWebhookSubscription'>,
@@ -150,7 +150,7 @@ export async function updateWebhookSubscription(
     const isEnabled = after.status === 'enabled' && before.status !== 'enabled';
     const changed = changesBetween(before, after, ['url', 'chunkTypes', ...(isEnabled ? [] : (['status'] as const))]);
     if (!changed && !isEnabled) return { webhookSubscription: viewSubscription(ctx, before, now) };
-    // Who says so has reason to think that it will do: what failed there before is set aside.
+    // A new url or enabling means that the caller expects the destination to work, so former failures don't count.
     const isFresh = isEnabled || after.url !== before.url;
     if (isFresh) Object.assign(after, healthyState);
     await tx.query(sql`
@@ -177,8 +177,8 @@ export async function updateWebhookSubscription(
 }
 
 /**
- * Ends it: what was not delivered never is, and a subscription created later starts anew. Sessions and deliveries that name the
- * subscription are left as they are, however many: nothing is sent for one that is gone, and upkeep clears them (retention.ts).
+ * Undelivered chunks are never sent; a subscription that is created later starts with new chunks. Sessions and deliveries that refer
+ * to the subscription stay as they are: nothing is sent for a deleted subscription, and upkeep clears them (retention.ts).
  */
 export async function deleteWebhookSubscription(
   ctx: Context,
@@ -201,7 +201,7 @@ export async function deleteWebhookSubscription(
   });
 }
 
-/** A new signing secret; the one before signs too until the grace period is over, and one older than that no more. */
+/** Creates a new signing secret. The previous one also signs until the end of the grace period; any older one stops signing. */
 export async function rotateWebhookSecret(
   ctx: Context,
   input: Input<'rotateWebhookSecret'>,

@@ -1,5 +1,5 @@
-// A try of a subscription's destination (api.md section 7): one envelope of no Session, signed and sent as deliveries are, at
-// once and whatever the subscription's status. It is no delivery: nothing is kept of it, and it does not count as a failure.
+// Tests a subscription's destination: sends an envelope of a fictional session, signed like a delivery, at once and whatever the
+// status of the subscription. It is not a delivery: it is not stored, and a failure does not affect the destination's health.
 import type { Envelope, Input, Result } from '@signalbox/contract';
 import { formatCursor } from '../journal/cursor.ts';
 import { notFound } from '../lib/api-error.ts';
@@ -12,7 +12,7 @@ import { viewAttempt } from './sending/stored-attempt.ts';
 import { confirmSecret } from './sending/subscription-changes.ts';
 import { egressFor } from './sending/test-receiver.ts';
 
-/** 404 where the Environment has no subscription. */
+/** 404 if the environment has no subscription. */
 export async function testWebhookSubscription(
   ctx: PoolContext,
   input: Input<'testWebhookSubscription'>,
@@ -38,6 +38,6 @@ export async function testWebhookSubscription(
     { version, preferredVersion: undefined, signal: ctx.signal ?? new AbortController().signal },
   );
   if (verdict === 'accepted') await confirmSecret(ctx.db, assignment, secretVersion, ctx.clock.now());
-  // Two where the first was refused and another secret is good as well: the last one decides.
+  // There are two attempts if the first was refused and another secret is valid; the last one counts.
   return { attempt: viewAttempt(delivery, attempts.at(-1)!) };
 }

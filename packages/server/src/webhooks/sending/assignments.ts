@@ -1,6 +1,6 @@
-// Which node sends for a subscription. A claim writes the node's id on the row and moves its epoch on; it lasts as long as the
-// node's lease in `workers`. What a node knows of a subscription is good for one epoch: a change, or a claim by another,
-// makes the next one.
+// Which node sends for a subscription. A claim stores the node's id in the row and raises its epoch; it is valid as long as the
+// node's lease in `nodes`. What a node knows about a subscription is valid for one epoch: every change, and every claim by
+// another node, raises it.
 import type { ChunkType } from '@signalbox/contract';
 import sql, { join, type Sql } from 'sql-template-tag';
 import type { Db } from '../../db/db.ts';
@@ -12,7 +12,7 @@ import type { Health } from './health-rules.ts';
 import { type SigningSecret, signingSecret } from './signing.ts';
 import { openSecret } from './signing-secret.ts';
 
-/** A subscription as the node that sends for it knows it. */
+/** A subscription as the node it is assigned to knows it. */
 export interface Assignment {
   organizationId: string;
   environment: string;
@@ -21,16 +21,16 @@ export interface Assignment {
   url: string;
   chunkTypes: readonly ChunkType[];
   secret: SigningSecret;
-  /** Signs too until its time is over. */
+  /** During the grace period of a rotation deliveries are signed with this secret too. */
   previous: { secret: SigningSecret; expiresAt: Date } | undefined;
   confirmedSecretVersion: number | null;
-  /** As it was written last. */
+  /** As last written to the database. */
   health: Health;
-  /** Whether someone was warned of the failure that lasts. */
+  /** Whether the event about the lasting failure was recorded. */
   isDegraded: boolean;
 }
 
-/** A row that this node holds, or may claim. */
+/** A subscription that is assigned to this node, or that the node may claim. */
 export interface ClaimableSubscription {
   organizationId: string;
   environment: string;
@@ -62,8 +62,8 @@ interface Row {
 }
 
 /**
- * Enabled subscriptions that are this node's, or nobody's because the holder's lease is over. None where this node's own
- * lease is: others may take what it held.
+ * Enabled subscriptions that are assigned to this node, to no node, or to a node whose lease has expired. None if this node's own
+ * lease has expired, because other nodes may have claimed its subscriptions.
  */
 export function findClaimable(
   { shards }: Pick<Platform, 'shards'>,
@@ -83,9 +83,9 @@ export function findClaimable(
 }
 
 /**
- * Whether any enabled subscription is nobody's, or held by none of these nodes, which are sorted. Every change of a subscription
- * takes it from its node, so one that changed is found too. The ids of other nodes are ranges between these: an index finds
- * them without a look at what these nodes hold.
+ * Whether any enabled subscription is assigned to none of these nodes, which are sorted. Every change of a subscription unassigns
+ * it, so a changed one is found too. The ids of other nodes are in the ranges between these, so an index finds them without
+ * reading what is assigned to these nodes.
  */
 export async function isAnyUnassigned(
   { shards }: Pick<Platform, 'shards'>,
@@ -111,15 +111,15 @@ function between(a: string, b: string): Sql {
 }
 
 /**
- * Claims or reads again subscriptions of one organization, in one transaction. None for each that has changed since it was found, or
- * whose secret cannot be opened.
+ * Claims subscriptions of one organization in one transaction, and reads those that are assigned to this node already. Omits those
+ * that have changed since they were found, and those whose secret cannot be opened.
  */
 export async function claimSubscriptions(
   { db, vault, log }: Pick<Platform, 'db' | 'vault' | 'log'>,
   nodeId: string,
   candidates: readonly ClaimableSubscription[],
 ): Promise<Assignment[]> {
-  // Two nodes lock the rows of an organization in the same order.
+  // The order keeps two nodes that claim the same rows from deadlocking.
   const sorted = candidates.toSorted((a, b) => (a.environment < b.environment ? -1 : 1));
   const groups = await db.batch<Row>(
     sorted.map(({ organizationId, environment, webhookSubscriptionId, epoch, isAssigned }) =>
@@ -140,7 +140,7 @@ export async function claimSubscriptions(
     try {
       return assignmentOf(vault, row);
     } catch (error) {
-      // Of this subscription alone: the others go on.
+      // This affects only this subscription; the others continue.
       log.error(
         { err: error, webhookSubscriptionId: formatId('whs', row.webhookSubscriptionId) },
         'the subscription is blocked; nothing is sent',
@@ -150,7 +150,7 @@ export async function claimSubscriptions(
   });
 }
 
-/** A subscription as it is now, whoever sends for it; undefined where there is none. */
+/** The subscription of an environment, whichever node it is assigned to; undefined if there is none. */
 export async function readAssignment(
   { db, vault }: Pick<Platform, 'db' | 'vault'>,
   organizationId: string,
@@ -162,14 +162,14 @@ export async function readAssignment(
   return row && assignmentOf(vault, row);
 }
 
-/** Gives up every subscription that this node holds, so that another need not wait for its lease to end. */
+/** Unassigns all subscriptions of this node, so that other nodes need not wait for its lease to expire. */
 export async function releaseAll(db: Db, nodeId: string, organizationIds: readonly string[]): Promise<void> {
   await db.query(sql`
     update webhook_subscriptions set node_id = null
     where organization_id = any(${[...organizationIds]}::uuid[]) and node_id = ${nodeId}`);
 }
 
-/** Gives up one for the node whose share it is. Nothing of it may be on its way. */
+/** Unassigns a subscription that is another node's share. None of its deliveries may be in flight. */
 export async function handOver(db: Db, nodeId: string, candidate: ClaimableSubscription): Promise<void> {
   const { organizationId, environment, webhookSubscriptionId } = candidate;
   await db.execute(sql`
@@ -178,13 +178,13 @@ export async function handOver(db: Db, nodeId: string, candidate: ClaimableSubsc
       and webhook_subscription_id = ${webhookSubscriptionId} and node_id = ${nodeId}`);
 }
 
-/** The condition that a row is this subscription, whatever has become of it. */
+/** The condition that a row is this subscription, in whatever state. */
 export function sameSubscription({ organizationId, environment, webhookSubscriptionId }: Assignment): Sql {
   return sql`organization_id = ${organizationId} and environment = ${environment}
     and webhook_subscription_id = ${webhookSubscriptionId}`;
 }
 
-/** Every secret that signs now, the newest first. */
+/** All secrets to sign with now, the newest first. */
 export function activeSecrets(assignment: Assignment, now: Date): [SigningSecret, ...SigningSecret[]] {
   const { secret, previous } = assignment;
   return previous && previous.expiresAt > now ? [secret, previous.secret] : [secret];

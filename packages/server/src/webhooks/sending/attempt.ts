@@ -1,5 +1,5 @@
-// One attempt at a delivery: the POST, and what the answer means. In the grace period of a rotation it may take two: a
-// receiver that refuses one secret is asked again at once with the other.
+// An attempt at a delivery: the POST, and what the response means. In the grace period of a rotation it may take two requests: if
+// the receiver refuses one secret, the other is tried at once.
 import type { WebhookAttempt } from '@signalbox/contract';
 import type { EgressErrorKind } from '../../egress/errors.ts';
 import { EgressError } from '../../egress/errors.ts';
@@ -13,42 +13,42 @@ import type { Delivery } from './delivery.ts';
 import { headersOf, type SigningSecret } from './signing.ts';
 import { type StoredAttempt, storedHeaders } from './stored-attempt.ts';
 
-/** How the receiver of a delivery answered in the end. */
+/** How an attempt at a delivery ended. */
 export interface AttemptResult {
   verdict: Verdict;
-  /** Every POST that was made; none where the service was stopped first. */
+  /** Every POST that was sent; none if the service was stopped first. */
   attempts: StoredAttempt[];
-  /** The secret of the last one. */
+  /** The version of the secret that the last POST was signed with. */
   secretVersion: number;
-  /** What the receiver asked to wait; 0: nothing. */
+  /** The receiver's `Retry-After`; 0 if it sent none. */
   retryAfterMs: number;
 }
 
 export interface AttemptOptions {
-  /** Of the service. */
+  /** The version of the service, for `User-Agent`. */
   version: string;
-  /** The secret to sign with first; the newest unless said. */
+  /** The version of the secret to sign with first; the newest by default. */
   preferredVersion: number | undefined;
   /** Aborted when the service stops. */
   signal: AbortSignal;
-  /** 15 s unless said. */
+  /** The time limit of a POST; 15 s by default. */
   timeoutMs?: number;
-  /** Of the trace that the Session's turn belongs to. */
+  /** Of the trace of the session's turn. */
   traceParent?: string | null;
 }
 
-/** The whole exchange, the answer's body included. */
+/** For the whole exchange, including the response body. */
 const TIMEOUT_MS = 15_000;
 const MAX_RESPONSE_BYTES = 16 * 1024;
 const STORED_RESPONSE_BYTES = 4 * 1024;
 
-/** What of a delivery an attempt says of itself. */
+/** What the headers of an attempt say about its delivery. */
 export interface OutgoingDelivery extends Pick<Delivery, 'deliveryId' | 'to' | 'previousCursor' | 'attemptCount'> {
-  /** Null of a test. */
+  /** Null for a test delivery. */
   sessionId: string | null;
 }
 
-/** `log` names the subscription already. Resolves however the attempt ends. */
+/** Resolves however the attempt ends. The lines of `log` must name the subscription. */
 export async function attemptDelivery(
   { clock, egress, log, metrics, tracing }: Pick<Platform, 'clock' | 'egress' | 'log' | 'metrics' | 'tracing'>,
   assignment: Assignment,
@@ -76,7 +76,7 @@ export async function attemptDelivery(
       body,
       now: at,
       signer,
-      // A secret whose time ends between two POSTs does not sign the second.
+      // A secret that expires between the two POSTs must not sign the second.
       secrets: activeSecrets(assignment, at),
       version,
     });

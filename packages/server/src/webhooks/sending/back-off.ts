@@ -1,10 +1,10 @@
-// What an answer means, and when a delivery is sent again.
+// What a response means, and when a delivery is retried.
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** The waits before each retry: short ones for a restart, long ones for a night and a weekend; three days in all. */
+/** The wait before each retry: short at first, to bridge a restart, then long enough for a night or a weekend; three days in total. */
 export const retryDelaysMs: readonly number[] = [
   5 * SECOND_MS,
   30 * SECOND_MS,
@@ -20,17 +20,17 @@ export const retryDelaysMs: readonly number[] = [
   24 * HOUR_MS,
 ];
 
-// Spreads what failed together, so that it does not come back together.
+// Spreads the retries of deliveries that failed together.
 const JITTER = 0.1;
 
-/** A receiver may put a retry off, but not for ever. */
+/** The longest `Retry-After` that is respected. */
 export const maxRetryAfterMs = 24 * HOUR_MS;
 
 /**
- * - `accepted`: the receiver has it.
- * - `gone`: it wants nothing more (410).
- * - `refused`: it did not take the signature, or the body.
- * - `failed`: anything else, redirects included.
+ * - `accepted`: the receiver has the delivery.
+ * - `gone`: the receiver wants no further deliveries (410).
+ * - `refused`: the receiver rejected the signature or the body (400, 401, 403).
+ * - `failed`: anything else, including redirects.
  */
 export type Verdict = 'accepted' | 'gone' | 'refused' | 'failed';
 
@@ -40,22 +40,22 @@ export function verdictOf(status: number): Verdict {
   return status === 400 || status === 401 || status === 403 ? 'refused' : 'failed';
 }
 
-/** The class of error of an answer, as the attempt shows it. */
+/** The error code that an attempt with this status shows; null if it was accepted. */
 export function errorOfStatus(status: number): 'redirect' | 'status' | null {
   if (verdictOf(status) === 'accepted') return null;
   return status >= 300 && status < 400 ? 'redirect' : 'status';
 }
 
 /**
- * How long to wait, or undefined after the last retry. `retries`: how many waits were used already; `random`: 0 up to 1;
- * `floorMs`: what the receiver asked for.
+ * How long to wait before the next retry; undefined after the last one. `retries` is how many waits were used already, `random` is 0
+ * up to 1, `floorMs` is the receiver's `Retry-After`.
  */
 export function retryDelayMs(retries: number, random: number, floorMs = 0): number | undefined {
   const delay = retryDelaysMs[retries];
   return delay === undefined ? undefined : Math.max(Math.ceil(delay * (1 + JITTER * random)), floorMs);
 }
 
-/** What `Retry-After` of a 429 or 503 asks for, as seconds or as a date; 0 where it asks for nothing. */
+/** The wait that the `Retry-After` of a 429 or 503 asks for, in seconds or as a date; 0 if there is none. */
 export function retryAfterMs(status: number, header: string | string[] | undefined, now: Date): number {
   if ((status !== 429 && status !== 503) || typeof header !== 'string') return 0;
   const text = header.trim();
@@ -63,7 +63,7 @@ export function retryAfterMs(status: number, header: string | string[] | undefin
   return Number.isNaN(ms) ? 0 : Math.min(Math.max(ms, 0), maxRetryAfterMs);
 }
 
-// `Date.parse` alone would take "5" for a month of 2001.
+// `Date.parse` alone would read "5" as a month of 2001.
 function httpDate(text: string): number {
   return /^[A-Z][a-z]{2,8},? .*\d\d:\d\d:\d\d/.test(text) ? Date.parse(text) : Number.NaN;
 }

@@ -1,9 +1,9 @@
-// Which chunks travel in a Session's next delivery, and the bytes that carry them.
+// Which chunks are in a session's next delivery, and its bytes.
 //
-// In order, as many as wait, at most 100 or 64 KiB. Text waits up to 100 ms for company; anything else goes at once and takes
-// the text before it along. Where nothing that waits was asked for, the position moves on without a delivery.
+// A delivery has all chunks that wait, in order, up to 100 or 64 KiB. Text waits up to 100 ms for more text; any other chunk is sent
+// at once, together with the text before it. If no waiting chunk matches the filter, the position advances without a delivery.
 //
-// The bytes follow from the range, the filter and the time stamp alone, so that after a crash they can be built again.
+// The bytes depend only on the range, the filter and the timestamp, so they can be rebuilt after a crash.
 import type { Chunk, ChunkType } from '@signalbox/contract';
 import { comparePositions, type Position } from '../../journal/cursor.ts';
 import { chunksOf, envelopeOf, type JournalOwner, type Segment, typeSet } from '../../journal/segment.ts';
@@ -12,36 +12,37 @@ export const maxChunks = 100;
 export const maxBodyBytes = 64 * 1024;
 export const maxTextWaitMs = 100;
 
-// For the envelope around the chunks: its names, two ids, an Environment's name of 63 characters, a cursor, a time.
+// For the envelope around the chunks: its field names, two ids, an environment name of 63 characters, a cursor, a time.
 const ENVELOPE_BYTES = 512;
 
-/** What of a journal was read, in one snapshot. */
+/** The undelivered part of a session's journal, read in one snapshot. */
 export interface UndeliveredJournal {
   owner: JournalOwner;
-  /** The last position that needs no delivery any more. */
+  /** Everything up to this position was delivered or skipped. */
   after: Position;
-  /** Where the journal ends. */
+  /** The end of the journal. */
   head: Position;
-  /** From `after` on, perhaps not to the end. */
+  /** The segments after `after`, perhaps not all of them. */
   segments: readonly Segment[];
 }
 
-/** What a delivery holds; never changes. */
+/** What a delivery contains; never changes. */
 export interface DeliveryContent {
-  /** Before the first chunk. */
+  /** The position before the first chunk. */
   from: Position;
-  /** Of the last chunk. */
+  /** The position of the last chunk. */
   to: Position;
   chunkTypes: readonly ChunkType[];
-  /** The time of the last chunk's commit. */
+  /** When the last chunk was committed. */
   occurredAt: Date;
 }
 
 /**
- * - `nothing`: all is delivered.
- * - `wait`: only text waits, and not long enough.
- * - `skip`: nothing up to `through` was asked for.
- * - `send`: `content`, as `body`. Up to `through` nothing else was asked for; `more`: behind it something may be.
+ * - `nothing`: everything is delivered.
+ * - `wait`: only text waits, and not long enough yet.
+ * - `skip`: no chunk up to `through` matches the filter.
+ * - `send`: `content`, as `body`. No other chunk up to `through` matches the filter; `more` says whether there may be chunks after
+ *   it.
  */
 export type DeliveryStep =
   | { kind: 'nothing' }
@@ -49,7 +50,7 @@ export type DeliveryStep =
   | { kind: 'skip'; through: Position }
   | { kind: 'send'; content: DeliveryContent; body: Buffer; through: Position; more: boolean };
 
-/** `waitedMs`: how long something has been waiting. */
+/** `waitedMs`: how long the oldest undelivered chunk has waited. */
 export function nextStep(
   reading: UndeliveredJournal,
   chunkTypes: readonly ChunkType[],
@@ -79,7 +80,7 @@ export function nextStep(
     }
     through = { turn: segment.turn, seq: segment.seqTo };
   }
-  // A turn may have begun without a chunk yet, so the end of the journal can lie behind the last one.
+  // A turn may have begun and not have a chunk yet, so the end of the journal can be after the last chunk.
   if (segments.length === 0) through = head;
 
   const mayGrow = !isFull && comparePositions(through, head) >= 0 && texts.length < maxChunks;
@@ -102,12 +103,12 @@ export function nextStep(
   };
 }
 
-/** The journal does not hold the whole of a delivery (any more). */
+/** The journal does not contain the whole delivery, or no longer does. */
 export class JournalGone extends Error {
   override readonly name = 'JournalGone';
 }
 
-/** The bytes of a delivery that was fixed before. `segments` must cover its range; throws `JournalGone` where they do not. */
+/** The bytes of a stored delivery. `segments` must cover its range; throws `JournalGone` if they don't. */
 export function rebuildBody(owner: JournalOwner, content: DeliveryContent, segments: readonly Segment[]): Buffer {
   const types = typeSet(content.chunkTypes);
   const chunks = segments
@@ -123,7 +124,7 @@ export function rebuildBody(owner: JournalOwner, content: DeliveryContent, segme
   );
 }
 
-/** `chunks` is the envelope's last member, so the texts made for measuring are put into its end. */
+/** `chunks` is the last member of the envelope, so the chunks that were serialized to measure them are inserted at its end. */
 function buildBody(owner: JournalOwner, { to, occurredAt }: DeliveryContent, texts: readonly string[]): Buffer {
   const envelope = JSON.stringify(envelopeOf(owner, to, occurredAt, []));
   return Buffer.from(`${envelope.slice(0, -2)}${texts.join(',')}]}`);

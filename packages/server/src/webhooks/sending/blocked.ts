@@ -1,5 +1,5 @@
-// Why nothing at all can be sent for a subscription, whatever its receiver would answer: the reasons that an operator or the
-// owner of the url has to remove. It is looked at when a subscription is shown, on the node that shows it.
+// Why nothing can be sent for a subscription, whatever its receiver would respond: problems that the operator or the owner of the
+// url has to fix. Computed when a subscription is shown, by the node that shows it.
 import { testReceiverUrl, type WebhookBlock } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import { UrlNotAllowed } from '../../egress/errors.ts';
@@ -23,12 +23,12 @@ const reasons: Record<WebhookBlock, string> = {
     'The url, or an address that its host stands for, is not allowed. Change the url, or ask the operator to list the address in SIGNALBOX_EGRESS_ALLOW.',
 };
 
-/** Whether any node delivers, as a column beside those of a subscription. */
+/** A column for a subscription's row: whether any node has the role `delivery`. */
 export function hasDeliveryNode(): Sql {
   return sql`exists (select 1 from nodes n where n.delivers and n.lease_expires_at > now()) as "hasDeliveryNode"`;
 }
 
-/** What the operator has to remove first, if there are several; nulls if attempts can be made. */
+/** The problem to fix first, if there are several; nulls if attempts are possible. */
 export function blockOf(
   ctx: Pick<Context, 'organizationId' | 'vault' | 'egress'>,
   subscription: Blockable,
@@ -43,10 +43,10 @@ export function blockOf(
   return { blockedBy, reason: blockedBy && reasons[blockedBy] };
 }
 
-// Opening a secret takes some microseconds.
+// Limits the work of a request; opening a secret takes a few microseconds.
 const MAX_COUNTED = 1_000;
 
-/** How many enabled subscriptions are blocked, of the organization or of one environment: of the thousand newest. */
+/** How many of the thousand newest enabled subscriptions, of the organization or of one environment, are blocked. */
 export async function countBlocked(
   ctx: Pick<Context, 'db' | 'organizationId' | 'vault' | 'egress'>,
   environment: string | undefined,
@@ -62,7 +62,7 @@ export async function countBlocked(
   return rows.filter((row) => blockOf(ctx, row).blockedBy !== null).length;
 }
 
-/** As the node that sends opens them: all or nothing. */
+/** Like the sending node, requires that every secret can be opened. */
 function isReadable({ organizationId, vault }: Pick<Context, 'organizationId' | 'vault'>, of: Blockable): boolean {
   try {
     openSecret(vault, { organizationId, ...of }, of.sealedSecret);
@@ -76,7 +76,7 @@ function isReadable({ organizationId, vault }: Pick<Context, 'organizationId' | 
   }
 }
 
-/** Of the addresses that a name stands for, what the last attempt found is known. */
+/** Does not resolve the host name: what its addresses are is taken from the last attempt. */
 function isAllowed({ egress }: Pick<Context, 'egress'>, { url, lastError }: Blockable): boolean {
   if (url === testReceiverUrl) return true;
   if (lastError === 'not_allowed') return false;

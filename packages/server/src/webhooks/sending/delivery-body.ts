@@ -1,11 +1,11 @@
-// The bytes of a delivery that was fixed before, from the journal.
+// Builds the bytes of a stored delivery from the journal.
 import type { Db } from '../../db/db.ts';
 import { comparePositions } from '../../journal/cursor.ts';
 import { readSegments } from '../../journal/read.ts';
 import type { JournalOwner, Segment } from '../../journal/segment.ts';
 import { type DeliveryContent, maxChunks, rebuildBody } from './batch.ts';
 
-/** `read`: what of its segments is at hand already. Throws where the journal does not hold all of it. */
+/** `read`: the segments that were read already. Throws `JournalGone` if the journal does not contain the whole delivery. */
 export async function readBody(
   db: Pick<Db, 'query'>,
   organizationId: string,

@@ -1,9 +1,9 @@
-// A delivery as its row has it.
+// Conversion between a delivery and its row.
 import { type ChunkType, chunkTypes } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Delivery } from './delivery.ts';
 
-// Each row holds its filter, whose names would be a third of it. What a letter means never changes.
+// Each row contains its filter, which would be a third of the row if it were spelled out. The meaning of a letter never changes.
 const letters: Readonly<Record<ChunkType, string>> = {
   'message.chunk': 'm',
   'session.status': 's',
@@ -15,7 +15,7 @@ const letters: Readonly<Record<ChunkType, string>> = {
   'turn.completed': 't',
 };
 
-/** A filter as a row holds it. */
+/** A filter as stored in a row. */
 export function lettersOf(types: readonly ChunkType[]): string {
   return types.map((type) => letters[type]).join('');
 }
@@ -24,7 +24,7 @@ function typesOf(text: string): ChunkType[] {
   return chunkTypes.filter((type) => text.includes(letters[type]));
 }
 
-/** The columns of a delivery; all null where there is none. */
+/** The columns of a delivery; all null if there is none. */
 export interface DeliveryRow {
   deliveryId: string | null;
   previousCursor: string;
@@ -32,7 +32,7 @@ export interface DeliveryRow {
   fromSeq: number;
   toTurn: number;
   toSeq: number;
-  /** A letter each. */
+  /** One letter for each type. */
   chunkTypes: string;
   occurredAt: Date;
   attemptCount: number;
@@ -41,7 +41,7 @@ export interface DeliveryRow {
   body: string | null;
 }
 
-/** Of `pending_deliveries d`. */
+/** The columns of `pending_deliveries d`. */
 export function deliveryColumns(): Sql {
   return sql`d.delivery_id as "deliveryId", d.previous_cursor as "previousCursor", d.from_turn as "fromTurn",
     d.from_seq as "fromSeq", d.to_turn as "toTurn", d.to_seq as "toSeq", d.chunk_types as "chunkTypes",
@@ -49,7 +49,7 @@ export function deliveryColumns(): Sql {
     d.body`;
 }
 
-/** The same of `webhook_deliveries d`: one that is over has no retries, and its body is built again. */
+/** The same columns of `webhook_deliveries d`: a finished delivery has no retries, and its body is rebuilt. */
 export function finishedDeliveryColumns(): Sql {
   return sql`d.delivery_id as "deliveryId", d.previous_cursor as "previousCursor", d.from_turn as "fromTurn",
     d.from_seq as "fromSeq", d.to_turn as "toTurn", d.to_seq as "toSeq", d.chunk_types as "chunkTypes",

@@ -1,4 +1,4 @@
-// A delivery of one session's chunks, from the moment it is durable until it is over.
+// A delivery of one session's chunks, from when it is stored until it is finished.
 import type { Position } from '../../journal/cursor.ts';
 import type { DeliveryContent } from './batch.ts';
 import type { StoredAttempt } from './stored-attempt.ts';
@@ -22,7 +22,7 @@ export interface AttemptedDelivery {
   attempts: readonly StoredAttempt[];
 }
 
-/** A delivery that is over, and the position after which the session continues. */
+/** A finished delivery, and the position after which the session continues. */
 export interface FinishedDelivery extends AttemptedDelivery {
   through: Position;
 }

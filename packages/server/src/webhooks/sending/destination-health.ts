@@ -1,8 +1,8 @@
-// What the answers of a receiver say of its subscription: when one last succeeded and failed, how the destination does, and
-// which secret it knows.
+// What the receiver's responses say about a subscription: when a delivery last succeeded and failed, the health of the destination,
+// and which secret the receiver knows.
 //
-// The node that holds the subscription decides on what it knows. The dispatcher writes what has changed once a second, of many
-// subscriptions by one statement: a crash loses no more than a second of it.
+// The node that the subscription is assigned to decides from its memory. The dispatcher writes changes once a second, those of many
+// subscriptions in one statement, so a crash loses at most a second of them.
 import type { Platform } from '../../platform.ts';
 import type { Assignment } from './assignments.ts';
 import {
@@ -24,7 +24,7 @@ import {
   writeHealthUpdates,
 } from './subscription-changes.ts';
 
-// For how long the secret that a receiver accepted last is tried first.
+// How long the secret that the receiver accepted last is tried first.
 const PREFERENCE_MS = 60_000;
 
 export class DestinationHealth {
@@ -45,7 +45,7 @@ export class DestinationHealth {
     this.#isDegraded = assignment.isDegraded;
   }
 
-  /** A change of the subscription may have set aside what was known of its destination. */
+  /** Takes the health of the new epoch: the change of the subscription may have reset it. */
   resume(assignment: Assignment): void {
     if (assignment.secret.version !== this.#assignment.secret.version) this.#preference = undefined;
     if (assignment.epoch !== this.#assignment.epoch) {
@@ -55,37 +55,37 @@ export class DestinationHealth {
     this.#assignment = assignment;
   }
 
-  /** The older secret, while a receiver is known that accepts no other. */
+  /** The version of the older secret, while the receiver is known to accept no other. */
   preferredVersion(): number | undefined {
     const preference = this.#preference;
     return preference && preference.until > this.#now() ? preference.version : undefined;
   }
 
-  /** Whether this Session waits for a probe; without a Session: whether all do. */
+  /** Whether this session waits for a probe; without a session: whether all do. */
   awaitsProbe(sessionId?: string): boolean {
     return awaitsProbe(this.#health, sessionId);
   }
 
-  /** Whether the time of the next probe has come. */
+  /** Whether the next probe may be sent now. */
   get isProbeDue(): boolean {
     const { probeAt } = this.#health;
     return probeAt !== null && probeAt.getTime() <= this.#now();
   }
 
-  /** The one Session that is probed, where the others go on. */
+  /** The one session that is probed while the others continue. */
   get suspect(): string | null {
     return this.#health.probeAt === null ? null : this.#health.failingSessionId;
   }
 
-  /** Nothing waits in the one Session that was to be probed: whatever comes next is the probe. */
+  /** The suspect has nothing to send, so the next delivery of any session is the probe. */
   clearSuspect(): void {
     this.#health = probingAnySession(this.#health);
     this.#isChanged = true;
   }
 
   /**
-   * Whether what waits for retries is due now, as after a long failure. Never throws: the delivery was accepted, and that
-   * is still to be written.
+   * Returns whether pending retries are due now, because a long failure is over. Never throws: the caller still has to store that the
+   * delivery was accepted.
    */
   async accepted(assignment: Assignment, secretVersion: number): Promise<boolean> {
     const { clock, db, log } = this.#platform;
@@ -115,10 +115,10 @@ export class DestinationHealth {
     return isBack;
   }
 
-  /** Whether the subscription was disabled for it. */
+  /** Returns whether the subscription was disabled because of the failure. */
   async failed(assignment: Assignment, failure: Failure): Promise<boolean> {
     const { db, log } = this.#platform;
-    // What was on its way to another url says nothing of this one.
+    // The result of an attempt at a former url says nothing about the current one.
     if (assignment.url !== this.#assignment.url) return false;
     this.#health = afterFailure(this.#health, failure);
     this.#isChanged = true;
@@ -134,7 +134,7 @@ export class DestinationHealth {
     return disableSubscription(db, assignment, 'failing', failure.at);
   }
 
-  /** What is to be written, if anything has changed since the last call. If it is not written, `putBack` has the next one give it. */
+  /** The change since the last call, if any, for the caller to write. If the write fails, call `restoreUpdate`. */
   takeUpdate(): HealthUpdate | undefined {
     if (!this.#isChanged) return undefined;
     const update = { assignment: this.#assignment, success: this.#success, health: this.#health };

@@ -1,17 +1,17 @@
-// Webhooks, the sending side (api.md section 7, "A delivery").
+// Sends webhooks: the chunks of each session go out in order, one delivery at a time, and are retried until the receiver accepts.
 //
-//   webhook_subscriptions   claimed by one node at a time (holding.ts), the one whose share it is (shares.ts); each has a sender
-//                           (sender.ts)
-//   sessions.delivery_due   set by every append; says that chunks wait. delivered_* is the position that deliveries have
-//                           come to, delivery_id the one under way (progress.ts)
-//   pending_deliveries      the delivery under way of each session, durable before its first attempt; next_attempt_at while it
-//                           waits for a retry
-//   webhook_deliveries      those that are over; next_attempt_at while one is to be sent once more
+//   webhook_subscriptions   assigned to one node at a time (assignments.ts), which shares.ts determines; the node has a sender
+//                           for each of its subscriptions (sender.ts)
+//   sessions                delivery_due is set by every append and means that chunks wait. delivered_turn and delivered_seq say
+//                           how far deliveries have come; delivery_id is the current delivery (progress.ts)
+//   pending_deliveries      the current delivery of each session, durable before its first attempt. next_attempt_at is set
+//                           while it waits for a retry
+//   webhook_deliveries      finished deliveries. next_attempt_at is set while one is to be sent again
 //
-// Three things make a sender look at a Session: the wake-up after an append, a retry whose time has come, and a poll that
-// searches for subscriptions with work (search.ts) and goes through what is due of those that this node holds (due.ts): the net
-// under lost wake-ups. It costs what the work costs, however many subscriptions have none. What waits from before is found when a
-// subscription is claimed.
+// A sender works on a session (session-loop.ts) after a wake-up that follows an append, when a retry is due, or when a poll finds
+// the session. Wake-ups can be lost, so every node polls once a second: it looks for subscriptions with work
+// (due-subscriptions.ts), then for the due sessions of those that are assigned to it (due-sessions.ts). The cost of a poll depends
+// on the work found, not on the number of subscriptions. Work from before an assignment is found when the subscription is claimed.
 import { coalesced } from '../../lib/coalesced.ts';
 import type { Platform } from '../../platform.ts';
 import type { Hints } from '../../wake/hints.ts';
@@ -31,7 +31,7 @@ import { writeHealthUpdates } from './subscription-changes.ts';
 
 export interface Dispatcher {
   start(): void;
-  /** Fixes no further delivery, gives those on their way a moment to end, and hands its subscriptions over. */
+  /** Starts no further delivery, waits `graceMs` for those in flight, and releases the node's subscriptions. */
   stop(): Promise<void>;
 }
 
@@ -41,23 +41,23 @@ export type DispatcherPlatform = Pick<
 >;
 
 export interface DispatcherOptions {
-  /** Its row in `workers` is registered and renewed elsewhere; while it has none, nothing is sent. */
+  /** The node's row in `nodes` is inserted and renewed elsewhere (runtime/node/node-lease.ts); without it nothing is sent. */
   nodeId: string;
-  /** Of the service, for `User-Agent`. */
+  /** The version of the service, for `User-Agent`. */
   version: string;
-  /** 0 up to 1, for the jitter of retries. */
+  /** Returns 0 up to 1; used for the jitter of retries. */
   random?: () => number;
-  /** For an attempt; 15 s unless said. */
+  /** The time limit of an attempt; 15 s by default. */
   timeoutMs?: number;
-  /** How long deliveries on their way may take when the dispatcher stops. */
+  /** How long `stop` waits for deliveries in flight before it aborts them; 5 s by default. */
   graceMs?: number;
 }
 
 const POLL_MS = 1_000;
 const DEFAULT_GRACE_MS = 5_000;
-// Claims in one transaction, which bounds how long it holds its rows.
+// The number of claims in one transaction, which limits how long their rows stay locked.
 const CLAIM_BATCH = 100;
-// Subscriptions whose health one statement writes.
+// The number of subscriptions whose health one statement writes.
 const HEALTH_BATCH = 500;
 
 export function createDispatcher(platform: DispatcherPlatform, options: DispatcherOptions): Dispatcher {
@@ -72,11 +72,11 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
   const scanAgain = new Set<Sender>();
   const background = new Set<Promise<void>>();
   const search = createDueSearch(shards);
-  /** The nodes by which subscriptions were shared last; undefined if that failed. */
+  /** The nodes among which subscriptions were last distributed; undefined if that failed. */
   let refreshedFor: readonly string[] | undefined;
   let unsubscribe = (): void => {};
 
-  /** Keeps track of work that nobody awaits, so that `stop` can; its failures are only worth a line, as the poll comes again. */
+  /** Runs work in the background; `stop` awaits it. A failure is only logged, because the next poll retries. */
   function run(what: string, work: () => Promise<void>): void {
     const promise = work()
       .catch((error: unknown) => log.warn({ err: error }, what))
@@ -84,10 +84,10 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
     background.add(promise);
   }
 
-  /** Brings the senders in line with the subscriptions that this node holds and may claim. */
+  /** Adjusts the senders to the subscriptions that are assigned to this node or that it should claim. */
   const refresh = coalesced(refreshOnce);
 
-  /** As `refresh`, if there may be a reason to: without one, it reads nothing of the subscriptions that are held. */
+  /** Refreshes only if something may have changed; otherwise it reads none of the assigned subscriptions. */
   async function refreshIfNeeded(): Promise<void> {
     const nodes = await deliveryNodes(db, nodeId);
     const isSame = nodes.join() === refreshedFor?.join();
@@ -105,22 +105,22 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
     const ids = new Set(mine.map(({ webhookSubscriptionId }) => webhookSubscriptionId));
     const leaving = [...senders].filter(([id, { assignment }]) => !ids.has(id) && covers(assignment.organizationId));
     for (const [, sender] of leaving) sender.halt();
-    // The next node begins with what is known of the destination.
+    // The next node starts with what this node knows about the destination.
     await writeHealth(leaving.map(([, sender]) => sender));
-    // One whose deliveries are still on their way stays, so that a Session never has two loops on this node.
+    // A sender with deliveries in flight stays, so that a session never has two loops on this node.
     for (const [id, sender] of leaving) if (sender.isIdle && !sender.isActive) forget(id, sender);
     await handOverOthers(candidates.filter(({ isAssigned, webhookSubscriptionId: id }) => isAssigned && !ids.has(id)));
     const changed = mine.filter(({ webhookSubscriptionId, epoch, isAssigned }) => {
       const sender = senders.get(webhookSubscriptionId);
       return !(isAssigned && sender?.isActive && sender.assignment.epoch === epoch);
     });
-    // After a claim that failed, this node may hold what it does not know of.
+    // After a failed claim, the database may list subscriptions as assigned that have no sender here.
     if (await claimAll(changed)) refreshedFor = nodes;
   }
 
   /**
-   * Hands over what is another node's share. What is on its way is acknowledged first, so that the next node goes on after it;
-   * until then the subscription stays, and a later poll hands it over.
+   * Releases subscriptions that are another node's share. Deliveries in flight are acknowledged first, so that the next node
+   * continues after them; a later poll releases their subscription.
    */
   async function handOverOthers(others: readonly ClaimableSubscription[]): Promise<void> {
     const idle = others.filter(({ webhookSubscriptionId }) => !senders.has(webhookSubscriptionId));
@@ -132,7 +132,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
     });
   }
 
-  /** Whether none failed. */
+  /** Returns whether every claim succeeded. */
   async function claimAll(candidates: readonly ClaimableSubscription[]): Promise<boolean> {
     const failures = await shards.eachInTime('claiming subscriptions', candidates, organizationOf, async (group) => {
       for (const ofOne of Map.groupBy(group, organizationOf).values())
@@ -195,12 +195,12 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
     } finally {
       for (const { sender } of found) scanning.delete(sender);
     }
-    // What was read may have been too early for who asked meanwhile.
+    // A scan that was requested during this one must start after the request.
     const asked = found.flatMap(({ sender }) => (scanAgain.delete(sender) ? sender : []));
     if (asked.length > 0) await scan(asked);
   }
 
-  /** Looks where work waits. The search is for all organizations: if it fails, each is looked at by itself. */
+  /** Scans the senders that have work. The search covers all organizations; if it fails, every sender is scanned. */
   async function scanDue(): Promise<void> {
     const found = await search().catch((error: unknown) => {
       log.warn({ err: error }, 'searching for due deliveries failed; checking each subscription instead');
@@ -208,7 +208,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
     await scan([...senders].flatMap(([id, sender]) => (!found || found.has(id) || sender.hasDue ? sender : [])));
   }
 
-  /** Never rejects: what is not written is written with the next. */
+  /** Never rejects: what could not be written is included in the next write. */
   async function writeHealth(of: Iterable<Sender>): Promise<void> {
     const changes = [...of].flatMap(({ health }) => {
       const update = health.takeUpdate();
@@ -234,7 +234,7 @@ export function createDispatcher(platform: DispatcherPlatform, options: Dispatch
 
   async function poll(): Promise<void> {
     while (!stopping.signal.aborted) {
-      // Each is tried whatever becomes of the others: one that is about all organizations fails with any of them.
+      // Each step runs even if the others fail: one that covers all organizations fails if the server of any of them does.
       await retryLater('could not look for subscriptions', refreshIfNeeded);
       await retryLater('could not look for due deliveries', scanDue);
       await writeHealth(senders.values());

@@ -1,32 +1,32 @@
-// Finding what is due without a wake-up: retries whose time has come, and Sessions with chunks that wait.
+// Finds the sessions that are due without a wake-up: those with a due retry, and those with chunks that wait.
 import sql, { type Sql } from 'sql-template-tag';
 import type { Db } from '../../db/db.ts';
 import type { Platform } from '../../platform.ts';
 
-/** Where to look: a subscription that may be sent to, and the Session behind which its last page ended. */
+/** Where the next page of a subscription starts: after the last session of the previous page. */
 export interface ScanPosition {
   organizationId: string;
   webhookSubscriptionId: string;
   afterSessionId: string;
 }
 
-/** One page of a subscription. Pages go round and round, so a long row of Sessions that wait for retries costs little a time. */
+/** One page of a subscription. After the last page comes the first, so many sessions that wait for retries cost little per scan. */
 export interface DuePage {
-  /** With chunks that wait, and no retry to wait for. */
+  /** Sessions with chunks that wait and no retry pending. */
   ready: string[];
-  /** Whose retry is due. */
+  /** Sessions with a due retry. */
   retries: string[];
-  /** Whose retry may not be due yet. */
+  /** Sessions whose retry may not be due yet. */
   waiting: string[];
-  /** Deliveries that are over and were asked for once more. */
+  /** Finished deliveries to send again. */
   redeliveries: { sessionId: string; deliveryId: string }[];
-  /** Whether something is to be recovered. */
+  /** Whether a recovery is pending. */
   hasRecovery: boolean;
-  /** Undefined where this was the last page of the round. */
+  /** Undefined on the last page. */
   lastSessionId: string | undefined;
 }
 
-/** Sorts before every other. */
+/** Sorts before every session id. */
 export const beforeAllSessions = '00000000-0000-0000-0000-000000000000';
 
 export const PAGE_SIZE = 250;
@@ -40,14 +40,11 @@ interface WaitingRow {
 interface RetryRow {
   n: number;
   sessionIds: string[];
-  /** Null where it is the Session's own that waits. */
+  /** The finished delivery to send again, for each session; null if it is a retry. */
   redeliveries: (string | null)[];
 }
 
-/**
- * A page for each place, without locks: what is found is taken by its own subscription. Never rejects; no page for places that could
- * not be looked at.
- */
+/** Reads a page for each position, without locks. Never rejects; positions that could not be read have no page. */
 export async function findDue(
   { db, shards }: Pick<Platform, 'db' | 'shards'>,
   positions: readonly ScanPosition[],
@@ -62,7 +59,7 @@ export async function findDue(
       for (const [index, page] of (await readPages(db, group, now)).entries()) pages.set(group[index]!, page);
     },
   );
-  // What comes late is found by the poll.
+  // A copy: a server that responds late must not change what the caller has. The next poll finds those pages.
   return new Map(pages);
 }
 
@@ -110,8 +107,8 @@ function selectWaiting(group: readonly ScanPosition[], organizationIds: readonly
         and x.delivery_subscription_id = h.id and x.delivery_due and x.session_id > h.after
       order by x.session_id limit ${PAGE_SIZE}) s
     left join lateral (
-      -- As in progress.ts, the limit makes it a look-up for each Session rather than a join with all deliveries there are:
-      -- measured, 5 to 10 ms rather than 100 where there are 50,000.
+      -- As in progress.ts, the limit forces a look-up for each session instead of a join with all deliveries. Measured with 50,000
+      -- deliveries: 5 to 10 ms instead of 100.
       select x.next_attempt_at from pending_deliveries x
       where x.organization_id = any(${[...organizationIds]}::uuid[]) and x.organization_id = h.org
         and x.webhook_subscription_id = h.id and x.delivery_id = s.delivery_id

@@ -1,9 +1,9 @@
-// Which subscriptions have something that may be due, found from the work itself: an index has an entry for each session with chunks
-// that wait, each retry of a delivery that is over, and each recovery. So a poll costs what waits, and a subscription with nothing
-// to send costs nothing.
+// Finds the subscriptions that may have something due, by reading indexes that have an entry for each session with waiting chunks,
+// each finished delivery to send again, and each recovery. The cost of a search depends on what waits; subscriptions with nothing
+// to send cost nothing.
 //
-// A search looks at a bounded number of index entries. A page begins behind the subscription that the last page ended in, so
-// however much waits for one subscription, the next page has another.
+// A search reads a limited number of index entries. A page starts after the subscription in which the previous page ended, so a
+// large backlog of one subscription does not hide the others.
 import sql, { type Sql } from 'sql-template-tag';
 import type { Shards, Within } from '../../db/shards.ts';
 
@@ -12,7 +12,7 @@ interface SubscriptionKey {
   webhookSubscriptionId: string;
 }
 
-/** Ids of subscriptions, of any node and in any state; the next call goes on where this one ended. */
+/** Returns ids of subscriptions, of any node and in any state. The next call continues where this one ended. */
 export type DueSearch = () => Promise<Set<string>>;
 
 export const SEARCH_PAGE_SIZE = 100;
@@ -35,7 +35,7 @@ export function createDueSearch({ query }: Pick<Shards, 'query'>): DueSearch {
     return async (found) => {
       for (let pages = 0; pages < MAX_PAGES; pages += 1) {
         const page = await query<SubscriptionKey>(what, (within) => pageAfter(last, within));
-        // Each server may have a page of its own.
+        // Each server of a sharded database may return a whole page.
         const rows = page.rows.toSorted(compareKeys).slice(0, SEARCH_PAGE_SIZE);
         for (const { webhookSubscriptionId } of rows) found.add(webhookSubscriptionId);
         const isLast = rows.length < SEARCH_PAGE_SIZE;

@@ -1,17 +1,17 @@
-// How a delivery that was under way becomes one that is over: its row moves from `pending_deliveries` to `webhook_deliveries`, in
-// the transaction that moves its session on. A pending row exists exactly as long as its session names it.
+// Finishing deliveries: the row moves from `pending_deliveries` to `webhook_deliveries` in the transaction that advances its
+// session. A pending row exists exactly as long as its session refers to it.
 import sql, { raw, type Sql } from 'sql-template-tag';
 import { textArray } from '../../db/values.ts';
 import type { Assignment } from './assignments.ts';
 import type { FinishedDelivery } from './delivery.ts';
 import { attemptText, type StoredAttempt } from './stored-attempt.ts';
 
-/** How many attempts a delivery shows: the last ones. */
+/** How many attempts of a delivery are stored: the latest ones. */
 export const maxStoredAttempts = 50;
 
 /**
- * Moves deliveries to those that are over, in the transaction that moved their sessions on. One that its session still names
- * stays: the session was not moved on, as the subscription has changed or is gone.
+ * Moves deliveries to the finished ones; run the statements in the transaction that advanced their sessions. A delivery stays if its
+ * session still refers to it: the session was not advanced, because the subscription has changed or was deleted.
  */
 export function finishDeliveries(
   { organizationId, webhookSubscriptionId }: Assignment,
@@ -39,7 +39,7 @@ export function finishDeliveries(
   ];
 }
 
-/** Ends deliveries under way of sessions that are taken back: their chunks come again. In the order of execution. */
+/** Cancels the current deliveries of sessions that are rewound: their chunks are sent again. Run the statements in this order. */
 export function cancelDeliveries(
   { organizationId, webhookSubscriptionId }: Assignment,
   sessionIds: readonly string[],
@@ -57,7 +57,7 @@ export function cancelDeliveries(
   ];
 }
 
-// What both tables have, and what does not change when a delivery is over.
+// The columns of both tables whose value stays when a delivery is finished.
 const names = [
   'organization_id',
   'webhook_subscription_id',
@@ -75,12 +75,12 @@ const names = [
 const sharedColumns = raw(names.join(', '));
 const sharedColumnsOf = (alias: string) => raw(names.map((name) => `${alias}.${name}`).join(', '));
 
-/** One a line, as `withAttempts` takes them. */
+/** One attempt a line, as `withAttempts` reads them. */
 export function attemptLines(attempts: readonly StoredAttempt[]): string {
   return attempts.map(attemptText).join('\n');
 }
 
-// Probes may go on for days; what is kept to look at is bounded.
+// The number of stored attempts is limited, because probes may continue for days.
 export function withAttempts(): Sql {
   const all = sql`d.attempts || string_to_array(b.attempts, E'\\n')`;
   return sql`case when d.attempt_count < ${maxStoredAttempts} then ${all}

@@ -1,12 +1,12 @@
-// What the answers of a destination, whichever delivery they were given to, say of it.
+// Decides the health of a destination from the results of attempts, whichever delivery they belong to.
 //
-//   healthy   the last attempt was accepted, or fewer than 5 in a row were not
-//   probed    5 in a row were not: one attempt every 30 s, doubling to 15 min, until one is accepted
-//   degraded  it has failed for a day: someone should hear of it
-//   disabled  it has failed for 5 days: nothing more is sent until a person says so
+//   healthy   the last attempt was accepted, or fewer than 5 in a row failed
+//   probed    5 in a row failed: one attempt after 30 s, doubling up to 15 min, until one is accepted
+//   degraded  it has failed for a day: an event warns the operators
+//   disabled  it has failed for 5 days: nothing more is sent until a caller enables the subscription
 //
-// Where all of the failures are of one Session it may be the Session, so that alone is probed and the others go on. These are
-// decisions without I/O; standing.ts keeps what they decide.
+// If all failures are of one session, the cause may be that session, so only it is probed and the others continue. These functions
+// do no I/O; destination-health.ts stores what they decide.
 import { exponentialMs } from '../../lib/back-off.ts';
 
 const SECOND_MS = 1000;
@@ -17,30 +17,30 @@ const DAY_MS = 24 * HOUR_MS;
 const MAX_FAILURES_IN_A_ROW = 5;
 const FIRST_PROBE_MS = 30 * SECOND_MS;
 const MAX_PROBE_MS = 15 * MINUTE_MS;
-// A destination that is attempted again and again has at most a day, of the retry schedule or a `Retry-After`, between two
-// attempts. Where there was more, nobody knows that it failed meanwhile.
+// Between two attempts at a failing destination there is at most a day: the longest wait of the retry schedule, or a `Retry-After`.
+// After a longer gap it is unknown whether the destination failed in between, so the failure counts from the later attempt.
 const MAX_GAP_MS = 25 * HOUR_MS;
 const DEGRADED_AFTER_MS = DAY_MS;
 const DISABLED_AFTER_MS = 5 * DAY_MS;
-// Deliveries that failed in a shorter time have not waited long enough to need hurrying.
+// After a shorter failure, retries are due soon enough without rescheduling them.
 const LONG_FAILURE_MS = 15 * MINUTE_MS;
 
 export interface Health {
-  /** When the first attempt failed since one was accepted; null: the last was. */
+  /** When the first attempt after the last accepted one failed; null if the last one was accepted. */
   failingSince: Date | null;
   lastFailureAt: Date | null;
-  /** In a row; those that were under way when the probing began are not counted. */
+  /** Failures in a row; attempts that were in flight when probing began don't count. */
   failures: number;
-  /** The one Session whose deliveries failed; null: none, or several. */
+  /** The session, if only one session's deliveries failed; null: none or several. */
   failingSessionId: string | null;
-  /** What the last attempt came to, and the HTTP status of its answer; null: it was accepted, or there was no answer. */
+  /** The error and the HTTP status of the last attempt; null if it was accepted or there was no response. */
   lastError: string | null;
   lastStatus: number | null;
-  /** When one may be attempted; null: all may. */
+  /** When the next probe may be sent; null: no probing, all deliveries may be sent. */
   probeAt: Date | null;
 }
 
-/** What is known of a destination that nothing was sent to. */
+/** The health of a destination before the first attempt. */
 export const healthy: Health = {
   failingSince: null,
   lastFailureAt: null,
@@ -54,9 +54,9 @@ export const healthy: Health = {
 export interface Failure {
   sessionId: string;
   at: Date;
-  /** It was sent to see whether the destination is back. */
+  /** The attempt was a probe. */
   isProbe: boolean;
-  /** What the receiver asked to wait. */
+  /** The receiver's `Retry-After`; 0 if it sent none. */
   retryAfterMs: number;
   error: string | null;
   status: number | null;
@@ -86,27 +86,27 @@ export function afterFailure(before: Health, { sessionId, at, isProbe, retryAfte
   return { ...after, probeAt: new Date(Math.max(next, probeAt?.getTime() ?? 0)) };
 }
 
-/** Whichever Session has something to send is probed next. */
+/** The next delivery of any session is the probe. */
 export function probingAnySession(health: Health): Health {
   return { ...health, failingSessionId: null };
 }
 
-/** The wait before the next probe, after so many failures in a row. */
+/** The wait before the next probe after this many failures in a row. */
 function probeDelayMs(failures: number): number {
   return exponentialMs(failures - MAX_FAILURES_IN_A_ROW + 1, FIRST_PROBE_MS, MAX_PROBE_MS);
 }
 
-/** Whether this Session's deliveries wait for a probe; without a Session: whether all do. */
+/** Whether this session's deliveries wait for a probe; without a session: whether all do. */
 export function awaitsProbe({ probeAt, failingSessionId }: Health, sessionId?: string): boolean {
   return probeAt !== null && (failingSessionId === null || failingSessionId === sessionId);
 }
 
-/** Whether what waits for retries should be sent at once now that an attempt was accepted. */
+/** Whether the failure was long enough that pending retries should be sent as soon as an attempt is accepted. */
 export function wasLongOutage({ failingSince }: Health, now: Date): boolean {
   return failingSince !== null && now.getTime() - failingSince.getTime() >= LONG_FAILURE_MS;
 }
 
-/** What has become of a destination that has just failed. */
+/** The state of a destination after a failure. */
 export function severityOf({ failingSince }: Health, now: Date): 'failing' | 'degraded' | 'disabled' {
   const forMs = failingSince === null ? 0 : now.getTime() - failingSince.getTime();
   if (forMs >= DISABLED_AFTER_MS) return 'disabled';

@@ -1,16 +1,15 @@
-// How far a Session's deliveries have come: the statements that read it and move it on, each for many Sessions of one
-// subscription.
+// The progress of sessions' deliveries: the statements that read and advance it, each for many sessions of one subscription.
 //
-//   read      what waits, and the delivery under way
-//   fix       the next delivery becomes durable, and the one before is acknowledged with it
-//   settle    a delivery is acknowledged and none follows yet, or chunks that were not asked for are skipped
-//   postpone  an attempt failed; the delivery waits for its next
-//   giveUp    the last attempt failed; the Session goes on without it
+//   read      reads the chunks that wait, and the current delivery
+//   fix       stores the next delivery and acknowledges the previous one with it
+//   settle    acknowledges a delivery that none follows yet, or skips chunks that don't match the filter
+//   postpone  an attempt failed; the delivery waits for its retry
+//   giveUp    the last attempt failed; the session continues without this delivery
 //
-// `sessions.delivery_id` is the fence between two nodes that both believe to hold the subscription: whoever finds another
-// delivery there than its own has been overtaken and stops. What depends on the subscription as it is now (which delivery
-// comes next, and what is skipped) is conditional on its epoch too, under a lock that changes of it wait for.
-// Locks are taken in one order everywhere: subscription, Sessions by id, deliveries.
+// `sessions.delivery_id` is the fence between two nodes that both believe the subscription is assigned to them: a node that finds
+// another delivery than its own there was overtaken and stops. What depends on the current subscription (which delivery is next and
+// what is skipped) is also conditional on its epoch, under a lock that conflicts with changes of the subscription.
+// Locks are taken in one order everywhere: subscription, sessions by id, deliveries.
 import sql, { type Sql } from 'sql-template-tag';
 import type { Db } from '../../db/db.ts';
 import { textArray } from '../../db/values.ts';
@@ -26,18 +25,18 @@ import { attemptLines, finishDeliveries, withAttempts } from './finished-deliver
 
 export interface ReadInput {
   sessionId: string;
-  /** Where to read from; left out: from where the Session's deliveries have come to. */
+  /** Where to read from; undefined: from the position up to which the session's chunks are delivered. */
   after: Position | undefined;
 }
 
 export interface DeliveryProgress extends UndeliveredJournal {
-  /** Of the subscription: another than the one held means that it has changed. */
+  /** The epoch of the subscription; another than that of the assignment means that it has changed. */
   epoch: number;
-  /** Of what this subscription's receiver acknowledged last; empty: nothing. */
+  /** The cursor of the last delivery that the receiver of this subscription accepted; empty: none. */
   acknowledgedCursor: string;
-  /** Of the trace that the Session's turn belongs to. */
+  /** Of the trace of the session's turn. */
   traceParent: string | null;
-  /** The one under way, where none was named to read behind. It has segments only if it has no body. */
+  /** The current delivery, unless `after` was given. `segments` is empty if it has a body. */
   delivery: Delivery | undefined;
 }
 
@@ -59,8 +58,8 @@ interface ProgressRow extends DeliveryRow {
 }
 
 /**
- * Everything in one snapshot. No view if the session or the subscription is gone. Nothing waits in a session that has shown no
- * chunk since the subscription was created.
+ * Reads the progress of sessions in one snapshot; undefined if the session or the subscription was deleted. Nothing waits in a
+ * session without a chunk since the subscription was created.
  */
 export async function readMany(
   db: Db,
@@ -82,8 +81,8 @@ export async function readMany(
       select case when s.delivery_subscription_id = w.webhook_subscription_id then s.delivered_turn else s.turn end as turn,
         case when s.delivery_subscription_id = w.webhook_subscription_id then s.delivered_seq else s.next_seq - 1 end as seq) p
     left join lateral (
-      -- The limit makes it a look-up by the whole key for each Session. Without, and while the table was never analyzed, the
-      -- planner joins with all deliveries of the subscription: measured, 100 ms at 7,000 of them rather than 2.
+      -- The limit forces a look-up by the whole key for each session. Without it, while the table has not been analyzed, the planner
+      -- joins with all deliveries of the subscription. Measured with 7,000 deliveries: 100 ms instead of 2.
       select x.* from pending_deliveries x
       where b.turn is null and x.organization_id = ${organizationId}
         and x.webhook_subscription_id = ${webhookSubscriptionId} and x.delivery_id = s.delivery_id
@@ -129,16 +128,16 @@ function progressOf(row: ProgressRow, environment: string): DeliveryProgress & {
 }
 
 export interface FixInput {
-  /** Of the subscription that it was made for. */
+  /** The epoch of the subscription that the delivery was built for. */
   epoch: number;
   next: Delivery;
-  /** Where it was read from. */
+  /** The position that its chunks were read from. */
   after: Position;
-  /** The one before, acknowledged by the same statement. */
+  /** The previous delivery, acknowledged by the same statement. */
   done: FinishedDelivery | undefined;
 }
 
-/** True for each that was fixed; false where the subscription has changed or the Session was moved on by another node. */
+/** True for each delivery that was stored; false if the subscription has changed or another node advanced the session. */
 export async function fixMany(
   db: Db,
   assignment: Assignment,
@@ -187,12 +186,12 @@ export async function fixMany(
   return inputs.map(({ next: { sessionId } }) => sessions.has(sessionId));
 }
 
-/** Either a delivery that was accepted, or a stretch that was not asked for. */
+/** Either an accepted delivery, or a range of chunks that don't match the filter. */
 export type SettleInput =
   | { done: FinishedDelivery }
   | { sessionId: string; epoch: number; after: Position; through: Position };
 
-/** Whether more waits in each Session; undefined where the Session was moved on by another node or is gone. */
+/** Whether more chunks wait in each session; undefined if another node advanced the session or it was deleted. */
 export async function settleMany(
   db: Db,
   assignment: Assignment,
@@ -223,11 +222,11 @@ export async function settleMany(
   return inputs.map((input) => due.get('done' in input ? input.done.delivery.sessionId : input.sessionId));
 }
 
-/** An attempt failed and `nextAttemptAt` says when the next comes; `body` is kept if it is the first failure. */
+/** A delivery whose attempt failed. `body` is stored with the first failure. */
 export interface PostponeInput extends AttemptedDelivery {
   retries: number;
   nextAttemptAt: Date;
-  /** Until when the receiver asked to wait; null: it did not. */
+  /** The time that the receiver's `Retry-After` asked for; null: none. */
   notBefore: Date | null;
   body: Buffer;
 }
@@ -256,7 +255,7 @@ export async function postponeMany(db: Db, assignment: Assignment, inputs: reado
       and d.delivery_id = b.delivery_id`);
 }
 
-/** Whether more waits in the Session; undefined where another node was first. */
+/** Whether more chunks wait in the session; undefined if another node advanced it. */
 export function giveUp(
   db: Db,
   assignment: Assignment,
@@ -289,25 +288,25 @@ export function giveUp(
   });
 }
 
-// Changes of the subscription lock the row for update: they come before this transaction or after it.
+// Changes of the subscription lock the row for update, so each happens before this transaction or after it.
 function lockSubscription(assignment: Assignment): Sql {
   return sql`select 1 from webhook_subscriptions where ${sameSubscription(assignment)} for key share`;
 }
 
-/** The subscription is as it was for the row `b`. */
+/** The condition that the subscription still has the epoch of the row `b`. */
 function isUnchanged(assignment: Assignment): Sql {
   return sql`exists (select 1 from webhook_subscriptions where ${sameSubscription(assignment)} and epoch = b.epoch)`;
 }
 
 interface SessionAdvance {
   sessionId: string;
-  /** The one that is over; null for a stretch that is skipped. */
+  /** The finished delivery; null if a range is skipped. */
   deliveryId: string | null;
   after: Position;
   through: Position;
-  /** Acknowledged now; null: nothing was. */
+  /** The cursor that the receiver acknowledged; null: none. */
   cursor: string | null;
-  /** Of the subscription that a stretch was skipped for. */
+  /** The epoch of the subscription for which a range was skipped; null for a delivery. */
   epoch: number | null;
 }
 
@@ -330,8 +329,8 @@ function advanceSessions(assignment: Assignment, moves: readonly SessionAdvance[
     returning s.session_id as "sessionId", s.delivery_due as "isDue"`;
 }
 
-// The rows of a statement are locked in the order of its input, as good as always; two nodes that contend for a
-// subscription may still meet head on, and the one that PostgreSQL stops finds its Sessions again.
+// A statement almost always locks rows in the order of its input. Two nodes that contend for a subscription may still deadlock; the
+// one that PostgreSQL aborts finds its sessions again.
 function compareIds(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

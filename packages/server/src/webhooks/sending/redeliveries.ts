@@ -1,4 +1,4 @@
-// Deliveries that are over and were asked for once more: `next_attempt_at` is set again until they were sent.
+// Redeliveries: finished deliveries that a caller asked to send again. Their `next_attempt_at` is set until they have been sent.
 import sql from 'sql-template-tag';
 import type { Db } from '../../db/db.ts';
 import type { JournalOwner } from '../../journal/segment.ts';
@@ -7,7 +7,7 @@ import type { AttemptedDelivery, Delivery } from './delivery.ts';
 import { type DeliveryRow, deliveryOf, finishedDeliveryColumns } from './delivery-row.ts';
 import { attemptLines, withAttempts } from './finished-deliveries.ts';
 
-/** One that is still asked for. */
+/** A finished delivery that is still to be sent again; undefined if it is not, or its session was deleted. */
 export async function readRedelivery(
   db: Db,
   { organizationId, environment, webhookSubscriptionId }: Assignment,
@@ -23,7 +23,7 @@ export async function readRedelivery(
   return { delivery: deliveryOf(sessionId, row), owner: { sessionId, agentId, environment } };
 }
 
-/** What came of it. One that had failed has succeeded now; one that had succeeded has, whatever came. */
+/** Stores the attempts. An accepted delivery succeeded now, if it had not before; any other keeps its status. */
 export async function finishRedelivery(
   db: Db,
   { organizationId, webhookSubscriptionId }: Assignment,

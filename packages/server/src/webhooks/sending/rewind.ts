@@ -1,13 +1,13 @@
-// Rewinding sessions for recoveries: the position that their deliveries start after moves back to where the caller says. From there
-// on deliveries are created and sent as always, in order and one at a time, up to what is new.
+// Rewinds sessions for recoveries: the position up to which their chunks are delivered moves back to where the caller asked. From
+// there on deliveries are created and sent as usual, in order and one at a time, up to the newest chunk.
 //
-// A recovery is a row of webhook_recoveries. The node that sends for the subscription works through it, oldest first and a few
-// sessions at a time: the next one is rewound when one has nothing more to send or has failed. Live deliveries continue beside it,
-// however much is to be recovered, and a crash loses no more than the place in a page.
+// A recovery is a row of webhook_recoveries. The node that the subscription is assigned to processes recoveries, oldest first and a
+// few sessions at a time: when a session has caught up or failed, the next one is rewound. Live deliveries of other sessions continue
+// meanwhile. After a crash at most one page is read again.
 //
-// A recovery since a time reads the sessions of the environment that are open, by id, and then those that ended since then, by
-// when they ended: one that ends meanwhile is found among those that ended. Sessions that ended before cost nothing. Appends write
-// no column that this reads by an index.
+// A recovery since a time reads the open sessions of the environment, by id, and then those that have ended since that time, by the
+// time at which they ended. A session that ends in the meantime is found in the second part. Sessions that ended earlier cost
+// nothing. No index used here contains a column that appends write.
 import sql, { type Sql } from 'sql-template-tag';
 import type { Db, Tx } from '../../db/db.ts';
 import { beginning, comparePositions, formatCursor, type Position } from '../../journal/cursor.ts';
@@ -15,11 +15,11 @@ import { type Assignment, sameSubscription } from './assignments.ts';
 import { beforeAllSessions } from './due-sessions.ts';
 import { cancelDeliveries } from './finished-deliveries.ts';
 
-// Each session has one delivery in flight, of 200 that may be.
+// Each session has one delivery in flight, of the 200 that a sender allows.
 export const MAX_RECOVERING = 10;
-// How many open sessions one statement reads, most of which may have been idle since before.
+// The number of open sessions that one statement reads; most of them may have been idle since before the time.
 const PAGE_SIZE = 1_000;
-// How far the clocks of two nodes may be apart.
+// The assumed maximum difference between the clocks of two nodes.
 const MAX_SKEW_MS = 60_000;
 
 interface Recovery {
@@ -29,22 +29,20 @@ interface Recovery {
   turn: number;
   seq: number;
   afterSessionId: string;
-  /** As text, with all of its digits. Null: it goes over open sessions. */
+  /** As text, which keeps the microseconds. Null while the recovery reads open sessions. */
   afterEndedAt: string | null;
   endedBefore: Date | null;
 }
 
-/** How far a recovery since a time has come. */
+/** The progress of a recovery since a time. */
 type RecoveryProgress = Pick<Recovery, 'afterSessionId' | 'afterEndedAt' | 'endedBefore'>;
 
-/** Where the deliveries of a Session go back to. */
+/** The position to rewind a session to. */
 interface RewindTarget extends Position {
   sessionId: string;
 }
 
-/**
- * Takes up to `room` Sessions back. `isOver`: nothing more is to be recovered, or the subscription is no longer as it was held.
- */
+/** Rewinds up to `room` sessions. `isOver`: nothing is left to recover, or the subscription has changed since it was assigned. */
 export function rewindDeliveries(
   db: Db,
   assignment: Assignment,
@@ -53,7 +51,7 @@ export function rewindDeliveries(
 ): Promise<{ sessionIds: string[]; isOver: boolean }> {
   const { organizationId, webhookSubscriptionId } = assignment;
   return db.transaction(async (tx) => {
-    // Changes of the subscription wait for this, or were first.
+    // Changes of the subscription happen before this transaction or after it.
     const current = await tx.execute(sql`
       select 1 from webhook_subscriptions where ${sameSubscription(assignment)} and epoch = ${assignment.epoch} for key share`);
     const [recovery] = await tx.query<Recovery>(sql`
@@ -83,7 +81,7 @@ export function rewindDeliveries(
   });
 }
 
-/** The next sessions with a chunk of that time or later; no `place` if there are no more. */
+/** The next sessions with a chunk of that time or later; `progress` is null if there are no more. */
 async function targetsSince(
   tx: Tx,
   assignment: Assignment,
@@ -111,7 +109,7 @@ async function nextOpen(
   room: number,
   now: Date,
 ): Promise<RewindPage> {
-  // An append alone does not move `updated_at` on, but the end of a turn does.
+  // An append alone does not set `updated_at`, but the end of a turn does.
   const rows = await tx.query<{ sessionId: string; isActive: boolean }>(sql`
     select p.session_id as "sessionId", p.status <> 'idle' or p.updated_at >= ${since} as "isActive"
     from unnest(array['idle', 'running', 'waiting']) k(status)
@@ -126,7 +124,7 @@ async function nextOpen(
   const isOpen = { afterEndedAt: null, endedBefore: null };
   if (active.length > room) return { sessionIds, progress: { ...isOpen, afterSessionId: sessionIds.at(-1)! } };
   if (rows.length === PAGE_SIZE) return { sessionIds, progress: { ...isOpen, afterSessionId: rows.at(-1)!.sessionId } };
-  // One that ends from now on was open when its turn came.
+  // A session that ends later than this was open when its page was read.
   const endedBefore = new Date(now.getTime() + MAX_SKEW_MS);
   return {
     sessionIds,
@@ -157,7 +155,7 @@ async function nextEnded(
   return { sessionIds, progress: { afterSessionId: sessionId, afterEndedAt: endedAt, endedBefore } };
 }
 
-/** For each of these sessions that has a chunk of that time or later, the position before the first. */
+/** For each of these sessions with a chunk of that time or later, the position before the first such chunk. */
 async function positionsBefore(
   tx: Tx,
   { organizationId }: Assignment,
@@ -167,7 +165,7 @@ async function positionsBefore(
   if (sessionIds.length === 0) return [];
   const segmentsOf = (sessionId: Sql) => sql`from segments r
     where r.organization_id = ${organizationId} and r.session_id = ${sessionId}`;
-  // A segment is never older than those before it, so the last one says whether there is any to look for.
+  // Segments are in the order of time, so if the last one is too old, all are.
   const rows = await tx.query<{ sessionId: string; turn: number | null; seq: number | null }>(sql`
     select p.session_id as "sessionId", b.turn, b.seq_to as seq
     from unnest(${[...sessionIds]}::uuid[]) p(session_id)
@@ -186,7 +184,10 @@ async function positionsBefore(
   }));
 }
 
-/** The Sessions that stood further on; a delivery of theirs that is under way ends, as what it holds comes again. */
+/**
+ * Returns the sessions that were rewound: those that had come further. Their current delivery is cancelled, because its chunks are
+ * sent again.
+ */
 async function rewindSessions(
   tx: Tx,
   assignment: Assignment,
@@ -196,7 +197,7 @@ async function rewindSessions(
   if (targets.length === 0) return [];
   const { organizationId, environment, webhookSubscriptionId } = assignment;
   const sessionIds = targets.map(({ sessionId }) => sessionId);
-  // A session without a chunk since the subscription was created is at its head.
+  // A session without a chunk since the subscription was created counts as delivered up to the end of its journal.
   const isOurs = sql`s.delivery_subscription_id = ${webhookSubscriptionId}`;
   const isFurther = sql`s.organization_id = ${organizationId} and s.environment = ${environment} and s.session_id = b.sid
     and (case when ${isOurs} then s.delivered_turn else s.turn end,

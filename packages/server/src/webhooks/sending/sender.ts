@@ -1,10 +1,10 @@
-// The deliveries of one subscription.
+// Sends the deliveries of one subscription.
 //
-// A Session with something to send is rewound in hand: one loop (session-loop.ts) for it at a time, so its deliveries go out in
-// order, and as many loops at once as there are Sessions. When its loop has ended the Session leaves the hand.
+// Each session with something to send is in flight: it has one loop (session-loop.ts), so its deliveries go out in order. Loops of
+// different sessions run concurrently. When its loop ends, the session is no longer in flight.
 //
-// While the destination is probed (health.ts), Sessions stay where they are: one at a time is rewound in hand as the probe, one that
-// has not failed yet before others. An attempt before its delivery's own time costs no retry.
+// While the destination is being probed (health-rules.ts), only one session at a time is in flight, as the probe; sessions that have
+// not failed yet come first. An attempt before the delivery's retry time does not use up a retry.
 import { formatId } from '../../lib/ids.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
 import type { Platform } from '../../platform.ts';
@@ -22,20 +22,20 @@ import {
 import { egressFor } from './test-receiver.ts';
 
 export interface SenderOptions extends LoopOptions {
-  /** There is room, and Sessions that were not looked at. */
+  /** There is room for more sessions, and some have not been read yet. */
   onCapacity: (sender: Sender) => void;
 }
 
-// Each holds a connection to the receiver and up to 64 KiB.
+// Each needs a connection to the receiver and up to 64 KiB of memory.
 const MAX_CONCURRENT = 200;
-// Beyond those that send: waiting for their turn or for company, a few hundred bytes each.
+// Includes sessions that wait for a slot or for more text: a few hundred bytes each.
 const MAX_IN_FLIGHT = 2_000;
 
 export class Sender implements SenderContext {
   readonly #platform: SenderPlatform;
   readonly #options: SenderOptions;
   readonly #inFlight = new Map<string, SessionWork>();
-  /** Of those that send. */
+  /** One for each session that is sending. */
   readonly slots = new Semaphore(MAX_CONCURRENT);
   readonly #loop: SessionLoop;
   #assignment: Assignment;
@@ -43,11 +43,11 @@ export class Sender implements SenderContext {
   #halted = new AbortController();
   #scanAfter = beforeAllSessions;
   #mayHaveMore = false;
-  /** When Sessions that this node saw fail are tried again; a wake-up before that is for nothing. */
+  /** When sessions that failed on this node are retried; earlier wake-ups are ignored. */
   readonly #retryAt = new Map<string, Date>();
-  /** The Session that is the probe now. */
+  /** The session that is the current probe. */
   #probe: string | undefined;
-  /** Sessions that were rewound back and have not caught up. */
+  /** Sessions that were rewound and have not caught up. */
   readonly #recovering = new Set<string>();
   #isRecovering = false;
   readonly health: DestinationHealth;
@@ -70,7 +70,7 @@ export class Sender implements SenderContext {
     return this.#assignment;
   }
 
-  /** Whether it may send. */
+  /** False while the subscription is not assigned to this node or must not be sent to. */
   get isActive(): boolean {
     return this.#isActive;
   }
@@ -83,7 +83,7 @@ export class Sender implements SenderContext {
     return this.#inFlight.size === 0 && !this.#isRecovering;
   }
 
-  /** Goes on with the subscription as it is now. */
+  /** Continues with the subscription as it is now. */
   resume(assignment: Assignment): void {
     this.health.resume(assignment);
     if (!this.#isActive) this.#halted = new AbortController();
@@ -93,13 +93,13 @@ export class Sender implements SenderContext {
     this.#retryAt.clear();
   }
 
-  /** Sends nothing more; what is on its way is still acknowledged. */
+  /** Starts no further attempt; attempts in flight are still acknowledged. */
   halt(): void {
     this.#isActive = false;
     this.#halted.abort();
   }
 
-  /** Resolves when nothing is on its way. */
+  /** Resolves when nothing is in flight. */
   drained(): Promise<void> {
     if (this.isIdle) return Promise.resolve();
     return new Promise((resolve) => {
@@ -107,7 +107,7 @@ export class Sender implements SenderContext {
     });
   }
 
-  /** Something may wait in this Session, or `redelivery` was asked for once more. */
+  /** Starts or wakes the loop of a session that may have chunks waiting; `redelivery` is a finished delivery to send again. */
   enqueue(sessionId: string, redelivery?: string): void {
     const work = this.#inFlight.get(sessionId);
     if (work) {
@@ -115,7 +115,7 @@ export class Sender implements SenderContext {
       work.since ??= this.#platform.clock.now();
       if (redelivery !== undefined && !work.redeliveries.includes(redelivery)) work.redeliveries.push(redelivery);
     } else if (!this.#isActive) {
-      // It is found again when the subscription is resumed.
+      // The session is found again when the subscription is resumed.
     } else if (this.#inFlight.size >= MAX_IN_FLIGHT) {
       this.#mayHaveMore = true;
     } else if (this.health.awaitsProbe(sessionId)) {
@@ -127,7 +127,7 @@ export class Sender implements SenderContext {
     }
   }
 
-  /** Whether something is due that this node knows of, without a search. */
+  /** Whether this node knows of something due, without reading the database. */
   get hasDue(): boolean {
     return this.#mayHaveMore || this.#scanAfter !== beforeAllSessions || this.#dueRetries().length > 0;
   }
@@ -137,7 +137,7 @@ export class Sender implements SenderContext {
     return [...this.#retryAt].flatMap(([sessionId, at]) => (at <= now ? sessionId : []));
   }
 
-  /** Where to look for what is due; undefined where there is no room for it, or nothing may be sent now. */
+  /** Where to read the next page of due sessions; undefined if there is no room for them or nothing may be sent now. */
   nextScan(): ScanPosition | undefined {
     const suspect = this.health.suspect;
     if (this.#isActive && suspect !== null && this.#mayProbe && !this.#inFlight.has(suspect))
@@ -147,12 +147,12 @@ export class Sender implements SenderContext {
     return { ...this.#assignment, afterSessionId: this.#scanAfter };
   }
 
-  /** Takes what was found there. */
+  /** Starts loops for a page of due sessions. */
   addDue({ ready, retries, waiting, redeliveries, hasRecovery, lastSessionId }: DuePage): void {
     this.#scanAfter = lastSessionId ?? beforeAllSessions;
     this.#mayHaveMore = lastSessionId !== undefined && ready.length > 0;
     for (const sessionId of [...retries, ...ready]) this.#retryAt.delete(sessionId);
-    // Of sessions that are gone, say: all that are due were found.
+    // All due retries are in the page, so the others are obsolete, for example because their session was deleted.
     if (retries.length < PAGE_SIZE) for (const sessionId of this.#dueRetries()) this.#retryAt.delete(sessionId);
     if (this.health.awaitsProbe()) {
       const [sessionId] = [...ready, ...retries, ...waiting];
@@ -165,7 +165,7 @@ export class Sender implements SenderContext {
     if (hasRecovery) void this.#recover();
   }
 
-  /** Takes Sessions back, as many as may be recovered at once; the end of each of them calls for the next. */
+  /** Rewinds as many sessions as may be recovered at once; when one of them has caught up, the next follows. */
   async #recover(): Promise<void> {
     if (this.#isRecovering) return;
     this.#isRecovering = true;
@@ -207,10 +207,10 @@ export class Sender implements SenderContext {
     await this.slots.acquire();
     try {
       await this.#loop.run(sessionId, work);
-      // It had nothing to send.
+      // The suspect had nothing to send.
       if (this.health.suspect === sessionId && this.health.isProbeDue) this.health.clearSuspect();
     } catch (error) {
-      // The Session stays due and is found again. Loops that travelled together fail together: one line is enough.
+      // The session stays due and is found again. Loops whose statements were batched fail with the same error, which is logged once.
       if (error !== this.#reported) this.#platform.log.warn({ err: error }, 'deliveries were interrupted');
       this.#reported = error;
       work.isWoken = false;
@@ -228,7 +228,7 @@ export class Sender implements SenderContext {
     if (this.#mayHaveMore && this.#inFlight.size < MAX_CONCURRENT) this.#options.onCapacity(this);
   }
 
-  /** Whether this loop may send: the destination may have failed elsewhere meanwhile. */
+  /** Whether this loop may send: another session may have shown in the meantime that the destination fails. */
   maySend(sessionId: string, work: SessionWork): boolean {
     return this.#isActive && (work.isProbe || !this.health.awaitsProbe(sessionId));
   }

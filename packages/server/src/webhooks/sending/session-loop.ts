@@ -1,11 +1,10 @@
-// One Session's deliveries, one after the other.
+// Sends the deliveries of one session, one after the other.
 //
-// A loop reads what waits, makes the next delivery durable, sends it, and acknowledges it in the statement that fixes the one
-// after. It ends when nothing waits, or when an attempt failed: then the time of the next one stands in the database.
+// The loop reads the chunks that wait, stores the next delivery, sends it, and acknowledges it in the statement that stores the
+// delivery after it. It ends when nothing waits or an attempt failed; the time of the retry is then in the database.
 //
-// The reads and writes of all loops of a subscription travel together (`gather`). What a loop knows of the subscription is good
-// for one epoch; where a statement finds another, the loop stops, the subscription is read again and its Sessions are looked for
-// anew.
+// The reads and writes of all loops of a subscription are batched (`gather`). What a loop knows about the subscription is valid for
+// one epoch. If a statement finds another epoch, the loop stops, the subscription is read again, and its due sessions with it.
 import { formatCursor, type Position } from '../../journal/cursor.ts';
 import type { JournalOwner, Segment } from '../../journal/segment.ts';
 import { gather } from '../../lib/gather.ts';
@@ -37,61 +36,61 @@ import { disableSubscription } from './subscription-changes.ts';
 export type SenderPlatform = Pick<Platform, 'db' | 'clock' | 'egress' | 'log' | 'metrics' | 'tracing'>;
 
 export interface LoopOptions {
-  /** Of the service. */
+  /** The version of the service, for `User-Agent`. */
   version: string;
-  /** 0 up to 1, for the jitter of retries. */
+  /** Returns 0 up to 1; used for the jitter of retries. */
   random: () => number;
-  /** For an attempt; 15 s unless said. */
+  /** The time limit of an attempt; 15 s by default. */
   timeoutMs?: number;
-  /** The subscription is no longer as it was held. */
+  /** Called when the subscription has changed since it was assigned. */
   onStale: () => void;
-  /** Aborts the attempts under way. */
+  /** Aborts the attempts in flight. */
   signal: AbortSignal;
 }
 
-/** A Session that is sent for. */
+/** A session in flight. */
 export interface SessionWork {
-  /** Something may have come since the last read. */
+  /** Chunks may have been committed since the last read. */
   isWoken: boolean;
-  /** When what waits now was first heard of; undefined: nothing is known to wait. */
+  /** When this node first learned of the chunks that wait; undefined: none is known to wait. */
   since: Date | undefined;
-  /** Taken to see whether the destination is back. */
+  /** It is sent to find out whether the destination works again. */
   isProbe: boolean;
-  /** Deliveries that are over and go out once more between two of the Session's own. */
+  /** Ids of finished deliveries to send again, between two new ones. */
   readonly redeliveries: string[];
 }
 
-/** Who runs the loops: what they may do, and what they have found out. */
+/** What loops share with the sender that runs them: what they may do, and what they found out. */
 export interface SenderContext {
   readonly assignment: Assignment;
   readonly isActive: boolean;
-  /** Aborted when it sends no more. */
+  /** Aborted when nothing more may be sent. */
   readonly halted: AbortSignal;
   readonly health: DestinationHealth;
-  /** A loop has one of them while it does not wait for company. */
+  /** A loop has a slot except while it waits for more text. */
   readonly slots: Semaphore;
   maySend(sessionId: string, work: SessionWork): boolean;
-  /** Sends nothing more. */
+  /** Starts no further attempt. */
   halt(): void;
   waitForRetry(sessionId: string, at: Date): void;
   accepted(work: SessionWork, assignment: Assignment, secretVersion: number): Promise<void>;
 }
 
-// While text waits for company, a wake-up may mean that something came which must not wait. Finding out is a read for each
-// Session that streams, so no more than this often.
+// While text waits for more text, a wake-up may announce a chunk that must not wait. Finding out takes a read for each streaming
+// session, so it happens no more often than this.
 const LOOK_AGAIN_MS = 25;
 
-/** A delivery with its bytes, ready to go. */
+/** A delivery with its bytes, ready to send. */
 interface PreparedDelivery {
   delivery: Delivery;
   body: Buffer;
-  /** Up to here nothing else was asked for. */
+  /** The position up to which the delivery covers all chunks that match the filter. */
   through: Position;
-  /** Behind that something may be. */
+  /** Whether there may be chunks after `through`. */
   more: boolean;
-  /** Sent before its time. */
+  /** Sent before its retry time. */
   isEarly: boolean;
-  /** Of the trace that the Session's turn belongs to. */
+  /** Of the trace of the session's turn. */
   traceParent: string | null;
 }
 
@@ -112,7 +111,7 @@ export class SessionLoop {
   readonly #settle = gather((inputs: readonly SettleInput[]) =>
     settleMany(this.#platform.db, this.#sender.assignment, inputs, this.#platform.clock.now()),
   );
-  /** Acknowledges where nothing has come until the statement goes out; where something has, answers `more` instead. */
+  /** Acknowledges if the session was not woken before the statement runs; returns `more` if it was. */
   readonly #settleUnlessWoken = gather(async (inputs: readonly { done: FinishedDelivery; work: SessionWork }[]) => {
     const quiet = inputs.filter(({ work }) => !work.isWoken || !this.#sender.isActive);
     const now = this.#platform.clock.now();
@@ -131,7 +130,7 @@ export class SessionLoop {
     this.#options = options;
   }
 
-  /** Resolves when nothing is to be sent now. */
+  /** Resolves when there is nothing to send now. */
   async run(sessionId: string, work: SessionWork): Promise<void> {
     let prepared = await this.#next(sessionId, work, undefined);
     while (prepared) {
@@ -148,7 +147,7 @@ export class SessionLoop {
         await this.#sender.accepted(work, assignment, outcome.secretVersion);
         prepared = await this.#next(sessionId, work, { delivery, attempts: outcome.attempts, through });
       } else if (this.#options.signal.aborted || !(await this.#failed(assignment, prepared, outcome, work))) {
-        // Nothing follows before this one: what woke it up in the meantime is found when its retry is due.
+        // Nothing overtakes this delivery: chunks that were committed in the meantime are found when its retry is due.
         work.isWoken = false;
         return;
       } else {
@@ -159,7 +158,7 @@ export class SessionLoop {
 
   #acknowledged({ occurredAt }: Delivery): void {
     const { clock, metrics } = this.#platform;
-    // The commit may have been another node's, whose clock is ahead.
+    // Another node with a clock ahead of this one's may have committed the chunk.
     metrics.deliverySeconds.observe(Math.max(0, clock.now().getTime() - occurredAt.getTime()) / 1000);
   }
 
@@ -176,7 +175,7 @@ export class SessionLoop {
     });
   }
 
-  /** Sends once more what was asked for; it stays asked for where the service stops. */
+  /** Sends finished deliveries again. If the service stops first, the next node sends them. */
   async #redeliver(sessionId: string, work: SessionWork): Promise<void> {
     const { clock, db } = this.#platform;
     for (const deliveryId of work.redeliveries.splice(0)) {
@@ -193,7 +192,7 @@ export class SessionLoop {
     }
   }
 
-  /** What a failure says of the destination; whether the subscription was disabled for it. */
+  /** Updates the health of the destination after a failure; returns whether the subscription was disabled because of it. */
   async #recordFailure(
     assignment: Assignment,
     { sessionId }: Delivery,
@@ -216,7 +215,7 @@ export class SessionLoop {
     return isDisabled;
   }
 
-  /** The next delivery, durable, and with it the one before acknowledged; undefined where there is none to send now. */
+  /** Stores the next delivery and acknowledges the previous one with it; undefined if there is nothing to send now. */
   async #next(
     sessionId: string,
     work: SessionWork,
@@ -230,7 +229,7 @@ export class SessionLoop {
         done = undefined;
         await this.#redeliver(sessionId, work);
       }
-      // While others' deliveries are being fixed there is a moment, and with what comes in it one statement does for two.
+      // While deliveries of other sessions are being stored, more chunks may arrive; then one statement acknowledges and stores.
       if (done && !work.isWoken) await this.#fixing;
       if (done && !(work.isWoken && this.#sender.isActive)) {
         const isDue = await this.#settleUnlessWoken({ done, work });
@@ -274,7 +273,7 @@ export class SessionLoop {
         continue;
       }
       if (done) {
-        // What stands behind it was not asked for or waits for company: the acknowledgement does not wait with it.
+        // The chunks after it don't match the filter or wait for more text; the acknowledgement must not wait with them.
         const isDue = await this.#settle({ done });
         done = undefined;
         if (!isDue) return undefined;
@@ -292,8 +291,9 @@ export class SessionLoop {
   }
 
   /**
-   * What was read of one epoch was refused. Where the subscription has been read again meanwhile, the loop goes on with
-   * that: nobody else would look at its Session. Else it stops, and is looked for when that has been done.
+   * Called after a statement was refused because of another epoch. If the subscription has been read again since, the loop
+   * continues with that, because no one else would handle its session. Otherwise the loop stops, and its session is found once the
+   * subscription has been read.
    */
   #isStillStale(epoch: number): boolean {
     if (this.#sender.assignment.epoch !== epoch) return false;
@@ -312,7 +312,7 @@ export class SessionLoop {
     await this.#sender.slots.acquire();
   }
 
-  /** A delivery that was fixed before: after a crash, or because its retry is due. */
+  /** Prepares a delivery that was stored before: after a crash, or because its retry is due. */
   async #reopen(
     progress: DeliveryProgress,
     delivery: Delivery,
@@ -339,7 +339,7 @@ export class SessionLoop {
     return readBody(this.#platform.db, this.#sender.assignment.organizationId, owner, delivery, read);
   }
 
-  /** Whether the Session goes on: after the last retry it does, without this delivery. */
+  /** Returns whether the session continues: after the last retry it does, without this delivery. */
   async #failed(
     assignment: Assignment,
     prepared: PreparedDelivery,
@@ -352,8 +352,8 @@ export class SessionLoop {
     const isDisabled = await this.#recordFailure(assignment, delivery, outcome, work);
     const now = clock.now();
     const delayMs = retryDelayMs(delivery.retries, this.#options.random(), retryAfterMs);
-    // A disabled subscription's delivery costs no retry and goes out as soon as it is enabled again; one that was sent before
-    // its time keeps it.
+    // The attempt uses up no retry if it disabled the subscription (the delivery goes out once that is enabled again) or was sent
+    // before the delivery's retry time, which stays.
     const isFree = isDisabled || isEarly;
     if (delayMs === undefined && !isFree) {
       return (await giveUp(db, assignment, { delivery, attempts, through }, now)) === true;

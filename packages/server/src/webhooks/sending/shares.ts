@@ -1,14 +1,14 @@
-// Which node sends for which subscription. Every node computes it from the ids of the nodes that live and deliver: the one with the
-// highest hash of both ids (rendezvous hashing). So each has about the same share, and a node that joins or leaves moves no
-// subscription but those that it gains or loses.
+// Which node should send for which subscription. Every node computes it from the ids of the live nodes with the role `delivery`: the
+// one with the highest hash of node id and subscription id (rendezvous hashing). Every node gets about the same share, and when a
+// node joins or leaves, only the subscriptions that it gains or loses move.
 //
-// It decides who claims a free subscription and who gives one up. Two nodes that see other nodes may disagree for a moment; the
-// epoch decides then, as ever.
+// This decides which node claims an unassigned subscription and which one releases it. Two nodes that see different sets of nodes may
+// disagree for a few seconds; the epoch of the subscription decides then.
 import { createHash } from 'node:crypto';
 import sql from 'sql-template-tag';
 import type { Db } from '../../db/db.ts';
 
-/** The nodes that deliver, this one included unless its lease is over. */
+/** The ids of the live delivery nodes, sorted. Includes this node unless its lease has expired. */
 export async function deliveryNodes(db: Db, nodeId: string): Promise<string[]> {
   const read = () =>
     db.query<{ id: string }>(sql`
@@ -21,12 +21,12 @@ export async function deliveryNodes(db: Db, nodeId: string): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** Its subscriptions become the share of others at once: a node that stops may live on for as long as its turns take. */
+/** Gives this node's share to the others at once: a node that stops may keep its lease until its turns have ended. */
 export async function leaveShares(db: Db, nodeId: string): Promise<void> {
   await db.execute(sql`update nodes set delivers = false where node_id = ${nodeId}`);
 }
 
-/** Undefined if there is no node. */
+/** The node whose share the subscription is; undefined if there are no nodes. */
 export function nodeFor(webhookSubscriptionId: string, nodes: readonly string[]): string | undefined {
   let best: { node: string; score: string } | undefined;
   for (const node of nodes) {

@@ -1,7 +1,7 @@
-// Signing secrets at rest: sealed for their subscription and version, so that none opens in another's identity.
+// Signing secrets at rest, sealed for their subscription and version, so that one can't be substituted for another.
 import type { Vault } from '../../vault/vault.ts';
 
-/** Whose secret it is, and which of its secrets. */
+/** The subscription that a secret belongs to, and its version. */
 export interface SecretIdentity {
   organizationId: string;
   environment: string;

@@ -1,16 +1,16 @@
-// The headers of one attempt: how a receiver knows that a delivery is ours, fresh and unchanged.
+// The headers of an attempt, from which the receiver verifies that a delivery is authentic, recent and unchanged.
 //
-// Two signatures over the same bytes. The hex one is made with one secret, by default the newest. The one of Standard
-// Webhooks may hold several, so during the grace period of a rotation it holds one of each secret.
+// There are two signatures over the same bytes. The hex signature is computed with one secret, by default the newest. The Standard
+// Webhooks header may contain several signatures: during the grace period of a rotation it has one for each secret.
 import { createHmac } from 'node:crypto';
 import { deliveryHeaders, signingSecretPrefix, standardHeaders } from '@signalbox/contract';
 
-/** A secret in the two forms in which it is used as a key. */
+/** A secret in the two forms that are used as keys. */
 export interface SigningSecret {
   version: number;
-  /** The whole string, as the receiver has it: the key of the hex signature. */
+  /** The whole string, as shown to the integrator: the key of the hex signature. */
   text: string;
-  /** The bytes that it spells: the key of the Standard Webhooks signature. */
+  /** The decoded bytes: the key of the Standard Webhooks signature. */
   bytes: Buffer;
 }
 
@@ -21,26 +21,26 @@ export function signingSecret(version: number, text: string): SigningSecret {
 export interface SignedAttempt {
   /** `whd_…`. */
   deliveryId: string;
-  /** Counts from 1. */
+  /** Starts at 1. */
   attempt: number;
-  /** Empty where the receiver has acknowledged nothing yet. */
+  /** Empty if the receiver has not acknowledged anything yet. */
   previousCursor: string;
   body: Buffer;
-  /** When it is sent. */
+  /** The time of the attempt. */
   now: Date;
-  /** The secret of the hex signature. */
+  /** The secret for the hex signature. */
   signer: SigningSecret;
-  /** Every secret that signs now, the newest first. */
+  /** All secrets to sign with, the newest first. */
   secrets: readonly SigningSecret[];
-  /** Of the service, for `User-Agent`. */
+  /** The version of the service, for `User-Agent`. */
   version: string;
 }
 
-/** What the headers hold that takes the body and a secret to make. */
+/** The headers that depend on the body and a secret. */
 export interface Signatures {
-  /** With the signer's secret. */
+  /** Computed with the signer's secret. */
   hex: string;
-  /** Of Standard Webhooks: one of each secret. */
+  /** The Standard Webhooks signatures, one for each secret. */
   standard: string;
 }
 
@@ -55,7 +55,7 @@ export function headersOf(attempt: SignedAttempt): Record<string, string> {
   return headersWith({ ...attempt, secretVersion: signer.version }, { hex, standard: standard.join(' ') });
 }
 
-/** The headers of an attempt that was signed before. */
+/** The headers of an attempt whose signatures exist already. */
 export function headersWith(
   attempt: Omit<SignedAttempt, 'body' | 'signer' | 'secrets'> & { secretVersion: number },
   { hex, standard }: Signatures,

@@ -1,5 +1,5 @@
-// An attempt as its delivery's row keeps it: of its headers only what nothing else says, which is a fraction of them. The bytes of a
-// row are written twice for each delivery.
+// An attempt as stored in the row of its delivery: of its headers only those that can't be derived from the rest. The size matters
+// because the row of a delivery is written twice.
 import { deliveryHeaders, standardHeaders, type WebhookAttempt } from '@signalbox/contract';
 import { formatId } from '../../lib/ids.ts';
 import type { Delivery } from './delivery.ts';
@@ -7,17 +7,17 @@ import { headersWith, type Signatures } from './signing.ts';
 
 export interface StoredAttempt extends Omit<WebhookAttempt, 'requestHeaders'> {
   sent: Signatures & {
-    /** Of the service. */
+    /** The version of the service, for `User-Agent`. */
     version: string;
   };
 }
 
-/** What is to be kept of the headers of an attempt. */
+/** The headers of an attempt that must be stored. */
 export function storedHeaders(headers: Record<string, string>, version: string): StoredAttempt['sent'] {
   return { hex: headers[deliveryHeaders.signature]!, standard: headers[standardHeaders.signature]!, version };
 }
 
-/** As its row holds it: what is null is left out. */
+/** The JSON that is stored; fields that are null are omitted. */
 export function attemptText({ status, error, responseBody, ...attempt }: StoredAttempt): string {
   return JSON.stringify({
     ...attempt,
@@ -31,7 +31,7 @@ export function parseAttempt(text: string): StoredAttempt {
   return { status: null, error: null, responseBody: null, ...JSON.parse(text) };
 }
 
-/** With the headers as they were sent. */
+/** An attempt as the API shows it, with the headers as they were sent. */
 export function viewAttempt(
   { deliveryId, previousCursor }: Pick<Delivery, 'deliveryId' | 'previousCursor'>,
   { sent, ...attempt }: StoredAttempt,

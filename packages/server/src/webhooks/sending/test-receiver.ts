@@ -1,9 +1,9 @@
-// The built-in receiver, for a first try of webhooks: a subscription whose url is `signalbox:test-receiver` is delivered within
-// this process. Everything else is as with any destination.
+// The built-in receiver for trying out webhooks: deliveries of a subscription with the url `signalbox:test-receiver` stay within this
+// process. Everything else works as with any destination.
 //
 // It does what an integrator's receiver does: verifies the timestamp and the signature with the subscription's current secrets,
-// stores the request, and responds with 200, or with 401 if the verification fails. The last hundred of a subscription are kept,
-// and deleted with it. Any node may deliver and any may be read from, so they are in a table.
+// stores the request, and responds with 200, or with 401 if the verification fails. The latest hundred requests of a subscription are
+// stored in a table, because any node may receive and any node may list them. They are deleted with the subscription.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { deliveryHeaders, type Envelope, replayWindowSeconds, testReceiverUrl } from '@signalbox/contract';
 import sql from 'sql-template-tag';
@@ -13,13 +13,13 @@ import type { Platform } from '../../platform.ts';
 import { type Assignment, activeSecrets, readAssignment } from './assignments.ts';
 
 const KEPT = 100;
-// As much as a delivery has, unless a single chunk is larger.
+// The size of a delivery, unless a single chunk is larger.
 const KEPT_BODY_BYTES = 64 * 1024;
 
 type SubscriptionKey = Pick<Assignment, 'organizationId' | 'environment' | 'webhookSubscriptionId'>;
 type ReceiverPlatform = Pick<Platform, 'db' | 'clock' | 'vault'>;
 
-/** The way to the destination of a subscription: out of this process, unless its url is that of the test receiver. */
+/** An egress that hands requests to the test receiver's url to this process, and sends all others. */
 export function egressFor(key: SubscriptionKey, platform: ReceiverPlatform & Pick<Platform, 'egress'>): Egress {
   const { egress } = platform;
   return {
@@ -41,7 +41,7 @@ async function receive(
     assignment?.webhookSubscriptionId === webhookSubscriptionId ? activeSecrets(assignment, receivedAt) : [];
   const verified = secrets.some(({ text }) => isSigned(headers, bytes, text, receivedAt));
   const kept = bytes.subarray(0, KEPT_BODY_BYTES).toString();
-  // Nothing where the subscription is gone: nobody could read it.
+  // Stores nothing if the subscription was deleted, because no one could read it.
   await db.query(sql`
     insert into received_webhooks (organization_id, webhook_subscription_id, received_webhook_id, session_id, headers, body,
       truncated, verified, received_at)
@@ -60,7 +60,7 @@ async function receive(
   };
 }
 
-/** The Session of an envelope; none of a test. */
+/** The session of an envelope; null for a test delivery. */
 function sessionIn(body: Buffer): string | null {
   try {
     return uuidOf('ses', (JSON.parse(body.toString()) as Envelope).sessionId);
@@ -69,7 +69,7 @@ function sessionIn(body: Buffer): string | null {
   }
 }
 
-/** As `docs/webhooks.md` tells integrators to. */
+/** Verifies as docs/webhooks.md tells integrators to. */
 function isSigned(headers: Readonly<Record<string, string>>, body: Buffer, secret: string, now: Date): boolean {
   const timestamp = headers[deliveryHeaders.timestamp] ?? '';
   const ageSeconds = Math.abs(now.getTime() / 1000 - Number(timestamp));
@@ -78,7 +78,7 @@ function isSigned(headers: Readonly<Record<string, string>>, body: Buffer, secre
   return ageSeconds <= replayWindowSeconds && given.length === expected.length && timingSafeEqual(given, expected);
 }
 
-// After the insert is committed: of those that arrive at once the last to come here sees all of them.
+// Called after the insert was committed: of several concurrent requests, the last one to get here sees all of them.
 async function dropOld({ db }: ReceiverPlatform, organizationId: string, webhookSubscriptionId: string): Promise<void> {
   await db.query(sql`
     delete from received_webhooks r
