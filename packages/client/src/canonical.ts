@@ -1,8 +1,8 @@
 /**
- * Canonical JSON (RFC 8785): one text for one value, whoever writes it. Names are sorted by UTF-16 code units; numbers and
- * strings are written as ECMAScript's own `JSON.stringify` does, which is what the RFC took over.
+ * Canonical JSON (RFC 8785): the same text for the same value on every platform. Names are sorted by UTF-16 code units; numbers
+ * and strings are written as by ECMAScript's `JSON.stringify`, which the RFC adopts.
  *
- * @param value as JSON.parse gives it
+ * @param value as returned by JSON.parse
  */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;

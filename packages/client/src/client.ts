@@ -1,4 +1,4 @@
-/** The client itself: every operation of the interface, grouped as it is there. */
+/** The client: every operation of the API, grouped by resource. */
 import { Agents } from './resources/agents.ts';
 import { Approvals } from './resources/approvals.ts';
 import { Environments } from './resources/environments.ts';
@@ -16,18 +16,18 @@ import { type ClientOptions, type Query, type RequestOptions, Transport } from '
 import type { Me, Overview } from './types.generated.ts';
 
 /**
- * A client of one Signalbox service, with one API key; or, in the console, of the person who is signed in.
+ * A client for one Signalbox service with one API key; in the console, with the sign-in of the user.
  *
  *     const client = new Signalbox({ apiKey });
  *     const session = await client.sessions.open({ agentId, environment: 'production', input: 'Hello' });
  *     for await (const { chunks } of client.sessions.stream(session.sessionId)) …
  *
- * Rules that hold for every method:
+ * Rules for every method:
  *
- * - Arguments: identifiers first, then an object with what else the call takes, then {@link RequestOptions}.
- * - An answer with one field comes unwrapped (`{ apiKey }` → the key); one with several comes as it is.
- * - A failure is a {@link SignalboxError} with `status`, `code` and `requestId`.
- * - What can't happen twice is tried again by itself after a passing failure: everything but the `update` methods.
+ * - Arguments: identifiers first, then an object with the other parameters, then {@link RequestOptions}.
+ * - A result with one field is unwrapped (`{ apiKey }` → the key); one with several fields is returned as it is.
+ * - A failed call rejects with a {@link SignalboxError}, which has `status`, `code` and `requestId`.
+ * - Calls that can be repeated safely are retried after a temporary failure: all but the `update` methods.
  */
 export class Signalbox {
   readonly keys: Keys;
@@ -63,14 +63,14 @@ export class Signalbox {
     this.events = new Events(transport);
   }
 
-  /** Who is calling: the organization, the key or the person, and the permission. Any permission (api.md section 2). */
+  /** The caller: the organization, the key or user, and the permission. Any permission. */
   me(options?: RequestOptions): Promise<Me> {
     return this.#transport.call('getMe', {}, options);
   }
 
   /**
-   * What goes on now, in a few numbers: of the organization, or of one Environment; permission `read`. None is counted beyond
-   * 10,000, which stands for that or more.
+   * Counts of what is happening now, in the organization or in one environment. Permission `read`. Counting stops at 10,000,
+   * which means that many or more.
    */
   async overview(params: Query<'getOverview'> = {}, options?: RequestOptions): Promise<Overview> {
     return (await this.#transport.call('getOverview', { query: params }, options)).overview;

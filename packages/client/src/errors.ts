@@ -1,9 +1,9 @@
-/** What the client throws. */
+/** The errors of the client. */
 import type { ErrorCode, FieldError, Problem } from './types.generated.ts';
 
 /**
- * The codes that the client itself gives, beside those of the service: no answer came, none came in time, or one came
- * that Signalbox does not send (from a proxy, mostly).
+ * The codes of the client itself, in addition to those of the service: no response, no response in time, or a response that is
+ * not from Signalbox (mostly from a proxy).
  */
 export type ClientErrorCode = 'connection_error' | 'timeout' | 'unexpected_response';
 
@@ -18,27 +18,27 @@ interface Details {
 }
 
 /**
- * Every failure of a call. Branch on `code`, or on the class; show people `message`; give `requestId` to whoever
- * operates the service. It never holds the API key.
+ * The error of every failed call. Branch on `code` or on the class, show `message` to people, and give `requestId` to the
+ * operator of the service. It never contains the API key.
  *
- * A call that its own `signal` aborted rejects with the signal's reason instead, as `fetch` does.
+ * A call that was aborted by its own `signal` rejects with the signal's reason instead, as `fetch` does.
  */
 export class SignalboxError extends Error {
-  /** The HTTP status; 0 when no answer came. */
+  /** The HTTP status; 0 if there was no response. */
   readonly status: number;
-  /** What went wrong, for programs (api.md section 1, "Errors"). */
+  /** What went wrong, for programs: a code of the service or one of the client's own. */
   readonly code: ErrorCode | ClientErrorCode;
-  /** What went wrong this time, for people. */
+  /** The particulars, for people. */
   readonly detail: string;
-  /** `req_…`, as in the service's log and event log; null when no answer came. */
+  /** `req_…`, as in the service's log and event log; null if there was no response. */
   readonly requestId: string | null;
-  /** The fields that are wrong, for `invalid_request`; else empty. */
+  /** The invalid fields, for `invalid_request`; otherwise empty. */
   readonly errors: readonly FieldError[];
-  /** The headers of the answer; empty when none came. */
+  /** The headers of the response; empty if there was none. */
   readonly headers: Headers;
 
   constructor({ status, code, detail, requestId = null, errors = [], headers = new Headers(), cause }: Details) {
-    // The detail names the first of them itself.
+    // `detail` already contains the first one.
     const more = errors.map(({ path, message }) => `${path}: ${message}`).filter((field) => !detail.includes(field));
     const fields = more.map((field) => `; ${field}`).join('');
     const request = requestId === null ? '' : ` (${requestId})`;
@@ -53,25 +53,25 @@ export class SignalboxError extends Error {
   }
 }
 
-/** 400: the request is not valid; `errors` names the fields. */
+/** 400: the request is invalid; `errors` names the fields. */
 export class BadRequestError extends SignalboxError {}
-/** 401: the key is missing, malformed, unknown, expired, rotated or deleted; `code` says which (source section 7). */
+/** 401: the key is missing, malformed, unknown, expired, rotated or deleted; `code` says which. */
 export class AuthenticationError extends SignalboxError {}
-/** 403: the key is valid but lacks the permission (source section 7). */
+/** 403: the key is valid but lacks the permission. */
 export class PermissionError extends SignalboxError {}
-/** 404: there is no such thing in the key's organization. */
+/** 404: the resource does not exist in the caller's organization. */
 export class NotFoundError extends SignalboxError {}
-/** 409: the resource does not allow this now; `code` says why. */
+/** 409: the state of the resource does not allow this; `code` says why. */
 export class ConflictError extends SignalboxError {}
 /** 422: understood, but refused: `url_not_allowed`, `budget_invalid`. */
 export class UnprocessableError extends SignalboxError {}
-/** 429: too many requests, also after the retries. */
+/** 429: too many requests, even after the retries. */
 export class RateLimitError extends SignalboxError {}
-/** 500 and above: the service's own fault, or that of a proxy before it. */
+/** 500 and above: an error of the service, or of a proxy in front of it. */
 export class ServerError extends SignalboxError {}
-/** No answer, or one that broke off: the service is away, or the network is. `status` is 0. */
+/** No response, or an incomplete one: the service or the network is down. `status` is 0. */
 export class ConnectionError extends SignalboxError {}
-/** No answer within `timeoutMs`. `status` is 0, `code` is `timeout`. */
+/** No response within `timeoutMs`. `status` is 0, `code` is `timeout`. */
 export class TimeoutError extends ConnectionError {}
 
 const classes: Record<number, typeof SignalboxError> = {
@@ -84,7 +84,7 @@ const classes: Record<number, typeof SignalboxError> = {
   429: RateLimitError,
 };
 
-/** The error of an answer that is not 2xx: its Problem, or what can be said of a body that is none. */
+/** The error for a response that is not 2xx: from its Problem, or from its status and text if the body is not one. */
 export function errorOf(response: Response, body: string): SignalboxError {
   const { status, headers } = response;
   const ErrorClass = classes[status] ?? (status >= 500 ? ServerError : SignalboxError);
@@ -114,7 +114,7 @@ function problemIn(body: string): Problem | undefined {
   }
 }
 
-// A redirect is never followed: it would turn a POST into a GET, and a key belongs to one address.
+// Redirects are not followed: that would turn a POST into a GET, and a key belongs to one address.
 function location({ status, headers, type }: Response): string | undefined {
   if (type !== 'opaqueredirect' && (status < 300 || status > 399)) return undefined;
   return `The address redirects${headers.has('location') ? ` to ${headers.get('location')}` : ''}: set baseUrl to where the service itself answers`;

@@ -1,14 +1,14 @@
 /**
- * Verifying the event log (api.md section 8): is this one whole chain, and is each record what was recorded?
+ * Verifies the event log: it is one complete chain, and each record is what was recorded.
  *
- * `hash` is SHA-256 over the bytes of `previousHash` and the canonical JSON of the record without both. A record is checked
- * against the hash that it carries, and linked to the one before by sequence and hash. So the first that is reported is the
- * first where the chain does not hold; what follows it can't be judged. Web Crypto does the hashing, on every run-time.
+ * `hash` is SHA-256 over the bytes of `previousHash` and the canonical JSON of the record without both. Each record is checked
+ * against its own hash, and linked to the previous one by sequence and hash. The first problem is reported; the records after
+ * it can't be judged. Hashing uses Web Crypto, which every runtime has.
  */
 import { canonicalJson } from './canonical.ts';
 import type { Event } from './types.generated.ts';
 
-/** A record that is known to be right: its number and its hash. */
+/** A record that was verified: its number and its hash. */
 export interface EventCheckpoint {
   sequence: number;
   /** 64 lowercase hexadecimal digits. */
@@ -18,13 +18,13 @@ export interface EventCheckpoint {
 /**
  * What is wrong with a record.
  *
- * - `not_a_record`: it is no JSON object with the fields of a record.
- * - `changed`: it is not what was recorded: its hash is that of another text.
+ * - `not_a_record`: not a JSON object with the fields of a record.
+ * - `changed`: not what was recorded; its hash belongs to other content.
  * - `records_missing`: records are missing before it.
- * - `out_of_order`: its number was there before.
- * - `not_linked`: it does not follow the record before, of which it names another hash: that one was changed, with its hash.
- * - `other_history`: it has the number of the checkpoint and another hash, or follows the checkpoint and names another hash:
- *   the log was made anew.
+ * - `out_of_order`: its number was already used.
+ * - `not_linked`: its `previousHash` is not the hash of the previous record, so that one was changed along with its hash.
+ * - `other_history`: it has the number of the checkpoint but another hash, or follows the checkpoint but names another hash:
+ *   the log was rewritten.
  * - `cut_short`: the log ends before the checkpoint.
  */
 export type EventChainProblem =
@@ -36,44 +36,44 @@ export type EventChainProblem =
   | 'other_history'
   | 'cut_short';
 
-/** What a verification found. */
+/** The result of a verification. */
 export type EventVerification =
   | {
       ok: true;
       /** How many records were read. */
       count: number;
-      /** The first and the last; null where there are none. Keep the last as the checkpoint of the next verification. */
+      /** The first and the last record; null if there are none. Keep the last as the checkpoint of the next verification. */
       first: EventCheckpoint | null;
       last: EventCheckpoint | null;
     }
   | {
       ok: false;
-      /** How many records were right, before the one that is not. */
+      /** How many records were valid before the first problem. */
       count: number;
-      /** The first that is wrong, as far as it says so itself; null for `cut_short`. */
+      /** The sequence of the record in question, as it states it; null for `cut_short`. */
       sequence: number | null;
       eventId: string | null;
       problem: EventChainProblem;
-      /** For people. */
+      /** The problem in words. */
       detail: string;
     };
 
 export interface VerifyEventsOptions {
-  /** What an earlier verification ended with: the log must still hold that record, unless retention has dropped it. */
+  /** The `last` of an earlier verification: the log must still have this record, unless retention has deleted it. */
   checkpoint?: EventCheckpoint | undefined;
 }
 
 /** The `previousHash` of an organization's first record. */
 const firstHash = '0'.repeat(64);
-/** Hashed together: one at a time, most of the time would go into waiting. Bounds memory too. */
+/** How many are hashed together: one at a time would mostly wait. Also bounds memory. */
 const batchSize = 256;
 const encoder = new TextEncoder();
 
 /**
- * Checks records in the order of the chain, oldest first, beginning anywhere: all of a log, or an export without filters.
+ * Verifies records in the order of the chain, oldest first, starting anywhere: the whole log, or an export without filters.
  *
- * @param records as the list or the export has them, or each as its line of JSON
- * @throws TypeError where the checkpoint is none; and whatever reading the records throws
+ * @param records as returned by a list or an export, or as lines of JSON
+ * @throws TypeError if the checkpoint is invalid; and any error of reading the records
  */
 export async function verifyEvents(
   records: AsyncIterable<unknown> | Iterable<unknown>,
@@ -172,7 +172,7 @@ class Chain {
   }
 }
 
-/** The record, where it has what the chain hangs on; all else is covered by its hash. */
+/** The record, if it has the fields of the chain; the rest is covered by its hash. */
 function eventIn(record: unknown): Event | undefined {
   try {
     const event = (typeof record === 'string' ? JSON.parse(record) : record) as Partial<Event> | null;

@@ -1,4 +1,4 @@
-/** The TypeScript client of Signalbox. No run-time dependency; Node 22.19 or later, and other run-times with `fetch`. */
+/** The TypeScript client of Signalbox. No runtime dependency; Node 22.19 or later, and other runtimes with `fetch`. */
 import { receiver } from './receiver.ts';
 import { verify } from './webhooks.ts';
 
@@ -45,5 +45,5 @@ export { ToolDeniedError, ToolFailedError, TurnLostError } from './workers/error
 export type { RunOptions, TurnResult } from './workers/run.ts';
 export type { CallToolOptions, Turn } from './workers/turn.ts';
 
-/** What receives webhooks needs no client and no API key (source section 6.4). */
+/** For receivers of webhooks, which need no client and no API key. */
 export const webhooks = { verify, receiver } as const;

@@ -1,16 +1,16 @@
-/** Lists, page by page (source section 2.4). */
+/** Lists, page by page. */
 import type { PageInfo } from './types.generated.ts';
 
-/** Reads the page after a cursor; `undefined`: the first. */
+/** Reads the page after a cursor; `undefined`: the first page. */
 export type ReadPage<T> = (cursor: string | undefined) => Promise<{ data: T[]; page: PageInfo }>;
 
-/** One page of a list. Iterating over it goes on through all pages after it. */
+/** One page of a list. Iterating over it continues through all following pages. */
 export class Page<T> implements AsyncIterable<T> {
   /** The items of this page. */
   readonly data: readonly T[];
-  /** Whether there is more after this page now. */
+  /** Whether there are more items after this page now. */
   readonly hasMore: boolean;
-  /** Where to go on, to keep as `cursor` for later, also when `hasMore` is false; `''` where nothing was ever listed. */
+  /** Where to continue, also later and if `hasMore` is false; `''` only if the list has always been empty. */
   readonly nextCursor: string;
   readonly #read: ReadPage<T>;
 
@@ -21,7 +21,7 @@ export class Page<T> implements AsyncIterable<T> {
     this.#read = read;
   }
 
-  /** The page after this one; without items, or with what came meanwhile, when `hasMore` is false. */
+  /** The next page; if `hasMore` is false, it has the items added since, if any. */
   nextPage(): PageRequest<T> {
     return new PageRequest(this.#read, this.nextCursor || undefined);
   }
@@ -37,12 +37,12 @@ export class Page<T> implements AsyncIterable<T> {
 }
 
 /**
- * What a list method answers with: await it for one page, or iterate over it for every item of all pages.
+ * The result of a list method: await it for one page, or iterate over it for every item of all pages.
  *
  *     const page = await client.keys.list({ limit: 50 });
  *     for await (const key of client.keys.list()) …
  *
- * The request is made when it is first awaited or iterated over; awaited again, it gives the same page.
+ * The request is sent when it is first awaited or iterated over; awaiting it again returns the same page.
  */
 export class PageRequest<T> implements PromiseLike<Page<T>>, AsyncIterable<T> {
   readonly #read: ReadPage<T>;
@@ -54,7 +54,7 @@ export class PageRequest<T> implements PromiseLike<Page<T>>, AsyncIterable<T> {
     this.#cursor = cursor;
   }
 
-  // biome-ignore lint/suspicious/noThenProperty: that one may await it is what this class is for
+  // biome-ignore lint/suspicious/noThenProperty: this class exists to be awaited
   then<A = Page<T>, B = never>(
     fulfilled?: ((page: Page<T>) => A | PromiseLike<A>) | null,
     rejected?: ((error: unknown) => B | PromiseLike<B>) | null,

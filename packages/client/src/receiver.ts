@@ -1,13 +1,13 @@
 /**
- * A webhook endpoint in one object, for `node:http` and Express (`receiver.node`) and for everything that handles a
- * `Request` (`receiver.fetch`).
+ * A webhook endpoint, for `node:http` and Express (`receiver.node`) and for everything that handles a `Request`
+ * (`receiver.fetch`).
  *
- * | answer | when | what the service does |
+ * | response | when | what the service does |
  * |---|---|---|
- * | 200 `{ "received": true }` | `onChunks` resolved | goes on with the Session's next delivery |
- * | 401 | the check failed | tries the secret before in a grace period, else again later |
- * | 405, 413 | not POST, or over `maxBytes` | tries again later |
- * | 500 | `onChunks` threw, or the body came parsed | tries again later |
+ * | 200 `{ "received": true }` | `onChunks` resolved | continues with the session's next delivery |
+ * | 401 | verification failed | in a grace period, tries the previous secret; otherwise retries later |
+ * | 405, 413 | not POST, or over `maxBytes` | retries later |
+ * | 500 | `onChunks` threw, or the body was already parsed | retries later |
  */
 import type { Envelope } from './types.generated.ts';
 import { deliveryHeaders } from './types.generated.ts';
@@ -21,39 +21,39 @@ import {
   WebhookVerificationError,
 } from './webhooks.ts';
 
-/** What stands beside an envelope, in headers that the signature does not cover. */
+/** Facts about a delivery from its headers, which the signature does not cover. */
 export interface Delivery {
-  /** `whd_…`, the same over all attempts: what a double is told by. */
+  /** `whd_…`, the same for all attempts. Use it to detect duplicates. */
   deliveryId: string;
   /** Counts from 1. */
   attempt: number;
-  /** What was acknowledged before in this Session; null: nothing. Another than you hold means that chunks are missing. */
+  /** The cursor that you acknowledged last in this session; null: none. If it is not the one you have, chunks are missing. */
   previousCursor: string | null;
 }
 
 export interface ReceiverOptions extends VerifyOptions {
-  /** The signing secret; during the grace period of a rotation the old one and the new one. */
+  /** The signing secret; during the grace period of a rotation, the previous and the new one. */
   secrets: string | readonly string[];
   /**
-   * Called for each delivery that passed its check. Keep what you need before you resolve: then the service counts it as
-   * delivered. Throw, and it comes again. It may come twice; within 15 s the service expects the answer.
+   * Called for each verified delivery. Store what you need before you resolve: the delivery then counts as received. If it
+   * throws, the delivery is retried. A delivery can come twice. The service waits 15 seconds for the response.
    */
   onChunks: (envelope: Envelope, delivery: Delivery) => unknown;
-  /** Told of what `onChunks` threw and of set-up mistakes. Default: `console.error`. */
+  /** Called with errors of `onChunks` and with configuration errors. Default: `console.error`. */
   onError?: ((error: unknown) => void) | undefined;
-  /** The longest body taken, in bytes. Default: 8 MiB. */
+  /** The longest accepted body, in bytes. Default: 8 MiB. */
   maxBytes?: number | undefined;
 }
 
-/** What this needs of node's `IncomingMessage` or Express's `Request`. */
+/** The required part of node's `IncomingMessage` or Express's `Request`. */
 export interface NodeRequest extends AsyncIterable<unknown> {
   method?: string | undefined;
   headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** Where a framework read it already. */
+  /** Set if a framework has already read the body. */
   body?: unknown;
 }
 
-/** What this needs of node's `ServerResponse`. */
+/** The required part of node's `ServerResponse`. */
 export interface NodeResponse {
   statusCode: number;
   setHeader(name: string, value: string): unknown;
@@ -67,36 +67,36 @@ export interface Receiver {
   fetch: (request: Request) => Promise<Response>;
 }
 
-interface Answer {
+interface ReceiverResponse {
   status: number;
   body: { received: true } | { received: false; reason: string };
   headers?: Record<string, string>;
 }
 
-/** Far above any delivery: one carries 64 KiB, or a single chunk that is longer. */
+/** Far above any delivery, which has 64 KiB, or a single chunk that is longer. */
 const defaultMaxBytes = 8 * 1024 * 1024;
 
 /**
- * Makes an endpoint for webhooks.
+ * Creates a webhook endpoint.
  *
  *     const receiver = webhooks.receiver({ secrets, onChunks: async ({ sessionId, chunks }) => … });
  *     createServer(receiver.node).listen(8080);
  *
- * @throws TypeError where there is no secret
+ * @throws TypeError if there is no secret
  */
 export function receiver(options: ReceiverOptions): Receiver {
   const { onChunks, onError = console.error, maxBytes = defaultMaxBytes } = options;
   const secrets = checkedSecrets(options.secrets);
 
-  async function answer(
+  async function respond(
     method: string | undefined,
     headers: HeadersLike,
     read: () => Promise<Uint8Array | string | undefined>,
-  ): Promise<Answer> {
+  ): Promise<ReceiverResponse> {
     if (method !== 'POST') return { ...refused(405, 'method_not_allowed'), headers: { allow: 'POST' } };
     try {
       const body = await read();
-      // The rest of the body is not read: the connection can't be used again.
+      // The rest of the body is not read, so the connection can't be reused.
       if (body === undefined) return { ...refused(413, 'body_too_large'), headers: { connection: 'close' } };
       const envelope = await verify(body, headers, secrets, options);
       await onChunks(envelope, deliveryIn(headers));
@@ -110,7 +110,7 @@ export function receiver(options: ReceiverOptions): Receiver {
 
   return {
     async node(request, response) {
-      const { status, body, headers } = await answer(request.method, request.headers, () =>
+      const { status, body, headers } = await respond(request.method, request.headers, () =>
         nodeBody(request, maxBytes),
       );
       response.statusCode = status;
@@ -119,7 +119,7 @@ export function receiver(options: ReceiverOptions): Receiver {
       response.end(JSON.stringify(body));
     },
     async fetch(request) {
-      const { status, body, headers } = await answer(request.method, request.headers, () =>
+      const { status, body, headers } = await respond(request.method, request.headers, () =>
         collect(request.body ?? new Blob([]).stream(), maxBytes),
       );
       return Response.json(body, { status, ...(headers && { headers }) });
@@ -127,7 +127,7 @@ export function receiver(options: ReceiverOptions): Receiver {
   };
 }
 
-function refused(status: number, reason: string): Answer {
+function refused(status: number, reason: string): ReceiverResponse {
   return { status, body: { received: false, reason } };
 }
 
@@ -147,11 +147,11 @@ async function nodeBody(request: NodeRequest, maxBytes: number): Promise<Uint8Ar
 }
 
 /** All bytes; undefined as soon as there are more than `maxBytes`. */
-async function collect(pieces: AsyncIterable<unknown>, maxBytes: number): Promise<Uint8Array | undefined> {
+async function collect(body: AsyncIterable<unknown>, maxBytes: number): Promise<Uint8Array | undefined> {
   const parts: Uint8Array[] = [];
   let length = 0;
-  // By hand rather than `for await`: leaving that early destroys node's request, and with it the socket of the answer.
-  const iterator = pieces[Symbol.asyncIterator]();
+  // Not `for await`: leaving that early destroys node's request, and with it the socket of the response.
+  const iterator = body[Symbol.asyncIterator]();
   for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
     const part = typeof next.value === 'string' ? new TextEncoder().encode(next.value) : (next.value as Uint8Array);
     length += part.length;

@@ -1,29 +1,29 @@
 /**
- * Which failures are tried again, and when: pure decisions.
+ * Which failures are retried, and when: pure decisions.
  *
- * Only what can't happen twice is repeated: GET, PUT and DELETE by their nature, POST because every call carries an
- * idempotency key that stays the same over its attempts (api.md section 1). PATCH has none: it is repeated only after a
- * 429, which refuses before anything is done.
+ * Only requests that are safe to repeat are retried: GET, PUT and DELETE by their nature, and POST because every call has an
+ * idempotency key that stays the same for all of its attempts. PATCH has none: it is retried only after a 429, which is sent
+ * before the request has any effect.
  */
 import { ConnectionError, type SignalboxError } from './errors.ts';
 
-/** Passing states of the service or of a proxy before it. */
-const passingStatuses = new Set([408, 429, 500, 502, 503, 504]);
+/** Temporary failures of the service or of a proxy in front of it. */
+const temporaryStatuses = new Set([408, 429, 500, 502, 503, 504]);
 
 const firstDelayMs = 500;
 const longestDelayMs = 8_000;
-/** A service that asks for a longer pause than this gets no retry: the caller, not a sleeping call, should decide. */
+/** If the service asks for a longer pause than this, there is no retry: the caller should decide, not a sleeping call. */
 const longestRetryAfterMs = 60_000;
 
-/** Whether the same request may succeed a moment later. */
-export function isPassing(error: SignalboxError): boolean {
+/** Whether the same request may succeed a little later. */
+export function isTemporary(error: SignalboxError): boolean {
   return (
-    error instanceof ConnectionError || passingStatuses.has(error.status) || error.code === 'idempotency_in_progress'
+    error instanceof ConnectionError || temporaryStatuses.has(error.status) || error.code === 'idempotency_in_progress'
   );
 }
 
 /**
- * How long to wait before the next attempt; null: there is none.
+ * How long to wait before the next attempt, in milliseconds; null: do not retry.
  *
  * @param attempt counts from 0
  * @param random in [0, 1)
@@ -35,18 +35,18 @@ export function retryDelayMs(
   random: number,
   now: Date,
 ): number | null {
-  if (!isPassing(error) || (method === 'PATCH' && error.status !== 429)) return null;
-  const asked = retryAfterMs(error.headers, now);
-  if (asked === null) return backoffMs(attempt, random, longestDelayMs);
-  return asked > longestRetryAfterMs ? null : asked;
+  if (!isTemporary(error) || (method === 'PATCH' && error.status !== 429)) return null;
+  const requestedMs = retryAfterMs(error.headers, now);
+  if (requestedMs === null) return backoffMs(attempt, random, longestDelayMs);
+  return requestedMs > longestRetryAfterMs ? null : requestedMs;
 }
 
-/** Doubles with each attempt up to `longestMs`, less up to half by chance, so that many clients don't come back at once. */
+/** Doubles with each attempt up to `longestMs`, minus up to half at random, so that many clients don't return at once. */
 export function backoffMs(attempt: number, random: number, longestMs: number): number {
   return Math.min(longestMs, firstDelayMs * 2 ** attempt) * (1 - random / 2);
 }
 
-/** `Retry-After` in milliseconds, given as seconds or as a date; null: none, or not readable. */
+/** `Retry-After` in milliseconds, from seconds or a date; null: absent or unreadable. */
 export function retryAfterMs(headers: Headers, now: Date): number | null {
   const value = headers.get('retry-after');
   if (value === null) return null;

@@ -1,15 +1,15 @@
-/** Server-Sent Events out of bytes (WHATWG HTML, section 9.2). */
+/** Parses Server-Sent Events (WHATWG HTML, section 9.2). */
 
 export interface ServerSentEvent {
-  /** The `event` field; `message` where there was none. */
+  /** The `event` field; `message` if there is none. */
   event: string;
   /** The `data` lines, joined by line feeds. */
   data: string;
 }
 
 /**
- * Give it the bytes as they come, cut anywhere. An event that is not whole when the bytes end is never given out: it
- * comes again when the stream is resumed.
+ * Accepts bytes as they arrive, cut anywhere. An event that is incomplete when the bytes end is never returned: it is sent
+ * again when the stream resumes.
  */
 export class EventParser {
   readonly #decoder = new TextDecoder();
@@ -41,7 +41,7 @@ export class EventParser {
     if (colon === 0) return undefined;
     const field = colon === -1 ? line : line.slice(0, colon);
     const value = colon === -1 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1);
-    // `id` is the envelope's own cursor, and the pauses between connections are ours: neither is needed.
+    // `id` is also the cursor in the envelope, and ReconnectBackoff decides on `retry`: neither is needed.
     if (field === 'event') this.#event = value;
     if (field === 'data') this.#data.push(value);
     return undefined;

@@ -1,31 +1,31 @@
 /**
- * A Session's journal, live (api.md section 6).
+ * Streams a session's journal.
  *
- * One iteration is one or more connections. Each begins after the cursor of the last envelope handed out, so nothing is
- * lost; what a connection repeats is cut off by position, so nothing comes twice. A connection ends by the terminal
- * status (the iteration is over), by 204 (nothing can follow: over), or is lost: broken off, closed by a server that
- * restarts, or silent although the service sends a comment every 10 s. A lost one is followed by the next, after a pause.
+ * One iteration uses one or more connections. Each starts after the cursor of the last envelope returned, so nothing is lost;
+ * repeated chunks are dropped by position, so nothing is returned twice. A connection ends with the terminal status or with 204
+ * (nothing can follow), which both end the iteration, or it is lost: cut, closed by a server that restarts, or silent although
+ * the service sends a comment every 10 s. After a lost connection comes a pause and the next one.
  */
 
-import { pieces } from './body-stream.ts';
+import { readBody } from './body-stream.ts';
 import { SignalboxError } from './errors.ts';
-import { Patience } from './reconnect-backoff.ts';
+import { ReconnectBackoff } from './reconnect-backoff.ts';
 import { EventParser } from './sse.ts';
 import { connectionError, type OpenResponse, type RequestOptions, type Transport } from './transport.ts';
 import type { Chunk, ChunkType, Envelope, SessionStatus } from './types.generated.ts';
 
 export interface StreamParams {
-  /** Begin after this position (`turn_1:seq_12`); default: at the Session's first chunk. */
+  /** Start after this position (`turn_1:seq_12`). Default: at the session's first chunk. */
   cursor?: string | null | undefined;
   /** Only chunks of these types. Default: all. */
   types?: readonly ChunkType[] | undefined;
-  /** Told when a connection is there, and when it was lost: for people who look on. */
+  /** Called when a connection is open, and when it is lost, for example to show it to the user. */
   onConnection?: ((state: 'open' | 'lost') => void) | undefined;
 }
 
 const ended: ReadonlySet<SessionStatus> = new Set(['completed', 'failed', 'cancelled']);
 
-/** Envelopes in order, each once. Iterated over again, it goes on where it was left. */
+/** Envelopes in order, each once. Iterating over it again continues where it stopped. */
 export class SessionStream implements AsyncIterable<Envelope> {
   readonly sessionId: string;
   readonly #transport: Transport;
@@ -43,27 +43,27 @@ export class SessionStream implements AsyncIterable<Envelope> {
     this.#cursor = params.cursor ?? null;
   }
 
-  /** The position of the last envelope handed out (keep it to resume later); null before the first. */
+  /** The position of the last envelope returned (keep it to resume later); null before the first. */
   get cursor(): string | null {
     return this.#cursor;
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Envelope, void, undefined> {
-    const patience = new Patience(this.#transport, this.#options);
+    const backoff = new ReconnectBackoff(this.#transport, this.#options);
     while (true) {
       try {
-        const connection = await this.#connect(patience.options);
-        patience.begin();
+        const connection = await this.#connect(backoff.options);
+        backoff.opened();
         if (connection.response.status === 204) {
           connection.close();
           return;
         }
         this.#onConnection?.('open');
         const parser = new EventParser();
-        for await (const piece of pieces(connection, this.#transport.sleep)) {
-          for (const event of parser.push(piece)) {
+        for await (const bytes of readBody(connection, this.#transport.sleep)) {
+          for (const event of parser.push(bytes)) {
             if (event.event !== 'session.chunks') continue;
-            patience.progress();
+            backoff.progress();
             const fresh = this.#advance(envelopeIn(event));
             if (fresh.chunks.length > 0) yield fresh;
             if (fresh.chunks.some(isTerminal)) return;
@@ -72,7 +72,7 @@ export class SessionStream implements AsyncIterable<Envelope> {
         throw connectionError(new Error('the stream ended before the Session did'));
       } catch (error) {
         if (!this.#options.signal?.aborted) this.#onConnection?.('lost');
-        await patience.pauseAfter(error);
+        await backoff.pauseAfter(error);
       }
     }
   }
@@ -100,7 +100,7 @@ export class SessionStream implements AsyncIterable<Envelope> {
     });
   }
 
-  /** Moves the cursor to the envelope; answers with what of it lies after the cursor before. */
+  /** Moves the cursor to the envelope; returns the part of it that is after the previous cursor. */
   #advance(envelope: Envelope): Envelope {
     const before = this.#cursor;
     if (before === null) {

@@ -1,9 +1,9 @@
-/** The only place of the client that reads the clock or waits. */
+/** The only file of the client that reads the clock or waits. */
 
 /**
  * Waits. Resolves after `ms` milliseconds; rejects with the signal's reason as soon as it aborts.
  *
- * A test puts its own in `new Signalbox({ sleep })` and decides when time has passed.
+ * A test passes its own as `new Signalbox({ sleep })` and decides when time passes.
  */
 export type Sleep = (ms: number, signal?: AbortSignal) => Promise<void>;
 
@@ -24,5 +24,5 @@ export const sleep: Sleep = (ms, signal) =>
     signal?.addEventListener('abort', abort, { once: true });
   });
 
-/** The present instant. */
+/** The current time. */
 export const now = (): Date => new Date();

@@ -1,8 +1,8 @@
 /**
- * One call over HTTP: address, headers, time-out, retries, errors.
+ * One API call over HTTP: URL, headers, timeout, retries, errors.
  *
- * The API key lives here in a private field: no other object of the client holds it, so neither `util.inspect` nor
- * `JSON.stringify` nor an error can show it.
+ * The API key is in a private field of this class and in no other object, so `util.inspect`, `JSON.stringify` and errors can't
+ * show it.
  */
 import { ConnectionError, errorOf, SignalboxError, TimeoutError } from './errors.ts';
 import { retryDelayMs } from './retry.ts';
@@ -13,52 +13,52 @@ import { version } from './version.ts';
 export type ClientOptions = CommonOptions &
   (
     | {
-        /** `sbk_…`. Keep it on servers: it belongs neither in a browser nor in an app. */
+        /** `sbk_…`. Keep it on servers: never ship it in a browser or an app. */
         apiKey: string;
         session?: undefined;
       }
     | {
-        /** Of a person who is signed in to the console, for the page that the service itself serves. */
+        /** Of a user who is signed in to the console, for the page that the service itself serves. */
         session: BrowserSession;
         apiKey?: undefined;
       }
   );
 
-/** What goes beside the cookie, which the browser sends by itself. */
+/** What a call needs in addition to the cookie, which the browser sends. */
 export interface BrowserSession {
-  /** `org_…`: the organization that calls are made for. */
+  /** `org_…`: the organization of the calls. */
   organizationId: string;
-  /** As `GET /console/api/account` gives it; bound to the sign-in. */
+  /** From `GET /console/api/account`; bound to the sign-in. */
   csrfToken: string;
 }
 
 interface CommonOptions {
-  /** Where the service answers, without `/api/v1`. Default: `http://127.0.0.1:4500`; of a page, where it came from. */
+  /** The URL of the service, without `/api/v1`. Default: `http://127.0.0.1:4500`; with `session`, the origin of the page. */
   baseUrl?: string | undefined;
-  /** How often a failed call is tried again where that is safe. Default: 2. */
+  /** How often a failed call is retried, if that is safe. Default: 2. */
   maxRetries?: number | undefined;
-  /** How long one attempt of a call may take, in milliseconds; streams: until it begins. Default: 60,000. */
+  /** How long one attempt can take, in milliseconds; for streams, until the headers arrive. Default: 60,000. */
   timeoutMs?: number | undefined;
-  /** Your program, such as `billing/2.1`; stands before the client's own name in `User-Agent`. */
+  /** Your program, such as `billing/2.1`; prefixed to the client's own `User-Agent`. */
   userAgent?: string | undefined;
   /** Default: the global `fetch`. */
   fetch?: typeof globalThis.fetch | undefined;
-  /** How all waiting is done (pauses between attempts, time-outs); for tests. */
+  /** Replaces all waiting (pauses between attempts, timeouts); for tests. */
   sleep?: Sleep | undefined;
 }
 
-/** What any method takes as its last argument. */
+/** The last argument of every method. */
 export interface RequestOptions {
   /**
-   * For POST: a call repeated with the same key within 24 h, even by another process, happens once (api.md section 1).
-   * Default: a new one for each call, the same for all of its attempts.
+   * For POST: a call repeated with the same key within 24 hours, even by another process, has its effect once.
+   * Default: a new key for each call, which all of its attempts share.
    */
   idempotencyKey?: string | undefined;
   /** Aborts the call, which then rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
-  /** Instead of the client's, for this call. */
+  /** Replaces the client's, for this call. */
   timeoutMs?: number | undefined;
-  /** Instead of the client's, for this call. */
+  /** Replaces the client's, for this call. */
   maxRetries?: number | undefined;
 }
 
@@ -75,13 +75,13 @@ export type Input<N extends Name> = {
 };
 /** The query of an operation. */
 export type Query<N extends Name> = Part<N, 'query'>;
-/** What an operation answers with. */
+/** The result of an operation. */
 export type Result<N extends Name> = Operations[N]['result'];
 
-/** A response whose body is still to be read, and what gives the connection back. */
+/** A response whose body has not been read yet. */
 export interface OpenResponse {
   response: Response;
-  /** Ends the request; the body is not read any further. */
+  /** Ends the request and releases the connection; the rest of the body is not read. */
   close: () => void;
 }
 
@@ -103,16 +103,16 @@ export class Transport {
     this.#credentials = credentialsOf(options);
     this.#fetchOptions = session ? { credentials: 'same-origin', cache: 'no-store' } : {};
     this.#baseUrl = checkedBaseUrl(options.baseUrl || (session && ownOrigin()) || 'http://127.0.0.1:4500');
-    // Bound: browsers and workers refuse to call fetch as a method of another object.
+    // Bound, because browsers and workers refuse to call fetch as a method of another object.
     this.#fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
     this.#maxRetries = options.maxRetries ?? defaultMaxRetries;
     this.#timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
-    // A browser names itself.
+    // A browser sets its own.
     this.#userAgent = session ? '' : `${options.userAgent ? `${options.userAgent} ` : ''}signalbox-client/${version}`;
     this.sleep = options.sleep ?? sleep;
   }
 
-  /** Makes the call and reads its answer. */
+  /** Sends the request and reads the response. */
   async call<N extends Name>(name: N, input: Input<N>, options: RequestOptions = {}): Promise<Result<N>> {
     return await this.#withRetries(name, input, options, {}, async (exchange) => {
       const body = await exchange.text();
@@ -120,7 +120,7 @@ export class Transport {
     });
   }
 
-  /** Makes the call and leaves the body to the caller. A time-out covers it until the headers are there. */
+  /** Sends the request and leaves the body to the caller. The timeout applies until the headers arrive. */
   async open<N extends Name>(
     name: N,
     input: Input<N>,
@@ -221,17 +221,17 @@ export class Transport {
   }
 }
 
-/** Not `randomUUID`: browsers have that on https alone. */
+/** Not `randomUUID`: browsers have it only in secure contexts. */
 function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** Of the page that this runs in. */
+/** The origin of the current page. */
 function ownOrigin(): string | undefined {
   return (globalThis as { location?: { origin: string } }).location?.origin;
 }
 
-/** Checked here because fetch would put a bad header value, a secret, into its own error message. */
+/** Checked here, because fetch would put an invalid header value, a secret, into its error message. */
 function credentialsOf({ apiKey, session }: ClientOptions): Record<string, string> {
   const visible = /^[\x21-\x7e]+$/;
   if (session !== undefined) {
@@ -253,15 +253,15 @@ function credentialsOf({ apiKey, session }: ClientOptions): Record<string, strin
 interface Exchange {
   response: Response;
   text: () => Promise<string>;
-  /** Keeps the request alive, still tied to the caller's signal, until `close`. */
+  /** Keeps the request open, still tied to the caller's signal, until `close`. */
   keepOpen: () => OpenResponse;
 }
 
-/** What fetch rejected with, as ours; fetch hides the reason ("connect ECONNREFUSED …") in `cause`. */
+/** The error with which fetch rejected, as a ConnectionError; fetch puts the reason ("connect ECONNREFUSED …") in `cause`. */
 export function connectionError(error: unknown, origin?: string): ConnectionError {
   const outer = error instanceof Error ? error : new Error(String(error));
   const { message, code } = (outer.cause ?? {}) as { message?: string; code?: string };
-  // Where a name has several addresses, the reason has a code alone.
+  // If a name has several addresses, the reason has only a code.
   const reason = message || code || outer.message;
   const detail = `The service${origin === undefined ? '' : ` at ${origin}`} can't be reached or broke off: ${reason}`;
   return new ConnectionError({ status: 0, code: 'connection_error', detail, cause: error });
@@ -295,7 +295,7 @@ function checkedBaseUrl(given: string): string {
 function fillPath(path: string, params: object): string {
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = (params as Record<string, unknown>)[name];
-    // An empty one would silently name the collection instead: `DELETE /sessions/`; `.` and `..` would walk up.
+    // An empty segment would address the collection instead, as in `DELETE /sessions/`; `.` and `..` would go up.
     if (typeof value !== 'string' || value === '' || value === '.' || value === '..') {
       throw new TypeError(`${name} must be a non-empty string`);
     }
@@ -303,7 +303,7 @@ function fillPath(path: string, params: object): string {
   });
 }
 
-/** Lists are joined by commas, objects written as `name[key]=value`, what is undefined left out. */
+/** Joins lists with commas, writes objects as `name[key]=value`, and omits undefined values. */
 function queryString(query: object): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {

@@ -1,25 +1,25 @@
 /**
- * Receiving webhooks: is this delivery from the service, and unchanged (source section 6.4)?
+ * Verifies webhooks: a delivery is from the service, and unchanged.
  *
- * The signature is HMAC-SHA256 over `<timestamp>.<raw body>`, keyed with the whole signing secret. It is checked over the
- * bytes as they came: a body that was parsed and written again has other bytes. Web Crypto does the comparison, in
- * constant time, on every run-time.
+ * The signature is HMAC-SHA256 over `<timestamp>.<raw body>`, keyed with the whole signing secret. It is computed over the raw
+ * bytes: a body that was parsed and serialized again has other bytes. Web Crypto compares in constant time, on every
+ * runtime.
  */
 import { now } from './time.ts';
 import { deliveryHeaders, type Envelope, replayWindowSeconds } from './types.generated.ts';
 
-/** Headers as node, `fetch` or a framework gives them, names in any case. */
+/** Headers from node, `fetch` or a framework; names in any case. */
 export type HeadersLike = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**
  * Why a delivery was refused.
  *
- * - `missing_header`: it has no timestamp or no signature.
+ * - `missing_header`: there is no timestamp or no signature.
  * - `malformed_timestamp`: the timestamp is not a whole number of seconds.
- * - `timestamp_outside_tolerance`: it is too old or too new: a replay, or a clock is wrong.
+ * - `timestamp_outside_tolerance`: it is too old or too new: a replay, or a wrong clock.
  * - `malformed_signature`: the signature is not 64 lowercase hexadecimal digits.
- * - `signature_mismatch`: none of the secrets made it, or the body is not the one that was signed.
- * - `malformed_body`: it was signed, but is no `session.chunks` envelope.
+ * - `signature_mismatch`: made with none of the secrets, or for another body.
+ * - `malformed_body`: signed, but not a `session.chunks` envelope.
  */
 export type WebhookVerificationReason =
   | 'missing_header'
@@ -29,7 +29,7 @@ export type WebhookVerificationReason =
   | 'signature_mismatch'
   | 'malformed_body';
 
-/** A delivery that failed its check: answer it with 401. Holds neither secret nor body. */
+/** A delivery that failed verification: respond with 401. Contains neither secret nor body. */
 export class WebhookVerificationError extends Error {
   readonly reason: WebhookVerificationReason;
 
@@ -41,20 +41,20 @@ export class WebhookVerificationError extends Error {
 }
 
 export interface VerifyOptions {
-  /** How far the timestamp may be from the clock, in seconds, either way. Default: 300. */
+  /** How far the timestamp can be from the clock, in seconds, either way. Default: 300. */
   toleranceSeconds?: number | undefined;
   /** The clock. Default: the system's. */
   now?: (() => Date) | undefined;
 }
 
 /**
- * Checks a delivery and gives its envelope.
+ * Verifies a delivery and returns its envelope.
  *
- * @param rawBody the body's bytes exactly as they came (or their text, decoded as UTF-8 and not touched since)
+ * @param rawBody the raw bytes of the body (or their text, decoded as UTF-8 and otherwise unchanged)
  * @param headers all headers of the request
- * @param secrets the signing secret; during the grace period of a rotation the old one and the new one
+ * @param secrets the signing secret; during the grace period of a rotation, the previous and the new one
  * @throws WebhookVerificationError with its `reason`
- * @throws TypeError where there is no secret, or the body is not raw
+ * @throws TypeError if there is no secret, or the body is not raw
  */
 export async function verify(
   rawBody: string | Uint8Array,
@@ -81,17 +81,17 @@ export async function verify(
   const signed = new Uint8Array(prefix.length + body.length);
   signed.set(prefix);
   signed.set(body, prefix.length);
-  // Every secret is tried, so that the time taken tells nothing about which one matched.
+  // Every secret is tried, so that the time taken does not reveal which one matched.
   const matches = await Promise.all(keys.map((secret) => isSignedWith(secret, bytesOfHex(signature), signed)));
   if (!matches.includes(true)) refuse('signature_mismatch', 'no secret made this signature of this body');
   return envelopeIn(body);
 }
 
-/** What to say where a framework has parsed the body already. */
+/** The error if a framework has already parsed the body. */
 export const rawBodyNeeded =
   'The signature covers the raw bytes of the body, but it was parsed already: put the receiver before the JSON parser, or give this route a raw one (Express: express.raw({ type: "application/json" }))';
 
-/** The secrets as a list; an empty one (an unset variable, say) must never verify anything. */
+/** The secrets as a list; an empty one (from an unset variable, for example) must never verify anything. */
 export function checkedSecrets(secrets: string | readonly string[]): readonly string[] {
   const list = typeof secrets === 'string' ? [secrets] : secrets;
   if (!Array.isArray(list) || list.length === 0 || list.some((secret) => typeof secret !== 'string' || secret === '')) {
@@ -100,7 +100,7 @@ export function checkedSecrets(secrets: string | readonly string[]): readonly st
   return list;
 }
 
-/** The one value of a header; undefined where it is missing, empty or there several times with different values. */
+/** The value of a header; undefined if it is missing, empty or repeated with different values. */
 export function headerValue(headers: HeadersLike, name: string): string | undefined {
   if (headers instanceof Headers) return headers.get(name) || undefined;
   const values = Object.entries(headers)
@@ -127,7 +127,7 @@ function envelopeIn(body: Uint8Array): Envelope {
     const { event, chunks } = value as Partial<Envelope>;
     if (event === 'session.chunks' && Array.isArray(chunks)) return value as Envelope;
   } catch {
-    // Said below: what the body is instead is nobody's business here.
+    // Reported below, without the parser's message, which can quote the body.
   }
   refuse('malformed_body', 'the body is signed, but is no session.chunks envelope');
 }

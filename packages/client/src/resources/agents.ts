@@ -2,7 +2,7 @@ import { PageRequest } from '../page.ts';
 import type { Query, RequestOptions, Result, Transport } from '../transport.ts';
 import type { Agent, CreateAgent, UpdateAgent } from '../types.generated.ts';
 
-/** Agents, in immutable versions; list and read `read`, change `write` (source section 4.1, api.md section 3). */
+/** Agents, in immutable versions. Reading needs `read`, changing `write`. */
 export class Agents {
   readonly #transport: Transport;
 
@@ -10,12 +10,12 @@ export class Agents {
     this.#transport = transport;
   }
 
-  /** @throws UnprocessableError `url_not_allowed` where a tool or model names an address that the operator forbids */
+  /** @throws UnprocessableError `url_not_allowed` if the operator forbids an address of a tool or model */
   async create(params: CreateAgent, options?: RequestOptions): Promise<Agent> {
     return (await this.#transport.call('createAgent', { body: params }, options)).agent;
   }
 
-  /** The live Agents in their newest versions, newest first; with `archived: true` the archived ones. */
+  /** Active agents in their latest versions, newest first; with `archived: true`, archived ones. */
   list(params: Query<'listAgents'> = {}, options?: RequestOptions): PageRequest<Agent> {
     return new PageRequest(
       (cursor) => this.#transport.call('listAgents', { query: { ...params, cursor } }, options),
@@ -24,7 +24,7 @@ export class Agents {
   }
 
   /**
-   * The Agent in its newest version.
+   * The latest version of an agent.
    *
    * @throws NotFoundError
    */
@@ -32,7 +32,7 @@ export class Agents {
     return (await this.#transport.call('getAgent', { params: { agentId } }, options)).agent;
   }
 
-  /** Every version of the Agent, newest first. */
+  /** All versions of an agent, newest first. */
   versions(agentId: string, params: Query<'listAgentVersions'> = {}, options?: RequestOptions): PageRequest<Agent> {
     return new PageRequest(
       (cursor) =>
@@ -42,8 +42,8 @@ export class Agents {
   }
 
   /**
-   * Changes the Agent by making a new version; Sessions take it up with their next turn. With `expectedVersion`, only where
-   * that is still the newest. Not tried again after a lost connection.
+   * Creates a new version; sessions use it from their next turn. With `expectedVersion`, only if that is still the latest
+   * version. Not retried after a lost connection.
    *
    * @throws ConflictError `agent_archived`, `conflict`
    * @throws UnprocessableError `url_not_allowed`
@@ -52,7 +52,7 @@ export class Agents {
     return (await this.#transport.call('updateAgent', { params: { agentId }, body: params }, options)).agent;
   }
 
-  /** Archives the Agent: a turn under way ends as usual, new Sessions and messages are refused. */
+  /** Archives the agent: current turns finish, new sessions and messages are refused. */
   archive(agentId: string, options?: RequestOptions): Promise<Result<'archiveAgent'>> {
     return this.#transport.call('archiveAgent', { params: { agentId } }, options);
   }

@@ -2,13 +2,13 @@ import { PageRequest } from '../page.ts';
 import type { Query, RequestOptions, Transport } from '../transport.ts';
 import type { Approval, ResolveApproval } from '../types.generated.ts';
 
-/** Another `input` for the call, for how long it holds (`scope`), why, and on whose behalf. */
+/** A replacement `input`, the `scope` of the decision, the `reason`, and the user on whose behalf it is made. */
 export type ApproveParams = Omit<ResolveApproval, 'decision'>;
 
-/** Why, and on whose behalf. */
+/** The `reason`, and the user on whose behalf the decision is made. */
 export type DenyParams = Pick<ResolveApproval, 'reason' | 'onBehalfOf'>;
 
-/** Approvals: effectful calls that wait for a person; list and read `read`, resolve `write` (api.md section 5). */
+/** Approvals: tool calls that wait for a decision. Reading needs `read`, resolving `write`. */
 export class Approvals {
   readonly #transport: Transport;
 
@@ -16,7 +16,7 @@ export class Approvals {
     this.#transport = transport;
   }
 
-  /** The inbox over all Sessions, oldest first; `status: 'pending'` for what is open, `order: 'desc'` for the newest. */
+  /** Approvals of all sessions, oldest first. `status: 'pending'`: open ones only; `order: 'desc'`: newest first. */
   list(params: Query<'listApprovals'> = {}, options?: RequestOptions): PageRequest<Approval> {
     return new PageRequest(
       (cursor) => this.#transport.call('listApprovals', { query: { ...params, cursor } }, options),
@@ -30,19 +30,19 @@ export class Approvals {
   }
 
   /**
-   * Decides. The first decision wins; the same again answers with what was first recorded, whatever `input` and `scope` it
-   * brings.
+   * Approves or denies the call. The first decision wins. Repeating the same decision returns the recorded approval, whatever
+   * its `input` and `scope`.
    *
-   * @throws BadRequestError where the `input` does not match the tool's schema; it stays pending
-   * @throws ConflictError `approval_already_resolved` where another decision was made, or it expired or was cancelled
+   * @throws BadRequestError if `input` does not match the tool's schema; the approval stays pending
+   * @throws ConflictError `approval_already_resolved` if another decision was made, or it expired or was cancelled
    */
   async resolve(operationId: string, params: ResolveApproval, options?: RequestOptions): Promise<Approval> {
     return (await this.#transport.call('resolveApproval', { params: { operationId }, body: params }, options)).approval;
   }
 
   /**
-   * {@link resolve} with `approved`: the call runs, with the `input` given here or else its own. `scope: 'session'` lets later
-   * calls of this tool in this Session run unasked.
+   * {@link resolve} with `approved`: the call runs, with this `input` if given. `scope: 'session'` also approves later calls of
+   * this tool in this session.
    *
    *     await client.approvals.approve(operationId, { input: { order: '1042', cents: 4900 }, onBehalfOf: 'maria' });
    */
@@ -50,7 +50,7 @@ export class Approvals {
     return this.resolve(operationId, { ...params, decision: 'approved' }, options);
   }
 
-  /** {@link resolve} with `denied`: the call does not run, and the model is told so, with the `reason`. */
+  /** {@link resolve} with `denied`: the call does not run, and the model receives the denial with its `reason`. */
   deny(operationId: string, params: DenyParams = {}, options?: RequestOptions): Promise<Approval> {
     return this.resolve(operationId, { ...params, decision: 'denied' }, options);
   }

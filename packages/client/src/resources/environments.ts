@@ -8,9 +8,9 @@ import type {
   UpdateEnvironment,
 } from '../types.generated.ts';
 
-/** Environments; list `read`, change `write` (api.md section 4). */
+/** Environments. Listing needs `read`, creating and deleting `write`, updating `admin`. */
 export class Environments {
-  /** What the tools of an Environment's Sessions may use; permission `admin`. */
+  /** Secrets for the tools and models of an environment's sessions; permission `admin`. */
   readonly secrets: EnvironmentSecrets;
   readonly #transport: Transport;
 
@@ -19,7 +19,7 @@ export class Environments {
     this.secrets = new EnvironmentSecrets(transport);
   }
 
-  /** All Environments, newest first; `production` and `staging` exist from the start. */
+  /** All environments, newest first; `production` and `staging` exist from the start. */
   list(params: Query<'listEnvironments'> = {}, options?: RequestOptions): PageRequest<Environment> {
     return new PageRequest(
       (cursor) => this.#transport.call('listEnvironments', { query: { ...params, cursor } }, options),
@@ -33,7 +33,7 @@ export class Environments {
   }
 
   /**
-   * Changes how long its sessions are kept after they ended; `null` leaves it to the operator. Permission `admin`.
+   * Changes how many days ended sessions are kept; `null`: the limit of the operator. Permission `admin`.
    *
    * @throws NotFoundError
    */
@@ -41,13 +41,13 @@ export class Environments {
     return (await this.#transport.call('updateEnvironment', { params: { env }, body: params }, options)).environment;
   }
 
-  /** @throws ConflictError `conflict` while it has open Sessions or a webhook subscription */
+  /** @throws ConflictError `conflict` if it has open sessions, a webhook subscription or schedules */
   delete(env: string, options?: RequestOptions): Promise<Result<'deleteEnvironment'>> {
     return this.#transport.call('deleteEnvironment', { params: { env } }, options);
   }
 }
 
-/** Secrets of an Environment: set, never read back; permission `admin` (api.md section 4). */
+/** Secrets of an environment; their values can't be read. Permission `admin`. */
 export class EnvironmentSecrets {
   readonly #transport: Transport;
 
@@ -55,7 +55,7 @@ export class EnvironmentSecrets {
     this.#transport = transport;
   }
 
-  /** The secrets by name: their hosts and versions, never their values. */
+  /** The secrets by name, with their hosts and versions, without their values. */
   list(env: string, params: Query<'listSecrets'> = {}, options?: RequestOptions): PageRequest<EnvironmentSecret> {
     return new PageRequest(
       (cursor) => this.#transport.call('listSecrets', { params: { env }, query: { ...params, cursor } }, options),
@@ -63,7 +63,7 @@ export class EnvironmentSecrets {
     );
   }
 
-  /** Sets the secret's value and the only hosts that requests with it may go to, in place of what was set before. */
+  /** Creates or replaces a secret: its value and the only hosts that it can be sent to. */
   async set(env: string, name: string, params: SetSecret, options?: RequestOptions): Promise<EnvironmentSecret> {
     return (await this.#transport.call('setSecret', { params: { env, name }, body: params }, options)).secret;
   }

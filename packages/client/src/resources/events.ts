@@ -1,12 +1,12 @@
-import { linesIn, pieces } from '../body-stream.ts';
+import { linesIn, readBody } from '../body-stream.ts';
 import { type EventVerification, type VerifyEventsOptions, verifyEvents } from '../event-chain.ts';
 import { PageRequest } from '../page.ts';
-import { Patience } from '../reconnect-backoff.ts';
+import { ReconnectBackoff } from '../reconnect-backoff.ts';
 import type { Query, RequestOptions, Transport } from '../transport.ts';
 import { connectionError } from '../transport.ts';
 import type { Event, EventType } from '../types.generated.ts';
 
-/** What to leave out; a record must match all of it. */
+/** Which records to read; a record must match all filters. */
 export type EventFilters = Omit<Query<'exportEvents'>, 'format' | 'type'> & {
   /** One type, or several. Default: all. */
   type?: EventType | readonly EventType[] | undefined;
@@ -14,10 +14,10 @@ export type EventFilters = Omit<Query<'exportEvents'>, 'format' | 'type'> & {
 
 type WithTypes<Q> = Omit<Q, 'type'> & Pick<EventFilters, 'type'>;
 
-/** As long as the service lets a call wait. */
+/** The longest wait that the service allows. */
 const waitSeconds = 20;
 
-/** The organization event log: who changed what; permission `read` (source section 4.4, api.md section 8). */
+/** The organization event log: who changed what. Permission `read`. */
 export class Events {
   readonly #transport: Transport;
 
@@ -26,8 +26,8 @@ export class Events {
   }
 
   /**
-   * Records, newest first, or with `order: 'asc'` oldest first. Nothing ever appears behind a cursor already handed
-   * out: a poller that keeps `page.nextCursor` misses nothing.
+   * Records, newest first; with `order: 'asc'`, oldest first. No record ever appears before a cursor that was already
+   * returned: a poller that keeps `page.nextCursor` misses nothing.
    */
   list(params: WithTypes<Query<'listEvents'>> = {}, options?: RequestOptions): PageRequest<Event> {
     const query = withTypes(params);
@@ -43,55 +43,55 @@ export class Events {
   }
 
   /**
-   * Records as they are written, oldest first, without end: from the first that is kept, or behind `afterSequence`. It goes
-   * on after a lost connection; keep the `sequence` of the last record that you have dealt with to go on in another process.
-   * Stop it by leaving the loop, or by `options.signal`.
+   * New records as they are written, oldest first, without end: from the oldest that is kept, or after `afterSequence`. It
+   * reconnects after a lost connection. To resume in another process, keep the `sequence` of the last record you processed.
+   * To stop it, leave the loop or abort `options.signal`.
    */
   async *follow(filters: EventFilters = {}, options: RequestOptions = {}): AsyncGenerator<Event, never, undefined> {
-    const patience = new Patience(this.#transport, options);
+    const backoff = new ReconnectBackoff(this.#transport, options);
     let cursor: string | undefined;
     while (true) {
       const query = { ...withTypes(filters), order: 'asc' as const, wait: waitSeconds, cursor };
-      const page = await this.#transport.call('listEvents', { query }, patience.options).catch(async (error) => {
-        await patience.pauseAfter(error);
+      const page = await this.#transport.call('listEvents', { query }, backoff.options).catch(async (error) => {
+        await backoff.pauseAfter(error);
       });
       if (!page) continue;
-      patience.begin();
-      patience.progress();
+      backoff.opened();
+      backoff.progress();
       yield* page.data;
       cursor = page.page.nextCursor || undefined;
     }
   }
 
   /**
-   * All records up to the newest, oldest first, as one stream that needs little memory however long it is. It goes on after
-   * a lost connection; records written meanwhile are then in it too.
+   * All records up to the newest, oldest first, as a stream that needs little memory regardless of its length. It resumes
+   * after a lost connection, and then includes records written in the meantime.
    */
   async *export(filters: EventFilters = {}, options: RequestOptions = {}): AsyncGenerator<Event, void, undefined> {
-    const patience = new Patience(this.#transport, options);
+    const backoff = new ReconnectBackoff(this.#transport, options);
     let { afterSequence } = filters;
     while (true) {
       try {
         const query = { ...withTypes(filters), afterSequence };
         const accept = 'application/jsonl';
-        const connection = await this.#transport.open('exportEvents', { query }, patience.options, { accept });
-        patience.begin();
-        for await (const line of linesIn(pieces(connection, this.#transport.sleep))) {
+        const connection = await this.#transport.open('exportEvents', { query }, backoff.options, { accept });
+        backoff.opened();
+        for await (const line of linesIn(readBody(connection, this.#transport.sleep))) {
           const event = recordIn(line);
-          patience.progress();
+          backoff.progress();
           afterSequence = event.sequence;
           yield event;
         }
         return;
       } catch (error) {
-        await patience.pauseAfter(error);
+        await backoff.pauseAfter(error);
       }
     }
   }
 
   /**
-   * The export as a file: JSON lines, or `format: 'csv'`. The stream errors where the connection breaks off: what came is
-   * then not the whole.
+   * The export as a file: JSON lines, or `format: 'csv'`. The stream errors if the connection is cut: the file is then
+   * incomplete.
    */
   async download(
     params: WithTypes<Query<'exportEvents'>> = {},
@@ -103,8 +103,8 @@ export class Events {
   }
 
   /**
-   * Reads the whole log and checks its chain: nothing changed, nothing missing. `ok: false` names the first record that is
-   * wrong. Records that you have kept yourself: {@link verifyEvents}.
+   * Reads the whole log and verifies its chain: nothing changed, nothing missing. `ok: false` names the first record that is
+   * wrong. To verify records that you stored yourself, use {@link verifyEvents}.
    */
   verify(params: VerifyEventsOptions = {}, options?: RequestOptions): Promise<EventVerification> {
     return verifyEvents(this.export({}, options), params);
@@ -119,7 +119,7 @@ function recordIn(line: string): Event {
   try {
     return JSON.parse(line) as Event;
   } catch {
-    // Cut off within a line, by something between that hides it.
-    throw connectionError(new Error('a line of the export is no JSON'));
+    // A proxy cut the response within a line, but ended it as if it were complete.
+    throw connectionError(new Error('a line of the export is not JSON'));
   }
 }

@@ -2,7 +2,7 @@ import { PageRequest } from '../page.ts';
 import type { Query, RequestOptions, Result, Transport } from '../transport.ts';
 import type { CreatedInvitation, CreateInvitation, Invitation } from '../types.generated.ts';
 
-/** Links that let people in; role `admin`, and only for a person who is signed in (api.md section 9). */
+/** Invitation links for new members. Role `admin`, only for a signed-in user. */
 export class Invitations {
   readonly #transport: Transport;
 
@@ -10,7 +10,7 @@ export class Invitations {
     this.#transport = transport;
   }
 
-  /** Those that may still be accepted, newest first. */
+  /** Open invitations, newest first. */
   list(params: Query<'listInvitations'> = {}, options?: RequestOptions): PageRequest<Invitation> {
     return new PageRequest(
       (cursor) => this.#transport.call('listInvitations', { query: { ...params, cursor } }, options),
@@ -19,10 +19,10 @@ export class Invitations {
   }
 
   /**
-   * Makes a link to hand over, in this answer alone; it is valid once and for 7 days.
+   * Creates a link to pass on, which is in this response only. It can be used once, within 7 days.
    *
-   * @throws PermissionError where only an owner may invite an owner
-   * @throws ConflictError `conflict` where whoever has the e-mail is a member already
+   * @throws PermissionError if a caller who is not an owner invites an owner
+   * @throws ConflictError `conflict` if a member has this email already
    */
   create(params: CreateInvitation, options?: RequestOptions): Promise<CreatedInvitation> {
     return this.#transport.call('createInvitation', { body: params }, options);
@@ -31,7 +31,7 @@ export class Invitations {
   /**
    * Withdraws an invitation.
    *
-   * @throws NotFoundError also for one that was accepted
+   * @throws NotFoundError also if it was accepted
    */
   delete(invitationId: string, options?: RequestOptions): Promise<Result<'deleteInvitation'>> {
     return this.#transport.call('deleteInvitation', { params: { invitationId } }, options);

@@ -2,7 +2,7 @@ import { PageRequest } from '../page.ts';
 import type { Query, RequestOptions, Result, Transport } from '../transport.ts';
 import type { ApiKey, ApiKeyWithSecret, CreateKey, UpdateKey } from '../types.generated.ts';
 
-/** API keys; permission `admin` (source section 4.2, api.md section 2). */
+/** API keys; permission `admin`. */
 export class Keys {
   readonly #transport: Transport;
 
@@ -11,16 +11,16 @@ export class Keys {
   }
 
   /**
-   * Creates a key. Its `secret` is in this answer alone: keep it now.
+   * Creates a key. Its `secret` is in this response only: store it.
    *
-   * @throws BadRequestError `invalid_request` where `expiresAt` is past, or `allowedIps` are no addresses
-   * @throws NotFoundError where one of `environments` is not there
+   * @throws BadRequestError `invalid_request` if `expiresAt` is in the past, or `allowedIps` are not addresses
+   * @throws NotFoundError if one of `environments` does not exist
    */
   async create(params: CreateKey, options?: RequestOptions): Promise<ApiKeyWithSecret> {
     return (await this.#transport.call('createKey', { body: params }, options)).apiKey;
   }
 
-  /** The live keys, newest first, without their secrets. */
+  /** Keys that are not deleted, newest first, without their secrets. */
   list(params: Query<'listKeys'> = {}, options?: RequestOptions): PageRequest<ApiKey> {
     return new PageRequest(
       (cursor) => this.#transport.call('listKeys', { query: { ...params, cursor } }, options),
@@ -34,7 +34,7 @@ export class Keys {
   }
 
   /**
-   * Changes name, permission, limits or metadata; the secret stays. Not tried again after a lost connection.
+   * Changes name, permission, limits or metadata, but not the secret. Not retried after a lost connection.
    *
    * @throws NotFoundError
    */
@@ -43,8 +43,8 @@ export class Keys {
   }
 
   /**
-   * Gives the key a new `secret`, in this answer alone; the old one is refused from then on, everywhere. A client that
-   * rotates its own key goes on with a new `Signalbox`.
+   * Creates a new `secret`, which is in this response only. The old one is refused from now on, on every node. A client that
+   * rotates its own key continues with a new `Signalbox`.
    *
    * @throws NotFoundError
    */
@@ -53,7 +53,7 @@ export class Keys {
   }
 
   /**
-   * Revokes the key for good.
+   * Revokes the key permanently.
    *
    * @throws NotFoundError
    */

@@ -2,7 +2,7 @@ import { PageRequest } from '../page.ts';
 import type { Query, RequestOptions, Result, Transport } from '../transport.ts';
 import type { Member, PasswordReset, UpdateMember } from '../types.generated.ts';
 
-/** The people of the organization; role `admin`, and only for a person who is signed in (api.md section 9). */
+/** The members of the organization. Role `admin`, only for a signed-in user. */
 export class Members {
   readonly #transport: Transport;
 
@@ -10,7 +10,7 @@ export class Members {
     this.#transport = transport;
   }
 
-  /** Newest first. */
+  /** Members, newest first. */
   list(params: Query<'listMembers'> = {}, options?: RequestOptions): PageRequest<Member> {
     return new PageRequest(
       (cursor) => this.#transport.call('listMembers', { query: { ...params, cursor } }, options),
@@ -19,9 +19,9 @@ export class Members {
   }
 
   /**
-   * Changes a role. Not tried again after a lost connection.
+   * Changes a role. Not retried after a lost connection.
    *
-   * @throws PermissionError where only an owner may
+   * @throws PermissionError if only an owner can do this
    * @throws ConflictError `last_owner`
    * @throws NotFoundError
    */
@@ -30,9 +30,9 @@ export class Members {
   }
 
   /**
-   * Removes a person, at once. Who was in no other organization is forgotten.
+   * Removes a member immediately. The account of a user who is in no other organization is deleted.
    *
-   * @throws PermissionError where only an owner may
+   * @throws PermissionError if only an owner can do this
    * @throws ConflictError `last_owner`
    * @throws NotFoundError
    */
@@ -41,9 +41,9 @@ export class Members {
   }
 
   /**
-   * Makes a link with which the person sets a new password, valid once and for 24 hours; an older one is void.
+   * Creates a link with which the user sets a new password, once, within 24 hours. It replaces an earlier link.
    *
-   * @throws PermissionError for who outranks the caller, or is of another organization too
+   * @throws PermissionError if the user has a higher role than the caller, or is in another organization too
    * @throws NotFoundError
    */
   resetPassword(userId: string, options?: RequestOptions): Promise<PasswordReset> {

@@ -1,7 +1,7 @@
 import type { RequestOptions, Transport } from '../transport.ts';
 import type { Organization, UpdateOrganization } from '../types.generated.ts';
 
-/** The organization that calls are made for. */
+/** The organization of the caller. */
 export class OwnOrganization {
   readonly #transport: Transport;
 
@@ -9,7 +9,7 @@ export class OwnOrganization {
     this.#transport = transport;
   }
 
-  /** Renames it; role `admin`, and only for a person who is signed in. Not tried again after a lost connection. */
+  /** Renames it. Role `admin`, only for a signed-in user. Not retried after a lost connection. */
   async update(params: UpdateOrganization, options?: RequestOptions): Promise<Organization> {
     return (await this.#transport.call('updateOrganization', { body: params }, options)).organization;
   }

@@ -2,7 +2,7 @@ import { PageRequest } from '../page.ts';
 import type { Query, RequestOptions, Result, Transport } from '../transport.ts';
 import type { CreateSchedule, Schedule, ScheduleRun, UpdateSchedule } from '../types.generated.ts';
 
-/** Schedules: Sessions that the service opens on time; list and read `read`, change `write`. */
+/** Schedules: sessions that the service opens at set times. Reading needs `read`, changing `write`. */
 export class Schedules {
   readonly #transport: Transport;
 
@@ -11,12 +11,12 @@ export class Schedules {
   }
 
   /**
-   * Opens a Session at every time of `cron` in `timezone`, or once `at` an instant.
+   * Creates a schedule, which opens a session at every time of `cron` in `timezone`, or once `at` a time.
    *
    *     await client.schedules.create({ agentId, environment: 'production', input: 'Report.', cron: '0 9 * * 1-5' });
    *
-   * @throws BadRequestError where `cron`, `timezone` or `at` is wrong; `errors` says what would be right
-   * @throws NotFoundError where the Agent or the Environment does not exist
+   * @throws BadRequestError if `cron`, `timezone` or `at` is invalid; `errors` says what is expected
+   * @throws NotFoundError if the agent or the environment does not exist
    * @throws ConflictError `agent_archived`
    * @throws UnprocessableError `budget_invalid`
    */
@@ -24,7 +24,7 @@ export class Schedules {
     return (await this.#transport.call('createSchedule', { body: params }, options)).schedule;
   }
 
-  /** The schedules, newest first. */
+  /** Schedules, newest first. */
   list(params: Query<'listSchedules'> = {}, options?: RequestOptions): PageRequest<Schedule> {
     return new PageRequest(
       (cursor) => this.#transport.call('listSchedules', { query: { ...params, cursor } }, options),
@@ -38,21 +38,21 @@ export class Schedules {
   }
 
   /**
-   * Changes the schedule, pauses it or enables it again. A change of `cron`, `timezone`, `at` or `status` counts from now.
-   * Not tried again after a lost connection.
+   * Changes, pauses or resumes a schedule. A change of `cron`, `timezone`, `at` or `status` applies from now on. Not retried
+   * after a lost connection.
    *
-   * @throws the same as `create`
+   * @throws as `create` does
    */
   async update(scheduleId: string, params: UpdateSchedule, options?: RequestOptions): Promise<Schedule> {
     return (await this.#transport.call('updateSchedule', { params: { scheduleId }, body: params }, options)).schedule;
   }
 
-  /** Deletes the schedule and its runs; the Sessions that it opened stay. */
+  /** Deletes the schedule and its runs; the sessions that it opened remain. */
   delete(scheduleId: string, options?: RequestOptions): Promise<Result<'deleteSchedule'>> {
     return this.#transport.call('deleteSchedule', { params: { scheduleId } }, options);
   }
 
-  /** What became of its occurrences, newest first: which Session was opened, what was missed, what failed and why. */
+  /** Its occurrences, newest first: the session that was opened, or why there is none. */
   runs(scheduleId: string, params: Query<'listScheduleRuns'> = {}, options?: RequestOptions): PageRequest<ScheduleRun> {
     return new PageRequest(
       (cursor) =>

@@ -13,13 +13,13 @@ import type {
   UpdateSession,
 } from '../types.generated.ts';
 
-/** Which part of a Session's journal to read. */
+/** Which part of a session's journal to read. */
 export type ChunksParams = Omit<Query<'listChunks'>, 'types'> & {
   /** Only chunks of these types. Default: all. */
   types?: readonly ChunkType[] | undefined;
 };
 
-/** Sessions: an Agent at work; list and read `read`, change `write` (api.md section 5). */
+/** Sessions: runs of an agent. Reading needs `read`, changing `write`. */
 export class Sessions {
   readonly #transport: Transport;
 
@@ -28,9 +28,9 @@ export class Sessions {
   }
 
   /**
-   * Opens a Session; with `input` its first turn begins at once.
+   * Opens a session; with `input`, its first turn starts immediately.
    *
-   * @throws NotFoundError where the Agent or the Environment does not exist
+   * @throws NotFoundError if the agent or the environment does not exist
    * @throws ConflictError `agent_archived`
    * @throws UnprocessableError `budget_invalid`
    */
@@ -38,7 +38,7 @@ export class Sessions {
     return (await this.#transport.call('openSession', { body: params }, options)).session;
   }
 
-  /** Sessions, newest first; `metadata: { customer: '17' }` finds those that carry it. */
+  /** Sessions, newest first; `metadata: { customer: '17' }` finds those with this value. */
   list(params: Query<'listSessions'> = {}, options?: RequestOptions): PageRequest<Session> {
     return new PageRequest(
       (cursor) => this.#transport.call('listSessions', { query: { ...params, cursor } }, options),
@@ -51,32 +51,32 @@ export class Sessions {
     return (await this.#transport.call('getSession', { params: { sessionId } }, options)).session;
   }
 
-  /** Changes the Session's metadata. Not tried again after a lost connection. */
+  /** Replaces the metadata. Not retried after a lost connection. */
   async update(sessionId: string, params: UpdateSession, options?: RequestOptions): Promise<Session> {
     return (await this.#transport.call('updateSession', { params: { sessionId }, body: params }, options)).session;
   }
 
   /**
-   * Deletes an ended Session, its children and all of their data, for good.
+   * Permanently deletes an ended session, its child sessions and all their data.
    *
-   * @throws ConflictError `conflict` while it is open, or the Session that it is a child of
+   * @throws ConflictError `conflict` while the session or its parent is open
    */
   delete(sessionId: string, options?: RequestOptions): Promise<Result<'deleteSession'>> {
     return this.#transport.call('deleteSession', { params: { sessionId } }, options);
   }
 
   /**
-   * Says something: the next turn, now or, while one is under way, after it. With `onBusy: 'steer'` that one ends as
-   * `interrupted`, what it waits for is cancelled, and this message comes before those that are queued.
+   * Sends a message. It starts the next turn: now, or after the current one. With `onBusy: 'steer'` the current turn ends as
+   * `interrupted`, what it waits for is cancelled, and this message goes before queued ones.
    *
    * @throws ConflictError `session_ended`, `session_busy` (with `onBusy: 'reject'`), `agent_archived`
-   * @throws UnprocessableError `budget_invalid` where its budget is in money and the Agent has got a model without a price
+   * @throws UnprocessableError `budget_invalid` if the budget is in money and the agent's model no longer has a price
    */
   sendMessage(sessionId: string, params: SendMessage, options?: RequestOptions): Promise<Result<'sendMessage'>> {
     return this.#transport.call('sendMessage', { params: { sessionId }, body: params }, options);
   }
 
-  /** The transcript: what the model was told and what it answered, with tool calls and results. `order: 'desc'`: newest first. */
+  /** The transcript: messages, responses, tool calls and results, oldest first. `order: 'desc'`: newest first. */
   messages(sessionId: string, params: Query<'listMessages'> = {}, options?: RequestOptions): PageRequest<Message> {
     return new PageRequest(
       (cursor) =>
@@ -94,17 +94,17 @@ export class Sessions {
   }
 
   /**
-   * Gives the result of a `client` tool's call: `output` or `error`. The same again changes nothing.
+   * Submits the result of a `client` tool call: `output` or `error`. Repeating the same result has no effect.
    *
-   * @throws ConflictError `conflict` where another result was given or the call was cancelled with its turn, `session_ended`
+   * @throws ConflictError `conflict` if it has another result or was cancelled with its turn, `session_ended`
    */
   async sendToolResult(sessionId: string, params: ToolResult, options?: RequestOptions): Promise<Session> {
     return (await this.#transport.call('sendToolResult', { params: { sessionId }, body: params }, options)).session;
   }
 
   /**
-   * Stops the turn, which ends as `interrupted` within a second, and cancels what it waits for; the next queued message
-   * follows. Without a turn under way nothing changes.
+   * Stops the current turn, which ends as `interrupted` within a second, and cancels what it waits for; the next queued message
+   * follows. Has no effect between turns.
    *
    * @throws ConflictError `session_ended`
    */
@@ -113,24 +113,24 @@ export class Sessions {
   }
 
   /**
-   * Completes the Session as soon as its turn is over. Repeated: nothing changes.
+   * Completes the session when its current turn ends. Repeating it has no effect.
    *
-   * @throws ConflictError `session_ended` where it ended otherwise
+   * @throws ConflictError `session_ended` if it failed or was cancelled
    */
   async close(sessionId: string, options?: RequestOptions): Promise<Session> {
     return (await this.#transport.call('closeSession', { params: { sessionId } }, options)).session;
   }
 
   /**
-   * Cancels the Session now. Repeated: nothing changes.
+   * Cancels the session now. Repeating it has no effect.
    *
-   * @throws ConflictError `session_ended` where it ended otherwise
+   * @throws ConflictError `session_ended` if it completed or failed
    */
   async cancel(sessionId: string, options?: RequestOptions): Promise<Session> {
     return (await this.#transport.call('cancelSession', { params: { sessionId } }, options)).session;
   }
 
-  /** What the Session has shown after `cursor`, oldest first; `limit` counts chunks (1–1000, default 100). */
+  /** Chunks after `cursor`, oldest first, in envelopes; `limit` counts chunks (1–1000, default 100). */
   chunks(sessionId: string, params: ChunksParams = {}, options?: RequestOptions): PageRequest<Envelope> {
     const query = { ...params, types: params.types?.join(',') };
     return new PageRequest(
@@ -140,17 +140,17 @@ export class Sessions {
   }
 
   /**
-   * Follows the Session live: what it has shown after `cursor`, then what it shows, until it ends. A lost connection is
-   * taken up again where it was, also over a restart of the service; each envelope comes once, in order.
+   * Streams the session: chunks after `cursor`, then new ones as they are written, until it ends. It resumes after a lost
+   * connection, also if the service restarts; each envelope comes once, in order.
    *
    *     const stream = client.sessions.stream(sessionId, { cursor });
    *     for await (const { chunks } of stream) … // stream.cursor: where to resume, if you stop here
    *
-   * `options.timeoutMs` and `options.maxRetries` hold until the stream begins; after that it gives up only when the
-   * service was away for about five minutes.
+   * `options.timeoutMs` and `options.maxRetries` apply until the stream starts; later it fails only after the service has been
+   * unreachable for about five minutes.
    *
-   * @throws BadRequestError `invalid_cursor`, or any other 4xx, also when it is taken up again
-   * @throws ConnectionError when the service stays away
+   * @throws BadRequestError `invalid_cursor`, or the error of any other 4xx, also when it resumes
+   * @throws ConnectionError if the service stays unreachable
    */
   stream(sessionId: string, params: StreamParams = {}, options: RequestOptions = {}): SessionStream {
     return new SessionStream(this.#transport, sessionId, params, options);

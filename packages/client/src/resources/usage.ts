@@ -1,7 +1,7 @@
 import type { Query, RequestOptions, Transport } from '../transport.ts';
 import type { UsageReport } from '../types.generated.ts';
 
-/** What the organization used: tokens, model calls and their cost; permission `read`. */
+/** The usage of the organization: tokens, model calls and their cost. Permission `read`. */
 export class OrganizationUsage {
   readonly #transport: Transport;
 
@@ -10,9 +10,9 @@ export class OrganizationUsage {
   }
 
   /**
-   * The last 30 days, by day, unless told otherwise. `from` and `to` are taken to whole days of UTC; the report says which.
+   * Usage of the last 30 days, by day, by default. `from` and `to` are extended to whole UTC days; the report says which.
    *
-   * @throws BadRequestError where `from` is not before `to`, or more than 366 days before it
+   * @throws BadRequestError if `from` is not before `to`, or more than 366 days before it
    */
   get(params: Query<'getUsage'> = {}, options?: RequestOptions): Promise<UsageReport> {
     return this.#transport.call('getUsage', { query: params }, options);

@@ -15,11 +15,11 @@ import type {
 } from '../types.generated.ts';
 
 /**
- * Webhook subscriptions, one for each Environment and named by it; list and read `read`, change `write` (source section
- * 4.3, api.md section 7). What receives them: `webhooks.receiver`.
+ * Webhook subscriptions, one per environment and addressed by its name. Reading needs `read`, changing `write`. To receive
+ * webhooks, use `webhooks.receiver`.
  */
 export class WebhookSubscriptions {
-  /** What was sent, and how it went. */
+  /** Deliveries and their attempts. */
   readonly deliveries: WebhookDeliveries;
   readonly #transport: Transport;
 
@@ -28,7 +28,7 @@ export class WebhookSubscriptions {
     this.deliveries = new WebhookDeliveries(transport);
   }
 
-  /** The subscriptions across Environments, newest first. */
+  /** Subscriptions of all environments, newest first. */
   list(params: Query<'listWebhookSubscriptions'> = {}, options?: RequestOptions): PageRequest<WebhookSubscription> {
     return new PageRequest(
       (cursor) => this.#transport.call('listWebhookSubscriptions', { query: { ...params, cursor } }, options),
@@ -37,9 +37,9 @@ export class WebhookSubscriptions {
   }
 
   /**
-   * Subscribes an Environment. `signingSecret` stands beside the subscription, in this answer alone: keep it now.
+   * Creates the subscription of an environment. `signingSecret` is in this response only: store it.
    *
-   * @throws NotFoundError where the Environment does not exist
+   * @throws NotFoundError if the environment does not exist
    * @throws ConflictError `subscription_exists`
    * @throws UnprocessableError `url_not_allowed`
    */
@@ -53,8 +53,8 @@ export class WebhookSubscriptions {
   }
 
   /**
-   * Changes url or chunk types, pauses or enables; what came meanwhile is sent then. Not tried again after a lost
-   * connection.
+   * Changes the URL or chunk types, pauses or resumes. Chunks that were kept while it was paused are then sent. Not retried
+   * after a lost connection.
    *
    * @throws UnprocessableError `url_not_allowed`
    */
@@ -63,32 +63,32 @@ export class WebhookSubscriptions {
       .webhookSubscription;
   }
 
-  /** Deletes the subscription; one created anew inherits nothing from it. */
+  /** Deletes the subscription; a new one inherits nothing from it. */
   delete(env: string, options?: RequestOptions): Promise<Result<'deleteWebhookSubscription'>> {
     return this.#transport.call('deleteWebhookSubscription', { params: { env } }, options);
   }
 
   /**
-   * Makes a new `signingSecret`, in this answer alone. The one before is good as well for `gracePeriodSeconds` (0 to
-   * 604,800; default 86,400): give a receiver both until it is over (source section 6.5).
+   * Creates a new `signingSecret`, which is in this response only. The previous one remains valid for `gracePeriodSeconds` (0
+   * to 604,800; default 86,400): configure the receiver with both until then.
    */
   rotateSecret(env: string, params: RotateSecret = {}, options?: RequestOptions): Promise<RotatedSecret> {
     return this.#transport.call('rotateWebhookSecret', { params: { env }, body: params }, options);
   }
 
   /**
-   * Sends one signed envelope of no Session (`ses_test`) now, and resolves with how the receiver answered, also where it did
-   * not: at most 15 seconds, twice that in the grace period of a rotation.
+   * Sends one signed envelope of the made-up session `ses_test` now, and returns the attempt, also if it failed. Takes at most
+   * 15 seconds, twice that in the grace period of a rotation.
    */
   async test(env: string, options?: RequestOptions): Promise<WebhookAttempt> {
     return (await this.#transport.call('testWebhookSubscription', { params: { env } }, options)).attempt;
   }
 
   /**
-   * What came to the built-in test receiver, newest first, where the subscription's url is `signalbox:test-receiver`: the last
-   * hundred, headers and body as they were sent.
+   * The last 100 requests to the built-in test receiver (`url: 'signalbox:test-receiver'`), newest first, with headers and
+   * body as they were sent.
    *
-   * @throws NotFoundError where the Environment has no subscription
+   * @throws NotFoundError if the environment has no subscription
    */
   received(
     env: string,
@@ -103,12 +103,12 @@ export class WebhookSubscriptions {
   }
 
   /**
-   * Sends again from the journal: what all Sessions have shown since a time, or one Session after a cursor. Resolves when that
-   * is kept; Sessions are then taken back a few at a time, beside what is live, and go on in order from there.
+   * Sends chunks again from the journal: of all sessions since a time, or of one session after a cursor. Resolves when the
+   * request is stored; the service then sends a few sessions at a time, in order, along with new chunks.
    *
    * @throws BadRequestError `invalid_cursor`
-   * @throws NotFoundError where the Environment has no such Session
-   * @throws ConflictError `conflict` where too many requests wait
+   * @throws NotFoundError if the environment has no such session
+   * @throws ConflictError `conflict` if too many requests are pending
    */
   async recover(env: string, params: RecoverDeliveries, options?: RequestOptions): Promise<WebhookSubscription> {
     return (await this.#transport.call('recoverDeliveries', { params: { env }, body: params }, options))
@@ -116,7 +116,7 @@ export class WebhookSubscriptions {
   }
 }
 
-/** Deliveries of a subscription; read `read`, send again `write` (api.md section 7). */
+/** Deliveries of a subscription. Reading needs `read`, resending `write`. */
 export class WebhookDeliveries {
   readonly #transport: Transport;
 
@@ -132,13 +132,13 @@ export class WebhookDeliveries {
     );
   }
 
-  /** One delivery with all of its attempts. */
+  /** One delivery with its last 50 attempts. */
   async get(env: string, deliveryId: string, options?: RequestOptions): Promise<WebhookDeliveryWithAttempts> {
     return (await this.#transport.call('getDelivery', { params: { env, deliveryId } }, options)).webhookDelivery;
   }
   /**
-   * Sends one once more: the same id and bytes, so that a receiver that has it can tell. One that waits for a retry is tried
-   * now. Resolves when that is kept; `get` shows the attempt.
+   * Sends a delivery again with the same ID and bytes, so a receiver can detect the duplicate. A pending delivery is retried
+   * now. Resolves when the request is stored; `get` then shows the attempt.
    *
    * @throws NotFoundError
    */

@@ -1,12 +1,13 @@
 import type { RequestOptions, Result, Transport } from '../transport.ts';
 import type { AppendToWorkerTurn, ClaimWorkerTurn, CompleteWorkerTurn, WorkerTurn } from '../types.generated.ts';
+import type { WorkerApi } from '../workers/api.ts';
 import { type RunOptions, run } from '../workers/run.ts';
 
 /**
- * Turns of Agents whose model is `{ provider: 'worker', queue }`, run by your own program. {@link run} is all that it takes;
- * the other methods are what it is made of. Permission `write` (docs/workers.md).
+ * Turns of agents whose model is `{ provider: 'worker', queue }`, run by your own program. {@link run} is all you need; it
+ * uses the other methods. Permission `write`. See docs/workers.md.
  */
-export class Workers {
+export class Workers implements WorkerApi {
   readonly #transport: Transport;
 
   constructor(transport: Transport) {
@@ -14,7 +15,7 @@ export class Workers {
   }
 
   /**
-   * Runs turns of a queue until `signal` aborts, and resolves when those under way have ended or were given back.
+   * Runs turns of a queue until `signal` aborts, and resolves when the current ones have ended or were released.
    *
    *     await client.workers.run({
    *       queue: 'support',
@@ -25,27 +26,27 @@ export class Workers {
    *       },
    *     });
    *
-   * A service that is away is waited for.
+   * If the service is unreachable, it keeps retrying.
    *
-   * @throws AuthenticationError, PermissionError, BadRequestError where the service refuses the claims
+   * @throws AuthenticationError, PermissionError, BadRequestError if the service refuses the claims
    */
   async run(options: RunOptions): Promise<void> {
     await run(this, this.#transport.sleep, options);
   }
 
   /**
-   * Waits up to `waitSeconds` (0 to 20, default 20) for a step; null where none was offered.
+   * Waits up to `waitSeconds` (0 to 20, default 20) for a step and claims it; null if none was offered.
    *
-   * @throws NotFoundError where the Environment or the Session does not exist
-   * @throws ServerError `unavailable` where too many claims wait; it may be made again
-   * @throws ConflictError `turn_lost` where nothing can come any more of the turn of `sessionId`
+   * @throws NotFoundError if the environment or the session does not exist
+   * @throws ServerError `unavailable` if too many claims wait; it can be retried
+   * @throws ConflictError `turn_lost` if the turn of `sessionId` has no further step
    */
   async claim(params: ClaimWorkerTurn, options?: RequestOptions): Promise<WorkerTurn | null> {
     return (await this.#transport.call('claimWorkerTurn', { body: params }, options)).workerTurn;
   }
 
   /**
-   * Keeps a claimed step; to be called well within its lease, 30 seconds. Answers with when that ends now (ISO 8601, UTC).
+   * Renews the lease of a claimed step, 30 seconds from now. Returns when it expires (ISO 8601, UTC).
    *
    * @throws ConflictError `turn_lost`
    */
@@ -54,10 +55,10 @@ export class Workers {
   }
 
   /**
-   * Shows text of the answer; it is in the journal when this resolves. Answers with the cursor, which the next call gives as
-   * `after`, so that text sent again after a lost answer stands there once.
+   * Appends text to the response; it is in the journal when this resolves. Returns the cursor. Pass it as `after` to the next
+   * call, so that text that is sent again after a lost response is appended once.
    *
-   * @throws ConflictError `turn_lost`, `conflict` where the journal does not end at `after`
+   * @throws ConflictError `turn_lost`, `conflict` if the journal does not end at `after`
    */
   async append(workerTurnId: string, params: AppendToWorkerTurn, options?: RequestOptions): Promise<string> {
     return (await this.#transport.call('appendToWorkerTurn', { params: { workerTurnId }, body: params }, options))
@@ -65,9 +66,9 @@ export class Workers {
   }
 
   /**
-   * Answers the step, or gives the results of its `pendingCalls`.
+   * Completes the step with a response, or with the results of its `pendingCalls`.
    *
-   * @throws BadRequestError where it does not fit the worker turn, which stays claimed
+   * @throws BadRequestError if it does not match the worker turn, which stays claimed
    * @throws ConflictError `turn_lost`
    */
   complete(
@@ -79,7 +80,7 @@ export class Workers {
   }
 
   /**
-   * Gives the step back: it is offered again at once, text that it showed is void.
+   * Releases the step: it is offered again immediately, and its appended text is discarded.
    *
    * @throws ConflictError `turn_lost`
    */

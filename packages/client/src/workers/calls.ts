@@ -1,13 +1,13 @@
-/** A call of a tool on the program's side: what asked for it, what runs it, and how it ends. */
+/** A tool call in the program: who waits for it, which function runs it, and its result. */
 import type { CallOutcome, PendingCall, ToolResult } from '../types.generated.ts';
 import { ToolDeniedError, ToolFailedError } from './errors.ts';
 import { cleanText } from './text.ts';
 
-/** What runs a call of a `client` tool; its result is the tool's, what it throws the tool's error. */
+/** Runs a call of a `client` tool. What it returns is the tool's output, what it throws the tool's error. */
 export type ToolFunction = (
   // biome-ignore lint/suspicious/noExplicitAny: its shape is what the tool's `inputSchema` says, and the service has checked it.
   input: any,
-  /** `toolCallId` is the same where the call is repeated; `signal` aborts when the turn is lost. */
+  /** `toolCallId` is the same if the call is repeated; `signal` aborts when the turn is lost. */
   call: { toolCallId: string; signal: AbortSignal },
 ) => unknown;
 
@@ -20,10 +20,10 @@ export interface Call {
   reject(error: unknown): void;
 }
 
-/** What a result's error may have. */
+/** The limit of the service. */
 const maxErrorCharacters = 100_000;
 
-/** Never rejects: what the function throws is the result. Its text is as the service takes it. */
+/** Never rejects: an error of the function becomes the result. Removes characters that the service refuses. */
 export async function runCall(
   { toolCallId, tool, input }: PendingCall,
   run: ToolFunction | undefined,
@@ -39,7 +39,7 @@ export async function runCall(
   }
 }
 
-/** Gives the call to who waits for it. */
+/** Resolves or rejects the call with its outcome. */
 export function settle(call: Call, outcome: CallOutcome | undefined): void {
   if (!outcome) {
     call.reject(new Error('The service gave no outcome of the call'));
@@ -52,13 +52,13 @@ export function settle(call: Call, outcome: CallOutcome | undefined): void {
   }
 }
 
-/** What is told of something thrown. */
+/** The message of anything thrown. */
 export function messageOf(error: unknown, maxCharacters: number): string {
   const message = error instanceof Error ? error.message : String(error);
   return cleanText(message.slice(0, maxCharacters)) || 'It failed without saying why.';
 }
 
-/** As the promise, but rejects as soon as the signal aborts: what ignores it is left behind. */
+/** Rejects as soon as the signal aborts, even if the promise never settles. */
 export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
   const { promise: aborted, reject } = Promise.withResolvers<never>();

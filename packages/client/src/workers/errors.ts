@@ -1,19 +1,19 @@
-/** What the methods of a turn throw, beside the errors of a call. */
+/** The errors that methods of a turn throw, in addition to those of API calls. */
 
 /**
- * The turn is not this program's any more, or not now: it was interrupted, cancelled or took too long, its lease ran out, or
- * this program stops. Whatever is still to be done of it is done in a new `onTurn`, here or elsewhere. Let it pass through.
+ * This program no longer has the turn: it was interrupted, cancelled or timed out, its lease expired, or this program is
+ * stopping. If there is more to do, a new `onTurn` does it, here or in another process. Do not catch it.
  */
 export class TurnLostError extends Error {
   override readonly name = 'TurnLostError';
 }
 
-/** A tool call ended with an error, which the transcript holds as its result. */
+/** A tool call ended with an error, which is its result in the transcript. */
 export class ToolFailedError extends Error {
   override readonly name: string = 'ToolFailedError';
   readonly tool: string;
   readonly toolCallId: string;
-  /** Whoever ran the call stopped while it ran: it may or may not have had its effect. */
+  /** The call was interrupted: it may or may not have had its effect. */
   readonly outcomeUnknown: boolean;
 
   constructor(message: string, call: { tool: string; toolCallId: string; outcomeUnknown?: boolean }) {
@@ -24,7 +24,7 @@ export class ToolFailedError extends Error {
   }
 }
 
-/** A person said no, or nobody said yes in time: the call did not run. The message holds the reason, where there is one. */
+/** The call was denied, or its approval expired, so it did not run. The message has the reason, if there is one. */
 export class ToolDeniedError extends ToolFailedError {
   override readonly name = 'ToolDeniedError';
 }

@@ -1,69 +1,65 @@
 /**
- * A program that runs turns of a queue: it claims them, as many at once as it may, and hands each to `onTurn`.
+ * Runs turns of a queue: claims them, up to `concurrency` at once, and passes each to `onTurn`.
  *
- * A turn counts only while this program has something to do for it. One that waits, for an approval or for a tool that the
- * service runs, is remembered and claimed again first when it can go on; where too many wait, the oldest is forgotten: it goes
- * on in a new `onTurn` then, as after a crash.
+ * A turn counts only while this program has work to do for it. A turn that waits, for an approval or for a tool that the
+ * service runs, is remembered, and claimed again when it can continue. If too many wait, the oldest is dropped: it then
+ * continues in a new `onTurn`, as after a crash.
  */
 
 import { ConflictError, SignalboxError } from '../errors.ts';
-import type { Workers } from '../resources/workers.ts';
-import { backoffMs, isPassing } from '../retry.ts';
+import { backoffMs, isTemporary } from '../retry.ts';
 import type { Sleep } from '../time.ts';
 import type { WorkerTurn } from '../types.generated.ts';
+import type { WorkerApi } from './api.ts';
 import type { ToolFunction } from './calls.ts';
 import { TurnLostError } from './errors.ts';
 import { type Host, type OpenTurn, openTurn, type Turn } from './turn.ts';
 
 export interface RunOptions {
-  /** The queue that the Agents' models name. */
+  /** The queue in the model of the agents. */
   queue: string;
-  /** Only turns of Sessions in this Environment. Default: of all. */
+  /** Only turns of sessions in this environment. Default: all. */
   environment?: string | undefined;
   /**
-   * Runs a turn to its end. When it resolves, the turn is over; what it throws fails the Session.
+   * Runs a turn to its end. When it resolves, the turn ends; if it throws, the session fails.
    *
-   * It may be called for a turn that began elsewhere: `turn.messages` holds all that has happened, go on from there.
+   * It can be called for a turn that started in another process: `turn.messages` has everything so far; continue from there.
    */
-  // biome-ignore lint/suspicious/noConfusingVoidType: what an async function gives that returns nothing.
+  // biome-ignore lint/suspicious/noConfusingVoidType: an async function that returns nothing.
   onTurn: (turn: Turn, context: { signal: AbortSignal }) => Promise<TurnResult | void> | TurnResult | void;
-  /** What runs calls of the Agents' `client` tools, by the tool's name. */
+  /** Functions that run calls of the agents' `client` tools, by name of the tool. */
   tools?: Readonly<Record<string, ToolFunction>> | undefined;
   /** How many turns at once. Default: 10. */
   concurrency?: number | undefined;
-  /** Stops the program: it claims nothing more, and ends or gives back what it has. */
+  /** Stops the program: it claims no more turns, and finishes or releases those it has. */
   signal?: AbortSignal | undefined;
-  /** How long steps under way may go on after that, in milliseconds; then they are given back. Default: 20,000. */
+  /** How long current steps can continue after that, in milliseconds; then they are released. Default: 20,000. */
   graceMs?: number | undefined;
-  /** Told of what `onTurn` threw and of calls that failed for good. Default: `console.error`. */
+  /** Called with errors of `onTurn` and of API calls that failed permanently. Default: `console.error`. */
   onError?: ((error: unknown) => void) | undefined;
 }
 
-/** How a turn ended, where there is more to say than that it did. */
+/** How a turn ended. */
 export interface TurnResult {
   /**
-   * `refusal`: the model would not answer. `maxOutputTokens`: its answer was cut by a token limit. Default: `endTurn`.
+   * `refusal`: the model refused. `maxOutputTokens`: a token limit cut the response. Default: `endTurn`.
    */
   stopReason?: 'endTurn' | 'maxOutputTokens' | 'refusal' | undefined;
 }
 
 const defaultConcurrency = 10;
 const defaultGraceMs = 20_000;
-/** Turns that are remembered while they wait; each is an open request. */
+/** Turns that are remembered while they wait; each has an open request. */
 const maxWaiting = 100;
-/** Claims under way at once: one alone would give the program its turns one after another. */
-const claims = 4;
+/** Claims at once: a single one would get turns one after another. */
+const parallelClaims = 4;
 const claimWaitSeconds = 20;
-/** The service answers after that many seconds at the latest. */
+/** The service responds within that many seconds. */
 const claimTimeoutMs = (claimWaitSeconds + 15) * 1000;
 const longestPauseMs = 10_000;
 
-/** Resolves when the signal has aborted and nothing is under way any more; rejects where the service refuses the claims. */
-export async function run(
-  workers: Pick<Workers, 'claim' | 'heartbeat' | 'append' | 'complete' | 'release'>,
-  sleep: Sleep,
-  options: RunOptions,
-): Promise<void> {
+/** Resolves when the signal has aborted and no turn is left; rejects if the service refuses the claims. */
+export async function run(workers: WorkerApi, sleep: Sleep, options: RunOptions): Promise<void> {
   const { queue, environment, onTurn, tools = {}, concurrency = defaultConcurrency } = options;
   const { graceMs = defaultGraceMs, onError = console.error } = options;
   if (!(concurrency >= 1)) throw new TypeError('concurrency must be at least 1');
@@ -74,15 +70,15 @@ export async function run(
 
   const working = new Set<OpenTurn>();
   const waiting = new Set<OpenTurn>();
-  const underWay = new Set<Promise<void>>();
+  const running = new Set<Promise<void>>();
   let claiming = 0;
-  let roomCame = Promise.withResolvers<void>();
+  let placeFreed = Promise.withResolvers<void>();
 
-  const host: Host = { workers, sleep, functions: tools, next, adopt: begin };
+  const host: Host = { workers, sleep, functions: tools, next, adopt: start };
 
-  function madeRoom(): void {
-    roomCame.resolve();
-    roomCame = Promise.withResolvers();
+  function freePlace(): void {
+    placeFreed.resolve();
+    placeFreed = Promise.withResolvers();
   }
 
   // ── Claims ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -90,19 +86,19 @@ export async function run(
   async function claimAll(): Promise<void> {
     while (!stopping.signal.aborted) {
       if (working.size + claiming >= concurrency) {
-        await Promise.race([roomCame.promise, aborted(stopping.signal)]);
+        await Promise.race([placeFreed.promise, aborted(stopping.signal)]);
         continue;
       }
       claiming += 1;
-      const claim = await claimPatiently({ queue, environment }, stopping.signal).finally(() => {
+      const claim = await claimWithRetries({ queue, environment }, stopping.signal).finally(() => {
         claiming -= 1;
       });
-      if (claim) begin(claim);
+      if (claim) start(claim);
     }
   }
 
-  /** Waits for a turn for as long as it takes; undefined where the signal aborts first. */
-  async function claimPatiently(
+  /** Waits for a turn without a limit; undefined if the signal aborts first. */
+  async function claimWithRetries(
     what: { queue: string; environment?: string | undefined; sessionId?: string; turn?: number },
     signal: AbortSignal,
   ): Promise<WorkerTurn | undefined> {
@@ -114,7 +110,7 @@ export async function run(
         failed = 0;
       } catch (error) {
         if (signal.aborted) return undefined;
-        if (!(error instanceof SignalboxError) || !isPassing(error)) throw error;
+        if (!(error instanceof SignalboxError) || !isTemporary(error)) throw error;
         await sleep(backoffMs(failed, Math.random(), longestPauseMs), signal).catch(() => {});
         failed += 1;
       }
@@ -129,8 +125,8 @@ export async function run(
   ): Promise<WorkerTurn> {
     const refused = new AbortController();
     const signal = AbortSignal.any([open.signal, stopping.signal, refused.signal]);
-    // Asked for before it is there: nobody else is given what comes next while this program is on its way to ask.
-    const claiming = claimPatiently({ queue, sessionId, turn }, signal);
+    // Claimed before it is offered, so that no other worker gets the next step in the meantime.
+    const claiming = claimWithRetries({ queue, sessionId, turn }, signal);
     claiming.catch(() => {});
     try {
       await complete();
@@ -140,10 +136,10 @@ export async function run(
     }
     working.delete(open);
     waiting.add(open);
-    madeRoom();
+    freePlace();
     try {
       const [oldest] = waiting;
-      if (waiting.size > maxWaiting) await oldest!.letGo(new TurnLostError('Too many turns wait'), false);
+      if (waiting.size > maxWaiting) await oldest!.abandon(new TurnLostError('Too many turns wait'), false);
       const claim = await claiming;
       if (!claim) throw open.signal.aborted ? open.signal.reason : stopped();
       working.add(open);
@@ -158,27 +154,27 @@ export async function run(
 
   // ── Turns ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  function begin(claim: WorkerTurn): void {
+  function start(claim: WorkerTurn): void {
     const open = openTurn(claim, host);
     const leave = () => {
       working.delete(open);
-      madeRoom();
+      freePlace();
     };
     working.add(open);
-    // What is lost takes no room, also where `onTurn` does not hear of it.
+    // A lost turn frees its place even if `onTurn` ignores the signal.
     open.signal.addEventListener('abort', leave, { once: true });
     const done = work(open, claim)
       .catch(async (error) => {
         if (error instanceof TurnLostError) return;
         onError(error);
-        // The service takes no end of it. Whoever has it when its lease is over may have more luck.
-        await open.letGo(new TurnLostError('The end of the turn was refused', { cause: error }), false);
+        // The service refuses this end of the turn. After the lease expires, another worker gets it.
+        await open.abandon(new TurnLostError('The end of the turn was refused', { cause: error }), false);
       })
       .finally(() => {
-        underWay.delete(done);
+        running.delete(done);
         leave();
       });
-    underWay.add(done);
+    running.add(done);
   }
 
   async function work(open: OpenTurn, claim: WorkerTurn): Promise<void> {
@@ -195,26 +191,26 @@ export async function run(
 
   // ── The end ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async function end(): Promise<void> {
-    for (const open of waiting) await open.letGo(stopped(), false);
+  async function shutDown(): Promise<void> {
+    for (const open of waiting) await open.abandon(stopped(), false);
     const ended = new AbortController();
     const late = sleep(graceMs, ended.signal).then(
       () => true,
       () => false,
     );
-    if (await Promise.race([late, Promise.all(underWay).then(() => false)])) {
-      const left = [...working].map((open) => open.letGo(stopped(), true).catch(onError));
+    if (await Promise.race([late, Promise.all(running).then(() => false)])) {
+      const left = [...working].map((open) => open.abandon(stopped(), true).catch(onError));
       await Promise.all(left);
     }
     ended.abort();
   }
 
   try {
-    await Promise.all(Array.from({ length: claims }, claimAll));
+    await Promise.all(Array.from({ length: parallelClaims }, claimAll));
   } finally {
     stop();
     options.signal?.removeEventListener('abort', stop);
-    await end();
+    await shutDown();
   }
 }
 

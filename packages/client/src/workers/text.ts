@@ -1,28 +1,28 @@
 /**
- * Text on its way to the service: gathered, in order, with one request under way at most. The first piece goes out at once,
- * since somebody waits to see it; what comes soon after travels together.
+ * Sends text to the service in batches and in order, one request at a time. The first delta is sent immediately, because an end
+ * user waits for it; those that soon follow are sent together.
  */
 import type { Sleep } from '../time.ts';
 
 export interface TextSender {
-  /** Resolves when there is room for more, not when it is sent; rejects with what sending failed with. */
+  /** Resolves when there is room for more, not when it is sent; rejects with the error of a failed request. */
   add(text: string): Promise<void>;
   /** Resolves when all of it is sent. */
   flush(): Promise<void>;
-  /** What is added from now on stays here until `open`. Flush before. */
+  /** Text that is added from now on is kept until `open`. Call `flush` first. */
   close(): void;
   open(): void;
 }
 
-/** Some tokens of a model's answer; nobody sees the difference. */
+/** Some tokens of a model's response; too short to notice. */
 const gatherMs = 25;
-/** One request: its body stays below the service's 1 MiB also where every character needs an escape. */
+/** Of one request: its body stays below the service's limit of 1 MiB even if every character is escaped. */
 const maxCharacters = 100_000;
 const maxPieces = 1_000;
-/** What a program may be ahead of the network. */
+/** How far a program can be ahead of the network. */
 const maxWaiting = 500_000;
 
-/** `send` is called with 1 to 1,000 pieces, and never again after it has failed. */
+/** `send` is called with 1 to 1,000 deltas, and never again after it has failed. */
 export function createTextSender(send: (pieces: string[]) => Promise<void>, sleep: Sleep): TextSender {
   let waiting: string[] = [];
   let size = 0;
@@ -31,7 +31,7 @@ export function createTextSender(send: (pieces: string[]) => Promise<void>, slee
   let isOpen = true;
   let hurry = new AbortController();
   let sending: Promise<void> | undefined;
-  /** What sending failed with: nothing after it may be sent, or the text would have a hole. */
+  /** The error of a failed request: nothing after it is sent, or the text would have a gap. */
   let failure: { error: unknown } | undefined;
 
   async function drain(): Promise<void> {
@@ -70,7 +70,7 @@ export function createTextSender(send: (pieces: string[]) => Promise<void>, slee
       if (typeof text !== 'string') throw new TypeError('append takes a string');
       const whole = wholeText(carry + text);
       carry = whole.carry;
-      for (const piece of piecesOf(whole.text)) {
+      for (const piece of splitText(whole.text)) {
         waiting.push(piece);
         size += piece.length;
       }
@@ -99,19 +99,19 @@ export function createTextSender(send: (pieces: string[]) => Promise<void>, slee
   };
 }
 
-/** Without what the service refuses: NUL and halves of characters. */
+/** Without what the service refuses: NUL and lone surrogates. */
 export function cleanText(text: string): string {
   return text.replaceAll('\0', '').toWellFormed();
 }
 
-/** The same, but a half at the end may still become a whole one. */
+/** The same, but keeps a high surrogate at the end, whose other half may follow. */
 function wholeText(text: string): { text: string; carry: string } {
   const last = text.charCodeAt(text.length - 1);
   const at = last >= 0xd800 && last <= 0xdbff ? text.length - 1 : text.length;
   return { text: cleanText(text.slice(0, at)), carry: text.slice(at) };
 }
 
-function* piecesOf(text: string): Generator<string> {
+function* splitText(text: string): Generator<string> {
   for (let from = 0; from < text.length; ) {
     let to = Math.min(text.length, from + maxCharacters);
     const last = text.charCodeAt(to - 1);

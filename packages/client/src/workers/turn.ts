@@ -1,14 +1,13 @@
 /**
- * A turn as `onTurn` sees it, over the steps that it takes.
+ * A turn as `onTurn` sees it, over all of its steps.
  *
- * Between two steps the service has the turn: `callTool` completes the step with the calls that were made together, and the
- * turn is claimed again when their results are there, or when calls of the Agent's own `client` tools are to be run. Only
- * while a step is claimed it has a lease, kept by heartbeats; text that is appended in between waits.
+ * Between two steps the service has the turn: `callTool` completes the step with the calls that were made together. The turn is
+ * claimed again when their results are there, or when calls of the agent's own `client` tools are to run. There is a lease,
+ * kept by heartbeats, only while a step is claimed; text that is appended in between waits.
  */
 
 import { ConflictError, SignalboxError } from '../errors.ts';
-import type { Workers } from '../resources/workers.ts';
-import { isPassing } from '../retry.ts';
+import { isTemporary } from '../retry.ts';
 import type { Sleep } from '../time.ts';
 import type {
   CallOutcome,
@@ -18,19 +17,20 @@ import type {
   WorkerTurn,
   WorkerUsage,
 } from '../types.generated.ts';
+import type { WorkerApi } from './api.ts';
 import { type Call, messageOf, runCall, settle, type ToolFunction, untilAborted } from './calls.ts';
 import { TurnLostError } from './errors.ts';
 import { createTextSender } from './text.ts';
 
 export interface CallToolOptions {
   /**
-   * For a `client` tool: what runs it, once it may run. Default: the function of this name in `tools` of `run`, which also a
-   * program that goes on in the place of this one has.
+   * For a `client` tool: the function that runs the call once it may run. Default: the function of this name in `tools` of `run`,
+   * which another process has too if it takes over the turn.
    */
   run?: ToolFunction | undefined;
 }
 
-/** What a turn shows of the step that it is at. */
+/** The fields of the current step that a turn shows. */
 const shown = [
   'sessionId',
   'agentId',
@@ -47,44 +47,44 @@ const shown = [
   'deadlineAt',
 ] as const satisfies readonly (keyof WorkerTurn)[];
 
-/** A turn of a Session, from where it is to its end. */
+/** A turn of a session. */
 export interface Turn extends Readonly<Pick<WorkerTurn, (typeof shown)[number]>> {
   /**
-   * Shows text of the answer, as it comes. Resolves when there is room for more; need not be awaited.
+   * Appends text to the response. Resolves when there is room for more; you need not await it.
    *
    * @throws TurnLostError
    */
   append(text: string): Promise<void>;
   /**
-   * Calls a tool through the service: where its policy says so a person decides first. Calls made together, before the
-   * program waits for anything, are one step and run together. `messages`, `step` and `tools` are those of the next step
-   * when it resolves.
+   * Calls a tool through the service, after an approval if its policy needs one. Calls made together, before the program awaits
+   * anything else, are one step and run in parallel. When it resolves, `messages`, `step` and `tools` are those of the next
+   * step.
    *
-   * @throws ToolDeniedError a person said no
-   * @throws ToolFailedError it ran, or could not, and failed
+   * @throws ToolDeniedError the call was denied
+   * @throws ToolFailedError the call failed, or could not run
    * @throws TurnLostError
    */
   callTool<T = unknown>(tool: string, input: unknown, options?: CallToolOptions): Promise<T>;
   /**
-   * Adds to what this step used: it counts toward the budget and stands on the Session. Tokens are whole numbers, `costUsd` is
-   * in US dollars.
+   * Adds to the usage of this step, which counts toward the budget and is shown on the session. Tokens are whole numbers,
+   * `costUsd` is in US dollars.
    *
-   * @throws TypeError a number is none, or negative
+   * @throws TypeError if a number is negative or not a number
    */
   usage(used: WorkerUsage): void;
 }
 
-/** What a turn needs of the program that runs it. */
+/** What a turn needs from the program that runs it. */
 export interface Host {
-  readonly workers: Pick<Workers, 'heartbeat' | 'append' | 'complete' | 'release'>;
+  readonly workers: Omit<WorkerApi, 'claim'>;
   readonly sleep: Sleep;
   readonly functions: Readonly<Record<string, ToolFunction>>;
   /**
-   * Completes the step and claims what comes next of the turn. Rejects with TurnLostError where nothing does, or not here, and
+   * Completes the step and claims the next one of the turn. Rejects with TurnLostError if there is none for this program, and
    * as `complete` does.
    */
   next(claim: WorkerTurn, turn: OpenTurn, complete: () => Promise<void>): Promise<WorkerTurn>;
-  /** A claim of the same turn that does not follow from where this program is: somebody else went on meanwhile. */
+  /** A claim of the same turn that does not follow this program's last step: another worker continued it in the meantime. */
   adopt(claim: WorkerTurn): void;
 }
 
@@ -92,96 +92,96 @@ export interface Host {
 export interface OpenTurn {
   readonly turn: Turn;
   readonly signal: AbortSignal;
-  /** Runs calls whose program is gone, and ends there: the step after them is offered to all. */
+  /** Runs calls of a program that is gone, and ends there: any worker can claim the next step. */
   runPending(): Promise<void>;
-  /** Ends the turn, once what was called has ended. */
+  /** Ends the turn, once its calls have ended. */
   finish(stopReason: CompleteWorkerTurn['stopReason']): Promise<void>;
   fail(error: unknown): Promise<void>;
-  /** Aborts it here; with `giveBack` a claimed step is offered to others at once. */
-  letGo(reason: TurnLostError, giveBack: boolean): Promise<void>;
+  /** Aborts it here; with `release`, a claimed step is offered to other workers immediately. */
+  abandon(reason: TurnLostError, release: boolean): Promise<void>;
 }
 
 const heartbeatMs = 5_000;
-/** A beat that takes longer is given up: the next one may come through. */
+/** A slower heartbeat is abandoned: the next one may get through. */
 const heartbeatTimeoutMs = 10_000;
 const maxFailureCharacters = 2_000;
-/** Up to half a minute: as long as the lease may last while the service is away. */
-const patient = { maxRetries: 7 };
+/** Up to half a minute: how long the lease can last while the service is down. */
+const longRetries = { maxRetries: 7 };
 
 export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
   const { workers, sleep } = host;
   const lost = new AbortController();
   let claim = claimed;
   let used: WorkerUsage | undefined;
-  let asked: Call[] = [];
-  let stepping: Promise<void> | undefined;
+  let requestedCalls: Call[] = [];
+  let stepLoop: Promise<void> | undefined;
   let isOver = false;
-  /** Set while a step is claimed; ends its heartbeat. */
-  let held: AbortController | undefined;
+  /** Set while a step is claimed; ends its heartbeats. */
+  let heartbeats: AbortController | undefined;
 
   const text = createTextSender(async (deltas) => {
     const { cursor: after, workerTurnId } = claim;
-    const cursor = await orLost(() => workers.append(workerTurnId, { deltas, after }, patient));
+    const cursor = await orLoseTurn(() => workers.append(workerTurnId, { deltas, after }, longRetries));
     claim = { ...claim, cursor };
   }, sleep);
 
   // ── The claim ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  function hold(next: WorkerTurn): void {
+  function startStep(next: WorkerTurn): void {
     claim = next;
-    held = new AbortController();
-    // Text belongs to an answer.
+    heartbeats = new AbortController();
+    // Text belongs to a response.
     if (next.pendingCalls.length === 0) text.open();
-    void beat(next.workerTurnId, held.signal);
+    void sendHeartbeats(next.workerTurnId, heartbeats.signal);
   }
 
-  async function beat(workerTurnId: string, over: AbortSignal): Promise<void> {
+  async function sendHeartbeats(workerTurnId: string, over: AbortSignal): Promise<void> {
     while (!over.aborted) {
       await sleep(heartbeatMs, over).catch(() => {});
       if (over.aborted) return;
       const options = { maxRetries: 0, timeoutMs: heartbeatTimeoutMs, signal: over };
-      // A beat that fails otherwise is followed by the next; the service knows when the lease is over.
+      // After any other failure the next heartbeat follows; the service knows when the lease has expired.
       await workers.heartbeat(workerTurnId, options).catch((error) => {
         if (isTurnLost(error)) lose(new TurnLostError(error.detail));
       });
     }
   }
 
-  /** Makes the turn lost where the service says that it is, or was away for about as long as a lease lasts. */
-  async function orLost<T>(call: () => Promise<T>): Promise<T> {
+  /** Loses the turn if the service says so, or was down for about as long as a lease lasts. */
+  async function orLoseTurn<T>(call: () => Promise<T>): Promise<T> {
     try {
       return await call();
     } catch (error) {
-      if (!(error instanceof SignalboxError) || !(isTurnLost(error) || isPassing(error))) throw error;
+      if (!(error instanceof SignalboxError) || !(isTurnLost(error) || isTemporary(error))) throw error;
       lose(new TurnLostError(error.detail, { cause: error }));
       throw lost.signal.reason;
     }
   }
 
   function lose(reason: TurnLostError): void {
-    held?.abort();
-    held = undefined;
+    heartbeats?.abort();
+    heartbeats = undefined;
     text.close();
     lost.abort(reason);
-    for (const call of asked.splice(0)) call.reject(reason);
+    for (const call of requestedCalls.splice(0)) call.reject(reason);
   }
 
   async function complete(answer: CompleteWorkerTurn): Promise<void> {
     lost.signal.throwIfAborted();
     text.close();
-    // No beat may find the step completed before the answer to this has come.
-    held?.abort();
-    held = undefined;
+    // No heartbeat may find the step completed before the response to this has arrived.
+    heartbeats?.abort();
+    heartbeats = undefined;
     try {
-      await orLost(() => workers.complete(claim.workerTurnId, answer, patient));
+      await orLoseTurn(() => workers.complete(claim.workerTurnId, answer, longRetries));
     } catch (error) {
-      if (!lost.signal.aborted) hold(claim);
+      if (!lost.signal.aborted) startStep(claim);
       throw error;
     }
   }
 
-  /** Completes a step, with what it used; what can't be sent has not been counted. */
-  async function answer(given: CompleteWorkerTurn): Promise<void> {
+  /** Completes a step with its usage, which is kept if the request fails. */
+  async function submit(given: CompleteWorkerTurn): Promise<void> {
     const usage = used;
     used = undefined;
     try {
@@ -195,9 +195,9 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
   // ── Steps ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   function stepSoon(): void {
-    stepping ??= takeSteps().finally(() => {
-      stepping = undefined;
-      if (asked.length > 0) stepSoon();
+    stepLoop ??= takeSteps().finally(() => {
+      stepLoop = undefined;
+      if (requestedCalls.length > 0) stepSoon();
     });
   }
 
@@ -205,8 +205,8 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
     while (true) {
       // Calls that are made together come within one turn of the event loop.
       await sleep(0);
-      const calls = asked;
-      asked = [];
+      const calls = requestedCalls;
+      requestedCalls = [];
       if (calls.length === 0) return;
       try {
         const outcomes = await exchange(calls);
@@ -218,16 +218,16 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
     }
   }
 
-  /** Completes the step with its calls, and comes back with the next one. */
+  /** Completes the step with its calls, and returns their outcomes from the next one. */
   async function exchange(calls: readonly Call[]): Promise<CallOutcome[]> {
     lost.signal.throwIfAborted();
     await text.flush();
     const { step } = claim;
-    let completeIt = () => answer({ toolCalls: calls.map(({ tool, input }) => ({ tool, input })) });
+    let completeIt = () => submit({ toolCalls: calls.map(({ tool, input }) => ({ tool, input })) });
     while (true) {
       const next = await host.next(claim, open, completeIt);
       if (next.pendingCalls.length === 0 && next.step === step + 1) {
-        hold(next);
+        startStep(next);
         return next.outcomes;
       }
       if (next.pendingCalls.length === 0 || next.step !== step) {
@@ -235,7 +235,7 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
         lose(new TurnLostError('Another worker has gone on with the turn'));
         throw lost.signal.reason;
       }
-      hold(next);
+      startStep(next);
       const results = await runCalls(next.pendingCalls, ({ index }) => calls[index]?.run);
       completeIt = () => completeCalls(results);
     }
@@ -263,23 +263,23 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
     }
   }
 
-  /** Why nothing more may be asked of the turn. */
+  /** Why the turn accepts no more calls. */
   function refusal(): Promise<never> | undefined {
     if (lost.signal.aborted) return Promise.reject(lost.signal.reason);
     return isOver ? Promise.reject(new TurnLostError('The turn is over')) : undefined;
   }
 
   const turn = {
-    append(piece) {
-      return unheard(refusal() ?? text.add(piece));
+    append(delta) {
+      return markHandled(refusal() ?? text.add(delta));
     },
     callTool<T>(tool: string, input: unknown, { run }: CallToolOptions = {}) {
       const refused = refusal();
-      if (refused) return unheard(refused);
+      if (refused) return markHandled(refused);
       const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-      asked.push({ tool, input: input ?? {}, run, resolve, reject });
+      requestedCalls.push({ tool, input: input ?? {}, run, resolve, reject });
       stepSoon();
-      return unheard(promise) as Promise<T>;
+      return markHandled(promise) as Promise<T>;
     },
     usage(more) {
       checkUsage(more);
@@ -297,32 +297,32 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
     },
 
     async finish(stopReason) {
-      while (stepping) await stepping;
+      while (stepLoop) await stepLoop;
       if (lost.signal.aborted) return;
       isOver = true;
       await text.flush();
-      await answer(stopReason ? { stopReason } : {});
+      await submit(stopReason ? { stopReason } : {});
     },
 
     async fail(error) {
-      while (stepping) await stepping;
+      while (stepLoop) await stepLoop;
       if (lost.signal.aborted) return;
       isOver = true;
-      // Text that can't be sent may be what it failed with.
+      // The error may be that the text can't be sent.
       await text.flush().catch(() => {});
-      await answer({ error: { message: messageOf(error, maxFailureCharacters) } });
+      await submit({ error: { message: messageOf(error, maxFailureCharacters) } });
     },
 
-    async letGo(reason, giveBack) {
+    async abandon(reason, release) {
       const { workerTurnId, pendingCalls } = claim;
-      // Calls that have begun are not: nobody but who began them knows whether they had their effect.
-      const release = giveBack && held !== undefined && pendingCalls.length === 0;
+      // Calls that have started are not released: only this program knows whether they had their effect.
+      const canRelease = release && heartbeats !== undefined && pendingCalls.length === 0;
       lose(reason);
-      if (release) await workers.release(workerTurnId, { maxRetries: 1 });
+      if (canRelease) await workers.release(workerTurnId, { maxRetries: 1 });
     },
   };
 
-  hold(claimed);
+  startStep(claimed);
   return open;
 }
 
@@ -330,13 +330,13 @@ function isTurnLost(error: unknown): error is ConflictError {
   return error instanceof ConflictError && error.code === 'turn_lost';
 }
 
-/** Somebody may never look at it; whoever awaits it hears all the same. */
-function unheard<T>(promise: Promise<T>): Promise<T> {
+/** Avoids an unhandled rejection if the program never awaits the promise; if it does, it still gets the error. */
+function markHandled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
 }
 
-/** Here rather than with the step's end: who reads it finds the line that counts wrongly. */
+/** Checked here, not at the end of the step, so that the stack trace shows the line that counts wrongly. */
 function checkUsage({ inputTokens, outputTokens, cachedTokens = 0, costUsd = 0 }: WorkerUsage): void {
   for (const [name, tokens] of Object.entries({ inputTokens, outputTokens, cachedTokens })) {
     if (!(Number.isSafeInteger(tokens) && tokens >= 0))

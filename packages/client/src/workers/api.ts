@@ -1,0 +1,11 @@
+import type { RequestOptions } from '../transport.ts';
+import type { AppendToWorkerTurn, ClaimWorkerTurn, CompleteWorkerTurn, WorkerTurn } from '../types.generated.ts';
+
+/** The calls with which a program runs turns: those of `client.workers`, which documents them. */
+export interface WorkerApi {
+  claim(params: ClaimWorkerTurn, options?: RequestOptions): Promise<WorkerTurn | null>;
+  heartbeat(workerTurnId: string, options?: RequestOptions): Promise<string>;
+  append(workerTurnId: string, params: AppendToWorkerTurn, options?: RequestOptions): Promise<string>;
+  complete(workerTurnId: string, params?: CompleteWorkerTurn, options?: RequestOptions): Promise<unknown>;
+  release(workerTurnId: string, options?: RequestOptions): Promise<unknown>;
+}
