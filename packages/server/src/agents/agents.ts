@@ -1,4 +1,4 @@
-// Agents (api.md section 3). Every change makes a new version; a version never changes, so whoever has read one may keep it.
+// Agents. Every change creates a new version. A version never changes, so it can be cached without a limit of time.
 import {
   type Agent,
   agentDefaults,
@@ -17,7 +17,7 @@ import { formatId, newUuid, uuidOf } from '../lib/ids.ts';
 import { firstBytes, integerKey, pageOf, pageRequest } from '../lib/page.ts';
 import { checkDefinition, firstBrokenSchema } from './definition.ts';
 
-/** What a version fixes. */
+/** The fields of a version. */
 export interface Definition {
   name: string;
   description: string;
@@ -38,13 +38,13 @@ interface Row {
   archivedAt: Date | null;
 }
 
-/** 400 with the first schema in it that is none, or that takes too long to evaluate. */
+/** 400 with the first schema that is invalid, or that takes too long to evaluate. */
 export async function checkSchemas(ctx: Context, input: Input<'updateAgent'> | Input<'createAgent'>): Promise<void> {
   const wrong = await firstBrokenSchema(ctx.organizationId, input.tools ?? [], input.outputSchema ?? null);
   if (wrong) throw invalidField(wrong.path, wrong.message);
 }
 
-/** 400 where tools or model are not whole, 422 `url_not_allowed` where a URL of theirs may not be reached. */
+/** 400 if tools or model are incomplete, 422 `url_not_allowed` if one of their URLs is not allowed. */
 export async function createAgent(ctx: Context, input: Input<'createAgent'>): Promise<Result<'createAgent'>> {
   const definition: Definition = {
     name: input.name,
@@ -78,7 +78,7 @@ export async function createAgent(ctx: Context, input: Input<'createAgent'>): Pr
   return { agent: view(row) };
 }
 
-/** Newest first, in their newest versions. */
+/** Newest agent first, each in its newest version. */
 export async function listAgents(ctx: Context, input: Input<'listAgents'>): Promise<Result<'listAgents'>> {
   const request = pageRequest(`agents:${ctx.organizationId}`, input);
   const page = sql`
@@ -91,7 +91,7 @@ export async function listAgents(ctx: Context, input: Input<'listAgents'>): Prom
   return pageOf(request, rows, (row) => row.agentId, view);
 }
 
-/** Also an archived one. */
+/** Archived agents can be read too. */
 export async function getAgent(ctx: Context, input: Input<'getAgent'>): Promise<Result<'getAgent'>> {
   return { agent: view(await readAgent(ctx.db, ctx.organizationId, uuidOf('agt', input.agentId))) };
 }
@@ -119,7 +119,7 @@ export async function listAgentVersions(
   );
 }
 
-/** A new version where anything differs; nothing to change is no change. 409 `conflict` beside another `expectedVersion`. */
+/** Creates a version if anything differs, else changes nothing. 409 `conflict` if `expectedVersion` is not the newest. */
 export async function updateAgent(ctx: Context, input: Input<'updateAgent'>): Promise<Result<'updateAgent'>> {
   return inTransaction(ctx, async (tx, ctx) => {
     const before = await lockAgent(tx, ctx, input.agentId);
@@ -164,7 +164,7 @@ export async function updateAgent(ctx: Context, input: Input<'updateAgent'>): Pr
   });
 }
 
-/** New Sessions and messages are refused from then on; a turn under way ends as usual. Archived again: the same answer. */
+/** From then on, new sessions and messages are refused; running turns finish. Repeating it is harmless. */
 export async function archiveAgent(ctx: Context, input: Input<'archiveAgent'>): Promise<Result<'archiveAgent'>> {
   return inTransaction(ctx, async (tx, ctx) => {
     const row = await lockAgent(tx, ctx, input.agentId);
@@ -181,7 +181,7 @@ export async function archiveAgent(ctx: Context, input: Input<'archiveAgent'>): 
   });
 }
 
-/** The newest version's number; 404 where there is no such Agent, 409 `agent_archived` where it takes no new work. */
+/** The newest version's number; 404 if there is no such agent, 409 `agent_archived` if it is archived. */
 export async function currentVersion(tx: Queryable, organizationId: string, agentId: string): Promise<number> {
   const [agent] = await tx.query<{ version: number; archived: boolean }>(sql`
     select version, archived_at is not null as archived from agents
@@ -192,10 +192,10 @@ export async function currentVersion(tx: Queryable, organizationId: string, agen
   return agent.version;
 }
 
-// Versions never change, so they may be kept; the bound is on memory alone.
+// Versions never change, so the limit only bounds memory.
 const MAX_KEPT_VERSIONS = 1_000;
 
-/** Reads definitions by version, and keeps them. */
+/** Reads definitions by version, and caches them. */
 export function createDefinitionCache(db: Db) {
   const kept = new Map<string, Definition>();
   return async (organizationId: string, agentId: string, version: number): Promise<Definition> => {
@@ -209,7 +209,7 @@ export function createDefinitionCache(db: Db) {
   };
 }
 
-/** What a version that is known to exist fixes. */
+/** The definition of a version that is known to exist. */
 export async function readDefinition(
   db: Queryable,
   organizationId: string,
@@ -223,7 +223,7 @@ export async function readDefinition(
   return row.definition;
 }
 
-/** 400 where an `agent` tool names none of the organization's Agents. */
+/** 400 if an `agent` tool does not name an agent of the organization. */
 async function requireAgents(db: Queryable, organizationId: string, { tools }: Definition): Promise<void> {
   const named = tools.flatMap((tool, index) =>
     tool.type === 'agent' ? [{ index, uuid: uuidOf('agt', tool.agentId) }] : [],
@@ -239,7 +239,7 @@ async function requireAgents(db: Queryable, organizationId: string, { tools }: D
 
 async function lockAgent(tx: Tx, ctx: Context, agentId: string): Promise<Row> {
   const uuid = uuidOf('agt', agentId);
-  // Locked first and read then: a join that had to wait for the lock would still look for the version from before.
+  // Locked first, then read: a join that waited for the lock would still look up the previous version.
   await tx.query(sql`
     select 1 from agents where organization_id = ${ctx.organizationId} and agent_id = ${uuid} for no key update`);
   return readAgent(tx, ctx.organizationId, uuid);
@@ -269,7 +269,7 @@ function insertVersion(organizationId: string, row: Row): Sql {
     values (${organizationId}, ${row.agentId}, ${row.version}, ${JSON.stringify(row.definition)}, ${row.updatedAt})`;
 }
 
-/** `provider/model` is short for an object; the model's own name may hold further slashes. */
+/** `provider/model` is short for the object; the model's name may contain further slashes. */
 function modelOf(model: Model | string): Model {
   if (typeof model !== 'string') return model;
   const slash = model.indexOf('/');

@@ -1,5 +1,5 @@
-// Approvals (api.md section 5): an effectful operation waits for a person. The decision is one conditional update, so the first
-// one wins whatever arrives at the same moment on whichever node.
+// Approvals: a tool call with an effect waits for an approver's decision. The decision is one conditional update, so if several
+// arrive at the same time, on any nodes, the first wins.
 import type { Approval, Input, Result } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../db/db.ts';
@@ -57,7 +57,7 @@ export async function checkEditedInput(ctx: Context, { operationId, input }: Inp
 }
 
 /**
- * The same decision again answers what was first recorded; another is 409 `approval_already_resolved`, as is any after the
+ * Repeating a decision returns what was first recorded; another is 409 `approval_already_resolved`, as is any after the
  * deadline. An edited `input` was judged by `checkEditedInput`.
  */
 export async function resolveApproval(
@@ -89,7 +89,7 @@ export async function resolveApproval(
     const row = await readApproval(tx, organizationId, operationId);
     if (decided === 0) {
       if (row.status === input.decision) return { approval: viewApproval(row) };
-      // What nobody decided in time is marked so by the Session's worker, in a moment.
+      // If it is still pending, its deadline has passed: the node runtime marks it as expired soon.
       const status = row.status === 'pending' ? 'expired' : row.status;
       throw new ApiError('approval_already_resolved', `The approval is already ${status}.`);
     }
@@ -134,12 +134,12 @@ export async function resolveApproval(
   });
 }
 
-/** What the model is told of a denied call. */
+/** The result of a denied call, for the model. */
 function denialOf(reason: string | null): string {
   return reason === null ? 'A person denied this call.' : `A person denied this call: ${reason}`;
 }
 
-/** What stores a request and what announces it, for one transaction: nobody hears of an id that is not stored. */
+/** The statements that store a request and the chunk that announces it, for one transaction: no reader sees an id that is not stored. */
 export function requestApproval(
   session: SessionRow,
   request: ApprovalRequest,
@@ -164,10 +164,10 @@ export function requestApproval(
   };
 }
 
-/** What the model is told of a call that nobody decided on in time. */
+/** The result of a call whose approval expired, for the model. */
 export const EXPIRED = 'Nobody approved this call in time, so it did not run.';
 
-/** Marks approvals that came too late, in the transaction of whoever writes the Session, and says so. */
+/** Marks approvals as expired, in the transaction of the session's writer. Returns the statements and the chunks that show it. */
 export function expiredApprovals(session: SessionRow, operationIds: readonly string[], now: Date) {
   const { organizationId } = session;
   const source = systemSource(organizationId);

@@ -1,4 +1,4 @@
-// The list of approvals: put together like that of sessions (sessions/list.ts), so that a page costs what it shows.
+// The list of approvals. It is merged as the list of sessions is (sessions/list.ts), so its cost depends on the page's length.
 import { approvalStatuses, type Input, type Result } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Context } from '../lib/context.ts';
@@ -6,7 +6,7 @@ import { uuidOf } from '../lib/ids.ts';
 import { firstBytes, pageOf, pageRequest } from '../lib/page.ts';
 import { type ApprovalRow, selectApprovals, viewApproval } from './approvals.ts';
 
-/** Over all sessions, oldest first unless told otherwise. */
+/** Of all sessions, oldest first by default. */
 export async function listApprovals(ctx: Context, input: Input<'listApprovals'>): Promise<Result<'listApprovals'>> {
   const { organizationId } = ctx;
   const { status, environment, sessionId } = input;

@@ -1,4 +1,4 @@
-// Reading the event log (api.md section 8): pages of it, and one record.
+// Reading the event log: pages of records, and single records.
 //
 // A reader runs the sequencer first, so that it finds its own writes. Oldest first, a page that reaches the end says so in its
 // cursor even where filters left out the last records: who follows the log with filters reads each record past once.
@@ -80,7 +80,7 @@ function boundsOf({ db, organizationId }: PoolContext, { since, until }: ListInp
 
 const keyOf = ({ sequence }: EventRow) => String(sequence);
 
-/** One record; 404 where there is none of this id. */
+/** One record; 404 if there is none with this id. */
 export async function getEvent(ctx: PoolContext, input: Input<'getEvent'>): Promise<Result<'getEvent'>> {
   await sequenceEvents(ctx.db, ctx.organizationId);
   const [row] = await ctx.db.query<EventRow>(sql`

@@ -1,4 +1,4 @@
-// Where in the log the records of a time stand.
+// The sequence numbers of the records of a period.
 //
 // Records get their sequence number soon after they occurred, so both go up together, but not exactly: transactions that began
 // at the same time end in any order, and clocks of nodes differ. event_heads has the most that a record ever was behind one

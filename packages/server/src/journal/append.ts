@@ -1,10 +1,10 @@
 // The only writer of the journal. Two ways in:
 //
 // - A transition (`writeTransition`) is part of a transaction: status, approvals, tool calls, the end of a turn.
-// - Deltas of text take the fast path (appender.ts): those of all Sessions of the node are gathered and written together.
+// - Text deltas take the fast path (appender.ts): those of all sessions of the node are batched and written together.
 //
-// Both are conditional on the Session's epoch (a writer that lost the Session can't write) and on the expected seq (a write
-// repeated after a lost acknowledgement can't be written twice), and both give chunks to readers only after the commit.
+// Both are conditional on the session's epoch, so a writer that lost the session can't write, and on the expected seq, so a retry
+// after a lost acknowledgement can't write twice. Both show chunks to readers only after the commit (`announceCommit`).
 import sql, { empty, join, type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
 import type { Platform } from '../platform.ts';
@@ -12,7 +12,7 @@ import type { Position } from './cursor.ts';
 import { deliveryMark, subscriptionOf } from './delivery-mark.ts';
 import { encodeItems, type Item, type Segment } from './segment.ts';
 
-/** Where the next chunk of a Session goes, and by whose right. */
+/** The position of a session's next chunk, and the epoch with which it is written. */
 export interface JournalHead {
   readonly organizationId: string;
   readonly environment: string;
@@ -22,7 +22,7 @@ export interface JournalHead {
   nextSeq: number;
 }
 
-/** This writer lost the Session: another one has it, or it was cancelled. */
+/** This writer lost the session: it has another writer, or was cancelled. */
 export class Fenced extends Error {
   override readonly name = 'Fenced';
   constructor() {
@@ -50,8 +50,8 @@ export interface Transition {
 }
 
 /**
- * Appends chunks and changes the session row together, in the caller's transaction; moves `head` on after the commit. Throws
- * `Fenced` where the row is not as the head says, or a condition fails: the transaction is then undone.
+ * Appends chunks and changes the session row, in the caller's transaction. Advances `head` after the commit. Throws `Fenced`,
+ * and the transaction is rolled back, if the row differs from the head or a condition fails.
  */
 export async function writeTransition(
   platform: Pick<Platform, 'live' | 'wake' | 'metrics'>,
@@ -95,8 +95,8 @@ function planTransition(
   const isAppend = segments.length > 0;
   if (isAppend) set.push(deliveryMark());
 
-  // Nothing may be committed where the row did not match, and the statements travel together, before anyone could look at a
-  // count: so the statement itself fails then, by a division by zero, and what stands behind it does not run.
+  // Nothing may be committed if the row did not match. All statements are sent together, before a row count could be checked.
+  // The statement itself therefore fails then, by a division by zero, and the following statements do not run.
   const update = sql`
     with updated as (
       update sessions s set ${join(set)}
@@ -125,7 +125,7 @@ function refuseFenced(error: unknown): never {
   throw (error as { code?: string }).code === DIVISION_BY_ZERO ? new Fenced() : error;
 }
 
-/** The statement for a Session's first segment, written with the row itself. */
+/** Inserts a segment, without changing the session row. */
 export function insertSegment(owner: { organizationId: string; sessionId: string }, segment: Segment): Sql {
   return sql`
     insert into segments (organization_id, session_id, turn, seq_to, seq_from, body, created_at)

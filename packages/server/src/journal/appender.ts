@@ -1,10 +1,10 @@
-// The fast path into the journal: deltas of text of all Sessions that this node holds.
+// The fast path into the journal: text deltas of all active sessions of this node.
 //
-// They are gathered and written by one statement for a group of organizations. What a transition writes of a Session
-// (append.ts) comes behind its text: it takes along what is not written yet, and waits for what is being written.
+// They are batched and written by one statement for a group of organizations. A transition (append.ts) follows the session's
+// text: it includes the unwritten text, and waits for a write in progress.
 //
-// A commit holds text of one shard (db/shards.ts), and each shard has commits of its own under way, so one that is down or
-// slow holds up nobody else's text.
+// A commit contains text of one shard (db/shards.ts), and the shards are written independently, so one that is down or slow
+// does not delay the others.
 import sql, { type Sql } from 'sql-template-tag';
 import { groupOrganizations, type Shard } from '../db/shards.ts';
 import { textArray } from '../db/values.ts';
@@ -15,7 +15,7 @@ import type { Position } from './cursor.ts';
 import { deliveryMark } from './delivery-mark.ts';
 import { encodeItems, type Segment } from './segment.ts';
 
-/** Text of a held Session on its way into the journal. */
+/** Text of an active session that is to be written to the journal. */
 export interface TextHead extends JournalHead {
   /** Accepted, not yet written. */
   pending: string[];
@@ -23,7 +23,7 @@ export interface TextHead extends JournalHead {
   carry: string;
   /** The write under way, which no transition may overtake. */
   writing: Promise<void> | undefined;
-  /** The next delta is the first of a model call: what somebody waits to see, so it is written at once. */
+  /** The next delta is the first of a model call, which users wait for, so it is written at once. */
   first: boolean;
   /** Called once when the epoch has moved on. */
   onFenced: () => void;
@@ -32,22 +32,22 @@ export interface TextHead extends JournalHead {
 export interface Appender {
   /** Takes a delta; the promise resolves when there is room for the next, not when this one is written. */
   append(head: TextHead, delta: string): Promise<void>;
-  /** Takes out what is not written yet, so that a transition can write it; waits for a write under way. */
+  /** Removes and returns the unwritten text, so that a transition can write it; waits for a write in progress. */
   take(head: TextHead): Promise<string[]>;
   /** Writes what is pending. */
   close(): Promise<void>;
 }
 
-// Between the beginnings of two flushes: long enough to gather the tokens of many Sessions, short enough for nobody to see.
+// Between the starts of two flushes: long enough to batch the tokens of many sessions, too short to be noticed.
 const GATHER_MS = 10;
 const RETRY_MS = 100;
-// One Session may be this far ahead of the database before its model is held up.
+// A session may be this far ahead of the database before its model has to wait.
 const MAX_PENDING_DELTAS = 2_000;
-// Deltas of one Session in one segment, which bounds what a reader has to parse at once.
+// Deltas of one session in one segment, which bounds what a reader has to parse at once.
 const MAX_SEGMENT_DELTAS = 1_000;
 // Commits of a shard under way at once: while PostgreSQL works on one, this process takes in what another has done.
 const MAX_WRITES = 2;
-// Fewer Sessions are not worth a commit of their own.
+// Fewer sessions are not worth a separate commit.
 const MIN_SESSIONS = 100;
 
 interface Batch {
@@ -156,7 +156,7 @@ export function createAppender(
     const missed = batches.filter(({ head }) => !written.has(keyOf(head)));
     for (const batch of batches) if (written.has(keyOf(batch.head))) advance(batch, now);
     if (missed.length > 0) await readAgain(missed, now);
-    // A full disk is not emptier in a moment.
+    // After a failure, such as a full disk, wait before retrying.
     if (failed) await clock.sleep(RETRY_MS);
   }
 
@@ -174,8 +174,8 @@ export function createAppender(
   }
 
   /**
-   * A row that was not written was locked by somebody (it goes with the next flush), or was written before and the answer
-   * was lost, or has another writer. The row itself says which.
+   * A row that was not written was locked (the next flush writes it), or was written by a commit whose response was lost, or
+   * has another writer. The row itself says which.
    */
   async function readAgain(missed: Batch[], now: Date): Promise<void> {
     type Found = { sessionId: string; epoch: number; turn: number; nextSeq: number };
@@ -203,7 +203,7 @@ export function createAppender(
         head.onFenced();
         continue;
       }
-      // A commit whose answer was lost can come through later than its text was put back: then more stands behind it.
+      // A commit whose response was lost can arrive after its text was put back; then more text follows it in the batch.
       const count = row.nextSeq - head.nextSeq;
       if (count > 0) advance(batchOf(head, deltas.slice(0, count)), now);
       if (count < deltas.length) putBack(head, deltas.slice(count));

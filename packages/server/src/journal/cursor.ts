@@ -1,4 +1,4 @@
-// A position in a Session's journal: `turn_<n>:seq_<n>`, ordered by turn, then seq.
+// A position in a session's journal: `turn_<n>:seq_<n>`, ordered by turn, then seq.
 import { cursorPattern } from '@signalbox/contract';
 import { ApiError } from '../lib/api-error.ts';
 
@@ -29,7 +29,7 @@ export function invalidCursor(what: string): ApiError {
   });
 }
 
-/** Negative where `a` stands before `b`, 0 where they are the same. */
+/** Negative if `a` is before `b`, 0 if they are equal. */
 export function comparePositions(a: Position, b: Position): number {
   return a.turn - b.turn || a.seq - b.seq;
 }

@@ -8,7 +8,7 @@ import { uuidOf } from '../lib/ids.ts';
 import { beginning, comparePositions, formatCursor, invalidCursor, type Position, parseCursor } from './cursor.ts';
 import { chunksOf, envelopeOf, type JournalOwner, type Segment, typeSet } from './segment.ts';
 
-/** A Session as its readers need it: whose it is, where its journal ends, and whether more can follow. */
+/** A session as readers of its journal need it: its owner, where the journal ends, and whether more can follow. */
 export interface JournalInfo extends JournalOwner {
   organizationId: string;
   /** Of the last chunk. */
@@ -16,7 +16,7 @@ export interface JournalInfo extends JournalOwner {
   ended: boolean;
 }
 
-/** 404 where the organization has no such Session. */
+/** 404 if the organization has no such session. */
 export async function readJournalInfo(
   db: Pick<Db, 'query'>,
   organizationId: string,
@@ -51,9 +51,9 @@ export function readSegments(
     order by turn, seq_to limit ${limit}`);
 }
 
-// What tools answer may be a MiB each: a list call holds this much and one segment more, not hundreds of them.
+// Results of tools can be a MiB each: a list call reads this much and one more segment into memory, not hundreds of them.
 const MAX_READ_BYTES = 1024 * 1024;
-// Of an answer to a list call; long chunks make it a page of fewer.
+// Of the response to a list call; pages of long chunks have fewer of them.
 const MAX_PAGE_CHARACTERS = 4 * 1024 * 1024;
 
 /** The same, and no more of them than `maxBytes` and one segment. `isEnd`: nothing followed them. */
@@ -120,8 +120,8 @@ export async function readAfterEach(
 }
 
 /**
- * The position that a reader sends; refused where it is damaged or ahead of the journal. It names no Session: sent to another, it is a
- * place in that one's own journal, and shows nothing that its reader could not ask for anyway.
+ * The position of a reader's cursor; refused if it is damaged or ahead of the journal. A cursor names no session: used for another
+ * one, it is a position in that session's journal, and shows nothing that the reader could not request anyway.
  */
 export function positionAfter(cursor: string | undefined, head: JournalInfo): Position {
   if (cursor === undefined || cursor === '') return beginning;
@@ -135,7 +135,7 @@ export function typesOf(query: { types?: string }): ReadonlySet<ChunkType> | und
   return query.types === undefined ? undefined : typeSet(query.types.split(',') as ChunkType[]);
 }
 
-/** Envelopes after a cursor, oldest first; `limit` counts chunks, and cuts an envelope where it must. Long ones are fewer a page. */
+/** Envelopes after a cursor, oldest first. `limit` counts chunks and may split an envelope. Pages of long chunks are shorter. */
 export async function listChunks(ctx: Context, input: Input<'listChunks'>): Promise<Result<'listChunks'>> {
   const { limit = longLists.default } = input;
   const head = await readJournalInfo(ctx.db, ctx.organizationId, uuidOf('ses', input.sessionId));
@@ -153,7 +153,7 @@ export async function listChunks(ctx: Context, input: Input<'listChunks'>): Prom
     for (const segment of segments) {
       const chunks = chunksOf(segment, after, types);
       const shown = chunks.slice(0, room);
-      // Where the page is full within a segment, the cursor stays at the last chunk shown; else the whole segment was read.
+      // If the page is full within a segment, the cursor is that of the last chunk shown; else the whole segment was read.
       after = shown.length < chunks.length ? positionOf(shown.at(-1)!) : { turn: segment.turn, seq: segment.seqTo };
       room -= shown.length;
       if (shown.length > 0) shownCharacters += segment.body.length;

@@ -111,7 +111,7 @@ function sizeOf(text: string | Buffer): number {
   return typeof text === 'string' ? 2 * text.length : text.length;
 }
 
-/** The terminal status is a session's last chunk (api.md section 6). */
+/** The terminal status is a session's last chunk. */
 function isTerminal({ body }: Segment): boolean {
   if (!body.includes('"session.status"')) return false;
   const last = (JSON.parse(body) as unknown[]).at(-1) as { type?: string; status?: string };

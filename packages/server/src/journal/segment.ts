@@ -1,14 +1,14 @@
-// The stored form of chunks, and the one shape in which they leave.
+// The stored form of chunks, and the envelope in which readers get them.
 //
 // A segment is the run of chunks that one commit added to one turn of a Session. Its body is a JSON array in which a string
 // is the delta of a `message.chunk`, by far the commonest chunk, and an object is any other chunk without `turn` and `seq`:
-// both follow from where the segment stands.
+// both follow from the segment's position.
 import type { Chunk, ChunkType, Envelope } from '@signalbox/contract';
 import { formatId } from '../lib/ids.ts';
 import { formatCursor, type Position } from './cursor.ts';
 
 type Without<T> = T extends unknown ? Omit<T, 'turn' | 'seq'> : never;
-/** A chunk before the journal has given it its place. */
+/** A chunk before it has a position in the journal. */
 export type NewChunk = Without<Exclude<Chunk, { type: 'message.chunk' }>>;
 /** A delta of text, or any other chunk. */
 export type Item = string | NewChunk;
@@ -21,7 +21,7 @@ export interface Segment {
   createdAt: Date;
 }
 
-/** Whose journal it is, as envelopes say it. */
+/** The session of a journal, as envelopes name it. */
 export interface JournalOwner {
   sessionId: string;
   agentId: string;
@@ -62,7 +62,7 @@ export function envelopeOf(owner: JournalOwner, at: Position, timestamp: Date, c
   };
 }
 
-/** `types` of a query or a subscription; who reads text must also hear that some of it is void. */
+/** `types` of a query or a subscription. A reader of text also gets `message.reset`, which says that some of it is void. */
 export function typeSet(types: readonly ChunkType[]): ReadonlySet<ChunkType> {
   return new Set(types.includes('message.chunk') ? [...types, 'message.reset'] : types);
 }

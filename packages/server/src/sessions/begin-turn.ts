@@ -1,6 +1,5 @@
-// How a turn begins: the same whether a Session is opened with input, a message reaches an idle one, or a queued message
-// follows the turn before.
-
+// How a turn begins: when a session is opened with input, when a message reaches an idle session, or when a queued message
+// follows the previous turn. `beginTurn` plans what the transaction writes; `startTurn` follows its commit.
 import type { MessagePart } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { ChunkRun, Patch } from '../journal/append.ts';
@@ -10,11 +9,11 @@ import type { LocalRunner, LocalStart } from '../runtime/node/local-start.ts';
 import { insertOperation, newModelCall, type Operation } from './state/operations.ts';
 import { insertEntry, type TranscriptEntry } from './state/transcript.ts';
 
-/** A message whose turn begins. */
+/** The message that begins a turn. */
 export interface TurnInput {
   messageId: string;
   content: MessagePart[];
-  /** Of the trace that brought it; undefined or null where none did. */
+  /** The W3C `traceparent` of the request that sent it; undefined or null if it had none. */
   traceParent?: string | null | undefined;
 }
 
@@ -30,7 +29,7 @@ export interface BegunTurn {
 
 const running: NewChunk = { type: 'session.status', status: 'running', waitingFor: null };
 
-/** The turn's first chunk, its row changes, its message, and its first model call, stored before it is asked. */
+/** The turn's first chunk, its row changes, its message, and its first model call, which is stored before it starts. */
 export function beginTurn(
   owner: { organizationId: string; sessionId: string },
   turn: number,
@@ -54,7 +53,7 @@ export function beginTurn(
       sql`queue = null`,
       sql`crashes = 0`,
       sql`stop = null`,
-      // Its worker, who knows how long a turn may take, sets it.
+      // Set by the node that runs the turn: it reads the agent's time limit.
       sql`turn_deadline = null`,
       sql`trace_parent = ${traceParent}`,
     ],

@@ -1,4 +1,4 @@
-// A budget in money means nothing where it is not known what a call costs.
+// A budget in money needs a model whose calls have a known cost.
 import type { Budget } from '@signalbox/contract';
 import { readDefinition } from '../agents/agents.ts';
 import type { Queryable } from '../db/db.ts';
@@ -6,7 +6,7 @@ import { ApiError } from '../lib/api-error.ts';
 import type { Platform } from '../platform.ts';
 import { modelName } from '../usage/prices.ts';
 
-/** The name of the Agent's model where the budget needs a price of it, and the operator has given none. */
+/** The name of the agent's model if the budget needs its price and the operator has not configured one. */
 export async function unpricedModel(
   { prices }: Pick<Platform, 'prices'>,
   db: Queryable,

@@ -1,8 +1,8 @@
-// Child Sessions (api.md section 3, `agent` tools): a call of the parent's opens one, waits for it, and gets its answer as the
-// call's result. A child shares its parent's budget, counts one deeper, and asks people for itself.
+// Child sessions: a call of an `agent` tool opens one and waits for it. The child's last response is the call's result. A child
+// shares its parent's budget, is one level deeper, and requests its own approvals.
 //
-// The child's end says on its own row that the parent has not heard of it; whoever sees that tells the parent, in a
-// transaction that locks the parent first. Parents come before children wherever both are changed, so nobody waits in a circle.
+// When a child ends, its row is marked `parent_due`. The first node that sees the mark reports to the parent, in a transaction
+// that locks the parent first. Every transaction that changes both locks the parent before the child, so none can deadlock.
 import type { AgentTool, StopReason } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { readDefinition } from '../agents/agents.ts';
@@ -19,10 +19,10 @@ import { recordAwaitedResult } from './state/awaited-result.ts';
 import { type Operation, operationColumns, resultChunk, updateOperation } from './state/operations.ts';
 import { lockSession, readSession, type SessionRow, sessionEvent } from './state/session.ts';
 
-/** The Session that a person or program opened stands at depth 0. */
+/** A session that was opened through the API has depth 0. */
 const MAX_DEPTH = 5;
 
-/** What opens the child of a call, for the transaction that shows the call; or why there is none, in words for the model. */
+/** The rows of a call's child, for the transaction that shows the call; or a text for the model that says why there is none. */
 export async function openChild(
   { db, clock, prices }: Pick<Platform, 'db' | 'clock' | 'prices'>,
   parent: SessionRow,
@@ -71,7 +71,7 @@ export async function openChild(
   return { ...child, statements: [...child.statements, created] };
 }
 
-/** A child that has ended, and whose parent has not heard of it. */
+/** A child that has ended and whose result the parent does not have yet. */
 export interface UnreportedChild {
   organizationId: string;
   sessionId: string;
@@ -87,7 +87,7 @@ export async function unreportedChildren({ shards }: Pick<Platform, 'shards'>): 
   return rows;
 }
 
-/** Tells the parent. Told already, by another node at the same moment, or either of them deleted: nothing. */
+/** Gives the parent the child's result. Does nothing if another node already did, or if either session was deleted. */
 export async function reportToParent(
   platform: Platform,
   { organizationId, sessionId }: UnreportedChild,
@@ -118,7 +118,7 @@ function undefinedIfNotFound(error: unknown): undefined {
   if (!(error instanceof ApiError)) throw error;
 }
 
-/** Why a turn was over before its answer, for the parent's model. */
+/** Why a turn ended without a final response, for the parent's model. */
 const STOPPED: Record<Exclude<StopReason, 'endTurn' | 'error'>, string> = {
   maxOutputTokens: 'its answer was cut by the token limit',
   maxSteps: 'it took as many steps as it may',
@@ -128,7 +128,7 @@ const STOPPED: Record<Exclude<StopReason, 'endTurn' | 'error'>, string> = {
   timedOut: 'it took too long',
 };
 
-/** What the call that opened a child comes to. */
+/** The outcome of the call that opened the child. */
 async function childOutcome(tx: Tx, child: SessionRow): Promise<Pick<Operation, 'status' | 'output' | 'error'>> {
   const failed = (error: string) => ({ status: 'failed' as const, output: null, error: storableText(error) });
   if (child.status === 'failed') return failed(`The agent failed: ${child.error?.message ?? 'no reason is known'}`);
@@ -142,7 +142,7 @@ async function childOutcome(tx: Tx, child: SessionRow): Promise<Pick<Operation, 
   return { status: 'succeeded', output: outputSchema === null ? answer : storableJson(outputIn(answer)), error: null };
 }
 
-/** What it said last in its last turn. */
+/** The text of the last response in the child's last turn. */
 async function lastResponse(tx: Tx, { organizationId, sessionId, turn }: SessionRow): Promise<string> {
   const [entry] = await tx.query<{ content: { type: string; text?: string }[] }>(sql`
     select content from messages

@@ -1,4 +1,4 @@
-// How Sessions end, and how their turns are stopped (api.md section 5).
+// Interrupting, closing and cancelling sessions.
 import type { Input, Result } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
@@ -18,7 +18,7 @@ import { endPatch } from './state/status.ts';
 import { insertEntry, type TranscriptEntry } from './state/transcript.ts';
 import { cancelChildren, interruptTurn, publishStop } from './stop.ts';
 
-/** Ends the turn under way as `interrupted`, within moments of the answer; an idle Session is where it was asked to be. */
+/** Requests that the current turn end as `interrupted`; the node that runs it ends it soon after. An idle session stays as it is. */
 export async function interruptSession(
   ctx: Context,
   input: Input<'interruptSession'>,
@@ -26,7 +26,7 @@ export async function interruptSession(
   return inTransaction(ctx, async (tx, ctx) => {
     const row = await lockSession(tx, ctx.organizationId, uuidOf('ses', input.sessionId));
     requireOpen(row);
-    // One that is to stop already has been asked for.
+    // If `stop` is set, the turn is already being stopped.
     if (row.status !== 'idle' && !row.stop) {
       const now = ctx.clock.now();
       await Promise.all([
@@ -38,7 +38,7 @@ export async function interruptSession(
   });
 }
 
-/** Completes an idle Session now, another when its turn is over and what was queued before has had its turn. */
+/** Completes an idle session at once; a busy one after its current turn and the turns of its queued messages. */
 export async function closeSession(ctx: Context, input: Input<'closeSession'>): Promise<Result<'closeSession'>> {
   return inTransaction(ctx, async (tx, ctx) => {
     const row = await lockSession(tx, ctx.organizationId, uuidOf('ses', input.sessionId));
@@ -60,8 +60,8 @@ export async function closeSession(ctx: Context, input: Input<'closeSession'>): 
 }
 
 /**
- * Cancels now, whoever holds the Session: the epoch moves on, so that what its worker still writes is refused. A tool call
- * under way may still have its effect: nobody waits for its result, and its outcome is unknown.
+ * Cancels at once, also while a node runs the session: the epoch is raised, so further writes of that node are refused. A tool
+ * call that is running may still have its effect; its result is not awaited, and its outcome is unknown.
  */
 export async function cancelSession(ctx: Context, input: Input<'cancelSession'>): Promise<Result<'cancelSession'>> {
   return inTransaction(ctx, async (tx, ctx) => {
@@ -72,7 +72,7 @@ export async function cancelSession(ctx: Context, input: Input<'cancelSession'>)
   });
 }
 
-/** The same for whoever has locked the row; `expired`: approvals that came too late, which are why, and stand as such. */
+/** The same for a caller that has locked the row. `expired`: the chunks of expired approvals, if they are the reason. */
 export async function cancelNow(
   tx: Tx,
   ctx: SessionWriter,
@@ -99,7 +99,7 @@ export async function cancelNow(
   return ended;
 }
 
-/** What a cancel makes of the turn under way. Nobody is asked for last words: it is cancelled now. */
+/** Cancels the current turn at once, without waiting for running tools. */
 async function cancelTurn(tx: Tx, ctx: SessionWriter, row: SessionRow, now: Date) {
   const { organizationId, sessionId, turn } = row;
   const [operations, transcript] = await Promise.all([
@@ -125,7 +125,7 @@ async function cancelTurn(tx: Tx, ctx: SessionWriter, row: SessionRow, now: Date
   return { ...change, statements: [...change.statements, ...stored] };
 }
 
-/** What was acknowledged to its callers is shown, though the worker that was to show it does not any more. */
+/** Shows the acknowledged decisions and results that the node had not shown yet; after the cancel it can't. */
 async function takeFromInbox(tx: Tx, row: SessionRow): Promise<NewChunk[]> {
   if (row.inbox === 0) return [];
   const { organizationId, sessionId } = row;
@@ -141,7 +141,7 @@ async function takeFromInbox(tx: Tx, row: SessionRow): Promise<NewChunk[]> {
   return inboxChunks(entries, operations);
 }
 
-/** Who writes an end: a caller, or the service itself. */
+/** The caller of an API request, or the service itself. */
 type SessionWriter = EventSource & Pick<Platform, 'clock' | 'wake' | 'live' | 'metrics'>;
 
 async function endSession(

@@ -1,10 +1,9 @@
-// What has come for a Session that a worker holds, as it is shown: decisions on approvals, and results of calls.
-
+// The chunks that show entries of a session's inbox: decisions on approvals, and results of calls.
 import type { NewChunk } from '../journal/segment.ts';
 import type { InboxEntry } from './state/inbox.ts';
 import { notRunChunks, type Operation, resolvedChunk, resultChunk } from './state/operations.ts';
 
-/** The chunks of these entries of the inbox, in their order; messages have none. `operations`: those of the turn. */
+/** In the order of the entries; messages have no chunks. `operations`: those of the turn. */
 export function inboxChunks(entries: readonly InboxEntry[], operations: readonly Operation[]): NewChunk[] {
   return entries.flatMap((entry) => {
     if (entry.kind === 'message') return [];

@@ -1,11 +1,11 @@
-// Lists of sessions: any page costs what it shows, however many sessions there are.
+// Lists of sessions. The cost of a page depends on its length, not on the number of sessions.
 //
-// Two indexes hold every combination of agent, environment and status, each in the order of the list. A filter leaves out some
-// of the columns in front, so a page is put together: the newest of each environment and status that fit, then the newest of
-// these. Environments are few, and found by one look by the index for each, those that were deleted too.
+// Two indexes cover agent, environment and status, with sessions in the order of the list. If a filter leaves out leading
+// columns, the page is merged: the newest of each matching environment and status, then the newest of these. There are few
+// environments, and one index look-up finds each, including deleted ones.
 //
-// A filter by metadata goes through session_metadata, and reads the sessions that have its first pair, newest first, until the
-// page is full: other filters with it are compared with each.
+// A filter by metadata uses session_metadata: it reads the sessions that have the first pair, newest first, until the page is
+// full, and compares each with the other filters.
 import { type Input, type Result, type Session, sessionStatuses } from '@signalbox/contract';
 import sql, { empty, join, type Sql } from 'sql-template-tag';
 import type { Context } from '../lib/context.ts';
@@ -53,7 +53,7 @@ export async function listSessions(ctx: Context, input: Input<'listSessions'>): 
 interface ListFilter {
   organizationId: string;
   ofAgent: Sql;
-  /** Undefined: all that have sessions. */
+  /** Undefined: every environment that has sessions. */
   environment: string | undefined;
   statuses: readonly Session['status'][];
   after: Sql;
@@ -73,7 +73,7 @@ function listByIndex({ organizationId, ofAgent, environment, statuses, after, li
             order by s.environment limit 1)
           from places p where p.environment is not null`
       : sql`select ${environment}::text`;
-  // The limit of 1 keeps the look by the key: a plan for any number of ids would read the whole table instead.
+  // `limit 1` makes the planner look up each id by the key; a join on any number of ids could scan the whole table.
   return sql`
     with recursive places(environment) as (${places})
     select ${sessionColumns} from (
@@ -100,7 +100,7 @@ function listByMetadata(organizationId: string, pairs: [string, string][], filte
         select 1 from session_metadata o
         where o.organization_id = ${organizationId} and o.pair = ${pair} and o.session_id = m.session_id)`,
   );
-  // Compared again: two pairs may have one number.
+  // Compared again, because two pairs may have the same hash.
   const compared = pairs.map(([key, value]) => sql`and s.metadata->>${key} = ${value}`);
   return sql`
     select ${sessionColumns} from session_metadata m

@@ -1,4 +1,4 @@
-// Messages of a Session (api.md section 5): sending one, reading the transcript.
+// Messages of a session: sending one, reading the transcript.
 import type { Input, Result } from '@signalbox/contract';
 import sql, { empty } from 'sql-template-tag';
 import { currentVersion } from '../agents/agents.ts';
@@ -16,9 +16,9 @@ import { partsOf, type TranscriptEntry, viewEntry } from './state/transcript.ts'
 import { interruptTurn } from './stop.ts';
 
 /**
- * The next turn: at once where the Session is idle, else after the present one. 409 `session_ended`, `agent_archived`, and
- * `session_busy` where the caller asked for it with `onBusy: "reject"`; with `steer` the present turn ends, and this one is next.
- * 422 `budget_invalid` where the Agent has got a model whose cost nobody would know.
+ * Begins the next turn: at once if the session is idle, else after the current turn. With `onBusy: "steer"` the current turn
+ * is interrupted, and this message is next. 409 `session_ended` or `agent_archived`, 409 `session_busy` with `onBusy: "reject"`,
+ * 422 `budget_invalid` if the budget is in money and the agent's model has no price.
  */
 export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Promise<Result<'sendMessage'>> {
   return inTransaction(ctx, async (tx, ctx) => {
@@ -84,7 +84,7 @@ export async function sendMessage(ctx: Context, input: Input<'sendMessage'>): Pr
 /** `turn:position` of a transcript entry. */
 const isKey: IsKey = (text) => /^\d{1,9}:\d{1,9}$/.test(text);
 
-/** Oldest first unless told otherwise; the messages whose turn has not begun are the newest. */
+/** Oldest first by default. Queued messages, whose turn has not begun, are the newest. */
 export async function listMessages(ctx: Context, input: Input<'listMessages'>): Promise<Result<'listMessages'>> {
   const { organizationId } = ctx;
   const { order = 'asc' } = input;
@@ -92,7 +92,7 @@ export async function listMessages(ctx: Context, input: Input<'listMessages'>): 
   const request = pageRequest(`messages:${order}:${organizationId}:${input.sessionId}`, input, { isKey });
   const { sessionId } = await readSession(ctx.db, organizationId, uuidOf('ses', input.sessionId));
   const [turn, position] = (request.after ?? '').split(':').map(Number);
-  // One statement, and so one moment: a message that leaves the queue meanwhile would else be in neither part.
+  // One statement reads one snapshot. With two, a message that leaves the queue in between would be in neither part.
   const bytes = sql`octet_length(content::text)`;
   const ofTranscript = sql`
     select m.turn, m.position, m.message_id as "messageId", m.role, m.content, m.created_at as "createdAt", null as steer
@@ -116,7 +116,7 @@ export async function listMessages(ctx: Context, input: Input<'listMessages'>): 
     select * from page union all select * from queue
     order by ${isAsc ? sql`turn nulls last, ${queueOrder}` : sql`turn desc nulls first, ${queueOrder}`}`);
   const entries = rows.filter((row): row is TranscriptEntry => row.turn !== null);
-  // They have no place yet, so they have no cursor either: they stand at the newer end of the page that ends there.
+  // They have no position in the transcript yet, and therefore no cursor: they are at the newer end of the last page.
   const queued = rows.filter((row) => row.turn === null);
   const page = pageOf(request, entries, (row) => `${row.turn}:${row.position}`, viewEntry);
   const waiting = queued.map(viewEntry);

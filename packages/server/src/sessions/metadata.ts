@@ -1,5 +1,5 @@
-// What sessions are found by in session_metadata: a number for each pair of key and value. It is written with the metadata, and
-// never when a session changes otherwise.
+// The index of sessions by metadata: session_metadata has a number for each pair of key and value. It is written when the
+// metadata is written, and not by other changes of the session.
 import { createHash } from 'node:crypto';
 import type { Session } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
@@ -9,7 +9,7 @@ interface Owner {
   sessionId: string;
 }
 
-/** Of a value as text: the number (64 bits, signed) that stands for the pair. */
+/** The number of a pair, a signed 64-bit hash; `value` is the value as text. */
 export function pairOf(key: string, value: string): string {
   return createHash('sha256')
     .update(JSON.stringify([key, value]))
@@ -22,7 +22,7 @@ function pairsOf(metadata: Session['metadata']): string[] {
   return Object.entries(metadata).flatMap(([key, value]) => (value === null ? [] : [pairOf(key, String(value))]));
 }
 
-/** For the transaction that inserts the session or changes its metadata, after that. */
+/** For the transaction that inserts the session or changes its metadata, after that statement. */
 export function insertPairs({ organizationId, sessionId }: Owner, metadata: Session['metadata']): Sql[] {
   const pairs = pairsOf(metadata);
   if (pairs.length === 0) return [];
@@ -34,7 +34,7 @@ export function insertPairs({ organizationId, sessionId }: Owner, metadata: Sess
   ];
 }
 
-/** For a transaction that holds the sessions' rows, so that their metadata is what it was read as. */
+/** For a transaction that has locked the sessions' rows, so their metadata can't have changed since it was read. */
 export function deletePairs(
   organizationId: string,
   sessions: readonly { sessionId: string; metadata: Session['metadata'] }[],

@@ -1,8 +1,8 @@
-// Deleting sessions that ended long ago: as many days as the operator says, or sooner if their environment says so.
+// Deletes sessions some days after they ended: as configured by the operator, or sooner if their environment says so.
 //
-// A session goes with its children, when the last of them has ended. What belongs to them goes first, a thousand rows a
-// statement, their own rows last: a pass that is cut off is taken up by the next one, and no statement is long. Nothing of it
-// touches a session that is open, so no append waits for it. Two nodes that do it at once do no harm.
+// A session is deleted together with its children, once the last of them has ended. Their segments, messages, operations and
+// deliveries go first, a thousand rows a statement, and the session rows last. No statement is long, and the next pass resumes
+// an interrupted one. No open session is touched, so no append waits. Two nodes may do it at the same time.
 import type { Session } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { deleteInBatches } from '../db/delete-in-batches.ts';
@@ -10,18 +10,18 @@ import type { Platform } from '../platform.ts';
 import { deletePairs } from './metadata.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
-// Families at a time. Their own rows go in one statement, and the rows of children with them.
+// Root sessions at a time. One statement deletes their rows and those of their children.
 const BATCH = 200;
 
 type RetentionPlatform = Pick<Platform, 'db' | 'clock' | 'log' | 'metrics'>;
 
 interface RetentionRule {
   environment: string;
-  /** Of the environment; null if it says nothing, or was deleted. */
+  /** Null if the environment sets no limit, or was deleted. */
   keepDays: number | null;
 }
 
-/** Of one organization. `keptDays`: what the operator says; undefined keeps them unless their environment says otherwise. */
+/** For one organization. `keptDays`: set by the operator; undefined: only the limits of environments apply. */
 export async function dropOldSessions(
   { db, clock, log, metrics }: RetentionPlatform,
   organizationId: string,
@@ -43,7 +43,7 @@ export async function dropOldSessions(
       log.info({ organizationId, environment, days, sessions }, 'deleted sessions at the end of their retention');
   }
 
-  /** The environments that have sessions which ended, deleted ones too: one look by the index for each. */
+  /** The environments that have ended sessions, including deleted environments: one index look-up for each. */
   function retentionRules(): Promise<RetentionRule[]> {
     return db.query<RetentionRule>(sql`
       with recursive found as (
@@ -62,7 +62,7 @@ export async function dropOldSessions(
       where found.environment is not null`);
   }
 
-  /** Some whose children have ended too, oldest first. */
+  /** Root sessions whose children have all ended, oldest first. */
   async function endedBefore(environment: string, before: Date): Promise<string[]> {
     const rows = await db.query<{ sessionId: string }>(sql`
       select s.session_id as "sessionId" from sessions s
@@ -74,7 +74,7 @@ export async function dropOldSessions(
     return rows.map(({ sessionId }) => sessionId);
   }
 
-  /** Returns how many sessions went, children counted. */
+  /** Returns how many sessions were deleted, including children. */
   async function drop(roots: string[]): Promise<number> {
     const rows = await db.query<{ sessionId: string }>(sql`
       select s.session_id as "sessionId" from sessions s
@@ -120,7 +120,7 @@ export async function dropOldSessions(
           and d.delivery_id = old.delivery_id`,
     );
     if (signal.aborted) return 0;
-    // Approvals go with the row, by their foreign key; a session has few.
+    // The foreign key deletes the session's approvals, of which there are few.
     return db.transaction(async (tx) => {
       const rows = await tx.query<{ sessionId: string; metadata: Session['metadata'] }>(sql`
         select session_id as "sessionId", metadata from sessions

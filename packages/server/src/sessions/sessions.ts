@@ -1,4 +1,11 @@
-// Sessions (api.md section 5): opening, reading, changing, deleting. How they end stands in ending.ts.
+// Sessions: opening, reading, changing, deleting. end-session.ts ends them.
+//
+// A session is one row (state/session.ts), its journal (journal/), and per turn its messages, operations and approvals. At any
+// time it has one writer. While a node runs the session, that node is the writer, and API calls leave what they bring in the
+// inbox (state/inbox.ts). A parked session has no process, timer or promise; an API call writes to it under the row's lock.
+// The epoch on the row enforces this: whatever a former writer still sends is refused.
+//
+// A turn begins in begin-turn.ts. The node runtime (runtime/node/) runs it.
 import type { Input, Result } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { currentVersion } from '../agents/agents.ts';
@@ -24,8 +31,8 @@ import {
 import { partsOf } from './state/transcript.ts';
 
 /**
- * Opens a Session; with `input` its first turn begins in the same transaction. 404 for an unknown Agent, version or
- * Environment, 409 `agent_archived`, 422 `budget_invalid`.
+ * Opens a session. With `input`, its first turn begins in the same transaction. 404 for an unknown agent, version or
+ * environment, 409 `agent_archived`, 422 `budget_invalid`.
  */
 export async function openSession(ctx: Context, input: Input<'openSession'>): Promise<Result<'openSession'>> {
   const { organizationId } = ctx;
@@ -73,7 +80,7 @@ export async function getSession(ctx: Context, input: Input<'getSession'>): Prom
   return { session: viewSession(await readSession(ctx.db, ctx.organizationId, uuidOf('ses', input.sessionId))) };
 }
 
-/** Metadata may change at any time, also after the end. */
+/** Metadata can change at any time, also after the session has ended. */
 export async function updateSession(ctx: Context, input: Input<'updateSession'>): Promise<Result<'updateSession'>> {
   return inTransaction(ctx, async (tx, ctx) => {
     const row = await lockSession(tx, ctx.organizationId, uuidOf('ses', input.sessionId));
@@ -98,8 +105,8 @@ export async function updateSession(ctx: Context, input: Input<'updateSession'>)
 }
 
 /**
- * With its children, which are cancelled first where they have not heard yet that it has ended. 409 `conflict` while it is open,
- * or a Session above it is, whose budget it has used a part of. What is still to be delivered is not delivered any more.
+ * Deletes a session and its children. Children that are still open are cancelled first. Pending deliveries are dropped. 409
+ * `conflict` while the session is open, or while its parent or root is, because they share a budget.
  */
 export async function deleteSession(ctx: Context, input: Input<'deleteSession'>): Promise<Result<'deleteSession'>> {
   return inTransaction(ctx, async (tx, ctx) => {
@@ -113,7 +120,7 @@ export async function deleteSession(ctx: Context, input: Input<'deleteSession'>)
     if (open > 0) throw new ApiError('conflict', 'Its parent session is open. Close or cancel that first.');
 
     const family = await lockFamily(tx, row);
-    // Deepest first: whoever is cancelled also changes the rows below it.
+    // Deepest first, because cancelling a session also changes the rows of its children.
     for (const one of family.toReversed()) if (!one.endedAt) await cancelNow(tx, ctx, one);
     const ids = family.map(({ sessionId }) => sessionId);
     const now = ctx.clock.now();
@@ -138,7 +145,7 @@ export async function deleteSession(ctx: Context, input: Input<'deleteSession'>)
   });
 }
 
-/** A Session that is locked and all below it, locked as well, parents before children. */
+/** The locked session and all its descendants, which are locked here; parents come before children. */
 async function lockFamily(tx: Tx, row: SessionRow): Promise<SessionRow[]> {
   const family = [row];
   for (let parents = [row.sessionId]; parents.length > 0; ) {

@@ -1,18 +1,17 @@
-// Asking whoever has a Session to stop what it does: a turn that is interrupted or steered, a child whose parent goes on
-// without it. Only the service's own worker ends a turn, so that there is one way of ending it; a parked Session is claimed
-// for it at once.
+// Requests to stop a session: its turn is interrupted or steered, or its parent no longer needs it. Only the node runtime ends
+// a turn, so there is one code path for it; a parked session is claimed at once to be stopped.
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
 import type { Wake } from '../wake/wake.ts';
 import type { SessionRow } from './state/session.ts';
 
-/** The caller holds the row's lock, and has seen that nothing is to stop yet. The turn under way ends as `interrupted`. */
+/** The current turn will end as `interrupted`. The caller holds the row's lock and has checked that `stop` is not set. */
 export async function interruptTurn(
   tx: Tx,
   row: Pick<SessionRow, 'organizationId' | 'sessionId'>,
   { wake, now }: { wake: Wake; now: Date },
 ): Promise<void> {
-  // The integrator's own program can't be told: the service takes the turn back from it.
+  // A worker can't be interrupted, so its claim is revoked.
   await tx.query(sql`
     update sessions set stop = 'interrupt', runnable_at = ${now},
       epoch = case when queue is null then epoch else epoch + 1 end,
@@ -21,7 +20,7 @@ export async function interruptTurn(
   tx.afterCommit(() => publishStop(wake, row.organizationId, [row.sessionId]));
 }
 
-/** The statement after which the open children of a Session, or of one of its calls, are cancelled. */
+/** The statement that cancels the open children of a session, or only those of some of its calls. */
 export function cancelChildren(
   owner: Pick<SessionRow, 'organizationId' | 'sessionId'>,
   now: Date,

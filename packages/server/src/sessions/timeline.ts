@@ -1,7 +1,7 @@
-// The timeline of a Session: what each turn did, and when.
+// The timeline of a session: what each turn did, and when.
 //
-// Nothing is kept for it beside what a Session is run with: the operations of a turn and their approvals, the version that its
-// first model call names, and the `turn.completed` that ends its journal.
+// It has no table of its own. It is read from what running the session stores: the operations of a turn and their approvals,
+// the agent version in the turn's first model call, and the `turn.completed` chunk that ends the turn's journal.
 import type { Input, Result, SessionTurn, TurnOperation } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Definition } from '../agents/agents.ts';
@@ -31,14 +31,14 @@ interface Row
   createdAt: Date;
   startedAt: Date | null;
   finishedAt: Date | null;
-  /** Of a call that somebody was asked about. */
+  /** Of a call that needed approval. */
   approval: { status: TurnOperation['status']; requestedAt: string; resolvedAt: string | null } | null;
 }
 
 /** How a turn ended. */
 type Ending = Pick<SessionTurn, 'status' | 'stopReason' | 'endedAt'>;
 
-// What the service calls a step of its machine, its readers need not tell apart.
+// API clients need not distinguish every internal status.
 const shownStatus: Readonly<Record<OperationStatus, TurnOperation['status']>> = {
   pending: 'running',
   awaiting_approval: 'pending',
@@ -58,7 +58,7 @@ export async function listTurns(ctx: Context, input: Input<'listTurns'>): Promis
   const { db, organizationId } = ctx;
   const request = pageRequest(`turns:${organizationId}:${input.sessionId}`, input, { isKey: integerKey });
   const session = await readSession(db, organizationId, uuidOf('ses', input.sessionId));
-  // Turns count from 1 without gaps, so which of them are on the page is known before anything is read.
+  // Turns are numbered from 1 without gaps, so the turns of a page are known before anything is read.
   const newest = Math.min(session.turn, Number(request.after ?? session.turn + 1) - 1);
   const numbers = Array.from({ length: Math.min(newest, request.limit + 1) }, (_, index) => newest - index);
   const shown = numbers.slice(0, request.limit);
@@ -80,7 +80,7 @@ export async function listTurns(ctx: Context, input: Input<'listTurns'>): Promis
   });
 }
 
-/** By turn, in the order in which they came. */
+/** By turn, in the order in which they were created. */
 async function readTurns(
   { db }: Context,
   { organizationId, sessionId }: SessionRow,
@@ -100,7 +100,7 @@ async function readTurns(
   return Map.groupBy(rows, ({ turn }) => turn);
 }
 
-/** Behind `turn.completed` there is the status that came with it and at most one commit more, which ended the Session. */
+/** `turn.completed` is followed by the status of the same commit and at most one more commit, which ended the session. */
 async function readEndings(
   { db }: Context,
   session: SessionRow,
@@ -134,7 +134,7 @@ async function readEndings(
   return endings;
 }
 
-/** What each version of the Agent calls its model. */
+/** The model's name in each version of the agent. */
 async function readModels(
   { db, organizationId }: Context,
   agentId: string,
@@ -149,7 +149,7 @@ async function readModels(
 function view(row: Row, model: string): TurnOperation[] {
   const { kind, status, step, createdAt, finishedAt, usage, approval } = row;
   const isModel = kind === 'model';
-  // A model call is stored the moment before it is made.
+  // A model call is stored immediately before it starts.
   const startedAt = isModel ? createdAt : row.startedAt;
   const operation: TurnOperation = {
     operationId: formatId('op', row.operationId),

@@ -1,4 +1,4 @@
-// The result of a client tool, given by the integrator who ran it (api.md section 5).
+// The result of a client tool, which the integrator sends after running the call.
 import type { Input, Result } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
@@ -10,7 +10,7 @@ import { recordAwaitedResult } from './state/awaited-result.ts';
 import { isFinished, type Operation, operationColumns, resultChunk, updateOperation } from './state/operations.ts';
 import { lockSession, requireOpen, viewSession } from './state/session.ts';
 
-/** 404 for a call that the Session has not made; 409 `conflict` where it is not awaited, or had another result. */
+/** 404 if the session has no such call; 409 `conflict` if the call awaits no result, or already has another. */
 export async function sendToolResult(ctx: Context, input: Input<'sendToolResult'>): Promise<Result<'sendToolResult'>> {
   if ((input.output === undefined) === (input.error === undefined)) {
     throw invalidField(input.output === undefined ? 'output' : 'error', 'give exactly one of output and error');

@@ -1,7 +1,7 @@
 // Prices: what a model call costs.
 //
 // The operator says what models cost, in US dollars per million tokens; the service knows no prices of its own, for they
-// would be wrong some day and nobody would see it. A call is priced once, when it is answered, and keeps its cost whatever
+// become wrong some day without notice. A call is priced once, when its response is stored, and keeps its cost whatever
 // the prices are later.
 //
 // Money is exact. A price has at most six decimals, so it is a whole number of picodollars a token, and a cost is a sum of
@@ -52,7 +52,7 @@ export function createPrices(prices: Readonly<Record<string, ModelPrice>>): Pric
     costOf(model, { inputTokens, outputTokens, cachedTokens }) {
       const price = priceOf(model);
       if (!price) return null;
-      // A provider that counts the cached tokens apart all the same must not give money back.
+      // A provider that counts cached tokens separately must not make the cost negative.
       const cached = Math.min(cachedTokens, inputTokens);
       const cost =
         BigInt(inputTokens - cached) * price.input +
@@ -79,7 +79,7 @@ export function parsePrices(text: string): Prices {
   let prices: unknown;
   const json = text.trimStart().startsWith('{') ? text : readPriceFile(text);
   try {
-    // `trim` also takes away the mark that some editors put before a text.
+    // `trim` also removes the byte order mark that some editors write.
     prices = JSON.parse(json.trim());
   } catch (error) {
     throw new AggregateError([new Error(`is not JSON: ${(error as Error).message}`)]);

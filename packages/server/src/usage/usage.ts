@@ -3,8 +3,8 @@
 //   model_usage        one row a model call, written in the transaction of its answer
 //   model_usage_days   sums by day, Agent, Environment and model, into which calls are moved soon after: see compact.ts
 //
-// A call stands in one of the two. Rows belong to the organization rather than to a Session: who deletes the Session was still
-// charged for it. A report is one statement over both tables, so it sees each call once, whatever is moved meanwhile; and it
+// A call is in one of the two. Rows belong to the organization, not to a session: deleting the session does not undo its
+// cost. A report is one statement over both tables, so it sees each call once, whatever is moved meanwhile; and it
 // is about whole days of UTC, which is what remains of a call.
 import type { Input, Result, Usage, UsageSum } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
@@ -13,7 +13,7 @@ import type { Context } from '../lib/context.ts';
 import { formatId } from '../lib/ids.ts';
 import { instantOf } from '../lib/instant.ts';
 
-/** A model call that was answered. Goes into the transaction of the answer. */
+/** Records a model call, in the transaction that stores its response. */
 export function insertUsage(
   owner: { organizationId: string; agentId: string; environment: string },
   call: {
@@ -40,7 +40,7 @@ const DEFAULT_DAYS = 30;
 // A leap year, to the day.
 const MAX_DAYS = 366;
 
-// An organization may have any number of Agents, and their authors name the models.
+// An organization can have any number of agents, and their authors name the models.
 const MAX_GROUPS = 1_000;
 
 interface Row {
@@ -55,7 +55,7 @@ interface Row {
   costUsd: string;
 }
 
-/** 400 where `from` is not before `to`, or more than 366 days are asked for. */
+/** 400 if `from` is not before `to`, or the period is longer than 366 days. */
 export async function getUsage(ctx: Context, input: Input<'getUsage'>): Promise<Result<'getUsage'>> {
   const groupBy = input.groupBy ?? 'day';
   const { from, to } = periodOf(input, ctx.clock.now());

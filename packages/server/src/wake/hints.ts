@@ -1,4 +1,4 @@
-// What a wake-up says, and how it travels between nodes.
+// What a wake-up contains, and how it is sent between nodes.
 import { bytesOfUuid, uuidOfBytes } from '../lib/ids.ts';
 
 /** A session and its organization. */
@@ -9,10 +9,10 @@ export interface SessionHint {
 
 /**
  * - `runnable`: the session may be claimed
- * - `inbox`: something came for the worker that holds the session, or the worker lost it
+ * - `inbox`: the session's inbox has a new entry for the node that runs it, or that node lost the session
  * - `journal`: chunks were committed to the session
- * - `child`: the session has ended, and its parent has to be told
- * - `offered`: a step of the session may be claimed by the integrator's own program
+ * - `child`: the session has ended, and its result has to be reported to its parent
+ * - `offered`: a worker may claim a step of the session
  * - `subscription`: a webhook subscription of the organization changed
  */
 export interface Hints {
@@ -40,7 +40,7 @@ const NAMED_BY = new Map<string, 'environment' | 'queue'>([
   ['offered', 'queue'],
 ]);
 
-/** Hints on their way to other nodes: each once, those that differ only in their session side by side. */
+/** Hints to be sent to other nodes: each once, grouped by all but their session. */
 export class HintBatch {
   readonly #groups = new Map<string, Set<string>>();
 

@@ -1,9 +1,9 @@
-// Waking: "something may be there for you". It is lossy by design; whoever listens also polls, and takes nothing from a
-// wake-up but the hint to look now.
+// Wake-ups: hints that something changed. They are lossy by design. Every subscriber also polls, and uses a wake-up only as a
+// reason to check now.
 //
 // On this node a wake-up is a function call. To other nodes it goes by NOTIFY, gathered for a few milliseconds into one
 // statement of its own, after the commit it speaks of. A node alone on its database sends none. However many hints a statement
-// holds, each names what it is about, so a node in which nothing happened has nothing to look for.
+// holds, each names what it is about, so a node without that session has nothing to check.
 import { EventEmitter } from 'node:events';
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
@@ -13,7 +13,7 @@ import type { Log } from '../lib/log.ts';
 import { HintBatch, type Hints, readPayload, type Topic } from './hints.ts';
 
 export interface Wake {
-  /** Tells this node at once and the others soon. */
+  /** Notifies this node at once and the other nodes within milliseconds. */
   publish<T extends Topic>(topic: T, hint: Hints[T]): void;
   /**
    * Returns the way to stop. `listener` must not throw. Without a hint anything may have happened: the connection on which
@@ -85,7 +85,7 @@ export function createWake({ db, log, clock, acrossNodes }: WakeOptions): Wake {
         });
         connection.on('notification', ({ payload }) => payload && receive(payload));
         await connection.query(`listen ${CHANNEL}`);
-        // What was said before nobody heard.
+        // Hints that were sent before are lost.
         for (const topic of local.eventNames()) local.emit(topic, undefined, false);
         await lost;
         await connection.end().catch(() => {});

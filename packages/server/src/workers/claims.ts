@@ -1,13 +1,13 @@
-// A worker turn that a program holds: its Session's row names it as `node_id`. Each change is made under the row's lock, or
-// conditional on the worker turn's id and the epoch that it was read with: what a program sends that has lost its turn is
-// refused, whatever it believes of its lease.
+// A worker's claim on a step: the session row has the worker turn's id as its `node_id`. Every change is made under the row's
+// lock, or is conditional on the worker turn's id and the epoch. A worker that has lost its claim is therefore refused, even if
+// it believes that its lease is valid.
 import sql, { empty, join, type Sql } from 'sql-template-tag';
 import type { Queryable, Tx } from '../db/db.ts';
 import { ApiError } from '../lib/api-error.ts';
 import type { Platform } from '../platform.ts';
 import { type SessionRow, sessionColumns } from '../sessions/state/session.ts';
 
-/** A Session that a program holds. */
+/** A session with a step that a worker has claimed; `nodeId` is the worker turn's id. */
 export type ClaimedSession = SessionRow & { nodeId: string };
 
 /** 409 `turn_lost`. */
@@ -15,7 +15,7 @@ export function turnLost(): ApiError {
   return new ApiError('turn_lost', 'The turn has ended, or another worker has it.');
 }
 
-/** As it is now. */
+/** 409 `turn_lost` if the claim was lost. */
 export function readClaimedSession(
   db: Queryable,
   organizationId: string,
@@ -24,7 +24,7 @@ export function readClaimedSession(
   return selectClaimedSession(db, organizationId, workerTurnId, empty);
 }
 
-/** Nobody else changes the row until the transaction ends. */
+/** The same, and no other transaction can change the row until this one ends. */
 export function lockClaimedSession(tx: Tx, organizationId: string, workerTurnId: string): Promise<ClaimedSession> {
   return selectClaimedSession(tx, organizationId, workerTurnId, sql`for no key update`);
 }
@@ -35,7 +35,7 @@ async function selectClaimedSession(
   workerTurnId: string,
   lock: Sql,
 ): Promise<ClaimedSession> {
-  // The service's own workers stand in the same column, without a queue: who learned of one's id holds nothing by it.
+  // Nodes are in the same column, but without a queue: a node's id can't be used as a worker turn's.
   const [row] = await db.query<ClaimedSession>(sql`
     select ${sessionColumns} from sessions s
     where s.organization_id = ${organizationId} and s.node_id = ${workerTurnId} and s.queue is not null ${lock}`);
@@ -43,19 +43,19 @@ async function selectClaimedSession(
   return row;
 }
 
-/** What of the row changes when the service's own worker takes over from the program, which is refused from then on. */
+/** Ends the claim, so that a node continues the turn. From then on the worker is refused. */
 export function endClaimPatch(now: Date): Sql[] {
   return [sql`node_id = null`, sql`queue = null`, sql`epoch = epoch + 1`, sql`runnable_at = ${now}`];
 }
 
-/** The worker turn's lease. */
+/** Deletes the row in `nodes` that keeps the claim's lease. */
 export function deleteClaimLease(workerTurnId: string): Sql {
   return sql`delete from nodes where node_id = ${workerTurnId}`;
 }
 
 /**
- * Gives a claimed step back in the transaction that has the row's lock: the service's worker takes text that it has shown back
- * and offers it again, client calls too.
+ * Releases the claim, in the transaction that has the row's lock. A node then resets the step's text and offers the step and
+ * its client calls again.
  */
 export async function releaseLockedClaim(
   tx: Tx,
@@ -76,7 +76,7 @@ export async function releaseLockedClaim(
   tx.afterCommit(() => wake.publish('runnable', { organizationId, sessionId }));
 }
 
-/** The same for who has no transaction; nothing where it is lost already. */
+/** The same in a transaction of its own. Does nothing if the claim was already lost. */
 export async function releaseClaim(
   platform: Pick<Platform, 'db' | 'clock' | 'wake'>,
   { organizationId, nodeId }: SessionRow,
@@ -89,8 +89,8 @@ export async function releaseClaim(
 }
 
 /**
- * Takes the step back from a program whose time is over; nothing where it is lost already. Calls that it runs stay `running`:
- * as when it had died, nobody knows whether they had their effect.
+ * Revokes the claim of a worker whose turn is to stop or has timed out. Does nothing if the claim was already lost. Its calls
+ * stay `running`, as after a crash of the worker, because it is unknown whether they had their effect.
  */
 export async function revokeClaim(
   { db, clock, wake }: Pick<Platform, 'db' | 'clock' | 'wake'>,

@@ -1,12 +1,12 @@
-// What is offered to the integrator's own programs, and the claims that wait for it.
+// Matches steps that are offered to workers with the claims that wait for them.
 //
-// The service's worker offers a step by letting go of its Session with a `queue` (index sessions_offered). A claim puts a
-// worker turn's own id on the row as its `node_id` and moves the epoch on, as a worker of the service does; the id has a row
-// of its own in `workers`, so that a program that died is found as a node is.
+// A node offers a step by releasing its session with a `queue` (index sessions_offered). A claim writes a new worker turn id to
+// the row as its `node_id` and raises the epoch, as a node does. The id has a row in `nodes`, so a worker that died is detected
+// as a dead node is.
 //
-// Claims of this node wait together: one look, begun by a wake-up or by the poll, hands what it finds to those who wait, first
-// to who waits for that very Session, then to who waits longest. However many queues are waited for, a look is a statement or two
-// for each 32 organizations.
+// All claims that wait on this node are matched together, after a wake-up or by the poll: first the claims for that session,
+// then those that have waited longest. However many queues there are, this takes one or two statements for each 32
+// organizations.
 import sql from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
 import { ApiError, notFound } from '../lib/api-error.ts';
@@ -16,32 +16,32 @@ import type { Platform } from '../platform.ts';
 import { type SessionRow, sessionColumns } from '../sessions/state/session.ts';
 import { releaseClaim } from './claims.ts';
 
-/** How long a program that is not heard of keeps its step. */
+/** How long a claim lasts without a heartbeat. */
 export const LEASE_SECONDS = 30;
-// The net under lost wake-ups.
+// Finds offers whose wake-up was lost.
 const POLL_MS = 2_000;
-// Each is an open connection and some hundred bytes.
+// Each has an open connection and some hundred bytes.
 const MAX_WAITING = 5_000;
-// So that no organization takes all of them. A program waits with some claims for its queue, and one for each turn of its own.
+// One organization can't use all of them. A worker waits with a few claims for its queue and one for each turn that it runs.
 const MAX_WAITING_OF_ORGANIZATION = 2_000;
 
-/** What a claim asks for. */
+/** Which step a claim accepts. */
 export interface ClaimRequest {
   organizationId: string;
-  /** The same for a claim that is sent again; undefined: it is not. */
+  /** The same for retries of a claim; undefined: the claim can't be retried. */
   claimId?: string | undefined;
   queue: string;
   environment?: string | undefined;
-  /** Only what comes next of this Session, and of this turn of it. */
+  /** Only the next step of this session, and of this turn. */
   sessionId?: string | undefined;
   turn?: number | undefined;
 }
 
 export interface Offers {
   /**
-   * Resolves with the Session as it was claimed, or undefined where nothing was offered in this time, the signal was aborted
-   * or the node stops. Throws 409 `turn_lost` where nothing can come any more of the turn that is wanted, 404 where there is
-   * no such Session, and 503 where too many wait.
+   * Resolves with the claimed session, or with undefined if nothing was offered in this time, the signal was aborted or the
+   * node stops. Throws 409 `turn_lost` if the requested turn can have no more steps, 404 if there is no such session, and 503 if
+   * too many claims wait.
    */
   claim(request: ClaimRequest, waitMs: number, signal: AbortSignal): Promise<SessionRow | undefined>;
   start(): void;
@@ -50,7 +50,7 @@ export interface Offers {
 
 interface WaitingClaim {
   readonly request: ClaimRequest;
-  /** It has one look and does not wait. */
+  /** It is matched once and does not wait. */
   readonly once: boolean;
   settled: boolean;
   settle(row: SessionRow | undefined): void;
@@ -62,19 +62,19 @@ interface OfferedSession {
   epoch: number;
 }
 
-/** What a Session's row says of whether it is offered. */
+/** The columns that say whether a session is offered. */
 type SessionState = OfferedSession & Pick<SessionRow, 'status' | 'turn' | 'nodeId' | 'queue' | 'stop' | 'endedAt'>;
 
 export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' | 'wake'>): Offers {
   const { db, shards, clock, wake } = platform;
-  /** Waiters for any session of a queue. */
+  /** Claims for any session of a queue. */
   const forQueue = new Map<string, Set<WaitingClaim>>();
   const forSession = new Map<string, Set<WaitingClaim>>();
   const stopping = new AbortController();
   const unsubscribe: (() => void)[] = [];
   let polling: Promise<void> | undefined;
   let matching: Promise<void> | undefined;
-  /** Who is looked for next. */
+  /** Claims that the next match includes. */
   let unmatched = new Set<WaitingClaim>();
   let count = 0;
   const countOf = new Map<string, number>();
@@ -88,7 +88,7 @@ export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' 
   }
 
   const matchAll = coalesced(async () => {
-    // What arrives in one turn of the event loop is looked for together.
+    // Claims and hints that arrive in one turn of the event loop are matched together.
     await new Promise<void>((resolve) => setImmediate(resolve));
     if (unmatched.size === 0) return;
     const waiters = [...unmatched].filter(({ settled }) => !settled);
@@ -152,10 +152,10 @@ export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' 
     await Promise.all(groups.map((group, index) => matchQueue(found.get(index + 1) ?? [], group)));
   }
 
-  /** To claims for the same queue and environment. */
+  /** All claims are for the same queue and environment. */
   async function matchQueue(candidates: readonly OfferedSession[], waiters: readonly WaitingClaim[]): Promise<void> {
     const { organizationId, queue } = waiters[0]!.request;
-    // A look that begins for another Session may find it before the one that begins for its own.
+    // A session that a claim waits for by its id is left to that claim.
     const keptFor = candidates.map(({ sessionId }) =>
       [...(forSession.get(sessionId) ?? [])].filter(
         ({ request, settled }) => !settled && request.organizationId === organizationId && request.queue === queue,
@@ -164,7 +164,7 @@ export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' 
     matchSoon(keptFor.flat());
     const free = candidates.filter((_, index) => keptFor[index]!.length === 0).slice(0, waiters.length);
     const given = await Promise.all(free.map((candidate, index) => assign(candidate, waiters[index]!)));
-    // Somebody else took what was found; there may be more behind it.
+    // Another claim was first; there may be more steps.
     if (given.includes(false)) matchSoon(waiters.filter(({ settled, once }) => !settled && !once));
   }
 
@@ -259,7 +259,7 @@ export function createOffers(platform: Pick<Platform, 'db' | 'shards' | 'clock' 
           if (hint) matchSoon([...(forSession.get(hint.sessionId) ?? []), ...(forQueue.get(queueOf(hint)) ?? [])]);
           else matchSoon(allWaiting());
         }),
-        // The turn that a claim waits for may be over.
+        // The turn that a claim waits for may have ended.
         wake.subscribe('journal', (hint) => {
           if (hint) matchSoon(forSession.get(hint.sessionId) ?? []);
         }),
@@ -285,8 +285,8 @@ function queueOf({ organizationId, queue }: Pick<ClaimRequest, 'organizationId' 
 }
 
 /**
- * Takes the Session where it still is as the candidate says; `used`: this claim has one already. Each time the worker turn has an id
- * of its own: what was sent for a step that is over can't end up in another.
+ * Claims the session if it is still as the candidate says; `used`: this claim already has one. Every claim has a new worker turn
+ * id, so a request that was sent for an earlier step can't change a later one.
  */
 async function claimOffered(
   { db, clock }: Pick<Platform, 'db' | 'clock'>,
@@ -300,7 +300,7 @@ async function claimOffered(
   try {
     return await db.transaction(async (tx) => {
       const [isNew, [row]] = await Promise.all([
-        // First, so that a claim that is sent again while it waits elsewhere takes nothing second.
+        // First, so that a retry of a claim that waits on another node can't claim a second step.
         tx.execute(sql`
           insert into nodes as w (node_id, lease_expires_at, claim)
           values (${workerTurnId}, now() + ${LEASE_SECONDS} * interval '1 second', ${claimId ?? null})
@@ -310,7 +310,7 @@ async function claimOffered(
           where s.organization_id = ${organizationId} and s.session_id = ${sessionId} and s.epoch = ${epoch}
             and s.node_id is null and s.queue = ${queue} and s.stop is null and s.runnable_at > ${now}
           returning ${sessionColumns}`),
-        // The program runs these from now on: should it die, nobody knows whether they had their effect.
+        // The worker runs these from now on. If it dies, it is unknown whether they had their effect.
         tx.execute(sql`
           update operations o set status = 'running', started_at = ${now}
           from sessions s
@@ -337,7 +337,7 @@ class NotClaimed extends Error {
   }
 }
 
-/** What this very claim has got already: it was sent again because its answer was lost. */
+/** The session that an earlier request of the same claim got, whose response was lost. */
 export async function findEarlierClaim(
   db: Db,
   { organizationId, claimId }: ClaimRequest,

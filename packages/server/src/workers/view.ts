@@ -1,4 +1,4 @@
-// A worker turn as the interface shows it: all that a program needs to take the turn up where it is.
+// A worker turn as the API shows it: all that a worker needs to run the step.
 import type { CallOutcome, PendingCall, WorkerTurn } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Definition } from '../agents/agents.ts';
@@ -10,7 +10,7 @@ import type { Offer } from '../sessions/state/submission.ts';
 import { type TranscriptEntry, viewEntry } from '../sessions/state/transcript.ts';
 import { type ClaimedSession, turnLost } from './claims.ts';
 
-/** 409 `turn_lost` where it is lost meanwhile. */
+/** 409 `turn_lost` if the claim was lost in the meantime. */
 export async function viewWorkerTurn(ctx: Context, row: ClaimedSession): Promise<WorkerTurn> {
   const { organizationId, sessionId, agentId, agentVersion, turn, nodeId } = row;
   const [operations, entries, [version], [lease]] = await Promise.all([

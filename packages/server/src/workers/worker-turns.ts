@@ -1,13 +1,13 @@
-// Worker turns: a step of a turn that the integrator's own program runs, instead of a model or beside the service's tools.
+// Worker turns: a step that a worker runs, a program of the integrator's. It takes the place of the model, or runs client tools.
 //
-//   offered   the Session names a queue and nobody as its worker: its step's model call is `pending`, or calls of `client`
-//             tools are `awaiting_result`. → claimed
-//   claimed   it names the worker turn, which has a lease in `workers`; the client calls are `running`. → answered (`complete`),
-//             given back (`release`), lost (the lease ran out, or the turn was stopped or took too long)
-//   answered  what the program said stands in its operations, and the service's own worker goes on from there.
+//   offered    The session row has a queue and no `node_id`. The step's model call is `pending`, or calls of `client` tools are
+//              `awaiting_result`. → claimed
+//   claimed    `node_id` is the worker turn's id, which has a lease in `nodes`. The client calls are `running`. → submitted
+//              (`complete`), offered again (`release`), lost (the lease expired, or the turn was stopped or timed out)
+//   submitted  The submission is stored in the step's operations, and a node continues the turn.
 //
-// The turn machine does not know who answers: an answer is stored in the model call's operation (answer.ts), and the machine
-// takes it from there as it takes a model's. So tool calls, approvals, budgets and the end of a turn are the same for all.
+// The turn machine does not distinguish workers from models: it reads a submission (sessions/state/submission.ts) as it reads a
+// model's response. Tool calls, approvals, budgets and the end of a turn are the same for both.
 import { createHash } from 'node:crypto';
 import type { Input, Result } from '@signalbox/contract';
 import sql from 'sql-template-tag';
@@ -46,8 +46,8 @@ import { viewWorkerTurn } from './view.ts';
 const DEFAULT_WAIT_SECONDS = 20;
 
 /**
- * Waits for a step that is offered on the queue, and claims it. Sent again with the same `Idempotency-Key` it gives the step
- * that it got before, for as long as that is claimed. 404, 409 `turn_lost`.
+ * Waits for a step on the queue and claims it. A retry with the same `Idempotency-Key` returns the step that the first request
+ * claimed, as long as it is still claimed. 404, 409 `turn_lost`.
  */
 export async function claimWorkerTurn(
   ctx: PoolContext,
@@ -55,7 +55,7 @@ export async function claimWorkerTurn(
 ): Promise<Result<'claimWorkerTurn'>> {
   const { queue, environment, turn, waitSeconds = DEFAULT_WAIT_SECONDS } = input;
   if (turn !== undefined && input.sessionId === undefined) throw invalidField('turn', 'needs sessionId');
-  // A name that is written wrong would be waited for in vain.
+  // A misspelt environment would never have a step.
   if (environment !== undefined) await inTransaction(ctx, (tx) => lockEnvironment(tx, ctx.organizationId, environment));
   const request: ClaimRequest = {
     organizationId: ctx.organizationId,
@@ -74,15 +74,15 @@ export async function claimWorkerTurn(
     ctx.signal?.throwIfAborted();
     return { workerTurn };
   } catch (error) {
-    // Nobody would know of it until its lease runs out.
+    // Otherwise the step would be lost until the lease expires.
     await releaseClaim(ctx, row).catch(() => {});
-    // Also lost meanwhile: by the same claim, sent before, whose caller has gone. There may be another step to claim.
+    // An earlier request with the same key may have released it when its client left. There may be another step to claim.
     if (ctx.signal?.aborted || (error instanceof ApiError && error.code === 'turn_lost')) return { workerTurn: null };
     throw error;
   }
 }
 
-/** The same for the same claim of the same key; no stored answer could be, since a claim waits and its answer may be long. */
+/** The same id for retries of a claim. Its response is not stored: a claim waits, and its response can be long. */
 function claimIdOf(ctx: Context, input: Input<'claimWorkerTurn'>): string {
   const parts = [ctx.organizationId, ctx.callerId, ctx.idempotencyKey, input.queue, input.environment, input.sessionId];
   const hex = createHash('sha256')
@@ -91,7 +91,7 @@ function claimIdOf(ctx: Context, input: Input<'claimWorkerTurn'>): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join('-');
 }
 
-/** Keeps the step for a while more. 409 `turn_lost`, also where the turn is to stop or has taken too long. */
+/** Renews the lease. 409 `turn_lost`, also if the turn is to stop or has timed out. */
 export async function heartbeatWorkerTurn(
   ctx: PoolContext,
   input: Input<'heartbeatWorkerTurn'>,
@@ -110,7 +110,7 @@ export async function heartbeatWorkerTurn(
   return { leaseExpiresAt: lease!.expiresAt.toISOString() };
 }
 
-/** The text is in the journal, and on its way to whoever follows it, when this resolves. 409 `turn_lost`, `conflict`. */
+/** When this resolves, the text is in the journal and on its way to readers. 409 `turn_lost`, `conflict`. */
 export async function appendToWorkerTurn(
   ctx: PoolContext,
   input: Input<'appendToWorkerTurn'>,
@@ -129,7 +129,7 @@ export async function appendToWorkerTurn(
           runs: [{ turn, items: input.deltas }],
           patch: [],
           conditions: [
-            // Text belongs to an answer; client calls have results.
+            // Only a model's response has text; client calls have results.
             sql`exists (
             select 1 from operations o
             where o.organization_id = ${row.organizationId} and o.session_id = ${row.sessionId} and o.turn = ${turn}
@@ -153,7 +153,7 @@ export async function appendToWorkerTurn(
   );
 }
 
-/** Whether the same text was written there before, and its answer was lost. */
+/** Whether an earlier request appended the same text and its response was lost. */
 async function isAppended(
   ctx: Context,
   { organizationId, sessionId, turn, nextSeq }: ClaimedSession,
@@ -169,7 +169,7 @@ async function isAppended(
   });
 }
 
-/** Hands the step's answer, or the results of its client tools, to the service's own worker. 400, 409 `turn_lost`. */
+/** Submits the step's response, or the results of its client tools; a node then continues the turn. 400, 409 `turn_lost`. */
 export async function completeWorkerTurn(
   ctx: Context,
   input: Input<'completeWorkerTurn'>,
@@ -257,7 +257,7 @@ async function submitToolResults(
   ]);
 }
 
-/** Gives the step back. 409 `turn_lost`. */
+/** Releases the claim, so that the step is offered again. 409 `turn_lost`. */
 export async function releaseWorkerTurn(
   ctx: Context,
   input: Input<'releaseWorkerTurn'>,

@@ -1,4 +1,4 @@
-// The event log as one file: complete, bounded, and a chain in which every tampering is found (api.md section 8).
+// The event log as one file: complete, bounded, and a hash chain in which every change is detected.
 import { type Event, type EventFilters, type Signalbox, verifyEvents } from '@signalbox/client';
 import canonicalize from 'canonicalize';
 import fc from 'fast-check';

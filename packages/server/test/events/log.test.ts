@@ -1,4 +1,4 @@
-// The organization event log: P6, and every kind that these parts cause (api.md section 8).
+// The event log of an organization, and every event type that its parts record.
 import { createHash } from 'node:crypto';
 import { type Event, verifyEvents } from '@signalbox/client';
 import { type EventType, eventTypes, type Route, routes } from '@signalbox/contract';

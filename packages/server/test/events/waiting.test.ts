@@ -1,4 +1,4 @@
-// Waiting for the next record of the event log, and what the log keeps out of itself (api.md section 8).
+// Waiting for the next record of the event log, and what the log leaves out about itself.
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createNoteDenied } from '../../src/events/denied.ts';

@@ -1,4 +1,4 @@
-// Results of client tools (api.md section 5): which are taken, which are refused, and what the model is told.
+// Results of client tools: which are accepted, which are refused, and what the model gets.
 import type { Chunk } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { listApprovals } from '../../src/approvals/list.ts';

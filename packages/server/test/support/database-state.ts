@@ -1,8 +1,8 @@
-// What a database says of the nodes on it, for tests whose nodes are processes of their own.
+// The state of nodes and sessions, read from the database, for tests whose nodes are separate processes.
 import { uuidOf } from '../../src/lib/ids.ts';
 import { ask } from './ask.ts';
 
-/** What nobody will ever come back to, once all is quiet (P8). */
+/** Finds what is left over once all sessions are idle or ended, and what no node would ever finish. */
 export const LEFTOVERS = `
   select 'a session is held or to stop' as what from sessions where node_id is not null or stop is not null
   union all select 'an operation is not finished: ' || status from operations where finished_at is null
@@ -13,7 +13,7 @@ export async function leftoversIn(url: string): Promise<string[]> {
   return (await ask<{ what: string }>(url, LEFTOVERS)).map(({ what }) => what);
 }
 
-/** Who drives the Session now; null where nobody does. */
+/** The node that runs the session; null if none does. */
 export async function nodeOf(url: string, sessionId: string): Promise<string | null> {
   const [row] = await ask<{ node_id: string | null }>(url, 'select node_id from sessions where session_id = $1', [
     uuidOf('ses', sessionId),
@@ -21,7 +21,7 @@ export async function nodeOf(url: string, sessionId: string): Promise<string | n
   return row!.node_id;
 }
 
-/** How many Sessions a worker holds. */
+/** How many sessions a node runs. */
 export async function countSessionsOf(url: string, nodeId: string): Promise<number> {
   return (await ask(url, 'select from sessions where node_id = $1', [nodeId])).length;
 }
@@ -29,12 +29,12 @@ export async function countSessionsOf(url: string, nodeId: string): Promise<numb
 const LISTENERS = `
   select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and query ilike 'listen %'`;
 
-/** The connections by which nodes hear of each other. */
+/** The connections on which nodes receive wake-ups. */
 export async function listenersOn(url: string): Promise<number[]> {
   return (await ask<{ pid: number }>(url, LISTENERS)).map(({ pid }) => pid);
 }
 
-/** Ends them, and gives those that it ended. */
+/** Ends them, and returns those that it ended. */
 export async function endListenersOn(url: string): Promise<number[]> {
   const rows = await ask<{ pid: number }>(
     url,

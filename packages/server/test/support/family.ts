@@ -1,4 +1,4 @@
-// A Session whose Agent uses another, in tests: the parent's model is `scripted/parent`, the child's `scripted/child`.
+// A session whose agent uses another agent, in tests: the parent's model is `scripted/parent`, the child's `scripted/child`.
 import type { Input, Session, Tool } from '@signalbox/contract';
 import { listSessions } from '../../src/sessions/list.ts';
 import { agentTool, type World } from './session-world.ts';
@@ -8,16 +8,16 @@ type CreateAgent = Input<'createAgent'>;
 export interface FamilyOptions {
   parent?: Partial<CreateAgent>;
   child?: Partial<CreateAgent>;
-  /** Of the parent's, beside `helper`, which is the child. */
+  /** Further tools of the parent; its tool `helper` is the child. */
   tools?: Tool[];
   childTools?: Tool[];
-  /** Of the call of `helper`. */
+  /** Further fields of the tool `helper`. */
   helper?: object;
-  /** Of the Session. */
+  /** Further fields of `openSession`. */
   open?: object;
 }
 
-/** Gives the parent's id. Its model has to call `helper`. */
+/** Opens the parent and returns its id. The parent's model has to call `helper`. */
 export async function openFamily(world: World, options: FamilyOptions = {}): Promise<string> {
   const { parent = {}, child = {}, tools = [], childTools = [], helper = {}, open = {} } = options;
   const childAgentId = await world.agent(childTools, { name: 'Child', model: 'scripted/child', ...child });
@@ -29,7 +29,7 @@ export async function openFamily(world: World, options: FamilyOptions = {}): Pro
   return world.open(agentId, open);
 }
 
-/** Resolves with the children of a Session, oldest first, once there are as many. */
+/** Resolves with the children of a session, oldest first, once there are at least `count`. */
 export async function childrenOf(world: World, parentSessionId: string, count = 1): Promise<Session[]> {
   while (true) {
     const { data } = await listSessions(world.ctx, { parentSessionId, limit: 100 });

@@ -1,24 +1,24 @@
-// Kinds of POST, what each of them does, and how often it was done: for tests that an Idempotency-Key does it once.
+// Kinds of POST requests with a count of their effects, for tests that an Idempotency-Key allows exactly one effect.
 import type { Signalbox } from '@signalbox/client';
 
-/** A POST of its own: nothing else in the organization does the same to the same. */
+/** A POST whose effect no other request in the organization has. */
 export interface OncePost {
   /** Below `/api/v1`. */
   path: string;
   body?: unknown;
-  /** How often it has had its effect. */
+  /** How often the request has had its effect. */
   effects(): Promise<number>;
 }
 
 export interface OnceWorld {
   client: Signalbox;
-  /** An Agent that asks for approval of the tool `pay`. */
+  /** An agent whose tool `pay` needs approval. */
   agentId: string;
-  /** A Session whose deliveries may be recovered. */
+  /** A session whose deliveries can be recovered. */
   sessionId: string;
 }
 
-/** Something to act on, in an organization whose Environment `production` has a subscription at `url`. */
+/** Resources for the requests, in an organization whose environment `production` has a subscription at `url`. */
 export async function createOnceWorld(client: Signalbox, url: string): Promise<OnceWorld> {
   await client.webhookSubscriptions.create({ environment: 'production', url });
   const { agentId } = await client.agents.create({
@@ -68,7 +68,7 @@ async function named(list: AsyncIterable<{ name: string }>, name: string): Promi
 
 type Prepare = (world: OnceWorld, mark: string) => Promise<OncePost>;
 
-/** `mark` tells one post of a kind from another. */
+/** `mark` distinguishes requests of the same kind. */
 export const kindsOfPost: Readonly<Record<string, Prepare>> = {
   'open a Session': async ({ client, agentId }, mark) => ({
     path: '/sessions',
@@ -142,14 +142,14 @@ export const kindsOfPost: Readonly<Record<string, Prepare>> = {
   },
 };
 
-/** One that has ended with an answer, whatever it says. */
+/** A response other than 503 and `idempotency_in_progress`. */
 export interface OnceAnswer {
   status: number;
   text: string;
   replayed: boolean;
 }
 
-/** Undefined where the first is under way, or nobody answers: to be asked again. */
+/** Undefined if it has to be retried: the first request is still in progress, or there is no response. */
 export async function postOnce(
   url: string,
   { key, idempotencyKey, path, body }: { key: string; idempotencyKey: string; path: string; body?: unknown },

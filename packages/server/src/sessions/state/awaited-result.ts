@@ -1,7 +1,7 @@
-// Something that a Session waited for has come: an approval's decision or a client tool's result.
+// Records what a session waited for: a decision on an approval, the result of a client tool, or the end of a child session.
 //
-// While a worker holds the Session, it is left in the inbox and the worker shows it. Else the API call shows it here, under
-// the row's lock: the Session goes on once all that it waits for has come, and says until then what is missing.
+// While a node runs the session, the result goes into the inbox, and the node shows it. Otherwise it is shown here, under the
+// row's lock: the session resumes once everything it waits for is there, and until then shows what is missing.
 import sql, { type Sql } from 'sql-template-tag';
 import type { Tx } from '../../db/db.ts';
 import { writeTransition } from '../../journal/append.ts';
@@ -12,7 +12,7 @@ import { readOperations, waitingForOf } from './operations.ts';
 import type { SessionRow } from './session.ts';
 import { resumedPatch, waitingPatch } from './status.ts';
 
-/** The operation itself is already as it is to be; `shown` are the chunks that say so. */
+/** The caller has updated the operation; `shown` are the chunks that show the update. */
 export async function recordAwaitedResult(
   tx: Tx,
   ctx: Pick<Platform, 'clock' | 'live' | 'wake' | 'metrics'>,
@@ -21,7 +21,7 @@ export async function recordAwaitedResult(
   forWorker: InboxBody,
 ): Promise<SessionRow> {
   const now = ctx.clock.now();
-  // Whoever comes to stop the turn finds it there as well.
+  // A node that is about to stop the turn reads the inbox as well.
   if (row.nodeId || row.stop) {
     await addToInbox(tx, row, forWorker, { wake: ctx.wake, now });
     return row;
@@ -38,7 +38,7 @@ export async function recordAwaitedResult(
       ...(after.waitingFor ? waitingPatch(after.waitingFor, row.turnLeftMs) : resumedPatch(row.turnLeftMs, now)),
     );
   } else {
-    // Offered to the integrator's program: what came may be for the service to run, beside what is offered.
+    // The step is offered to workers, but the service may have to run the call that is now approved.
     patch.push(sql`runnable_at = ${now}`);
   }
   await writeTransition(ctx, tx, { ...row }, { runs: [{ turn: row.turn, items }], patch, now });

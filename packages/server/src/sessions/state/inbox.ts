@@ -1,7 +1,7 @@
-// The inbox of a Session: what API calls leave for the worker that holds it, and messages queued for a later turn.
+// The inbox of a session: what API calls leave for the node that runs it, and messages that are queued for a later turn.
 //
-// The row's own `inbox` counts what waits: a worker about to park makes its update conditional on the count it knows, and so
-// sees what came at the same moment.
+// `inbox` on the session row counts the entries. A node that parks the session makes its update conditional on the count it
+// knows, so it can't miss an entry that arrives at the same time.
 import type { MessagePart } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable, Tx } from '../../db/db.ts';
@@ -11,18 +11,18 @@ import type { Platform } from '../../platform.ts';
 import type { TurnInput } from '../begin-turn.ts';
 import type { SessionRow } from './session.ts';
 
-/** What waits: a message for a turn of its own, or a change of an operation that is to be shown. */
+/** A message, which will have a turn of its own, or a change of an operation, which has to be shown. */
 export type InboxBody =
   | { kind: 'message'; content: MessagePart[]; steer?: boolean; traceParent?: string }
   | { kind: 'approval'; operationId: string; decision: 'approved' | 'denied'; reason?: string }
   | { kind: 'tool_result'; operationId: string };
 
-/** What waits, as it is read: of a message not what it says, since there may be many and long ones. */
+/** An entry as it is read: without the content of messages, which can be many and long. */
 export type InboxEntry = (Exclude<InboxBody, { kind: 'message' }> | { kind: 'message'; steer: boolean | null }) & {
   inboxId: string;
 };
 
-/** Leaves something for the Session; the caller holds the row's lock. The id of a message is its message id. */
+/** Adds an entry and returns its id, which for a message is the message id. The caller holds the row's lock. */
 export async function addToInbox(
   tx: Tx,
   row: SessionRow,
@@ -47,7 +47,7 @@ export async function addToInbox(
   return inboxId;
 }
 
-/** What waits, oldest first. */
+/** All entries, oldest first. */
 export async function readInbox(db: Queryable, organizationId: string, sessionId: string): Promise<InboxEntry[]> {
   const rows = await db.query<{ inboxId: string; kind: InboxBody['kind']; body: object }>(sql`
     select inbox_id as "inboxId", kind,
@@ -56,7 +56,7 @@ export async function readInbox(db: Queryable, organizationId: string, sessionId
   return rows.map(({ inboxId, kind, body }) => ({ inboxId, kind, ...body }) as InboxEntry);
 }
 
-/** The message whose turn is to begin. Throws `Fenced` where the Session is gone. */
+/** The message whose turn begins next. Throws `Fenced` if the session was deleted. */
 export async function readQueuedMessage(
   db: Queryable,
   { organizationId, sessionId }: { organizationId: string; sessionId: string },
@@ -69,7 +69,7 @@ export async function readQueuedMessage(
   return { messageId, ...row };
 }
 
-/** Takes entries out; the count of the row is the caller's to lower in the same transaction. */
+/** Deletes entries. The caller lowers `inbox` on the session row in the same transaction. */
 export function deleteFromInbox(
   owner: { organizationId: string; sessionId: string },
   entries: readonly InboxEntry[],

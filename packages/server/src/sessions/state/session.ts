@@ -1,6 +1,6 @@
-// The session row: its own queue entry (runnable_at, node_id), lease (node_id), fence (epoch) and log head (turn,
-// next_seq). While a worker holds it (node_id), only that worker appends; API calls leave what they have in session_inbox.
-// A Session that nobody holds is appended to by the API call itself, under the row's lock.
+// The session row. It is also the session's queue entry (runnable_at, node_id), its owner (node_id), its fencing token (epoch)
+// and the end of its journal (turn, next_seq). While a node runs the session, only that node appends; API calls add to
+// session_inbox. To a parked session the API call appends itself, under the row's lock.
 import type { Budget, Session, SessionError, SessionStatus, StopReason, WaitingFor } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Queryable, Tx } from '../../db/db.ts';
@@ -22,7 +22,7 @@ export interface SessionRow {
   nextSeq: number;
   epoch: number;
   nodeId: string | null;
-  /** How often a worker died while it ran the present step (runtime/node/crashes.ts). */
+  /** How often a node died while it ran the current step (runtime/node/crashes.ts). */
   crashes: number;
   queue: string | null;
   stop: 'interrupt' | 'cancel' | null;
@@ -65,12 +65,12 @@ export const sessionColumns: Sql = sql`
   s.tool_calls as "toolCalls", s.cost_usd::float8 as "costUsd", s.model_calls as "modelCalls", s.created_at as "createdAt", s.updated_at as "updatedAt",
   s.ended_at as "endedAt"`;
 
-/** 404 where the organization has no such Session. */
+/** 404 if the organization has no such session. */
 export async function readSession(db: Queryable, organizationId: string, sessionId: string): Promise<SessionRow> {
   return selectSession(db, organizationId, sessionId, empty);
 }
 
-/** Nobody else changes the row, appends to it or claims it until the transaction ends. */
+/** No other transaction can change, append to or claim the session until this one ends. */
 export async function lockSession(tx: Tx, organizationId: string, sessionId: string): Promise<SessionRow> {
   return selectSession(tx, organizationId, sessionId, sql`for no key update`);
 }
@@ -83,7 +83,7 @@ async function selectSession(db: Queryable, organizationId: string, sessionId: s
   return row;
 }
 
-/** Refuses with 409 `session_ended` what needs an open Session. */
+/** 409 `session_ended` if the session has ended. */
 export function requireOpen(row: SessionRow): void {
   if (row.endedAt)
     throw new ApiError(
@@ -92,7 +92,7 @@ export function requireOpen(row: SessionRow): void {
     );
 }
 
-/** The Session as the interface shows it. */
+/** The session as the API shows it. */
 export function viewSession(row: SessionRow): Session {
   return {
     sessionId: formatId('ses', row.sessionId),
@@ -122,7 +122,7 @@ export function viewSession(row: SessionRow): Session {
   };
 }
 
-/** What the event log says a Session is. */
+/** How events of the event log name a session. */
 export function sessionEvent(row: { sessionId: string; environment: string }) {
   return {
     resource: { type: 'session', id: formatId('ses', row.sessionId) },

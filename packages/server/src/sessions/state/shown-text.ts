@@ -1,4 +1,4 @@
-// The text that a step's answer has shown, from the journal.
+// The text that a step has shown so far, read from the journal.
 import type { Db } from '../../db/db.ts';
 import { readSegments } from '../../journal/read.ts';
 import { chunksOf } from '../../journal/segment.ts';
@@ -10,15 +10,15 @@ export interface TurnOfSession {
   turn: number;
 }
 
-/** More than any model answers. What a program appends has no other bound than the turn's time, and is read into memory here. */
+/** More than any model produces. The text of a worker has no other limit than the turn's time, and is read into memory here. */
 export const SHOWN_TEXT_MAX_CHARACTERS = 4_000_000;
 
-// A program's segment can be as long as a request.
+// A worker's segment can be as long as a request.
 const READ_SEGMENTS = 50;
 
 /**
- * Of a step that is unanswered, or was answered by the integrator's program: nobody else has written text since it began. Where
- * it is longer than may be, its beginning, which is longer as well.
+ * For a step that has no response yet, or that a worker submitted: all text since its beginning belongs to it. If the text is
+ * longer than the limit, returns a beginning that is longer as well.
  */
 export async function shownText(
   db: Pick<Db, 'query'>,

@@ -1,10 +1,10 @@
-// What the row of a Session says in each of its statuses, beside the status itself: when a worker of the service has something to
-// do for it, and how much of the turn's time there is.
+// The columns of a session row that depend on its status: when a node has something to do for it, and how much of the turn's
+// time is left.
 import type { WaitingFor } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { SessionRow } from './session.ts';
 
-/** While it waits the turn's time stands still; the first deadline of an approval is when a worker looks at it. */
+/** The turn's time does not run while the session waits. A node claims it again at the first deadline of an approval. */
 export function waitingPatch(waitingFor: WaitingFor, turnLeftMs: number | null): Sql[] {
   return [
     sql`status = 'waiting'`,
@@ -15,7 +15,7 @@ export function waitingPatch(waitingFor: WaitingFor, turnLeftMs: number | null):
   ];
 }
 
-/** All that it waited for has come. */
+/** The session has everything that it waited for. */
 export function resumedPatch(turnLeftMs: number | null, now: Date): Sql[] {
   return [
     sql`status = 'running'`,
@@ -26,7 +26,7 @@ export function resumedPatch(turnLeftMs: number | null, now: Date): Sql[] {
   ];
 }
 
-/** No turn is under way; nothing is to be done until a message comes. */
+/** No turn is running; nothing is to be done until the next message. */
 export function idlePatch(): Sql[] {
   return [
     sql`waiting_for = null`,
@@ -38,7 +38,7 @@ export function idlePatch(): Sql[] {
   ];
 }
 
-/** It has ended; a parent is still to hear of it. */
+/** The session has ended; if it has a parent, the result has to be reported to it. */
 export function endPatch({ parentSessionId }: Pick<SessionRow, 'parentSessionId'>, now: Date): Sql[] {
   return [...idlePatch(), sql`ended_at = ${now}`, ...(parentSessionId ? [sql`parent_due = true`] : [])];
 }

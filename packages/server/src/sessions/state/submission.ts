@@ -1,27 +1,27 @@
-// What a step's program is asked and what it answered, in the step's model call: `input` is what was offered, `output` the
-// answer, both there only while the call is `pending`. The turn machine takes the answer as it takes a model's.
+// A step that a worker runs, as it is stored in the step's model call while that is `pending`: `input` is the offer, `output`
+// the worker's submission. The turn machine reads a submission as it reads a model's response.
 import sql, { type Sql } from 'sql-template-tag';
 import type { TurnTool } from '../../runtime/tools/tool.ts';
 import type { Operation, TokenUsage } from './operations.ts';
 
-/** What is offered with a step: the tools as they were listed for it. */
+/** What a worker gets with the step: the tools as they were listed for it. */
 export interface Offer {
   tools: (Pick<TurnTool, 'name' | 'description' | 'inputSchema'> & { client: boolean })[];
-  /** What the program is told of tools that it can't be offered now. */
+  /** Texts for the worker about tools that are not available now. */
   unavailable: readonly string[];
 }
 
-/** What a program said; the text of it stands in the journal. */
+/** What a worker submitted. Its text is in the journal. */
 export interface Submission {
   toolCalls: { tool: string; input: unknown }[];
   stopReason: 'endTurn' | 'maxOutputTokens' | 'refusal';
   usage: TokenUsage;
-  /** What the program says that it cost; else the price is looked up as for other models. */
+  /** The cost as reported by the worker; without it, the operator's price of the model applies. */
   costUsd?: number;
   error?: { code: string; message: string };
 }
 
-/** Stores what is offered with the step. */
+/** Stores the offer. */
 export function storeOffer(
   owner: { organizationId: string },
   modelCall: Operation,
@@ -43,14 +43,14 @@ export function storeOffer(
     where organization_id = ${owner.organizationId} and operation_id = ${modelCall.operationId}`;
 }
 
-/** What was offered is not kept: the tools of MCP servers can be long, and each step has them. */
+/** Stores the submission and deletes the offer: the tools of MCP servers can be long, and every step has them. */
 export function storeSubmission(owner: { organizationId: string }, modelCall: Operation, answer: Submission): Sql {
   return sql`
     update operations set input = null, output = ${JSON.stringify(answer)}
     where organization_id = ${owner.organizationId} and operation_id = ${modelCall.operationId}`;
 }
 
-/** Whether the program has answered the step. */
+/** Whether a worker has submitted the step. */
 export function isSubmitted({ status, output }: Pick<Operation, 'status' | 'output'>): boolean {
   return status === 'pending' && output !== null;
 }

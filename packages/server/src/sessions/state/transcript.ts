@@ -1,16 +1,16 @@
-// The transcript: what the model was told and what it answered, in the order of (turn, position).
+// The transcript: the messages to and from the model, in the order of (turn, position).
 import type { Content, Message, MessagePart } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import { formatId } from '../../lib/ids.ts';
 
 export interface TranscriptEntry {
   turn: number;
-  /** 0: the user's message; then, step by step, the model's answer and the results of its tool calls. */
+  /** 0: the user's message; then, for each step, the model's response and the results of its tool calls. */
   position: number;
   messageId: string;
   role: Message['role'];
   content: MessagePart[];
-  /** Of an answer: what its provider wants back with the next call. */
+  /** Of a response: what its provider expects back with the next call. */
   providerData?: unknown;
   createdAt: Date;
 }
