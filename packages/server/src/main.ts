@@ -55,18 +55,18 @@ export {
 export { StartError } from './operator/start-error.ts';
 
 export interface Service {
-  /** Where the HTTP interface answers, without `/api/v1`; undefined on a node without the role `api`. */
+  /** The URL of the API without `/api/v1`; undefined on a node without the role `api`. */
   readonly url: string | undefined;
-  /** Where people open the console; undefined on such a node. */
+  /** The console's URL; undefined on such a node. */
   readonly consoleUrl: string | undefined;
-  /** Opens the console to the first person, once and for 24 h; undefined where the installation has people. A secret. */
+  /** The setup link, valid once and for 24 h; undefined if the installation has people. A secret. */
   readonly setupLink: string | undefined;
   /**
-   * Says that the node is not ready, and serves on for `SIGNALBOX_DRAIN_SECONDS`, so that a load balancer notices; to be called before
+   * Reports the node as not ready and continues to serve for `SIGNALBOX_DRAIN_SECONDS`, so that a load balancer notices. Call it before
    * `stop`. On the embedded database, where there is no other node, it resolves at once.
    */
   drain(): Promise<void>;
-  /** Ends streams, waits for requests and turns under way, and stops the embedded PostgreSQL. Call it once. */
+  /** Ends streams, waits for running requests and turns, and stops the embedded PostgreSQL. Call it once. */
   stop(): Promise<void>;
 }
 
@@ -74,13 +74,13 @@ export interface Service {
 export interface Overrides {
   clock?: Clock;
   log?: Log;
-  /** Checks every answer against the contract and fails the request where it differs. */
+  /** Fails a request whose response differs from the contract. */
   checkResponses?: boolean;
-  /** Where the built console stands; without it there is none. */
+  /** The directory of the built console; without one the console is not served. */
   consoleDir?: string;
 }
 
-/** Resolves when everything runs. Rejects with `StartError` where the operator can mend it; then nothing runs any more. */
+/** Resolves when everything runs. Rejects with `StartError` if the operator can fix the cause; nothing is left running then. */
 export async function startService(config: Config, overrides: Overrides = {}): Promise<Service> {
   const nodeId = newUuid();
   const log = (overrides.log ?? createLog({ level: config.logLevel })).child({ nodeId });
@@ -99,14 +99,14 @@ export async function startService(config: Config, overrides: Overrides = {}): P
   }
 }
 
-/** What stands before the roles do. */
+/** What is started before the roles. */
 interface Base {
   platform: Platform;
-  /** The organization that the first start made. */
+  /** The organization that the first start created. */
   organizationId: string;
-  /** Of the database itself, not of a pooler. */
+  /** A connection to the database itself, not to a pooler. */
   directUrl: string;
-  /** Says where the interface listens, once it does. */
+  /** Sets the URL of the API once it listens. */
   heardAt(port: number): void;
 }
 
@@ -149,7 +149,7 @@ async function startPlatform(
   stops.push(() => offers.stop());
   const eventWatch = createEventWatch({ db, shards, clock });
   stops.push(() => eventWatch.stop());
-  // Until it listens, and on a node that does not, it is what other nodes would say.
+  // Until the node listens, and on a node that does not, this is the URL that other nodes use.
   let ownUrl = ownUrlAt(config.port);
   const publicUrl = () => config.publicUrl ?? ownUrl;
   const { prices } = config;
@@ -180,12 +180,12 @@ async function startPlatform(
   };
 }
 
-/** `localhost`, as browsers know no passkeys for 127.0.0.1. */
+/** `localhost`, because browsers do not allow passkeys for 127.0.0.1. */
 function ownUrlAt(port: number): URL {
   return new URL(`http://localhost:${port}`);
 }
 
-/** `direct` is the same as `db` unless that leads through a pooler. */
+/** `direct` is the same as `db` unless `db` uses a pooler. */
 async function openDatabase(
   { databaseUrl, databaseConnections, listenUrl, dataDir, statementTimeoutSeconds, leaseSeconds }: Config,
   log: Log,
@@ -197,7 +197,7 @@ async function openDatabase(
     stops.push(() => embedded.stop());
     url = embedded.url;
   }
-  // A node that stands still in a transaction keeps others from its rows no longer than from its Sessions.
+  // A node that hangs in a transaction keeps its row locks no longer than its sessions.
   const limits = { statementTimeoutMs: statementTimeoutSeconds * 1000, idleInTransactionMs: leaseSeconds * 1000 };
   const db = createDb({ url, log, max: databaseConnections, isPooled: listenUrl !== undefined, ...limits });
   stops.push(() => db.close());
@@ -218,7 +218,7 @@ async function openDatabase(
   return { db, direct, directUrl: listenUrl };
 }
 
-/** What is started last, the interface, is stopped first: nothing new comes while the rest ends. */
+/** The API is started last and stopped first: no new requests arrive while the rest stops. */
 async function startRoles(
   config: Config,
   { platform, organizationId, directUrl, heardAt }: Base,
@@ -333,7 +333,7 @@ function listen(server: Pick<MonitoringServer, 'listen'>, host: string, port: nu
   });
 }
 
-/** An address that a client on this machine can use for one that was listened on. */
+/** The address that a client on this machine uses for a listening address. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';

@@ -1,4 +1,4 @@
-// What every part of the service is handed.
+// The services that every part of a node receives.
 import type { Db } from './db/db.ts';
 import type { Shards } from './db/shards.ts';
 import type { Egress } from './egress/egress.ts';
@@ -27,9 +27,9 @@ export interface Platform {
   readonly offers: Offers;
   readonly localRunners: LocalRunners;
   readonly eventWatch: EventWatch;
-  /** Where people open the console; known once the interface listens. */
+  /** The console's URL; known once the node listens. */
   readonly publicUrl: () => URL;
   readonly metrics: Metrics;
-  /** Undefined where nothing is traced, so that nothing is spent on it: `tracing?.span(…)`. */
+  /** Undefined if tracing is off, so that it costs nothing: `tracing?.span(…)`. */
   readonly tracing: Tracing | undefined;
 }

@@ -1,4 +1,4 @@
-// Environments (api.md section 4): named scopes for Sessions, secrets and webhook subscriptions.
+// Environments: named scopes for sessions, secrets and webhook subscriptions.
 import type { Environment, Input, Result } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
@@ -31,7 +31,7 @@ export async function listEnvironments(
   return pageOf(request, rows, (row) => row.environmentId, environmentFromRow);
 }
 
-/** 409 `environment_exists` where the name is taken. */
+/** 409 `environment_exists` if the name is taken. */
 export async function createEnvironment(
   ctx: Context,
   input: Input<'createEnvironment'>,
@@ -132,7 +132,7 @@ export async function deleteEnvironment(
   });
 }
 
-/** Makes sure that the environment is there and stays until the transaction ends; 404 where it is not. `lock`: a stronger one. */
+/** Locks the environment, so that it exists until the transaction ends; 404 if it does not. `lock`: a stronger row lock. */
 export async function lockEnvironment(
   tx: Tx,
   organizationId: string,

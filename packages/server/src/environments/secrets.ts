@@ -1,5 +1,5 @@
-// Secrets of an Environment (api.md section 4). A value is sealed at rest, is never returned, and is put only into requests
-// whose host stands in `allowedHosts`, a list that `admin` alone may change.
+// Secrets of an environment. A value is sealed at rest, is never returned, and is inserted only into requests whose host is in
+// `allowedHosts`, a list that only `admin` may change.
 import { isIPv4 } from 'node:net';
 import type { EnvironmentSecret, Input, Result } from '@signalbox/contract';
 import sql, { empty } from 'sql-template-tag';
@@ -64,7 +64,7 @@ export async function setSecret(ctx: Context, input: Input<'setSecret'>): Promis
   });
 }
 
-/** 404 where there is none of this name. */
+/** 404 if there is no secret of this name. */
 export async function deleteSecret(ctx: Context, input: Input<'deleteSecret'>): Promise<Result<'deleteSecret'>> {
   return inTransaction(ctx, async (tx, ctx) => {
     const deleted = await tx.execute(sql`
@@ -112,7 +112,7 @@ export function canonicalHost(given: string, index = 0): string {
   const [, below = '', name = '', port] = /^(\*\.)?(\[[^\]]*\]|[^:]*)(?::([0-9]+))?$/.exec(given.toLowerCase()) ?? [];
   const host = URL.parse(`http://${name}/`)?.hostname;
   const path = `allowedHosts[${index}]`;
-  // The parser takes what stands before an @ for a user, and what follows a / or # for no part of the host.
+  // The parser would take text before an @ for a user name, and would cut the host at a / or #.
   if (!host || /[/\\?#@*\s]/.test(name)) throw invalidField(path, 'is not a valid host');
   if (below && (host.startsWith('[') || isIPv4(host)))
     throw invalidField(path, 'is a wildcard of an address; wildcards are for host names only');

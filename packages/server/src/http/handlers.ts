@@ -1,4 +1,4 @@
-// One table: which function answers which route. The contract's table says the rest.
+// The function that handles each route. The rest about a route is in the contract's table.
 import type { Input, Result, RouteName, Routes } from '@signalbox/contract';
 import * as agents from '../agents/agents.ts';
 import * as approvals from '../approvals/approvals.ts';
@@ -30,7 +30,7 @@ import * as webhooks from '../webhooks/subscriptions.ts';
 import { testWebhookSubscription } from '../webhooks/test-envelope.ts';
 import * as workerTurns from '../workers/worker-turns.ts';
 
-/** A stream is answered by what there is to read, or undefined where nothing can follow. */
+/** For a stream, what it reads from; undefined if nothing can follow. */
 type HandlerResult<N extends RouteName> = Routes[N] extends { stream: 'sse' }
   ? JournalStream | undefined
   : Routes[N] extends { stream: 'export' }
@@ -43,8 +43,8 @@ type ContextOf<N extends RouteName> = Routes[N] extends { method: 'GET' } | { re
 export type Handlers = { [N in RouteName]: (ctx: ContextOf<N>, input: Input<N>) => Promise<HandlerResult<N>> };
 
 /**
- * What is judged of a request before anything of it is done, in no transaction: judging schemas may take a second, and longer if
- * other requests wait for it too. It throws a 400.
+ * Checks that run before the request acts, outside a transaction: checking a schema may take a second, and longer under load. They
+ * throw 400.
  */
 export const checks: { readonly [N in RouteName]?: (ctx: PoolContext, input: Input<N>) => Promise<void> } = {
   createAgent: agents.checkSchemas,

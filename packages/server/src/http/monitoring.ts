@@ -1,11 +1,9 @@
-// What operators and their machines look at: whether the service is alive and ready, and its metrics (docs/observability.md).
+// What operators and their systems check: whether the service is alive and ready, and its metrics (docs/observability.md). It is next to
+// the API, and on a port of its own if one is set: a node that only runs turns or sends webhooks has no other.
 //
-// It stands beside the interface, and on a port of its own where one is set: a node that runs turns or sends webhooks alone has
-// no other.
-//
-// Metrics are for this machine, and for who has the token. This machine is told by the socket, never by a header; a request that
-// says it was forwarded came from elsewhere, whoever handed it on; and one that calls this machine by a name of the internet may come
-// from a page in a browser here, whose author made that name lead here.
+// Metrics are for this machine and for callers with the token. Whether a request is from this machine is decided by the socket, never by
+// a header. A forwarded request came from elsewhere, even if a local proxy sent it. One that names this machine by a DNS name may come
+// from a page in a local browser, whose author pointed that name here.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify';
 import { ApiError } from '../lib/api-error.ts';
@@ -18,9 +16,9 @@ import { dataHeaders, prepareServer, refuseUnread, type ServerSettings, serverOp
 
 export interface Monitoring {
   readonly scrape: Scrape;
-  /** By which others than this machine may read the metrics; undefined: nobody. */
+  /** Lets other machines read the metrics; undefined: none may. */
   readonly token: string | undefined;
-  /** Whether the node stops soon, and nothing more should be sent to it. */
+  /** Whether the node is about to stop and should get no more requests. */
   readonly isDraining: () => boolean;
 }
 
@@ -103,7 +101,7 @@ function requireObserver(request: FastifyRequest, token: string | undefined): vo
     : new ApiError('invalid_token', 'This token does not match SIGNALBOX_METRICS_TOKEN.');
 }
 
-/** Whether nobody else can have made the name lead here: an address, or a name without a dot. */
+/** Whether no one else can have pointed the name here: an address, or a name without a dot. */
 function isLocalName(host = ''): boolean {
   const name = host.replace(/:\d+$/, '');
   return name.startsWith('[') || /^[\d.]+$/.test(name) || !name.includes('.');

@@ -1,6 +1,6 @@
-// Who sent this secret? Asked of the database on every request, never of a cache, so that a rotated or deleted key is refused
-// at once on every node. Whether it has expired is asked of the database too: a node whose own clock is slow lets nobody in for
-// longer. Look-ups that arrive in the same tick share a round trip, and those of the same key a statement.
+// Finds the key of a request. It is looked up in the database for every request and never cached, so that a rotated or deleted key is
+// refused at once on every node. The database also decides whether it has expired: a node whose clock is slow accepts no key for
+// longer. Look-ups in the same tick share a round trip, and those of the same key share a statement.
 import type { Permission } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Db } from '../db/db.ts';
@@ -12,7 +12,7 @@ import { isWithin, parseNetwork } from '../lib/network.ts';
 import { RETIRED_KEPT_MS } from './retired.ts';
 import { type ParsedSecret, parseSecret, sameHash } from './secret.ts';
 
-/** A key that may call. */
+/** A valid key. */
 export interface AuthenticatedKey {
   organizationId: string;
   keyId: string;
@@ -24,7 +24,7 @@ export interface AuthenticatedKey {
   environments: string[] | null;
 }
 
-/** A 401, or the 403 of its address, of a key that is known (its whole secret matched): the event log hears of it. */
+/** The refusal of a known key (its whole secret matched), 401 or, for its address, 403. It is recorded in the event log. */
 export class KnownKeyRefused extends ApiError {
   readonly key: AuthenticatedKey;
   constructor(
@@ -44,7 +44,7 @@ export interface Authenticator {
    * whole secret matched).
    */
   authenticate(authorization: string | undefined, ipAddress: string): Promise<AuthenticatedKey>;
-  /** Writes what is still to be written of `lastUsedAt`. */
+  /** Writes the pending values of `lastUsedAt`. */
   close(): Promise<void>;
 }
 
@@ -58,12 +58,12 @@ interface Row extends AuthenticatedKey {
 
 const MAX_REMEMBERED = 10_000;
 const LAST_USED_EVERY_MS = 60_000;
-// Stands in for the hash of a key that is not there: no text has it.
+// Compared in place of the hash of a key that doesn't exist: no text has this hash.
 const NO_HASH = Buffer.alloc(32);
 
 export function createAuthenticator({ db, shards, clock }: { db: Db; shards: Shards; clock: Clock }): Authenticator {
   const writes = new Set<Promise<unknown>>();
-  // Keys whose use was noted in this minute, so that a busy key is not written again and again before its row is read anew.
+  // Keys whose use was recorded in this minute, so that a busy key is not written repeatedly before its row is read again.
   const notedAt = new Map<string, number>();
 
   /** Concurrent, so that a shard that hangs holds up only the keys of its own organizations. */
@@ -101,7 +101,7 @@ export function createAuthenticator({ db, shards, clock }: { db: Db; shards: Sha
     if (now.getTime() - last < LAST_USED_EVERY_MS) return;
     if (notedAt.size >= MAX_REMEMBERED) notedAt.clear();
     notedAt.set(id, now.getTime());
-    // Not awaited: a use is noted beside the request, and a failure to note it is no failure of the request.
+    // Not awaited: the use is recorded in parallel, and the request succeeds even if recording it fails.
     const write = db
       .execute(sql`
         update api_keys set last_used_at = ${now}
@@ -118,7 +118,7 @@ export function createAuthenticator({ db, shards, clock }: { db: Db; shards: Sha
       const row = await lookUp(secret);
       const now = clock.now();
       if (!sameHash(row?.secretHash ?? NO_HASH, secret.hash)) {
-        // Asked for an unknown key as well: what is done, and how long it takes, must not tell which keys there are.
+        // Queried for an unknown key as well: neither the work nor its duration may reveal which keys exist.
         const rotatedAway = await wasRotatedAway(secret);
         if (!row || !rotatedAway) throw unknown();
         throw new KnownKeyRefused(
@@ -127,7 +127,7 @@ export function createAuthenticator({ db, shards, clock }: { db: Db; shards: Sha
           keyOf(row),
         );
       }
-      // Nothing has the hash of NO_HASH, so the row is there.
+      // No secret has the hash NO_HASH, so the row exists.
       const key = keyOf(row!);
       const { deletedAt, expired } = row!;
       if (deletedAt) {

@@ -1,4 +1,4 @@
-// API keys (api.md section 2). A secret is made here, returned once, and kept as a hash alone.
+// API keys. A secret is created here, returned once, and stored only as a hash.
 import type { ApiKey, ApiKeyWithSecret, Input, Permission, Result } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
@@ -26,7 +26,7 @@ interface Row {
   updatedAt: Date;
 }
 
-/** What a new key holds. */
+/** The fields of a new key. */
 export interface NewKey {
   name: string;
   permission: Permission;
@@ -36,7 +36,7 @@ export interface NewKey {
   metadata?: ApiKey['metadata'];
 }
 
-/** Creates a key; 400 where `expiresAt` is not in the future or `allowedIps` are none, 404 for an unknown Environment. */
+/** Creates a key; 400 if `expiresAt` is not in the future or `allowedIps` is not a list of addresses, 404 for an unknown environment. */
 export async function createKey(ctx: Context, input: Input<'createKey'>): Promise<Result<'createKey'>> {
   const now = ctx.clock.now();
   if (input.expiresAt && instantOf(input.expiresAt, 'expiresAt') <= now)
@@ -106,7 +106,7 @@ export async function getKey(ctx: Context, input: Input<'getKey'>): Promise<Resu
   return { apiKey: keyFromRow(row) };
 }
 
-/** Changes name, permission, limits or metadata. Nothing to change is no change: neither `updatedAt` nor the log moves. */
+/** Changes name, permission, limits or metadata. If nothing differs, `updatedAt` stays and no event is recorded. */
 export async function updateKey(ctx: Context, input: Input<'updateKey'>): Promise<Result<'updateKey'>> {
   refuseWrongIps(input.allowedIps);
   return inTransaction(ctx, async (tx, ctx) => {
@@ -135,7 +135,7 @@ export async function updateKey(ctx: Context, input: Input<'updateKey'>): Promis
   });
 }
 
-/** A new secret; the old one is refused from the commit on. */
+/** Creates a new secret; the old one is refused from the commit on. */
 export async function rotateKey(ctx: Context, input: Input<'rotateKey'>): Promise<Result<'rotateKey'>> {
   return inTransaction(ctx, async (tx, ctx) => {
     const row = await lockKey(tx, ctx, input.keyId);
@@ -155,7 +155,7 @@ export async function rotateKey(ctx: Context, input: Input<'rotateKey'>): Promis
   });
 }
 
-/** Revokes the key for good. */
+/** Revokes the key permanently. */
 export async function deleteKey(ctx: Context, input: Input<'deleteKey'>): Promise<Result<'deleteKey'>> {
   return inTransaction(ctx, async (tx, ctx) => {
     const row = await lockKey(tx, ctx, input.keyId);
@@ -170,7 +170,7 @@ export async function deleteKey(ctx: Context, input: Input<'deleteKey'>): Promis
   });
 }
 
-/** Who is calling. */
+/** Describes the caller. */
 export async function getMe(ctx: Context): Promise<Result<'getMe'>> {
   const [organization] = await ctx.db.query<{ name: string }>(
     sql`select name from organizations where organization_id = ${ctx.organizationId}`,
@@ -195,7 +195,7 @@ function refuseWrongIps(allowedIps: readonly string[] | null | undefined): void 
   }
 }
 
-/** A name that is mistyped would make a key that reaches nothing. */
+/** Throws 404: with a mistyped name the key would have access to nothing. */
 async function holdEnvironments(
   tx: Tx,
   organizationId: string,

@@ -1,12 +1,13 @@
-// Secrets that were rotated away or whose key was deleted, which have a code of their own for a while (api.md section 2).
+// Secrets that were rotated or whose key was deleted. For 90 days they are refused with a code of their own (`token_rotated`,
+// `token_revoked`), so that the caller learns why.
 import sql from 'sql-template-tag';
 import { deleteAcross } from '../db/delete-in-batches.ts';
 import type { Platform } from '../platform.ts';
 
-/** How long; afterwards they are `invalid_token`, as if they had never been. */
+/** Afterwards they are `invalid_token`, as if they had never existed. */
 export const RETIRED_KEPT_MS = 90 * 24 * 3600 * 1000;
 
-/** Drops the hashes that have no code of their own any more, and the deleted keys that they were of. */
+/** Deletes the hashes that are older than that, and the deleted keys they belonged to. */
 export async function dropRetiredSecrets(
   { shards }: Pick<Platform, 'shards'>,
   now: Date,

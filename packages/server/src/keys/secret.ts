@@ -2,9 +2,9 @@
 //
 //   sbk_ ‖ organization (22) ‖ key (22) ‖ random (33) ‖ checksum (6)        all base62
 //
-// `sbi_` of an invitation and `sbr_` of a password reset are built alike. A secret names its organization and key, so that the look-up needs no global table; 33 random characters are 196 bits; the
-// checksum (CRC-32 of what stands before it) tells a mistyped key without asking the database. Only a hash is stored: with
-// 196 random bits a slow hash would add nothing.
+// `sbi_` of an invitation and `sbr_` of a password reset have the same form. A secret names its organization and key, so that the
+// look-up needs no global table. 33 random characters are 196 bits. The checksum (CRC-32 of all before it) recognizes a mistyped key
+// without a look-up. Only a hash is stored; with 196 random bits a slow hash would add nothing.
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
@@ -19,7 +19,7 @@ const CHECKSUM_LENGTH = 6;
 const PATTERN = new RegExp(`^sb[kir]_[0-9A-Za-z]{${2 * UUID_LENGTH + RANDOM_LENGTH + CHECKSUM_LENGTH}}$`);
 const PREVIEW_TAIL = 4;
 
-/** A secret that says which key (or invitation, or reset) it is of. It proves nothing until its hash was compared. */
+/** A secret that names its key (or invitation, or reset). It proves nothing until its hash has been compared. */
 export interface ParsedSecret {
   organizationId: string;
   keyId: string;
@@ -32,7 +32,7 @@ export function newSecret(organizationId: string, keyId: string, kind: SecretKin
   return body + checksum(body);
 }
 
-/** Undefined where the text can be no secret of ours, its checksum included. */
+/** Undefined if the text can't be a secret of this service, by its form or its checksum. */
 export function parseSecret(secret: string, kind: SecretKind = 'sbk'): ParsedSecret | undefined {
   if (!PATTERN.test(secret) || !secret.startsWith(`${kind}_`)) return undefined;
   if (checksum(secret.slice(0, -CHECKSUM_LENGTH)) !== secret.slice(-CHECKSUM_LENGTH)) return undefined;
@@ -51,7 +51,7 @@ export function sameHash(a: Buffer, b: Buffer): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-/** `sbk_…abcd`: enough to tell keys apart. */
+/** `sbk_…abcd`: enough to distinguish keys. */
 export function previewOf(secret: string): string {
   return `${secret.slice(0, PREFIX_LENGTH)}…${secret.slice(-PREVIEW_TAIL)}`;
 }
@@ -82,7 +82,7 @@ function randomDigits(length: number): string {
   let text = '';
   while (text.length < length) {
     for (const byte of randomBytes(length)) {
-      // 248 is the largest multiple of 62 in a byte: what is above would make some digits likelier.
+      // 248 is the largest multiple of 62 in a byte: larger values would make some digits more likely.
       if (byte < 248 && text.length < length) text += DIGITS[byte % 62];
     }
   }

@@ -1,4 +1,4 @@
-// What people do to an organization itself.
+// Changes to an organization itself, by people.
 import { type Input, permissionOfRole, type Result } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { recordEvent } from '../events/record.ts';
@@ -11,7 +11,7 @@ import { actorOf, userResource, visitorSource } from '../people/records.ts';
 import type { Platform } from '../platform.ts';
 import { createOrganization } from './organizations.ts';
 
-/** Renames it. The same name again changes nothing. */
+/** Renames it. The same name changes nothing. */
 export async function updateOrganization(
   ctx: Context,
   { name }: Input<'updateOrganization'>,
@@ -40,8 +40,8 @@ export async function updateOrganization(
 }
 
 /**
- * A new organization, of which the person is the owner. 403 for who is admin or owner of none: it would be a way around the role
- * that somebody was given, and a way to stay for who is removed.
+ * Creates an organization that the person owns. 403 unless they are an admin or owner of another: it would be a way around the role
+ * that they were given, and a way to keep access after being removed.
  */
 export async function createOrganizationForPerson(
   { db, clock }: Pick<Platform, 'db' | 'clock'>,
@@ -51,7 +51,7 @@ export async function createOrganizationForPerson(
 ): Promise<string> {
   const now = clock.now();
   return db.transaction(async (tx) => {
-    // Whoever is removed meanwhile is removed before this, or after it (deleteMember takes the same row).
+    // A concurrent removal of the person waits for this, or this for it: deleteMember locks the same row.
     await tx.query(sql`select 1 from users where id = ${person.userId} for share`);
     const memberships = await membershipsOf(tx, person.userId);
     if (!memberships.some(({ role }) => permissionOfRole[role] === 'admin')) {

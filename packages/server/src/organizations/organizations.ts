@@ -5,7 +5,7 @@ import { firstHash } from '../events/sequencer.ts';
 import { newUuid } from '../lib/ids.ts';
 import type { Platform } from '../platform.ts';
 
-/** The environments that every organization has from the start (api.md section 4). */
+/** The environments that every organization starts with. */
 const firstEnvironments = ['production', 'staging'];
 
 export interface Organization {
@@ -48,7 +48,7 @@ export async function reachableOrganizations({ shards }: Pick<Platform, 'shards'
   return rows.map(({ organizationId }) => organizationId);
 }
 
-/** The first organization, made where there is none. Two nodes that start at once make one. */
+/** Returns the first organization, and creates it if there is none. Two nodes that start at once create one. */
 export async function ensureFirstOrganization(db: Db, now: Date): Promise<Organization> {
   return db.transaction(async (tx) => {
     // Serialises starting nodes; nothing else takes this lock, and it is held for a few inserts.

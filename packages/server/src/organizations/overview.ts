@@ -1,4 +1,4 @@
-// What goes on in an organization now: a few counts, each of what an index holds and none counted further than `maxCount`.
+// The current state of an organization: a few counts. Each reads only an index, and counts no further than `maxCount`.
 import { type Input, maxCount, type Overview, type Result } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { PoolContext } from '../lib/context.ts';
@@ -6,7 +6,7 @@ import { countBlocked } from '../webhooks/sending/blocked.ts';
 
 const HOUR_MS = 3_600_000;
 const ENDED_WITHIN_MS = 24 * HOUR_MS;
-// Time enough to give a key's users another one, also where nobody looks at weekends.
+// Leaves time to replace a key, also if the warning appears on a weekend.
 const SOON_MS = 14 * 24 * HOUR_MS;
 
 interface Row {

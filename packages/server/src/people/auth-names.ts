@@ -1,16 +1,16 @@
-// The names and addresses that identity.ts and the set-up of better-auth (auth.ts) have in common. They stand apart, so that the
-// first of the two can be there before better-auth is loaded.
+// The names and paths that identity.ts shares with the configuration of better-auth (better-auth.ts). They are in a file of their own, so
+// that identity.ts can be used before better-auth is loaded.
 
 export const AUTH_PATH = '/console/api/auth';
 export const PROVIDER_ID = 'oidc';
-/** better-auth reads the address of a request from a header; nobody but us can set it, as requests to it are made here. */
+/** The header that better-auth reads the caller's address from. Clients can't set it: requests to better-auth are built in this service. */
 export const ADDRESS_HEADER = 'x-signalbox-address';
 
 export function isHttps(publicUrl: URL): boolean {
   return publicUrl.protocol === 'https:';
 }
 
-/** `__Host-`: no other host of the domain can set such a cookie. A browser takes it over https alone. */
+/** `__Host-`: no other host of the domain can set such a cookie. Browsers accept it only over https. */
 export function cookiePrefixOf(publicUrl: URL): string {
   return isHttps(publicUrl) ? '__Host-signalbox' : 'signalbox';
 }
@@ -19,7 +19,7 @@ export function cookieNameOf(publicUrl: URL): string {
   return `${cookiePrefixOf(publicUrl)}.session_token`;
 }
 
-/** Where the console says that signing in by a provider did not work; `?error=` is added. */
+/** The console's page for a failed sign-in with a provider; `?error=` is added. */
 export function errorUrlOf(publicUrl: URL): string {
   return `${publicUrl.origin}/console/sign-in`;
 }

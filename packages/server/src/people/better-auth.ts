@@ -1,12 +1,11 @@
-// How better-auth is set up: people, password hashes, sign-ins, passkeys and accounts of a provider. What is made
-// of it stands in identity.ts.
+// The configuration of better-auth: people, password hashes, sign-ins, passkeys and accounts of a provider. identity.ts uses it.
 //
 // What is switched off, and why:
-//   open sign-up            a person comes by a link alone (links.ts), also by way of a provider
-//   linking by e-mail       nobody proves an e-mail here: who was invited as somebody else's would get what a provider later
-//                           says is theirs. A provider's account is linked by a person who is signed in, or comes with a link
-//   the cookie cache        every request asks the database, so that a sign-out holds at once on every node
-//   its own HTTP interface  only what http/console/sign-in.ts lets through
+//   open sign-up            people join only by a link (links.ts), also with a provider
+//   linking by email        emails are not verified here. If someone was invited with another person's email, that person's account of
+//                           a provider would be linked to it. Accounts are linked only by a signed-in person, or with a link
+//   the cookie cache        every request reads the database, so that a sign-out takes effect at once on every node
+//   its own HTTP API        only the calls that http/console/sign-in.ts passes through
 import { passkey } from '@better-auth/passkey';
 import { betterAuth } from 'better-auth';
 import { createAuthEndpoint } from 'better-auth/api';
@@ -19,21 +18,21 @@ import type { Log } from '../lib/log.ts';
 import { ADDRESS_HEADER, AUTH_PATH, cookiePrefixOf, errorUrlOf, isHttps, PROVIDER_ID } from './auth-names.ts';
 import { hashPassword, verifyPassword } from './hashing.ts';
 
-/** What better-auth works with. */
+/** What better-auth is configured with. */
 export interface AuthOptions {
   pool: IdentityPool;
   log: Pick<Log, 'debug' | 'warn'>;
   publicUrl: URL;
   /** Derived from the master key. */
   key: Buffer;
-  /** A sign-in that is not used for so long has ended. */
+  /** A sign-in that is not used for this long expires. */
   signInDays: number;
   oidc: OidcProvider | undefined;
-  /** Runs in every sign-in, whichever way it was made; a sign-in that can't be recorded fails. */
+  /** Runs in every sign-in, by any method; a sign-in that can't be recorded fails. */
   onSignedIn(userId: string): Promise<void>;
-  /** Hears the hash that a password was right for. */
+  /** Called with the hash that a password matched. */
   onVerified(hash: string): void;
-  /** Runs when an account of the provider became a way in; the request fails where it can't be recorded. */
+  /** Runs when an account of the provider was connected; if it can't be recorded, the request fails. */
   onConnected(userId: string): Promise<void>;
 }
 
@@ -53,16 +52,16 @@ export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, ...
     trustedOrigins: [publicUrl.origin],
     database: pool,
     telemetry: { enabled: false },
-    // Limited where the address of the caller is known (http/request/limits.ts).
+    // Off: http/request/limits.ts limits sign-ins, because it knows the caller's address.
     rateLimit: { enabled: false },
-    // Its messages may say whom it was about; what can be mended stands in the message alone.
+    // Its arguments may name a person; the message alone is enough to fix the cause.
     logger: {
       level: 'warn',
       disableColors: true,
       log: (level, message) =>
         level === 'error' ? log.warn({ message }, 'sign-in') : log.debug({ message }, 'sign-in'),
     },
-    // What it did not expect comes to us: it would print the whole of it.
+    // Unexpected errors are thrown to us: it would print them in full.
     onAPIError: { errorURL: errorUrlOf(publicUrl), throw: true },
     user: { modelName: 'users', fields: { emailVerified: 'email_verified', ...times } },
     session: {
@@ -117,7 +116,7 @@ export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, ...
     databaseHooks: {
       user: {
         create: {
-          // What a provider says of a new person is bounded as what they would say themselves (http/console/api.ts).
+          // Fields from a provider have the same limits as those that a person enters (http/console/api.ts).
           before: async ({ name, email, ...user }) =>
             isEmail(email)
               ? { data: { ...user, email, name: (name.trim() || email).slice(0, MAX_NAME).toWellFormed() } }
@@ -131,7 +130,7 @@ export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, ...
       },
       account: {
         create: {
-          // Who signs in by a provider is all that we ask of it; its tokens would only be there to be stolen.
+          // Only the identity is needed from the provider; stored tokens could only be stolen.
           before: async (account) => ({
             data: { ...account, accessToken: undefined, refreshToken: undefined, idToken: undefined },
           }),
@@ -152,7 +151,7 @@ export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, ...
         rpName: 'Signalbox',
         origin: publicUrl.origin,
         advanced: { webAuthnChallengeCookie: 'passkey' },
-        // As signing in by one needs it (http/console/sign-in.ts).
+        // Because signing in with a passkey requires it (http/console/sign-in.ts).
         authenticatorSelection: { userVerification: 'required' },
         schema: {
           passkey: {
@@ -181,7 +180,7 @@ export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, ...
                 pkce: true,
                 requireIdTokenVerification: true,
                 disableImplicitSignUp: true,
-                // An e-mail that none can be is none, before anything is looked for by it.
+                // An invalid email is refused before it is looked up.
                 mapProfileToUser: ({ email }) => ({ email: isEmail(email) ? email : '' }),
               },
             ]
@@ -190,7 +189,7 @@ export function configureAuth({ pool, log, publicUrl, key, oidc, signInDays, ...
       {
         id: 'signalbox',
         endpoints: {
-          // Without a path it is no part of the HTTP interface.
+          // Without a path it is not part of the HTTP API.
           beginSignIn: createAuthEndpoint({ method: 'GET', requireHeaders: true }, async (ctx) => {
             const { internalAdapter } = ctx.context;
             const { userId } = ctx.query as { userId: string };

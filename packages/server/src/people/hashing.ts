@@ -1,14 +1,14 @@
-// Hashing of passwords. It is dear on purpose: each takes some 50 ms of a processor and 32 MiB, on the same four threads that check
-// the signatures of cookies, look names up and read files. Strangers decide how often it is asked for, so few run at a time.
+// Password hashing, which is expensive on purpose: each hash takes about 50 ms of CPU and 32 MiB, on the same four threads that check the
+// signatures of cookies, resolve names and read files. Strangers decide how often it runs, so only a few run at a time.
 import { ApiError } from '../lib/api-error.ts';
 import { Semaphore } from '../lib/semaphore.ts';
 
-/** Half of the threads: the other half is for everything else. */
+/** Half of the threads; the other half is for everything else. */
 const AT_ONCE = 2;
-/** Two seconds or so of work; who comes after that is better told at once. */
+/** About two seconds of work; beyond that an immediate refusal is better. */
 const MAX_WAITING = 40;
 
-/** Runs `work` when fewer than `atOnce` others run, first come, first served. Throws 503 where `maxWaiting` wait already. */
+/** Runs `work` when fewer than `atOnce` others run, first come, first served. Throws 503 if `maxWaiting` are waiting already. */
 export function createQueue(atOnce: number, maxWaiting: number): <T>(work: () => Promise<T>) => Promise<T> {
   const semaphore = new Semaphore(atOnce);
   return async (work) => {
@@ -21,15 +21,15 @@ export function createQueue(atOnce: number, maxWaiting: number): <T>(work: () =>
   };
 }
 
-// Of the process, as its threads are.
+// One for the process, as its threads are.
 const queued = createQueue(AT_ONCE, MAX_WAITING);
 
-/** Throws 503 where too many wait. */
+/** Throws 503 if too many are waiting. */
 export function hashPassword(password: string): Promise<string> {
   return queued(async () => (await import('better-auth/crypto')).hashPassword(password));
 }
 
-/** Throws 503 where too many wait. */
+/** Throws 503 if too many are waiting. */
 export function verifyPassword(given: { hash: string; password: string }): Promise<boolean> {
   return queued(async () => (await import('better-auth/crypto')).verifyPassword(given));
 }

@@ -1,8 +1,7 @@
-// Who is signed in, on top of better-auth (auth.ts), which nobody else calls. What makes a person one of an organization is
-// ours (memberships.ts).
+// Sign-ins, on top of better-auth (better-auth.ts), which only this file calls. Membership of organizations is separate (memberships.ts).
 //
-// The cookie holds the sign-in's token and a signature of it under a key derived from the master key: who reads the database
-// alone can't make one. Every sign-in has a token of its own, so none can be planted before.
+// The cookie contains the sign-in's token and its signature under a key derived from the master key: read access to the database is not
+// enough to forge one. Every sign-in has a new token, so none can be planted in a browser beforehand.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { ApiError } from '../lib/api-error.ts';
@@ -12,7 +11,7 @@ import type { Auth, AuthOptions } from './better-auth.ts';
 
 export { AUTH_PATH, PROVIDER_ID } from './auth-names.ts';
 
-/** Who is asking, before anything is known of them. */
+/** The sender of a request, before it is known who they are. */
 export interface Visitor {
   readonly requestId: string;
   readonly ipAddress: string;
@@ -33,7 +32,7 @@ export interface SignIn {
   readonly email: string;
 }
 
-/** A sign-in that has just begun, and the cookie that carries it. */
+/** A new sign-in, and its cookie. */
 export interface NewSignIn {
   readonly userId: string;
   readonly setCookies: readonly string[];
@@ -41,38 +40,38 @@ export interface NewSignIn {
 
 export interface IdentityOptions extends Omit<AuthOptions, 'publicUrl' | 'log' | `on${string}`> {
   log: Pick<Log, 'debug' | 'warn' | 'error'>;
-  /** Where people open the console; passkeys hold for its host. Asked for the first time by the first request. */
+  /** The console's URL; passkeys are valid for its host. First called by the first request. */
   publicUrl(): URL;
-  /** Runs in every sign-in, whichever way it was made; a sign-in that can't be recorded fails. */
+  /** Runs in every sign-in, by any method; a sign-in that can't be recorded fails. */
   onSignedIn(userId: string, visitor: Visitor): Promise<void>;
-  /** Runs when an account of the provider became a way in. */
+  /** Runs when an account of the provider was connected. */
   onConnected(userId: string, visitor: Visitor): Promise<void>;
 }
 
 export interface Identity {
-  /** The sign-in of a `Cookie` header, asked of the database; undefined where there is none. */
+  /** The sign-in of a `Cookie` header, from the database; undefined if there is none. */
   find(cookie: string | undefined): Promise<SignIn | undefined>;
-  /** The same, and it lasts for `signInDays` from now: the cookies to set, if any. */
+  /** The same, extended to `signInDays` from now; with the cookies to set, if any. */
   refresh(visitor: Visitor): Promise<{ signIn: SignIn | undefined; setCookies: readonly string[] }>;
-  /** The value of our cookie in the header, good or not. */
+  /** The value of our cookie in the header, valid or not. */
   cookieIn(cookie: string | undefined): string | undefined;
-  /** Undefined where e-mail and password do not belong together; an unknown e-mail costs the same work. */
+  /** Undefined if the email or password is wrong; an unknown email costs the same work. */
   signIn(email: string, password: string, visitor: Visitor): Promise<NewSignIn | undefined>;
-  /** Begins a sign-in of a person who has proved otherwise who they are. */
+  /** Signs in a person who has proved who they are in another way. */
   begin(userId: string, visitor: Visitor): Promise<NewSignIn>;
-  /** Undefined where the present password is another one. Every other sign-in of the person ends. */
+  /** Undefined if the current password is wrong. Every other sign-in of the person ends. */
   changePassword(current: string, next: string, visitor: Visitor): Promise<NewSignIn | undefined>;
-  /** The address of the provider to go to, and the cookie that binds the way back to this browser. */
+  /** The provider's URL to redirect to, and the cookie that binds the callback to this browser. */
   startProvider(
     way: { kind: 'signIn' | 'signUp' | 'link'; returnTo: string },
     visitor: Visitor,
   ): Promise<{ url: string; setCookies: readonly string[] }>;
-  /** better-auth's own answer, to one of its paths below `/console/api/auth`. Throws 503 where it failed. */
+  /** better-auth's own response to one of its paths below `/console/api/auth`. Throws 503 if it failed. */
   handle(request: { method: string; path: string; body: unknown }, visitor: Visitor): Promise<Response>;
-  /** For the header of every change; worth something beside this sign-in alone. */
+  /** For the header of every change; valid only with this sign-in. */
   csrfTokenOf(signIn: SignIn): string;
   isCsrfTokenOf(signIn: SignIn, given: string | undefined): boolean;
-  /** What takes the cookie out of the browser. */
+  /** The `Set-Cookie` headers that delete the cookie. */
   clearing(): string;
 }
 
@@ -84,7 +83,7 @@ export function createIdentity(options: IdentityOptions): Identity {
   let withProvider: Promise<Auth> | undefined;
 
   async function configured(oidc: AuthOptions['oidc']): Promise<Auth> {
-    // A third of the time that the service would take to start and of its memory, which a node without a console has no use for.
+    // Loaded on first use: it takes a third of the service's start time and memory, which a node without a console does not need.
     const { configureAuth } = await import('./better-auth.ts');
     return configureAuth({
       ...options,
@@ -98,15 +97,15 @@ export function createIdentity(options: IdentityOptions): Identity {
     });
   }
 
-  /** Made with the first request. */
+  /** Created by the first request. */
   function auth(): Promise<Auth> {
     own ??= configured(undefined);
     return own;
   }
 
   /**
-   * The same, and it knows the provider, which it asks for its addresses and keys when it is made: nobody else has to wait for
-   * one that is away. Made anew where it could not be reached. Throws 503.
+   * The same, with the provider, whose URLs and keys are fetched when it is created. It is separate, so that only sign-ins by the provider
+   * wait for one that is unreachable. Created again if the provider could not be reached. Throws 503.
    */
   async function authWithProvider(): Promise<Auth> {
     withProvider ??= configured(options.oidc);
@@ -117,7 +116,7 @@ export function createIdentity(options: IdentityOptions): Identity {
     throw new ApiError('unavailable', "The provider can't be reached. Try again soon.", { retryAfterSeconds: 5 });
   }
 
-  /** What better-auth could not do, mostly as it could not ask the database, is not the caller's fault. */
+  /** A failure of better-auth, usually of its database, is not the caller's fault: 503. */
   function unavailable(error: unknown): never {
     if (error instanceof ApiError) throw error;
     const { name, code } = error as { name?: string; code?: string | number };
@@ -125,7 +124,7 @@ export function createIdentity(options: IdentityOptions): Identity {
     throw new ApiError('unavailable', 'Sign-in is not available. Try again soon.', { retryAfterSeconds: 1 });
   }
 
-  /** For a call of better-auth's: what it may know of the request, and nothing that the caller made up. */
+  /** The headers that better-auth gets: only those it needs, and none that the caller invented. */
   function headersOf(visitor: Visitor): Headers {
     const headers = new Headers({ origin: publicUrl().origin, [ADDRESS_HEADER]: visitor.ipAddress });
     if (visitor.cookie !== undefined) headers.set('cookie', visitor.cookie);
@@ -177,7 +176,7 @@ export function createIdentity(options: IdentityOptions): Identity {
             headers: headersOf(visitor),
             returnHeaders: true,
           });
-          // A new one was set meanwhile, which ended the sign-ins that it saw. This one was begun behind its back.
+          // A new password was set concurrently and ended the sign-ins that it saw. This one was not among them.
           const { internalAdapter } = await $context;
           const accounts = await internalAdapter.findAccounts(response.user.id);
           if (!accounts.some((one) => one.password && one.password === calls.getStore()?.verifiedHash)) {
@@ -248,7 +247,7 @@ export function createIdentity(options: IdentityOptions): Identity {
         const isOfProvider = path.startsWith(`${AUTH_PATH}/callback/`);
         const { handler } = await (isOfProvider ? authWithProvider() : auth());
         const response = await handler(request).catch(unavailable);
-        // Where it could not ask the database on the way back from the provider, it leads on with this.
+        // If its database failed during the callback of the provider, it redirects with this error.
         const isFailure = response.headers.get('location')?.endsWith('error=internal_server_error');
         return isFailure || response.status >= 500 ? unavailable({ name: 'Answer', code: response.status }) : response;
       }),
@@ -281,7 +280,7 @@ function signInOf({
   };
 }
 
-/** What better-auth refuses on purpose has a status; that it could not ask the database has 500. */
+/** A deliberate refusal by better-auth has a status; a failure of its database has 500. */
 function isRefusal(error: unknown): boolean {
   const { statusCode } = error as { statusCode?: number };
   return statusCode !== undefined && statusCode >= 400 && statusCode < 500;

@@ -1,5 +1,5 @@
-// Links that people are let in by: invitations, and the one that sets an installation up. And links by which they set a new
-// password. They are handed over by hand: no mail server is assumed. What is done with them stands in links.ts.
+// Links that let people in: invitations, and the setup link of an installation; and links that set a new password. People pass them on
+// themselves: no mail server is required. Following a link is in links.ts.
 import type { Input, Invitation, Result, Role } from '@signalbox/contract';
 import sql, { empty } from 'sql-template-tag';
 import type { Db, Tx } from '../db/db.ts';
@@ -16,7 +16,7 @@ import { hasMembers, lockOrganization, membershipsOf } from './memberships.ts';
 import { userResource } from './records.ts';
 
 const HOUR_MS = 3600_000;
-// Long enough for somebody who is away for some days; short, as it opens the organization to whoever finds it.
+// Long enough for someone who is away for some days; short, because it opens the organization to anyone who finds it.
 const INVITATION_MS = 7 * 24 * HOUR_MS;
 const SETUP_MS = 24 * HOUR_MS;
 const RESET_MS = 24 * HOUR_MS;
@@ -31,12 +31,12 @@ interface Row {
   createdAt: Date;
 }
 
-/** The address of a link. The token stands in the fragment, which no server and no log of a proxy sees. */
+/** The URL of a link. The token is in the fragment, which is not sent to servers and so is in no log of a proxy. */
 export function linkOf(publicUrl: URL, token: string): string {
   return `${publicUrl.origin}/console/link#${token}`;
 }
 
-/** Those that may still be accepted, newest first. */
+/** Invitations that can still be accepted, newest first. */
 export async function listInvitations(
   ctx: Context,
   input: Input<'listInvitations'>,
@@ -51,7 +51,7 @@ export async function listInvitations(
   return pageOf(request, rows, (row) => row.invitationId, invitationFromRow);
 }
 
-/** 403 where only an owner may invite an owner. */
+/** 403 unless an owner invites an owner. */
 export async function createInvitation(
   ctx: Context,
   input: Input<'createInvitation'>,
@@ -64,7 +64,7 @@ export async function createInvitation(
   return { invitation: invitationFromRow(row), link: linkOf(ctx.publicUrl(), token) };
 }
 
-/** For a request, or for the operator on the host. 409 where whoever has the e-mail is a member already. */
+/** For a request, or for the operator on the host. 409 if the email is a member's. */
 export async function insertInvitation(
   tx: Tx,
   source: EventSource,
@@ -102,7 +102,7 @@ async function requireNoMember(tx: Tx, organizationId: string, email: string): P
   throw new ApiError('conflict', `${member.name} is already a member, as ${member.role}. Change the role instead.`);
 }
 
-/** Withdraws it: its link is worth nothing from then on. */
+/** Withdraws it: its link is invalid from then on. */
 export async function deleteInvitation(
   ctx: Context,
   input: Input<'deleteInvitation'>,
@@ -128,8 +128,8 @@ export async function deleteInvitation(
 }
 
 /**
- * A link to a new password for a member. 403 for who outranks the caller, or is of another organization too: an admin of one
- * would else get into the other.
+ * Creates a link by which a member sets a new password. 403 if the member outranks the caller, or is in another organization too:
+ * otherwise an admin of one could get into the other.
  */
 export async function resetPassword(ctx: Context, input: Input<'resetPassword'>): Promise<Result<'resetPassword'>> {
   const { token, expiresAt } = await inTransaction(ctx, async (tx, ctx) => {
@@ -147,7 +147,7 @@ export async function resetPassword(ctx: Context, input: Input<'resetPassword'>)
   return { link: linkOf(ctx.publicUrl(), token), expiresAt: expiresAt.toISOString() };
 }
 
-/** For a request, or for the operator on the host. An older link of the person's is worth nothing from then on. */
+/** For a request, or for the operator on the host. An older link of the person is invalid from then on. */
 export async function insertReset(
   tx: Tx,
   source: EventSource,
@@ -169,7 +169,7 @@ export async function insertReset(
 
 /**
  * The token of a link that sets the organization up, or undefined if it has members. Older links stay valid, because the nodes of
- * an installation each print one at their start, unless `voidsOlder` says that they have fallen into the wrong hands.
+ * an installation each print one at their start, unless `voidsOlder` is set, for links that have leaked.
  */
 export async function createSetupToken(
   db: Db,
@@ -197,7 +197,7 @@ export async function createSetupToken(
   });
 }
 
-/** What has expired is worth nothing already; this gives back its space. */
+/** Expired links are already invalid; this frees their space. */
 export async function dropExpiredLinks(
   { shards }: Pick<Platform, 'shards'>,
   now: Date,

@@ -1,6 +1,6 @@
-// What happens to who follows a link. Its token names the organization and what it opens, as an API key does; only its hash is
-// stored; accepting it deletes the row, so that of two at once one comes in. Until the transaction of the acceptance is
-// committed nothing has happened: a mistake in the form costs no link.
+// Following a link. Its token names the organization and what it opens, as an API key does, and only its hash is stored. Accepting it
+// deletes the row, so of two people at once only one succeeds. Everything happens in the transaction of the acceptance: a mistake in the
+// form does not use up the link.
 import type { Role } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Db, Tx } from '../db/db.ts';
@@ -15,7 +15,7 @@ import { addMember, hasMembers, lockOrganization, membershipsOf, roleIn } from '
 import { requireGoodPassword } from './password.ts';
 import { actorOf, userResource, visitorSource } from './records.ts';
 
-/** What a link opens, as the page that it leads to shows it. */
+/** What a link opens, as its page shows it. */
 export interface Link {
   type: 'setup' | 'invitation' | 'passwordReset';
   organizationId: string;
@@ -59,7 +59,7 @@ interface ResetRow {
   organizationName: string;
 }
 
-/** Throws 404 `link_invalid` for one that was used, withdrawn, has expired, or never was. */
+/** Throws 404 `link_invalid` for a link that was used, was withdrawn, has expired or never existed. */
 export async function readLink({ db, clock }: Pick<Platform, 'db' | 'clock'>, token: string): Promise<Link> {
   const parsed = parse(token);
   const now = clock.now();
@@ -73,8 +73,8 @@ export async function readLink({ db, clock }: Pick<Platform, 'db' | 'clock'>, to
 }
 
 /**
- * Lets the visitor in: as a new person, or as the one who is `signedIn` (then no name, e-mail and password are given). Returns
- * whose sign-in is to begin; undefined where the present one goes on.
+ * Adds the visitor as a new person, or as the one who is `signedIn` (then without name, email and password). `isNewSignIn`: whether a
+ * sign-in has to be started, or the current one stays.
  */
 export async function acceptLink(
   platform: Pick<Platform, 'db' | 'clock'>,
@@ -139,7 +139,7 @@ async function acceptAsNew(
   return { userId, isNewSignIn: true };
 }
 
-/** Uses the invitation up. Of two at once, the second finds no row. */
+/** Uses up the invitation. Of two at once, the second finds no row. */
 async function join(
   tx: Tx,
   now: Date,
@@ -148,7 +148,7 @@ async function join(
   person: { userId: string; name: string; email: string },
   organizationName: string | undefined,
 ): Promise<void> {
-  // The organization first, as whoever removes people or makes links takes it: the other way round two would wait for each other.
+  // Locks the organization first, as removing people and creating links do: in another order two transactions could deadlock.
   await lockOrganization(tx, organizationId);
   const [used] = await tx.query<{ isSetup: boolean; role: Role }>(sql`
     delete from invitations as i
@@ -172,7 +172,7 @@ async function join(
 
 async function setUp(tx: Tx, now: Date, source: ReturnType<typeof visitorSource>, name: string): Promise<void> {
   const { organizationId } = source;
-  // Somebody came in meanwhile, by an invitation made on the host.
+  // A person joined in the meantime, by an invitation created on the host.
   if (await hasMembers(tx, organizationId)) throw invalid();
   const [before] = await tx.query<{ name: string }>(
     sql`select name from organizations where organization_id = ${organizationId}`,
@@ -206,10 +206,10 @@ async function acceptReset(
         and r.expires_at > ${now}
       returning r.user_id as "userId", r.made_by as "madeBy"`);
     if (!used || (await roleIn(tx, organizationId, used.userId)) === undefined) throw invalid();
-    // A sign-in with the old password, begun now, is either seen below or sees the new one (identity.ts).
+    // A concurrent sign-in with the old password is either seen below or sees the new password (identity.ts).
     await tx.query(sql`select 1 from users where id = ${used.userId} for update`);
     const memberships = await membershipsOf(tx, used.userId);
-    // Joined another one since the link was made, which its admin has no say in.
+    // The person joined another organization since the link was created; the admin has no rights there.
     if (used.madeBy !== null && memberships.length > 1) throw invalid();
     await setPassword(tx, used.userId, passwordHash, now);
     await endOtherWaysIn(tx, used.userId);
@@ -227,14 +227,14 @@ async function acceptReset(
   return { userId, isNewSignIn: true };
 }
 
-/** Who had got in otherwise, or was let in by whoever made a link before, must not come back by what they left behind. */
+/** Deletes every other way in, so that an intruder, or the creator of an earlier link, can't return by one. */
 async function endOtherWaysIn(tx: Tx, userId: string): Promise<void> {
   await tx.query(sql`delete from sign_ins where user_id = ${userId}`);
   await tx.query(sql`delete from passkeys where user_id = ${userId}`);
   await tx.query(sql`delete from accounts where user_id = ${userId} and provider_id <> 'credential'`);
 }
 
-/** As better-auth keeps it: an account of the provider "credential", named by the person's own id. */
+/** As better-auth stores it: an account of the provider "credential", named by the person's own id. */
 async function setPassword(tx: Tx, userId: string, hash: string, now: Date): Promise<void> {
   await tx.query(sql`
     insert into accounts as a (id, user_id, provider_id, account_id, password, created_at, updated_at)

@@ -1,6 +1,5 @@
-// The people of an organization. Only an owner makes, changes or removes owners, and the last owner stays. A person of no
-// organization is nobody here any more, and is deleted with all sign-ins. Who is removed, or may do less than before, must not
-// come back by a link made while they still could.
+// The people of an organization. Only an owner adds, changes or removes owners, and the last owner stays. A person without an organization
+// is deleted, with all sign-ins. Someone who is removed, or gets a lower role, must not return by a link that they created before.
 import { type Input, type Member, type Result, type Role, roles } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Tx } from '../db/db.ts';
@@ -32,7 +31,7 @@ export async function listMembers(ctx: Context, input: Input<'listMembers'>): Pr
   return pageOf(request, rows, (row) => row.userId, memberFromRow);
 }
 
-/** Changes a role. 403 where only an owner may, 409 `last_owner`. The same role again changes nothing. */
+/** Changes a role. 403 if only an owner may, 409 `last_owner`. The same role changes nothing. */
 export async function updateMember(ctx: Context, input: Input<'updateMember'>): Promise<Result<'updateMember'>> {
   return inTransaction(ctx, async (tx, ctx) => {
     await lockOrganization(tx, ctx.organizationId);
@@ -57,7 +56,7 @@ export async function updateMember(ctx: Context, input: Input<'updateMember'>): 
   });
 }
 
-/** Removes a person, from this instant on and on every node. 403 where only an owner may, 409 `last_owner`. */
+/** Removes a person at once, on every node. 403 if only an owner may, 409 `last_owner`. */
 export async function removeMember(ctx: Context, input: Input<'removeMember'>): Promise<Result<'removeMember'>> {
   const userId = uuidOf('usr', input.userId);
   await inTransaction(ctx, async (tx, ctx) => {
@@ -69,11 +68,11 @@ export async function removeMember(ctx: Context, input: Input<'removeMember'>): 
   return { userId: input.userId, deleted: true };
 }
 
-/** For a request, or for the operator on the host; the caller holds the organization. Throws 409 `last_owner`. */
+/** For a request, or for the operator on the host; the caller has locked the organization. Throws 409 `last_owner`. */
 export async function deleteMember(tx: Tx, source: EventSource, now: Date, userId: string, role: Role): Promise<void> {
   const { organizationId } = source;
   if (role === 'owner') await requireAnotherOwner(tx, organizationId);
-  // Held before anybody looks whether the person is of another organization: joining one holds it too.
+  // Locked before checking whether the person has another organization: joining one locks it too.
   const [user] = await tx.query<{ name: string; email: string }>(
     sql`select name, email from users where id = ${userId} for update`,
   );
@@ -90,7 +89,7 @@ export async function deleteMember(tx: Tx, source: EventSource, now: Date, userI
   if ((await membershipsOf(tx, userId)).length === 0) await tx.query(sql`delete from users where id = ${userId}`);
 }
 
-/** Whoever made a link has read it: their invitations, and what lets somebody set the password of another. */
+/** Deletes the links that a person created, and therefore knows: invitations and password resets. */
 async function voidLinksOf(tx: Tx, organizationId: string, userId: string): Promise<void> {
   await tx.query(sql`
     delete from invitations where organization_id = ${organizationId} and invited_by->>'id' = ${formatId('usr', userId)}`);
@@ -98,7 +97,7 @@ async function voidLinksOf(tx: Tx, organizationId: string, userId: string): Prom
     delete from password_resets where organization_id = ${organizationId} and made_by = ${userId}`);
 }
 
-/** A member, held until the transaction ends; 404 for anybody else. */
+/** A member, whose row is locked until the transaction ends; 404 for anyone else. */
 export async function lockMember(tx: Tx, organizationId: string, userId: string): Promise<Row> {
   const [row] = await tx.query<Row>(sql`
     select ${columns()} from members m join users u on u.id = m.user_id
@@ -107,15 +106,15 @@ export async function lockMember(tx: Tx, organizationId: string, userId: string)
   return row;
 }
 
-/** Throws 403 unless somebody of role `actor` may give or take each of `others`: an admin all but `owner`. */
+/** Throws 403 unless the role `actor` may grant and revoke each of `others`: an admin may all but `owner`. */
 export function requireRank(actor: Role, ...others: Role[]): void {
   if (actor === 'owner' || others.every((role) => role !== 'owner')) return;
   throw new ApiError('insufficient_permission', 'Only an owner can add, change or remove an owner.');
 }
 
 /**
- * The caller's role, for who holds the organization: whoever is removed, or loses the role, at the same moment must not go on by
- * what was before, nor leave a link behind.
+ * The caller's current role; call it with the organization locked. Someone who is removed or loses the role at the same moment must
+ * neither act by the old one nor leave a link behind.
  */
 export async function currentRole(tx: Tx, ctx: Context): Promise<Role> {
   const [row] = await tx.query<{ role: Role }>(sql`

@@ -1,16 +1,16 @@
-// Which organizations a person is of, and as what.
+// The organizations of a person, and their role in each.
 import type { Role } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Queryable, Tx } from '../db/db.ts';
 
 export interface Membership {
   organizationId: string;
-  /** Of the organization. */
+  /** The organization's name. */
   name: string;
   role: Role;
 }
 
-/** Every organization of a person, oldest first: the one look-up that begins with a person. */
+/** Every organization of a person, oldest first: the only look-up that starts from a person. */
 export function membershipsOf(db: Queryable, userId: string): Promise<Membership[]> {
   return db.query<Membership>(sql`
     select m.organization_id as "organizationId", o.name, m.role
@@ -22,7 +22,7 @@ export async function organizationIdsOf(db: Queryable, userId: string): Promise<
   return (await membershipsOf(db, userId)).map(({ organizationId }) => organizationId);
 }
 
-/** The role of a person in an organization; undefined for who is none of its members. */
+/** The role of a person in an organization; undefined if they are not a member. */
 export async function roleIn(db: Queryable, organizationId: string, userId: string): Promise<Role | undefined> {
   const [row] = await db.query<{ role: Role }>(sql`
     select role from members where organization_id = ${organizationId} and user_id = ${userId}`);
@@ -30,8 +30,8 @@ export async function roleIn(db: Queryable, organizationId: string, userId: stri
 }
 
 /**
- * Makes a person a member: `already` where they are one, `gone` where they were deleted. Holds the person's row, so that nobody deletes it meanwhile: who
- * leaves the last organization is deleted.
+ * Adds a person as a member: `already` if they are one, `gone` if they were deleted. Locks the person's row against deletion: a person who
+ * leaves their last organization is deleted.
  */
 export async function addMember(
   tx: Tx,
@@ -48,7 +48,7 @@ export async function addMember(
   return added > 0 ? 'added' : 'already';
 }
 
-/** One at a time may change who owns an organization: two owners that remove each other would leave none. */
+/** Serializes changes of owners: two owners who remove each other would leave none. */
 export async function lockOrganization(tx: Tx, organizationId: string): Promise<void> {
   await tx.query(sql`select 1 from organizations where organization_id = ${organizationId} for no key update`);
 }

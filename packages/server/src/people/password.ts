@@ -1,10 +1,10 @@
-// What a password must be: long. Rules of composition make people write `Password1!`, so there are none.
+// A password must be long. There are no rules of composition: they make people write `Password1!`.
 import { invalidField } from '../lib/api-error.ts';
 
 const MIN_CHARACTERS = 12;
 const MAX_CHARACTERS = 128;
 
-// Of lists of leaked passwords, the commonest that have 12 characters or more; and what people type to get there.
+// The most common leaked passwords of 12 characters or more, and patterns that people use to reach that length.
 const COMMON = new Set(
   `123456789012 1234567890123 12345678901234 123456789012345 1234567890123456 123123123123 111111111111 000000000000
   012345678910 098765432109 987654321098 112233445566 123456123456 121212121212 123412341234 abcdefghijkl abcdef123456
@@ -26,7 +26,7 @@ const COMMON = new Set(
     .concat('correct horse battery staple', 'let me in please', 'this is my password'),
 );
 
-/** Throws 400 that names `field` and says what would be right. */
+/** Throws 400 that names `field` and the rule. */
 export function requireGoodPassword(
   password: string,
   { email, name }: { email: string; name: string },

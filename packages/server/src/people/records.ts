@@ -1,5 +1,5 @@
-// What people do beside the resources, in the event log: signing in and out, passwords, passkeys. A person may be of several
-// organizations, and each of these has to know who comes in: such a record stands in the log of every one.
+// Records in the event log of what people do with their account: signing in and out, passwords, passkeys. A person may be in several
+// organizations, and each of them has to know who gets in, so such a record is in the log of every one.
 import type { EventType } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Db, Tx } from '../db/db.ts';
@@ -17,7 +17,7 @@ export function actorOf({ userId, name }: { userId: string; name: string }): Act
   return { type: 'user', id: formatId('usr', userId), name };
 }
 
-/** For a record of what a visitor did in an organization. */
+/** The source of a record of what a visitor did in an organization. */
 export function visitorSource(organizationId: string, actor: Actor, visitor: Visitor | undefined): EventSource {
   return {
     organizationId,
@@ -33,7 +33,7 @@ export function userResource(userId: string): EventDraft['resource'] {
   return { type: 'user', id: formatId('usr', userId) };
 }
 
-/** Writes a record of what a person did of themselves, in each of their organizations. */
+/** Records an action of a person on their own account, in each of their organizations. */
 export async function recordOfPerson(
   { db, clock }: Pick<Platform, 'db' | 'clock'>,
   userId: string,
@@ -64,12 +64,12 @@ function noteSignIn(tx: Tx, organizationId: string, userId: string, now: Date): 
 const FAILURE_EVERY_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
 
-/** Records that signing in as a person was tried with a wrong password: at most once a minute and node for each. */
+/** Records a sign-in with a wrong password, at most once a minute for each person on a node. */
 export function createSignInFailureRecorder(platform: { db: Db; clock: Platform['clock'] }) {
   const notedAt = new Map<string, number>();
   return async (email: string, visitor: Visitor): Promise<void> => {
     const now = platform.clock.now().getTime();
-    // Asked for an unknown e-mail too, so that what is done does not tell which there are.
+    // Queried for an unknown email too, so that the work does not reveal which emails exist.
     const [user] = await platform.db.query<{ id: string }>(
       sql`select id from users where email = ${email.toLowerCase()}`,
     );

@@ -1,5 +1,5 @@
-// The sign-ins of a person: where they are signed in, and how that ends. A sign-in is a row; without it the cookie is worth
-// nothing, on every node from the next question on.
+// The sign-ins of a person: where they are signed in, and how that ends. A sign-in is a row; without it the cookie is invalid from the
+// next request on, on every node.
 import sql from 'sql-template-tag';
 import type { Db, Queryable } from '../db/db.ts';
 import { deleteInBatches } from '../db/delete-in-batches.ts';
@@ -22,7 +22,7 @@ export function signInsOf(db: Db, userId: string, now: Date): Promise<SignInRow[
     from sign_ins where user_id = ${userId} and expires_at > ${now} order by id desc limit 100`);
 }
 
-/** One of the person's own. False where there is none of this id. */
+/** Ends one sign-in of the person. False if they have none with this id. */
 export async function endSignIn(db: Db, userId: string, signInId: string): Promise<boolean> {
   return (await db.execute(sql`delete from sign_ins where user_id = ${userId} and id = ${signInId}`)) > 0;
 }
@@ -35,7 +35,7 @@ export async function endSignIns(db: Db, userId: string): Promise<void> {
 export interface SignInMethods {
   password: boolean;
   provider: boolean;
-  /** How many. */
+  /** The number of passkeys. */
   passkeys: number;
 }
 
@@ -49,7 +49,7 @@ export async function signInMethods(db: Queryable, userId: string): Promise<Sign
   return { password: has('credential'), provider: has('oidc'), passkeys };
 }
 
-/** The provider lets the person in no more. False where it did not; throws 409 `conflict` where nothing else would. */
+/** Disconnects the provider. False if none is connected; throws 409 `conflict` if it is the person's last sign-in method. */
 export function disconnectProvider(db: Db, userId: string): Promise<boolean> {
   return db.transaction(async (tx) => {
     await tx.query(sql`select 1 from users where id = ${userId} for no key update`);
@@ -61,7 +61,7 @@ export function disconnectProvider(db: Db, userId: string): Promise<boolean> {
   });
 }
 
-/** Throws 409 `conflict` where the person could not come in again without the passkey. */
+/** Throws 409 `conflict` if the passkey is the person's last sign-in method. */
 export async function requireOtherWayThanPasskey(db: Db, userId: string): Promise<void> {
   const { password, provider, passkeys } = await signInMethods(db, userId);
   if (!password && !provider && passkeys === 1) throw lastWayIn();
@@ -71,12 +71,12 @@ function lastWayIn(): ApiError {
   return new ApiError('conflict', 'This is your last sign-in method. Add another one first.');
 }
 
-/** Sign-ins that have ended by themselves, and challenges nobody answered. */
+/** Deletes expired sign-ins and unused challenges. */
 export async function dropExpiredSignIns({ db }: Pick<Platform, 'db'>, now: Date, signal: AbortSignal): Promise<void> {
   await deleteInBatches(
     db,
     signal,
-    // Compared again: a sign-in that is used is prolonged.
+    // Compared again, because using a sign-in extends it.
     (limit) => sql`
       delete from sign_ins s using (
         select id from sign_ins where expires_at <= ${now} order by expires_at ${limit}) old

@@ -1,7 +1,7 @@
-// What the console needs beside `/api/v1`, below `/console/api`: signing in and out, the account, and following a link. The
-// contract has its shapes (console.ts), and OpenAPI does not: the console of this version is its only caller.
+// What the console needs in addition to `/api/v1`, below `/console/api`: signing in and out, the account, and following a link. Its
+// shapes are in the contract (console.ts) but not in OpenAPI: the console of this version is its only client.
 //
-// A change must come from our own page (session-cookie.ts); one made as the person who is signed in needs the CSRF token too.
+// A change must come from our own page (session-cookie.ts); one made by a signed-in person also needs the CSRF token.
 import type { Route } from '@signalbox/contract';
 import { permissionOfRole } from '@signalbox/contract';
 import {
@@ -38,7 +38,7 @@ export interface ConsoleApiOptions {
   reauthorisation: Reauthorisation;
 }
 
-/** One call: who asks, and as whom. */
+/** One call, with the visitor and their sign-in, if any. */
 export interface Call<B> {
   visitor: Visitor;
   signIn: SignIn | undefined;
@@ -48,7 +48,7 @@ export interface Call<B> {
 
 /** The path of a call of the contract. */
 export const pathOf = (call: ConsoleCall) => `/console/api${call.slice(call.indexOf(' ') + 1)}`;
-/** What a handler of the contract's call gives; nothing where there is nothing to say. */
+/** The result of a call in the contract; void if it is empty. */
 type Answer<C extends ConsoleCall> = Promise<object extends ConsoleResult<C> ? void : ConsoleResult<C>>;
 
 /** Gives a call that needs no sign-in a slot: one of the strangers’, unless it has the cookie of a valid sign-in. */
@@ -73,7 +73,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
   const background = new Set<Promise<void>>();
   app.addHook('onClose', async () => void (await Promise.all(background)));
 
-  /** `asPerson`: for who is signed in alone. `optional`: for anybody, and a sign-in that is used needs its CSRF token. */
+  /** `asPerson`: only for signed-in people. `optional`: for everyone; a sign-in that is used needs its CSRF token. */
   function post<C extends ConsoleCall & `POST ${string}`>(
     call: C,
     who: 'anybody' | 'asPerson' | 'optional',
@@ -131,7 +131,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
       })),
       signIn: {
         password: true,
-        // Browsers know passkeys for https, and for this very machine.
+        // Browsers allow passkeys only for https and for localhost.
         passkey: publicUrl.protocol === 'https:' || publicUrl.hostname === 'localhost',
         providers: provider ? [{ id: PROVIDER_ID, name: provider.name }] : [],
       },
@@ -139,7 +139,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
     };
   }
 
-  /** The account of a sign-in that was just begun, whose cookie goes with the answer. The one of before ends. */
+  /** The account of a new sign-in, whose cookie is sent with the response. The previous sign-in ends. */
   async function accountOfBegun(
     reply: FastifyReply,
     { visitor }: { visitor: Visitor },
@@ -162,7 +162,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
       identity.signIn(body.email, body.password, visitor),
     );
     if (!begun) {
-      // Not waited for: how long it takes would tell whether there is such a person.
+      // Not awaited: its duration would reveal whether the person exists.
       inBackground(noteFailure(body.email, visitor));
       throw new ApiError('sign_in_failed', 'Email or password is wrong.');
     }
@@ -207,7 +207,7 @@ export function addConsoleApi(app: FastifyInstance, platform: Platform, options:
       identity.changePassword(body.currentPassword, body.newPassword, visitor),
     );
     if (!begun) {
-      // Whoever has a stolen cookie would guess here.
+      // An attacker with a stolen cookie would guess here.
       inBackground(noteFailure(signIn!.email, visitor));
       throw new ApiError('sign_in_failed', 'The current password is wrong.');
     }

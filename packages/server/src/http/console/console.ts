@@ -1,12 +1,12 @@
-// The console's files, below /console: a page that is the same for every address of it, and assets whose names hold their hash.
-// Nothing in it comes from anywhere else, and the policy says so to the browser.
+// The console's files, below /console: one page for all its URLs, and assets with their hash in the name. Nothing is loaded from
+// elsewhere, and the content security policy enforces that.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../lib/api-error.ts';
 
-// Beside those of every answer (server.ts).
+// In addition to those of every response (server.ts).
 const pageHeaders = {
   'Content-Security-Policy': [
     "default-src 'none'",
@@ -19,13 +19,13 @@ const pageHeaders = {
     "frame-ancestors 'none'",
   ].join('; '),
   'X-Frame-Options': 'DENY',
-  // Addresses hold ids of Sessions; nobody else needs them.
+  // URLs contain session ids, which other sites must not see.
   'Referrer-Policy': 'no-referrer',
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Permissions-Policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
 };
 
-/** Serves the built console. Without one (`directory` is undefined, or holds none) its addresses say how to build it. */
+/** Serves the built console. Without one (`directory` is undefined or empty) its URLs say how to build it. */
 export async function addConsole(app: FastifyInstance, directory: string | undefined): Promise<void> {
   const isBuilt = directory !== undefined && existsSync(join(directory, 'index.html'));
   if (isBuilt) {

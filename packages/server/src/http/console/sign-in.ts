@@ -1,5 +1,5 @@
-// Signing in otherwise than by a password: passkeys, and an OpenID Connect provider. Of better-auth's own interface these paths
-// are let through and no other; what it refuses becomes a problem like any other.
+// Signing in without a password: with passkeys, and with an OpenID Connect provider. Only these paths of better-auth's own API are
+// passed through; its refusals become Problems like any other.
 import type { Route } from '@signalbox/contract';
 import { type ConsoleBody, type ConsoleCall, type ConsoleResult, consoleRoutes } from '@signalbox/contract/console';
 import type { FastifyInstance, FastifyReply } from 'fastify';
@@ -17,10 +17,10 @@ import { type ConsoleApiOptions, enterConsole, pathOf } from './api.ts';
 
 interface PasskeyCall {
   call: ConsoleCall;
-  /** For who is signed in alone. */
+  /** Only for signed-in people. */
   asPerson?: true;
   isSignIn?: true;
-  /** Of signing in, for the browser. */
+  /** Options for the browser's passkey prompt. */
   isOptions?: true;
   records?: 'user.passkey_added' | 'user.passkey_removed';
 }
@@ -34,7 +34,7 @@ const passkeyCalls: readonly PasskeyCall[] = [
   { call: 'POST /auth/passkey/verify-authentication', isSignIn: true },
 ];
 
-// As better-auth has it for passkeys: who finds an old sign-in must not make themselves another way in.
+// As in better-auth for passkeys: with an old sign-in, an attacker must not be able to add another sign-in method.
 const FRESH_MS = 24 * 3600_000;
 
 export function addOtherSignIns(app: FastifyInstance, platform: Platform, options: ConsoleApiOptions): void {
@@ -69,7 +69,7 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
         if (isSignIn) await replaceSignIn(platform.db, identity, visitor, response.headers.getSetCookie());
         if (records && signIn) await recordOfPerson(platform, signIn.userId, visitor, { type: records });
         passCookies(response, reply);
-        // better-auth would tell the page its own token, which the cookie keeps from it.
+        // better-auth's response contains its session token, which the page must not see: only the cookie has it.
         if (isSignIn) return { signedIn: true } satisfies ConsoleResult<'POST /auth/passkey/verify-authentication'>;
         return isOptions ? { ...(answer as object), userVerification: 'required' } : answer;
       },
@@ -92,7 +92,7 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
 
   if (!provider) return;
 
-  // Answers where to go. With the token of a link a new person may come back; without one, only somebody who is known.
+  // Responds with the provider's URL. With the token of an invitation a new person may sign up; without one, only known people sign in.
   const validateWish = validatorOf(consoleRoutes['POST /oidc'] as unknown as Route);
   app.post(pathOf('POST /oidc'), {
     bodyLimit: STRANGER_BODY_BYTES,
@@ -111,7 +111,7 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
         requireCsrfToken(identity, signIn, request.headers);
         if (platform.clock.now().getTime() - signIn.since.getTime() > FRESH_MS) throw notFresh();
       }
-      // A reset is for who has a password; a new person would be nobody's.
+      // A password reset is for people who have a password, not for new ones.
       if (token !== undefined && (await readLink(platform, token)).type === 'passwordReset') {
         throw invalidField('token', 'must be the token of an invitation');
       }
@@ -122,7 +122,7 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
     },
   });
 
-  // By GET alone: it uses up the way that somebody came.
+  // Only GET, without HEAD: the call consumes the one-time state of the sign-in.
   app.get(`${AUTH_PATH}/callback/${PROVIDER_ID}`, { exposeHeadRoute: false }, async (request, reply) => {
     admission.of(request, reply).identifyCaller(false);
     const query = request.raw.url?.split('?', 2)[1] ?? '';
@@ -142,8 +142,8 @@ const RP_ID_HASH_BYTES = 32;
 const USER_VERIFIED = 0x04;
 
 /**
- * Whether the authenticator says that it asked for a PIN, a finger or a face, as a passkey alone opens the account: whoever finds
- * a key must not. better-auth does not look, and checks the signature over these bytes.
+ * Whether the authenticator reports that it asked for a PIN, fingerprint or face. A passkey alone opens the account, and someone who finds
+ * a security key must not get in. better-auth checks the signature over these bytes, but not the flag.
  */
 function isVerified(body: unknown): boolean {
   const { response } = (body ?? {}) as { response?: { response?: { authenticatorData?: unknown } } };

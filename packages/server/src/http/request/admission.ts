@@ -1,14 +1,14 @@
-// The requests that a node has under way. Each has a place in one of four pools, and moves on as it gets further, so that nobody
-// who is not known, and no body that is still on its way, takes a place from the work of those who are known:
+// The requests that a node has in flight. Each has a slot in one of five pools and moves to the next as it progresses, so that unknown
+// callers, and bodies that are still arriving, take no slot from the work of known callers:
 //
-//   looking up   until the database has said whose key or cookie it is. A credential that was good lately looks up at work
-//   half sent    calls by which people sign in, while their bodies are on their way. Nobody is refused for them: if there are
-//                too many, the oldest is ended, of this address before others. An honest body comes with its headers
-//   strangers    the same calls once they are whole: few, and few of one address
-//   arriving     bodies of known callers that are still on their way
-//   work         all that is done for a known caller (SIGNALBOX_MAX_REQUESTS_IN_FLIGHT)
+//   identifying  until the database has returned the key or sign-in. A credential that was valid recently goes to `work` at once
+//   half sent    calls by which people sign in, while their bodies arrive. None is refused: if there are too many, the oldest one is
+//                ended, of the same address before others. An honest body arrives with its headers
+//   strangers    the same calls once their bodies have arrived: few, and few for each address
+//   arriving     bodies of known callers that are still arriving
+//   work         everything that is done for a known caller (SIGNALBOX_MAX_REQUESTS_IN_FLIGHT)
 //
-// Streams and long polls have no place; limits.ts counts them by caller.
+// Streams and long polls have no slot; limits.ts counts them by caller.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../lib/api-error.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -22,15 +22,15 @@ declare module 'fastify' {
   }
 }
 
-/** Of one request, until its response is closed. What moves it throws 503 `unavailable` or 429 `rate_limited` where there is no room. */
+/** The slot of one request, until its response is closed. A move to a full pool throws 503 `unavailable` or 429 `rate_limited`. */
 export interface Slot {
-  /** For the question who calls. `isTrusted`: the credential was good lately. */
+  /** To look up the caller. `isTrusted`: the credential was valid recently. */
   identifyCaller(isTrusted: boolean): void;
-  /** For a caller that is known: first for the body, if it is not here yet. */
+  /** For a known caller; if the body has not arrived, in the pool of arriving bodies first. */
   work(callerId: string): void;
-  /** For a call that anybody may make. Its body has `STRANGER_BODY_MS`. */
+  /** For a call that needs no sign-in. Its body has to arrive within `STRANGER_BODY_MS`. */
   serveStranger(ipAddress: string): void;
-  /** The body is here. */
+  /** The body has arrived. */
   bodyArrived(): void;
   release(): void;
 }
@@ -39,7 +39,7 @@ export interface Admission {
   of(request: FastifyRequest, reply: FastifyReply): Slot;
 }
 
-/** Of the body of a call that anybody may make. */
+/** The limit of the body of a call that needs no sign-in. */
 export const STRANGER_BODY_BYTES = 16 * 1024;
 const STRANGER_BODY_MS = 5_000;
 const MAX_HALF_SENT = 100;
@@ -64,7 +64,7 @@ export function createAdmission(maxRequestsInFlight: number, clock: Clock): Admi
       const tooLate = () => requestTimeout(request.raw.socket);
 
       function moveTo(next: Pool | undefined, who = ''): void {
-        // Its response was closed already, and nothing would ever take it out again.
+        // Its response is already closed, so nothing would ever release the slot.
         if (isOver || next === pool) return;
         const leave = next?.enter(who, tooLate) ?? (() => {});
         leavePool();
@@ -100,11 +100,11 @@ export function createAdmission(maxRequestsInFlight: number, clock: Clock): Admi
 }
 
 interface Pool {
-  /** Returns how to leave, to be called once. `end` ends the request, if it is to make room. */
+  /** Returns a function that leaves the pool, to be called once. `end` ends the request if its slot is needed. */
   enter(who: string, end: () => void): () => void;
 }
 
-/** Whoever comes has room. */
+/** Never full: the oldest entry makes room. */
 function createHalfSent(max: number, maxOfOne: number): Pool {
   /** The oldest is first. */
   const entries = new Set<{ who: string; end: () => void }>();

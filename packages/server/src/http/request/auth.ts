@@ -1,5 +1,5 @@
-// From a request to a Context: who calls, for which organization, and whether the route allows it. A program calls with a key,
-// a person with the cookie of a sign-in to the console; never with both.
+// Finds the caller of a request and its organization, and checks the permission of the route. A program calls with an API key, a person
+// with the cookie of a sign-in to the console; never with both.
 import type { IncomingMessage } from 'node:http';
 import { type Permission, permissionOfRole, permissions, type Route } from '@signalbox/contract';
 import type { FastifyRequest } from 'fastify';
@@ -25,9 +25,9 @@ export function callerOf(request: FastifyRequest): Caller {
 }
 
 export interface Authorizer {
-  /** Throws 401, or 403 where the key or the person may not do this. */
+  /** Throws 401, or 403 if the key or the person may not use the route. */
   authorize(route: Route, caller: Caller): Promise<PoolContext>;
-  /** Throws what `fn` throws; the event log hears of a 403. */
+  /** Runs `fn`, and records a 403 that it throws in the event log. */
   auditDenials<T>(route: Route, ctx: PoolContext, fn: () => T | Promise<T>): Promise<T>;
 }
 

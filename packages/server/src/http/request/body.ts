@@ -1,4 +1,4 @@
-// The body of a request: UTF-8 JSON or refused, and what of it nobody reads.
+// Reads the body of a request, which must be UTF-8 JSON, and discards the rest of a refused one.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ApiError } from '../../lib/api-error.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -7,14 +7,14 @@ import { jsonErrorIndex, placeOf } from './json-error.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The body as it came, if there is one. */
+    /** The body's bytes as they were sent, if there is a body. */
     rawBody: Uint8Array | undefined;
   }
 }
 
 export const BODY_LIMIT_BYTES = 1024 * 1024;
 
-/** An empty body is no body. `turn` is waited for before one is read. */
+/** An empty body counts as none. Waits for `turn` before it parses. */
 export function readJsonStrictly(
   app: FastifyInstance,
   turn: (request: FastifyRequest) => Promise<void> | undefined,
@@ -41,7 +41,7 @@ export function readJsonStrictly(
   });
 }
 
-/** Where, and never what: it may be a secret. */
+/** Names the position, never the text: it may be a secret. */
 function whatIsWrong(text: string): string {
   const at = jsonErrorIndex(text);
   return at === undefined
@@ -57,8 +57,8 @@ const DISCARD_MS = 5_000;
 const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
 
 /**
- * Reads and drops the rest of a body after a refusal. Were the connection closed at once, a caller that is still sending would
- * meet a reset, and never see why it was refused.
+ * Reads and drops the rest of a body after a refusal. If the connection were closed at once, a client that is still sending would get a
+ * connection reset and never see why it was refused.
  */
 export function discardRest(clock: Clock, { raw }: FastifyRequest): void {
   if (raw.complete || raw.destroyed) return;

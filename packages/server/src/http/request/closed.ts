@@ -1,9 +1,9 @@
-// When the caller has gone. Node says so once, by `close`, and a listener that is added later never hears it. A caller may leave
+// Detects that the client has left. Node emits `close` once, and a listener that is added later is never called. A client may leave
 // while its key is looked up, so every listener for the end of a response is added here (test/house.test.ts).
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Calls `fn` when the response or its connection is closed, at once if it already is. Returns how to take that back. */
+/** Calls `fn` when the response or its connection is closed, at once if it already is. Returns a function that removes the listener. */
 export function onceClosed(response: ServerResponse | Socket, fn: () => void): () => void {
   if (response.destroyed) {
     fn();

@@ -1,15 +1,15 @@
-// The one place where a key that is limited to some Environments is kept to them, for every route alike. What a request
-// reaches is seen from what the contract says of its route:
+// Keeps a key that is limited to some environments to them, for every route alike. The contract of the route says what a request can
+// reach:
 //
-//   it names an Environment (`env`, `environment`)        that has to be one of the key's
-//   it names something that lives in one (a Session, …)   the Environment of that has to be one
-//   it could ask for one and does not                     the key's own is filled in; a key of several has to say which
-//   nothing of these, GET                                 allowed: what all Environments share may be read, and an answer that
-//                                                         names another Environment after all is refused
-//   nothing of these, a change                            refused: what all Environments share may not be changed, for it
-//                                                         would change the others too. A key may rotate and delete itself
+//   it names an environment (`env`, `environment`)        it has to be one of the key's
+//   it names something in one (a session, …)              the environment of that has to be one of the key's
+//   it could name one and does not                        the key's environment is filled in; a key with several has to name one
+//   none of these, GET                                    allowed: data that all environments share may be read. A response that
+//                                                         contains something of another environment is refused
+//   none of these, a change                               refused: it would change data that all environments share. A key may
+//                                                         rotate and delete itself
 //
-// So a new route is limited, or closed to such keys, before anybody thinks of it.
+// A new route is therefore limited, or closed to such keys, by default.
 import type { Route, SchemaObject } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import { ApiError } from '../../lib/api-error.ts';
@@ -17,13 +17,13 @@ import type { Context } from '../../lib/context.ts';
 import { formatId, uuidOf } from '../../lib/ids.ts';
 
 export interface EnvironmentGate {
-  /** The input, with the key's Environment filled in where the route leaves it open. Throws 403 `insufficient_permission`. */
+  /** The input, with the key's environment filled in if the request does not name one. Throws 403 `insufficient_permission`. */
   enter(ctx: Context, input: Record<string, unknown>): Promise<Record<string, unknown>>;
-  /** Throws 403 where an answer is of another Environment. */
-  leave(ctx: Context, answer: unknown): void;
+  /** Throws 403 if a response is of another environment. */
+  leave(ctx: Context, response: unknown): void;
 }
 
-/** By the name of the parameter: the Environment of what it names. */
+/** By the name of the parameter: the environment of what it names. */
 const holders: Readonly<Record<string, (organizationId: string, id: string) => Sql>> = {
   sessionId: (organizationId, id) => sql`
     select environment from sessions where organization_id = ${organizationId} and session_id = ${uuidOf('ses', id)}`,
@@ -38,7 +38,7 @@ const holders: Readonly<Record<string, (organizationId: string, id: string) => S
 /** How a route is kept to the Environments of a key. */
 export type Reach = 'environment' | 'open' | 'closed' | 'ownKey';
 
-/** What the header of this file says of a route. */
+/** Which row of the table above applies to a route. */
 export function reachOf(route: Route): Reach {
   const named = [...namesOf(route.params), ...namesOf(route.query), ...namesOf(route.body)];
   if (named.some((name) => name === 'env' || name === 'environment')) return 'environment';
@@ -67,7 +67,7 @@ export function environmentGateOf(route: Route): EnvironmentGate {
         if (typeof id !== 'string') continue;
         const [row] = await ctx.db.query<{ environment: string }>(environmentOf(ctx.organizationId, id));
         if (row) requireOne(ctx, row.environment);
-        // What is not there has no Environment: the route says 404 of its path, and filters by it find nothing.
+        // What does not exist has no environment: in a path it is a 404 of the route, and a filter by it finds nothing.
         isFixed ||= row !== undefined || inPath.has(name);
       }
       if (isFixed) return input;
@@ -76,9 +76,9 @@ export function environmentGateOf(route: Route): EnvironmentGate {
       return { ...input, environment: only };
     },
 
-    leave(ctx, answer) {
+    leave(ctx, response) {
       if (!ctx.environments || reach !== 'open') return;
-      for (const resource of Object.values(answer as object)) {
+      for (const resource of Object.values(response as object)) {
         if (typeof resource !== 'object' || resource === null || !('environment' in resource)) continue;
         const { environment } = resource;
         if (typeof environment === 'string') requireOne(ctx, environment);

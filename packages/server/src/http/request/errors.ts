@@ -1,5 +1,5 @@
-// What a caller sees when something went wrong: `application/problem+json` (api.md section 1, "Errors"). Anything that is
-// not an ApiError is ours: the caller gets a bare `internal_error` or `unavailable`, the log gets the cause.
+// Errors as the caller sees them: `application/problem+json` with a stable `code`. An error that is not an ApiError is a fault of the
+// service: the caller gets a bare `internal_error` or `unavailable`, and the cause is logged.
 import { errorCodes, type Problem } from '@signalbox/contract';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { DatabaseUnavailable } from '../../db/db.ts';
@@ -20,7 +20,7 @@ export function problemOf(error: ApiError, requestId: string): Problem {
   };
 }
 
-/** Answers a refusal. */
+/** Responds with a refusal. */
 export function sendProblem(reply: FastifyReply, error: ApiError, requestId: string): FastifyReply {
   if (error.status === 401) reply.header('WWW-Authenticate', 'Bearer');
   if (error.retryAfterSeconds !== undefined) reply.header('Retry-After', error.retryAfterSeconds);
@@ -33,9 +33,9 @@ export function sendProblem(reply: FastifyReply, error: ApiError, requestId: str
 /** For Fastify's `setErrorHandler` and `frameworkErrors`. */
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const known = asApiError(error, request);
-  // Fastify would have the connection closed after a body that it can't read; the rest is discarded instead (body.ts).
+  // Fastify closes the connection after a body that it can't read; here the rest is discarded instead (body.ts).
   reply.removeHeader('connection');
-  // What is refused on purpose has its line in the log already, like every request.
+  // A deliberate refusal is already in the request's own log line.
   if (known.status >= 500 && known !== error) {
     request.log.error(
       { err: error, requestId: request.id },

@@ -1,10 +1,10 @@
-// A file that is made while it is sent. A reader that is slow is waited for; one that goes ends the making.
+// Sends a file that is generated while it is sent. It waits for a slow client; generation ends when the client leaves.
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FileStream } from '../../events/export.ts';
 import { closedSignal } from './closed.ts';
 import { type Write, writeText } from './unread-bound.ts';
 
-/** Rejects where it could not be made, or was over before; the connection is then cut, so that nobody takes what came for the whole. */
+/** Rejects if the file could not be generated or was ended early. The connection is then cut, so that the client doesn't take a part for the whole. */
 export async function writeFile(
   response: ServerResponse,
   headers: OutgoingHttpHeaders,

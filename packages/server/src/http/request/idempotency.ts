@@ -1,8 +1,9 @@
-// Idempotency keys (api.md section 1). The record is inserted first, in the transaction of the change itself: both are
-// committed or neither, so that after a crash the call either did all of its work, and answers it again, or nothing.
+// A POST with an `Idempotency-Key` acts once: for 24 hours the same request gets the first response again. Its record is inserted first,
+// in the transaction of the change itself. Both are committed or neither, so after a crash the call has either done all of its work,
+// and a retry gets its response, or nothing.
 //
-// A duplicate that comes while the first is under way meets its uncommitted row; it waits for a moment and then answers
-// `idempotency_in_progress` rather than wait for the first to end.
+// A duplicate that arrives while the first request is running meets its uncommitted row. It waits 20 ms for it, then gets
+// `idempotency_in_progress`.
 import { createHash } from 'node:crypto';
 import type { Route } from '@signalbox/contract';
 import canonicalize from 'canonicalize';
@@ -15,7 +16,7 @@ import type { Platform } from '../../platform.ts';
 import { openUnderCredential, sealUnderCredential } from '../../vault/vault.ts';
 import { problemOf } from './errors.ts';
 
-/** An answer as text, and whether it is the first one again. */
+/** A response as text, and whether it repeats the first one. */
 export interface IdempotentResponse {
   status: number;
   body: string;
@@ -27,23 +28,23 @@ export interface IdempotentRequest {
   method: string;
   path: string;
   body: unknown;
-  /** The same as it came. */
+  /** The body's bytes as they were sent. */
   rawBody: Uint8Array | undefined;
-  /** The caller's own credential: stored answers with a secret are sealed under it. */
+  /** The caller's own credential: stored responses that contain a secret are sealed under it. */
   credential: string;
 }
 
 const KEPT_MS = 24 * 3600 * 1000;
-// The fields of a body of 1 MiB take a tenth of a second to sort; who sends so much again sends the same bytes.
+// Sorting the fields of a 1 MiB body takes 100 ms. Clients that repeat a request this long send the same bytes.
 const MAX_SORTED_BYTES = 64 * 1024;
-// PostgreSQL's code for a lock that was not to be had within lock_timeout.
+// PostgreSQL's code for a lock that was not granted within lock_timeout.
 const LOCK_NOT_AVAILABLE = '55P03';
-// Refusals that say something of the resource are kept; the others would be the same without having acted.
+// Refusals that depend on the resource are kept. Repeating the others is harmless: the request did not act.
 const KEPT_REFUSALS = new Set([404, 409, 422]);
 
 interface StoredResponse {
   fingerprint: Buffer;
-  /** Null of a call that acts outside: it is under way, or the service stopped in the middle. */
+  /** Null for a call that acts outside the database: it is running, or the service stopped in the middle of it. */
   status: number | null;
   body: string;
   sealedBody: Buffer | null;
@@ -58,7 +59,7 @@ export function idempotencyKeyOf(header: string | string[] | undefined): string 
   return header;
 }
 
-/** Runs `act` in a transaction with the record of the request, or gives the first answer again. */
+/** Runs `act` in a transaction with the record of the request, or returns the first response again. */
 export async function actOnce(
   ctx: PoolContext,
   route: Route,
@@ -101,7 +102,7 @@ function inProgress(): ApiError {
   );
 }
 
-/** The record is committed before the effect, so that nothing makes it happen twice. */
+/** The record is committed before the effect, so the effect never happens twice. */
 async function actOutsideOnce(
   ctx: PoolContext,
   route: Route,
@@ -172,13 +173,13 @@ async function replay(
     try {
       body = openUnderCredential(request.credential, place, record.sealedBody);
     } catch {
-      // The credential was rotated since: the answer comes without the secret.
+      // The credential was rotated since, so the response is returned without the secret.
     }
   }
   return { status: record.status, body, replayed: true };
 }
 
-/** What `act` did, or which refusal it ended in; its own changes are undone then, and only those. */
+/** The result of `act`, or its refusal; a refusal rolls back what `act` changed, and not the record. */
 function outcome(ctx: Context, route: Route, tx: Tx, act: (ctx: Context) => Promise<unknown>) {
   return statusAndValue(ctx, route, () => tx.savepoint(() => act({ ...ctx, db: tx })));
 }
@@ -207,7 +208,7 @@ function withoutSecret(value: unknown, path: string): unknown {
   return copy;
 }
 
-/** What has expired is without effect already; this gives back its space. */
+/** Expired records have no effect any more; this frees their space. */
 export function dropExpiredResponses(
   { shards }: Pick<Platform, 'shards'>,
   now: Date,
@@ -217,7 +218,7 @@ export function dropExpiredResponses(
     shards,
     'deleting expired idempotency records',
     signal,
-    // Compared again: a key that was used anew meanwhile is another request's.
+    // Compared again, because a key that was reused since the select belongs to another request.
     (limit, within) => sql`
       delete from idempotency_records r using (
         select organization_id, caller_id, idempotency_key from idempotency_records

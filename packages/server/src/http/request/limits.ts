@@ -1,16 +1,16 @@
 // Limits against abuse, in the order in which a request meets them. Each holds for this node.
 //
-//   requests under way       503 before anything is read or asked (admission.ts): what waits for the database waits in memory
-//   failed authentication    429 for an address that was refused too often in a minute. A credential that was good lately
-//                            goes on (it is still asked of the database each time), so that whoever shares an address,
-//                            or a proxy that nobody named, is not locked out by another
-//   signing in               429 for an address or an e-mail by which it was tried too often in a minute
-//   requests of a caller     429 by reads, writes and key management, where the operator says how many a minute
-//   streams of a caller      429: what stays open (streams, long polls) counts here instead of as under way
-//   open Sessions            429 for an organization that has as many as it may (asked of the database)
+//   requests in flight       503 before anything is read or looked up (admission.ts): requests that wait for the database use memory
+//   failed authentication    429 for an address that was refused too often in a minute. A credential that was valid recently is still
+//                            looked up, so that callers that share an address, or a proxy that is not configured as trusted,
+//                            do not lock each other out
+//   signing in               429 for an address or an email that was tried too often in a minute
+//   requests of a caller     429 by reads, writes and key management, if the operator set limits for a minute
+//   streams of a caller      429: open streams and long polls count here instead of as requests in flight
+//   open sessions            429 for an organization that has its maximum (counted in the database)
 //
-// What may be done at all takes turns on the event loop (loop-queue.ts), so that what is costly holds up its own sender first.
-// What the parser itself refuses (headers, slow requests) stands in server.ts.
+// Costly work takes turns on the event loop (loop-queue.ts), so that it delays its own caller first.
+// What the HTTP parser itself refuses (headers, slow requests) is in server.ts.
 import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { Route, SchemaObject } from '@signalbox/contract';
@@ -31,42 +31,42 @@ export interface LimitSettings {
   readonly authFailuresPerMinute: number;
   readonly maxRequestsInFlight: number;
   readonly maxStreamsPerKey: number;
-  /** Of answers and streams that wait for their readers, all together. */
+  /** For all responses and streams that wait for their clients to read, together. */
   readonly maxUnreadMegabytes: number;
   readonly maxOpenSessions: number;
 }
 
 export interface Limits {
-  /** Whether the caller's credential was good lately. */
+  /** Whether the caller's credential was valid recently. */
   isTrusted(caller: Caller): boolean;
   /** Runs `authenticate`, unless the address was refused too often; throws 429 `rate_limited` then. */
   throttle(caller: Caller, authenticate: () => Promise<PoolContext>): Promise<PoolContext>;
   /**
-   * Runs `attempt` to sign in, which resolves to undefined where it was refused and throws where it could not be made; the
-   * refused alone count. Without an e-mail it is counted by its address alone:
-   * nobody guesses a passkey, and all who have one would share what anybody can use up. Throws 429 `rate_limited`.
+   * Runs `attempt` to sign in, which resolves to undefined if it was refused and throws if it failed otherwise; only refusals count.
+   * Without an email it is counted by its address alone: passkeys can't be guessed, and everyone who has one would share a limit
+   * that a stranger can use up. Throws 429 `rate_limited`.
    */
   signIn<T>(
     ipAddress: string,
     email: string | undefined,
     attempt: () => Promise<T | undefined>,
   ): Promise<T | undefined>;
-  /** Counts what anybody may begin, and what costs a row that is kept for minutes. Throws 429 `rate_limited`. */
+  /** Counts a start of a sign-in, which needs no credential and costs a row for minutes. Throws 429 `rate_limited`. */
   startSignIn(ipAddress: string): void;
-  /** Counts the request and says so in the answer's headers. Throws 429 `rate_limited`. */
+  /** Counts the request and sets the `RateLimit` headers. Throws 429 `rate_limited`. */
   countRequest(ctx: Context, route: Route, reply: FastifyReply): void;
-  /** Counts what stays open until the response is closed. Throws 429 `rate_limited`. */
+  /** Counts a stream or long poll until its response is closed. Throws 429 `rate_limited`. */
   countStream(ctx: Context, response: ServerResponse): void;
 }
 
-// From one address somebody tries passwords they may have mistaken. From many addresses it is an attack, and a limit on all of
-// them together also keeps the owner out; a long password is what resists, and this only makes it slow.
+// Failures from one address may be a mistyped password. From many addresses they are an attack, and a limit on all of them together
+// locks out the owner as well. A long password is what resists; the limit only slows the attack down.
 const SIGN_INS_OF_ADDRESS_AND_EMAIL = 10;
 const SIGN_INS_OF_EMAIL = 100;
-// Of an office behind one address; a person begins one or two.
+// For an office behind one address; a person starts one or two.
 const BEGINNINGS_OF_ADDRESS = 120;
 
-/** How long a credential that was good is let past the throttle of its address. */
+/** How long a credential that was valid bypasses the throttle of its address. */
 const TRUSTED_MS = 3600_000;
 const MAX_TRUSTED = 10_000;
 
@@ -96,8 +96,8 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
         trusted.add(credential);
         return ctx;
       } catch (error) {
-        // Who sends no key at all guesses none, and costs no question to the database. A sign-in that has ended was good
-        // once, or its signature is wrong, which costs none either.
+        // A request without a key guesses none and costs no look-up. A sign-in that has ended was valid once, or its signature is
+        // wrong, which costs no look-up either.
         const isGuess = error instanceof ApiError && error.status === 401;
         if (isGuess && error.code !== 'missing_token' && error.code !== 'signed_out') failures.add(network);
         throw error;
@@ -111,7 +111,7 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
         const account = createHash('sha256').update(email.toLowerCase()).digest('base64');
         counted.push([`${network} ${account}`, SIGN_INS_OF_ADDRESS_AND_EMAIL], [account, SIGN_INS_OF_EMAIL]);
       }
-      // Counted before it is tried, or many at once would all pass.
+      // Counted before the attempt, or many at once would all pass.
       for (const [name, limit] of counted) {
         const { used, resetSeconds } = signIns.add(name);
         if (limit > 0 && used > limit) {
@@ -126,7 +126,7 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
         refused = result === undefined;
         return result;
       } finally {
-        // An attempt that came to no answer is no guess.
+        // An attempt that failed without a verdict is not a guess.
         if (!refused) for (const [name] of counted) signIns.undo(name);
       }
     },
@@ -178,8 +178,8 @@ export function createLimits(settings: LimitSettings, clock: Clock): Limits {
 }
 
 /**
- * Throws 429 where the organization has as many open Sessions as it may. Those that open at the same moment may all pass: a row
- * that each of them locks, and each end of a Session too, would be in the way of all.
+ * Throws 429 if the organization has its maximum of open sessions. Sessions that are opened at the same moment may all pass: to prevent
+ * it, every start and end of a session would have to lock the same row.
  */
 export async function requireRoom(ctx: Context, maxOpenSessions: number): Promise<void> {
   const [row] = await ctx.db.query<{ open: number }>(sql`
@@ -194,7 +194,7 @@ export async function requireRoom(ctx: Context, maxOpenSessions: number): Promis
   }
 }
 
-/** Whether an answer may take long although nothing is done for it. */
+/** Whether a response may stay open without work: a stream or a long poll. */
 export function mayWait(route: Route): boolean {
   const named = [route.query, route.body].flatMap((schema) =>
     Object.keys((schema as SchemaObject | undefined)?.properties ?? {}),
@@ -214,7 +214,7 @@ function credentialOf({ headers: { authorization, cookie } }: Caller): string {
     .digest('base64');
 }
 
-/** Hashes of credentials that were good lately: never a reason to let one in, only to ask the database about it. */
+/** Hashes of credentials that were valid recently: never a reason to accept one, only to look it up. */
 function createTrusted(clock: Clock) {
   const until = new Map<string, number>();
   return {

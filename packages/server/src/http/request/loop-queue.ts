@@ -1,23 +1,23 @@
-// Turns of the event loop. Reading a body, checking it and writing an answer take up to some hundred milliseconds each, and a poll
-// of the sockets may bring many of them at once. So they take turns: those that fit into a few milliseconds go at once, and
-// between the others the loop goes round, and everything else goes on. Whoever has sent many waits for their own.
+// A queue for costly work on the event loop. Reading a body, checking it and writing a response take up to some hundred milliseconds
+// each, and one poll of the sockets may bring many of them. Those that fit into a few milliseconds run at once; between the others
+// the event loop continues with everything else. Organizations take turns, so a caller with many requests waits for its own.
 
 export interface LoopQueue {
-  /** Undefined, or resolves, when the work of this organization or address may go on. */
+  /** Undefined if the work of this organization or address may run now; otherwise resolves when it may. */
   next(who: string): Promise<void> | undefined;
 }
 
-/** For what goes in one turn of the loop. The last of it may take longer. */
+/** For the work of one iteration of the event loop. The last piece may take longer. */
 const TURN_MS = 5;
 
 export function createLoopQueue(): LoopQueue {
-  /** Who has waited longest is first. */
+  /** The organization or address that has waited longest is first. */
   const waiting = new Map<string, (() => void)[]>();
   let isGoing = false;
-  /** When the first of this turn of the loop began. */
+  /** When the first work of this iteration began. */
   let began: number | undefined;
 
-  /** Whether one may go. If this turn of the loop has no time for it, `goOn` is called in the next. */
+  /** Whether work may run now. If this iteration has no time left, `goOn` is called in the next one. */
   function mayGo(): boolean {
     if (began === undefined) {
       began = performance.now();
@@ -31,7 +31,7 @@ export function createLoopQueue(): LoopQueue {
 
   function go(): void {
     isGoing = true;
-    // A tick that a microtask asks for comes when all that goes on now has come to wait for something else.
+    // A tick requested by a microtask runs once all current work is waiting for something else.
     queueMicrotask(() =>
       process.nextTick(() => {
         isGoing = false;

@@ -1,11 +1,11 @@
-// Answers that would take as long as anybody waits for them: streams and long polls. A node that stops ends them.
+// Responses that stay open for as long as the client waits: streams and long polls. A node that stops ends them.
 import type { Clock } from '../../lib/clock.ts';
 
 export interface OpenResponses {
-  /** `end` is called at most once. Returns how to take the answer out again when it is over. */
+  /** `end` is called at most once. Returns a function that removes the response when it has ended. */
   add(end: () => void): () => void;
   endAll(): void;
-  /** Ends those that are open now one after another, so that their callers do not come back elsewhere all at once. Takes so long. */
+  /** Ends those that are open now, spread over `ms`, so that their clients do not all reconnect to other nodes at once. */
   endOver(ms: number): Promise<void>;
 }
 
@@ -20,7 +20,7 @@ export function createOpenResponses(clock: Clock): OpenResponses {
 
   return {
     add(answer) {
-      // A function of its own for each: two answers may share one.
+      // A new function for each: two responses may share one.
       const own = () => answer();
       open.add(own);
       return () => void open.delete(own);

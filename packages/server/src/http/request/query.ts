@@ -1,8 +1,8 @@
-// Query strings: `a=1&metadata[key]=value` → `{ a: '1', metadata: { key: 'value' } }`. A name that comes twice is a list,
-// which no schema of ours takes: the refusal names it.
+// Query strings: `a=1&metadata[key]=value` → `{ a: '1', metadata: { key: 'value' } }`. A repeated name becomes a
+// list, which no schema allows, so the refusal names it.
 import { parse } from 'node:querystring';
 
-/** Never throws, whatever the text: it is called where nobody would answer the request for it. */
+/** Never throws: Fastify calls it where an error would leave the request without a response. */
 export function parseQuery(text: string): Record<string, unknown> {
   const query: Record<string, unknown> = {};
   const maps = new Map<string, Record<string, unknown>>();
@@ -23,7 +23,7 @@ export function parseQuery(text: string): Record<string, unknown> {
   return query;
 }
 
-/** As an own property, whatever its name: an assignment to `__proto__` would be none. */
+/** Defines an own property, also for `__proto__`, for which an assignment would not. */
 function add(target: Record<string, unknown>, name: string, value: unknown): void {
   const both = Object.hasOwn(target, name) ? [target[name], value] : value;
   Object.defineProperty(target, name, { value: both, enumerable: true, configurable: true, writable: true });

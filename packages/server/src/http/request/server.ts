@@ -1,5 +1,5 @@
-// What the parser of HTTP refuses before there is a request: headers that are too long, requests that come too slowly, bytes
-// that are no HTTP. The answer is a problem like any other, and the connection ends with it.
+// What the HTTP parser refuses before there is a request: headers that are too long, requests that arrive too slowly, bytes that are not
+// HTTP. The response is a Problem like any other, and the connection is closed after it.
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { ApiError } from '../../lib/api-error.ts';
@@ -7,7 +7,7 @@ import { formatId, newUuid } from '../../lib/ids.ts';
 import { problemOf } from './errors.ts';
 
 export interface ServerSettings {
-  /** Beyond it a connection is closed as soon as it comes: each costs memory, idle or not. */
+  /** Connections beyond it are closed at once: each costs memory, idle or not. */
   readonly maxConnections: number;
   /** Of the request line and all headers together. */
   readonly maxHeaderBytes: number;
@@ -15,7 +15,7 @@ export interface ServerSettings {
   readonly requestTimeoutSeconds: number;
 }
 
-/** With every answer that does not say otherwise: it is data, and nothing that a browser would run, show in a frame or keep. */
+/** On every response that does not override them: it is data, which a browser must not run, show in a frame or cache. */
 export const dataHeaders = {
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
@@ -23,16 +23,16 @@ export const dataHeaders = {
   'Cross-Origin-Resource-Policy': 'same-origin',
 };
 
-/** Longer than any address of ours; what a proxy in front may have cut otherwise is said plainly. */
+/** Longer than any URL of the API. With a limit of its own the service can name the reason, which a proxy might not. */
 const MAX_URL_LENGTH = 8192;
 
 /** As Node names it. */
 const REQUEST_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT';
 
-/** Slow requests are looked for this often, so they may take so much longer. */
+/** How often slow requests are searched for; they may take this much longer. */
 const CHECK_EVERY_MS = 1000;
 
-/** How much a connection holds before Node says to wait. Its own default is four times as much, all of what a stream may cost. */
+/** How much a connection buffers before writers wait. Node's default, 64 KiB, is all that a stream may use. */
 const HELD_BYTES = 16 * 1024;
 
 /** For Fastify, which sets the time-out itself and hands the rest to `http.createServer`. */
@@ -51,7 +51,7 @@ export function serverOptions({ maxHeaderBytes, requestTimeoutSeconds }: ServerS
 /** What Fastify has no option for. */
 export function prepareServer(server: Server, { maxConnections }: ServerSettings): void {
   server.maxConnections = maxConnections;
-  // One that nobody knows is passed over, as its standard allows: node:http would answer 417 before there is a request id.
+  // An unknown expectation is ignored, as HTTP allows: node:http would respond 417 before there is a request id.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 }
 
@@ -88,11 +88,11 @@ export function refuseUnread(error: Error & { code?: string }, socket: Socket): 
     'Connection: close',
   ];
   socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`);
-  // Whoever does not read it is not waited for.
+  // Does not wait for a client that does not read it.
   socket.destroySoon();
 }
 
-/** Refuses a request of which the rest did not come in time. */
+/** Refuses a request whose rest did not arrive in time. */
 export function requestTimeout(socket: Socket): void {
   refuseUnread(Object.assign(new Error('The request did not arrive in time'), { code: REQUEST_TIMEOUT }), socket);
 }

@@ -1,8 +1,8 @@
-// A person's request, known by the cookie of a sign-in: whether the cookie is good, and whether it was our own page that sent
-// it. A browser adds the cookie to whatever asks for it, so a change also needs
+// A person's request, identified by the cookie of a sign-in: whether the cookie is valid, and whether our own page sent it. A browser
+// adds the cookie to every request, whichever page sends it, so a change also needs
 //
-//   an origin of ours      what the browser itself says of the page (`Origin`, `Sec-Fetch-Site`)
-//   the CSRF token         which only who reads `GET /console/api/account` has, and which is worth nothing beside another sign-in
+//   our own origin         which the browser states (`Origin`, `Sec-Fetch-Site`)
+//   the CSRF token         which only a page that can read `GET /console/api/account` has, and which is valid for this sign-in alone
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Db } from '../../db/db.ts';
 import { ApiError } from '../../lib/api-error.ts';
@@ -20,12 +20,12 @@ export function userAgentOf(headers: IncomingHttpHeaders): string | null {
   return headers['user-agent']?.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, MAX_USER_AGENT) ?? null;
 }
 
-/** What the domain may know of who asks. */
+/** The caller as the domain sees it. */
 export function visitorOf({ requestId, ipAddress, headers }: Caller): Visitor {
   return { requestId, ipAddress, userAgent: userAgentOf(headers), cookie: headers.cookie };
 }
 
-/** Throws 403 `csrf_refused` where a page of another origin sent the request, or nobody can tell. */
+/** Throws 403 `csrf_refused` if a page of another origin sent the request, or its origin is unknown. */
 export function requireOwnOrigin(headers: IncomingHttpHeaders, publicUrl: URL): void {
   if (isOwnOrigin(headers, publicUrl)) return;
   throw new ApiError(
@@ -38,11 +38,11 @@ function isOwnOrigin({ origin, host, 'sec-fetch-site': site }: IncomingHttpHeade
   if (site !== undefined && site !== 'same-origin') return false;
   if (origin === undefined) return site === 'same-origin';
   if (origin === publicUrl.origin) return true;
-  // On one machine people write 127.0.0.1 for localhost. Where https is in front, another name is another place.
+  // On their own machine people write 127.0.0.1 for localhost. With https, another name is another site.
   return publicUrl.protocol === 'http:' && host !== undefined && origin === `http://${host}`;
 }
 
-/** Throws 403 `csrf_refused` without the token of this very sign-in. */
+/** Throws 403 `csrf_refused` without the token of this sign-in. */
 export function requireCsrfToken(identity: Identity, signIn: SignIn, headers: IncomingHttpHeaders): void {
   const given = headers[CSRF_HEADER];
   if (typeof given === 'string' && identity.isCsrfTokenOf(signIn, given)) return;
@@ -52,12 +52,12 @@ export function requireCsrfToken(identity: Identity, signIn: SignIn, headers: In
   );
 }
 
-/** What a browser kept once, to name the cookie of a sign-in that was just begun. */
+/** The `Cookie` header that a browser would send after these `Set-Cookie` headers. */
 function cookieHeaderOf(setCookies: readonly string[]): string {
   return setCookies.map((one) => one.split(';', 1)[0]!).join('; ');
 }
 
-/** Ends the sign-in that the browser came with, where another one begins in its place: the one that begins, if any does. */
+/** Returns the new sign-in, if there is one, and ends the browser's previous one. */
 export async function replaceSignIn(
   db: Db,
   identity: Identity,

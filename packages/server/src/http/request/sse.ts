@@ -1,14 +1,14 @@
-// Server-Sent Events: `id` the cursor, `event: session.chunks`, `data` the envelope (api.md section 6).
+// Server-Sent Events: `id` the cursor, `event: session.chunks`, `data` the envelope that webhooks get too.
 
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { JournalStream } from '../../journal/live.ts';
 import { closedSignal } from './closed.ts';
 import type { Write } from './unread-bound.ts';
 
-// Proxies close what is silent for longer than half a minute or so, and readers know by it that the service is there.
+// Proxies close connections that are silent for about 30 seconds, and clients notice by it that the service is gone.
 const HEARTBEAT_MS = 10_000;
 
-/** Writes until the stream is over or the reader goes. A reader that is slow is waited for; nothing is dropped. */
+/** Writes until the stream ends or the client leaves. It waits for a slow client; nothing is dropped. */
 export async function writeEvents(
   response: ServerResponse,
   headers: OutgoingHttpHeaders,
@@ -16,26 +16,26 @@ export async function writeEvents(
   write: Write,
   stream: JournalStream,
 ): Promise<void> {
-  // Given at once rather than set one by one, they are not kept for as long as the stream is open.
+  // Headers that are passed here, rather than set one by one, are not kept in memory while the stream is open.
   response.writeHead(200, {
     ...headers,
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-store',
     'x-accel-buffering': 'no',
-    // Its reader comes back by another connection, which may lead to another node. Said before, or a proxy would send a request on
-    // the connection that ends.
+    // The client reconnects on a new connection, which may reach another node. Without this header a proxy could send a request on
+    // the connection that is about to close.
     connection: 'close',
   });
   if (response.req.method === 'HEAD') return void response.end();
-  // By themselves, they are kept as one string, and not as the fifty that it was made of.
+  // Sent separately, the headers are kept as one string, not as the fifty strings it was built from.
   response.flushHeaders();
-  // Something at once, so that the reader's client knows that it is connected. No blank line ends a comment: some clients would take
-  // it for an empty message.
+  // Sent at once, so that the client knows that it is connected. The comment has no blank line after it, which some clients would
+  // take for an empty message.
   response.write(': connected\n');
   const end = AbortSignal.any([closedSignal(response), over]);
   let isWithinEvent = false;
-  // Only when nothing waits to be taken: the reader has something to read then. And never within an event, whose next part may have
-  // to be read from the journal.
+  // Only if nothing is buffered (otherwise the client has something to read), and never within an event, whose next part may still
+  // have to be read from the journal.
   const heartbeat = setInterval(
     () => response.writableLength > 0 || isWithinEvent || response.write(': here\n'),
     HEARTBEAT_MS,
@@ -47,7 +47,7 @@ export async function writeEvents(
       if (typeof json === 'string') {
         await write(`${start}${json}\n\n`, end);
       } else {
-        // By itself: joined with what stands around it, it would be held twice.
+        // Written separately: joined with the text around it, it would be in memory twice.
         if (start !== '') response.write(start);
         await write(json, end);
         if (isLast) response.write('\n\n');
@@ -61,7 +61,7 @@ export async function writeEvents(
   }
 }
 
-/** Browsers and our client send the last cursor in this header when they come back; it is newer than the one in the URL. */
+/** Browsers and our client send the last cursor in this header when they reconnect; it is newer than the one in the URL. */
 export function withLastEventId(input: Record<string, unknown>, headers: IncomingHttpHeaders): Record<string, unknown> {
   const header = headers['last-event-id'];
   return header === undefined || header === '' ? input : { ...input, cursor: header };

@@ -1,27 +1,26 @@
-// What waits for a reader, in this node's memory. A reader that is slow is waited for, and what is written for it meanwhile is
-// bounded (unread-bound.ts); the connection of one that takes nothing is closed. So neither memory nor a place among the requests under way is
-// held indefinitely by a caller that does not read the response.
+// Closes the connections of clients that do not read. A slow client is waited for, and what is written for it meanwhile is bounded
+// (unread-bound.ts). One that takes nothing is disconnected, so that it holds neither memory nor a slot indefinitely.
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../lib/clock.ts';
 import { onceClosed } from './closed.ts';
 
 export interface StalledReaders {
-  /** Watches an answer until it is closed. */
+  /** Watches a response until it is closed. */
   watch(response: ServerResponse): void;
   stop(): Promise<void>;
 }
 
 const LOOK_EVERY_MS = 10_000;
-/** For a reader that takes nothing. */
+/** For a client that takes nothing. */
 const STALLED_MS = 60_000;
-// Node tells only of whole writes, and an answer may be a single one of some MiB: a slow line has this long for it.
+// Node reports only whole writes, and a response may be a single write of several MiB: a slow connection gets this much longer.
 const LEAST_BYTES_A_SECOND = 8 * 1024;
 
 interface WatchedResponse {
   readonly response: ServerResponse;
-  /** Of its connection, when it was looked at last. */
+  /** By its connection, at the last check. */
   takenBytes: number;
-  /** When that was first seen to be so. */
+  /** When `takenBytes` was first seen. */
   since: number;
 }
 

@@ -1,5 +1,5 @@
-// What is said of each request: a line of the log, its metrics, and where traces are wanted a span. The route rather than the
-// path, and nothing of the query, headers or body.
+// What is recorded for each request: a log line, metrics, and a span if tracing is on. They contain the route rather than the path, and
+// nothing of the query, headers or body.
 import { METHODS } from 'node:http';
 import type { Route } from '@signalbox/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -10,14 +10,14 @@ import type { Platform } from '../../platform.ts';
 declare module 'fastify' {
   interface FastifyRequest {
     span: Span | undefined;
-    /** Whether it is answered by a stream. */
+    /** Whether the response is a stream. */
     isStream: boolean;
-    /** Whether it was said how it ended: a stream that ends by itself is heard of twice. */
+    /** Whether it has been recorded: a stream that ends by itself is reported twice. */
     isOver: boolean;
   }
 }
 
-/** Below the caller's own span, where the request names one. */
+/** A child of the caller's span, if the request names one. */
 export function beginSpan(
   { tracing }: Pick<Platform, 'tracing'>,
   request: FastifyRequest,
@@ -36,7 +36,7 @@ export function beginSpan(
   );
 }
 
-/** Once for each request, when it was answered or its stream has ended. */
+/** Records a request once, when its response was sent or its stream has ended. */
 export function recordRequest(
   { log, metrics }: Pick<Platform, 'log' | 'metrics'>,
   request: FastifyRequest,
@@ -60,10 +60,10 @@ export function recordRequest(
     },
     'request',
   );
-  // Of what has no route anybody may ask by any method.
+  // A request without a route can have any method.
   const labels = request.is404 ? { route: 'none', method: 'other' } : { route: patternOf(request), method };
   metrics.requests.inc({ ...labels, status: statusCode });
-  // How long a stream stays open is its reader's business.
+  // The duration of a stream depends on its client.
   if (!request.isStream) metrics.requestSeconds.observe(labels, reply.elapsedTime / 1000);
   request.span?.end(
     { 'http.response.status_code': statusCode, 'signalbox.organization.id': organizationId },
@@ -71,16 +71,16 @@ export function recordRequest(
   );
 }
 
-/** As the contract writes it. */
+/** The route's path as the contract has it. */
 function patternOf(request: FastifyRequest): string {
   return (request.routeOptions.url ?? 'none').replaceAll(/:(\w+)/g, '{$1}');
 }
 
-// What balancers and tracing libraries write: UUIDs, hexadecimal, base64url, nginx's and AWS's forms. Anything else is left out, so
-// that a caller can write nothing of its choice into the log.
+// The forms that load balancers and tracing libraries use: UUIDs, hexadecimal, base64url, nginx's and AWS's. Anything else is omitted, so
+// that a caller can't write arbitrary text into the log.
 const CALLER_REQUEST_ID = /^[\w.:;=+/-]{1,128}$/;
 
-/** The id that the caller, or the balancer in front of the service, gave the request. */
+/** The id that the caller, or the load balancer in front of the service, gave the request. */
 function callerRequestIdOf({ headers }: FastifyRequest): string | undefined {
   const id = headers['x-request-id'];
   return typeof id === 'string' && CALLER_REQUEST_ID.test(id) ? id : undefined;

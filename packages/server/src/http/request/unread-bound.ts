@@ -1,17 +1,17 @@
-// How much may wait for readers in this node's memory, all together. Each connection has its own bound (sse.ts), but there may be
-// thousands. Beyond this one the slowest reader of the organization that most is held for is closed: it has waited longest without
-// taking anything. The readers of a stream come back at their cursor.
+// Bounds the data that waits for clients in this node's memory, all together. Each connection has a bound of its own (sse.ts), but there
+// may be thousands. Beyond this bound the slowest client of the organization with the most waiting data is disconnected: the one that
+// has taken nothing for longest. Clients of a stream resume at their cursor.
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Log } from '../../lib/log.ts';
 import { onceClosed } from './closed.ts';
 
-/** Writes to a reader, and resolves when it has room for more. Rejects when the signal is aborted first. */
+/** Writes to a client, and resolves when the connection has room for more. Rejects if the signal is aborted first. */
 export type Write = (part: string | Buffer, closed: AbortSignal) => Promise<void>;
 
 export interface UnreadBound {
   writerOf(response: ServerResponse, organizationId: string): Write;
-  /** Counts an answer that is sent as a whole, if it is long, until its connection has taken it. */
+  /** Counts a response that is sent as a whole, if it is long, until its connection has taken it. */
   count(response: ServerResponse, organizationId: string, payload: unknown): void;
 }
 
@@ -20,13 +20,13 @@ interface Waiting {
   readonly bytes: number;
 }
 
-/** Of an organization; what has waited longest is first. */
+/** Of an organization; the response that has waited longest is first. */
 interface Share {
   bytes: number;
   readonly waiting: Set<Waiting>;
 }
 
-// Shorter answers are not counted: there are never more of them than requests under way.
+// Shorter responses are not counted: there are never more of them than requests in flight.
 const LONG_CHARACTERS = 64 * 1024;
 const MEGABYTE = 1024 * 1024;
 
@@ -34,7 +34,7 @@ export function createUnreadBound(maxMegabytes: number, log: Pick<Log, 'warn'>):
   const shares = new Map<string, Share>();
   let total = 0;
 
-  /** Returns how to say that it waits no longer. */
+  /** Returns a function that stops counting it. */
   function wait(organizationId: string, waiting: Waiting): () => void {
     const share = shares.get(organizationId) ?? { bytes: 0, waiting: new Set() };
     shares.set(organizationId, share);

@@ -1,5 +1,5 @@
-// Checks what came in against the contract: strictly for bodies, converting for paths and query strings, whose values are
-// all text. A refusal names each field and says what would be right.
+// Checks a request against the contract: bodies strictly; values of paths and query strings, which are all text, are converted. A refusal
+// names each wrong field and what it must be.
 import type { FieldError, Route } from '@signalbox/contract';
 import { fieldErrors } from '@signalbox/contract/check';
 import type { TSchema } from 'typebox';
@@ -8,24 +8,24 @@ import { Value } from 'typebox/value';
 import { ApiError } from '../../lib/api-error.ts';
 import { MAX_JSON_DEPTH } from '../../lib/text.ts';
 
-/** What a request brought, as the server parsed it. */
+/** The parts of a request as the server parsed them. */
 export interface RawInput {
   params: unknown;
   query: unknown;
   body: unknown;
 }
 
-/** Compiled once a route. The function throws 400, or 404 for a path that can name nothing. */
+/** Compiled once for each route. The function throws 400, or 404 for a path that can't name anything. */
 export function validatorOf(route: Route): (raw: RawInput) => Record<string, unknown> {
   const params = route.params && Compile(route.params);
   const query = Compile(route.query ?? emptySchema);
   const body = route.body && Compile(route.body);
-  // No body is read as an empty one, where that is allowed.
+  // A missing body is treated as an empty object, if the route allows one.
   const bodyRequired = body !== undefined && !body.Check({});
 
   return (raw) => {
     if (params && !(params.Check(raw.params) && isText(raw.params))) {
-      // PUT would make what the path names, so the name itself is wrong; elsewhere nothing of this name can be there.
+      // PUT would create the resource, so its name is invalid input. For other methods no resource of this name can exist.
       if (route.method === 'PUT') refuse(route.params!, raw.params);
       throw new ApiError('not_found', 'Not found. Check that the ID is complete.');
     }
@@ -51,7 +51,7 @@ export function validatorOf(route: Route): (raw: RawInput) => Record<string, unk
   };
 }
 
-/** Text to what the schema asks for. What is no plain decimal stays text, and is refused as such: 1.5 is no limit of 1. */
+/** Converts text to the types of the schema. What is not a plain decimal stays text and is refused: 1.5 must not become 1. */
 function convertQuery(schema: TSchema, raw: Record<string, unknown>): Record<string, unknown> {
   const converted = Value.Convert(schema, structuredClone(raw)) as Record<string, unknown>;
   for (const [name, value] of Object.entries(converted)) {
@@ -78,7 +78,7 @@ function refuse(schema: TSchema, value: unknown): never {
   );
 }
 
-/** PostgreSQL stores no NUL, and no lone surrogate has a UTF-8 form: both would be lost or fail later. */
+/** PostgreSQL can't store NUL, and a lone surrogate has no UTF-8 form: both would be lost, or fail later. */
 function refuseForbiddenText(value: unknown): void {
   const wrong = forbiddenText(value, 0);
   if (wrong) throw new ApiError('invalid_request', `${wrong.path || 'body'}: ${wrong.message}`, { errors: [wrong] });
@@ -88,7 +88,7 @@ function isText(value: unknown): boolean {
   return forbiddenText(value, 0) === undefined;
 }
 
-/** The path is put together on the way back, for the one place that is wrong: a body has hundreds of thousands. */
+/** The path is built only for the value that is wrong: a body may have hundreds of thousands of values. */
 function forbiddenText(value: unknown, depth: number): FieldError | undefined {
   if (typeof value === 'string') {
     if (value.includes('\0')) return { path: '', message: 'must not contain the NUL character' };

@@ -1,26 +1,26 @@
-// Counts by name in windows of a minute, each begun by the first that is counted in it. Kept in this node's memory: a limit
-// holds for each node, and is forgotten with it.
+// Counts by name in windows of a minute, each started by its first count. They are in this node's memory: a limit holds for each node,
+// and a restart resets it.
 import type { Clock } from '../../lib/clock.ts';
 
 export interface Count {
-  /** How many were counted in this window, this one included. */
+  /** The count of this window, this one included. */
   used: number;
-  /** Until the window is over; at least 1. */
+  /** Until the window ends; at least 1. */
   resetSeconds: number;
 }
 
 export interface Windows {
   /** Counts one more. */
   add(name: string): Count;
-  /** Takes back one that was counted. */
+  /** Removes one count. */
   undo(name: string): void;
   /** Counts nothing. */
   peek(name: string): Count;
 }
 
 export const WINDOW_SECONDS = 60;
-// Names are keys and addresses. Past this many in a minute, those that began first are forgotten: someone is then allowed more
-// than he should be, which is better than to run out of memory.
+// Names are keys and addresses. Beyond this many in a minute, the oldest windows are dropped. Some callers then get more than their
+// limit, which is better than running out of memory.
 const MAX_NAMES = 50_000;
 
 export function createWindows(clock: Clock): Windows {
@@ -32,7 +32,7 @@ export function createWindows(clock: Clock): Windows {
     if (!window || window.endsAt <= now) {
       window = { used: 0, endsAt: now + WINDOW_SECONDS * 1000 };
       if (more > 0) {
-        // Last in the order of the map, as it ends last.
+        // Last in the order of the map, because it ends last.
         windows.delete(name);
         windows.set(name, window);
         makeRoom(now);
