@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createQueue } from './hashing.ts';
 
-test('few run at once, some wait in the order in which they came, and the rest is told so at once', async () => {
+test('few run at once, some wait in order of arrival, and the rest are refused at once', async () => {
   const queued = createQueue(2, 2);
   const begun: string[] = [];
   const ends = new Map<string, PromiseWithResolvers<string>>();

@@ -1,4 +1,4 @@
-// Bad input: the right status, the field named, nothing half done (api.md section 1).
+// Invalid input: the right status, the field is named, and nothing is changed.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -47,7 +47,7 @@ test.each([
   ['{"name": "k",\n "permission": hunter2}', 'is not JSON from line 2, column 16 on'],
   ['{"name": "k", "permission": "hunter2', 'is not JSON from line 1, column 29 on'],
   ['{"name": "k", "__proto__": "hunter2"}', 'has a field that is not allowed'],
-])('a body that is no JSON is refused with the place, and not with what stands there: %s', async (raw, said) => {
+])('a body that is not JSON is refused with the position of the error, not with its text: %s', async (raw, said) => {
   const problem = asProblem(await call('POST', '/api_keys', { raw }));
   expect(problem).toMatchObject({ status: 400, code: 'invalid_request', detail: expect.stringContaining(said) });
   expect(problem.errors).toEqual([{ path: '', message: expect.stringContaining(said) }]);
@@ -125,7 +125,7 @@ function tool(name: string, request: object = {}) {
   };
 }
 
-test('a tool at an address that is not public is refused without saying anything of the address', async () => {
+test('a tool at an address that is not public is refused without details about the address', async () => {
   const problem = asProblem(
     await call('POST', '/agents', {
       body: { name: 'A', model: 'scripted/x', tools: [tool('a', { url: 'http://10.0.0.1/x' })] },
@@ -156,7 +156,7 @@ test('a time that cannot be stored is a 400 that names it', async () => {
   }
 });
 
-test('no body, where one of several shapes is needed, is a 400', async () => {
+test('a missing body is a 400 if one of several shapes is required', async () => {
   await service.client.webhookSubscriptions.create({ environment: 'staging', url: 'http://127.0.0.1:1/' });
   for (const body of [{}, { raw: ' ' }]) {
     const problem = asProblem(await call('POST', '/webhook_subscriptions/staging/recover', body));
@@ -164,7 +164,7 @@ test('no body, where one of several shapes is needed, is a 400', async () => {
   }
 });
 
-test('an expectation that nobody knows is passed over', async () => {
+test('an unknown Expect header is ignored', async () => {
   const answer = await exchange(Number(new URL(service.url).port), {
     method: 'GET',
     target: '/api/v1/me',
@@ -178,7 +178,7 @@ test('an expectation that nobody knows is passed over', async () => {
   expect(answer).toMatchObject({ status: 200 });
 });
 
-test('of a value that may be of several shapes, only what is wrong with the one that was sent is said', async () => {
+test('for a value of several possible shapes, only the errors of the shape that was sent are reported', async () => {
   const wrong = async (path: string, body: object) => asProblem(await call('POST', path, { body })).errors;
   expect(await wrong('/agents', { name: 'A', model: 'nobody/x' })).toMatchObject([
     { path: 'model', message: expect.stringContaining('such as "anthropic/claude-sonnet-4-5"') },
@@ -198,7 +198,7 @@ test('of a value that may be of several shapes, only what is wrong with the one 
   ]);
 });
 
-test('what is not JSON, not UTF-8, too large or of another type is refused as such', async () => {
+test('a body that is not JSON, not UTF-8, too large or of another type is refused with its own code', async () => {
   expect(asProblem(await call('POST', '/api_keys', { raw: '{"name":' })).code).toBe('invalid_request');
   expect(asProblem(await call('POST', '/api_keys', { raw: new Uint8Array([0x22, 0xff, 0x22]) })).code).toBe(
     'invalid_request',
@@ -213,7 +213,7 @@ test('what is not JSON, not UTF-8, too large or of another type is refused as su
   expect(asProblem(await call('POST', '/api_keys', { raw: '['.repeat(100_000) })).status).toBe(400);
 });
 
-test('an empty body with a JSON content type is no body', async () => {
+test('an empty body with a JSON content type counts as no body', async () => {
   const created = await call('POST', '/api_keys', { body: key });
   const rotated = await call('POST', `/api_keys/${created.json.apiKey.keyId}/rotate`, {
     raw: '',
@@ -223,7 +223,7 @@ test('an empty body with a JSON content type is no body', async () => {
   expect(asProblem(await call('POST', '/api_keys', { raw: '' })).code).toBe('invalid_request');
 });
 
-test('checks come in the order that tells a stranger nothing', async () => {
+test('checks run in an order that reveals nothing to strangers', async () => {
   const nowhere = await send(service.url, 'GET', '/nowhere');
   expect(asProblem(nowhere).code).toBe('not_found');
   expect(asProblem(await send(service.url, 'PUT', '/api_keys')).code).toBe('not_found');
@@ -238,7 +238,7 @@ test('checks come in the order that tells a stranger nothing', async () => {
   expect(asProblem(forbidden).code).toBe('insufficient_permission');
 });
 
-test('a path that names nothing is a 404, whatever its form; a malformed URL is a 400', async () => {
+test('a path to nothing is a 404, whatever its form; a malformed URL is a 400', async () => {
   for (const path of [
     '/api_keys/key_00000000000000000000000000',
     '/api_keys/nonsense',
@@ -256,7 +256,7 @@ test('a path that names nothing is a 404, whatever its form; a malformed URL is 
   expect(asProblem(put)).toMatchObject({ status: 400, errors: [{ path: 'name' }] });
 });
 
-test('the webhook paths answer with and without the prefix, and only they do', async () => {
+test('only the webhook paths work without the prefix as well', async () => {
   const prefixed = await call('GET', '/webhook_subscriptions');
   const bare = await call('GET', `${service.url}/webhook_subscriptions`);
   expect(bare.json).toEqual(prefixed.json);
@@ -264,13 +264,13 @@ test('the webhook paths answer with and without the prefix, and only they do', a
   expect((await call('GET', `${service.url}/agents`)).status).toBe(404);
 });
 
-test('what stands beside the resources needs no key', async () => {
+test('the pages next to the API need no key', async () => {
   for (const path of ['/healthz', '/readyz', '/docs', '/api/v1/openapi.json']) {
     expect((await send(service.url, 'GET', `${service.url}${path}`)).status, path).toBe(200);
   }
 });
 
-test('HEAD answers wherever GET does, as it does and without a body; of a stream its headers alone', async () => {
+test('HEAD responds to every path as GET does, without a body; for a stream with the headers only', async () => {
   const { agentId } = await service.client.agents.create({ name: 'A', model: 'scripted/x' });
   const { sessionId } = await service.client.sessions.open({ agentId, environment: 'production' });
   const ids: Record<string, string> = { agentId, sessionId, env: 'production' };
@@ -308,7 +308,7 @@ test('HEAD answers wherever GET does, as it does and without a body; of a stream
   expect((await call('HEAD', `/sessions/${sessionId}/close`)).status).toBe(404);
 });
 
-test('an asset of the console that there can be none of is not found, and the log has no error', async () => {
+test('an impossible asset path of the console is a 404, and no error is logged', async () => {
   const consoleDir = await mkdtemp(join(tmpdir(), 'signalbox-console-'));
   await mkdir(join(consoleDir, 'assets'));
   await writeFile(join(consoleDir, 'index.html'), '<!doctype html>');

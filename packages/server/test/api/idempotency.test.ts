@@ -1,4 +1,4 @@
-// Idempotency keys: api.md section 1.
+// Idempotency keys: a retried POST acts once and gets the first response.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createManualClock } from '../support/manual-clock.ts';
 import { asProblem, type RawOptions, send } from '../support/raw.ts';
@@ -25,7 +25,7 @@ const keysNamed = async (wanted: string) => {
   return found;
 };
 
-test('the same request again acts once and answers the same, its secret included', async () => {
+test('a repeated request acts once and gets the same response, its secret included', async () => {
   const first = await post('/api_keys', 'once', keyBody('once'));
   const again = await post('/api_keys', 'once', { permission: 'read', name: 'once' });
   expect(again.text).toBe(first.text);
@@ -35,7 +35,7 @@ test('the same request again acts once and answers the same, its secret included
   expect(await keysNamed('once')).toHaveLength(1);
 });
 
-test('sent twenty times at once it acts once; nobody gets another answer', async () => {
+test('twenty concurrent requests with one key act once and get one response', async () => {
   const answers = await Promise.all(Array.from({ length: 20 }, () => post('/api_keys', 'twenty', keyBody('twenty'))));
   for (const answer of answers) {
     if (answer.status === 201) continue;
@@ -54,7 +54,7 @@ test('the same key with another body or path is a conflict', async () => {
   );
 });
 
-test('a long body is the same if its bytes are', async () => {
+test('long bodies are compared by their bytes', async () => {
   const long = { ...keyBody('long'), metadata: {} };
   const padded = (body: object) => ({ raw: JSON.stringify(body) + ' '.repeat(64 * 1024) });
   const { text } = await post('/api_keys', 'long', undefined, padded(long));
@@ -63,7 +63,7 @@ test('a long body is the same if its bytes are', async () => {
   expect(asProblem(other).code).toBe('idempotency_conflict');
 });
 
-test('a refusal that acted on the resource is kept; one of the input is not', async () => {
+test('a refusal that depends on the resource is kept; a refusal of the input is not', async () => {
   const unknownAgent = { agentId: 'agt_00000000000000000000000000', environment: 'production' };
   const first = await post('/sessions', 'kept', unknownAgent);
   const again = await post('/sessions', 'kept', unknownAgent);
@@ -80,7 +80,7 @@ test('a refusal that acted on the resource is kept; one of the input is not', as
   expect((await post('/api_keys', 'mended', keyBody('mended'))).status).toBe(201);
 });
 
-test('a key is another caller’s own, and is forgotten after 24 hours', async () => {
+test('each caller has its own keys, and they expire after 24 hours', async () => {
   const first = await post('/api_keys', 'mine', keyBody('mine'));
   const other = (await service.client.keys.create({ name: 'caller', permission: 'admin' })).secret!;
   const theirs = await post('/api_keys', 'mine', keyBody('mine'), { key: other });
@@ -91,7 +91,7 @@ test('a key is another caller’s own, and is forgotten after 24 hours', async (
   expect(later.json.apiKey.keyId).not.toBe(first.json.apiKey.keyId);
 });
 
-test('after the caller’s secret was rotated the answer comes again without the secret in it', async () => {
+test('after the caller’s secret was rotated, the repeated response omits the secret', async () => {
   const caller = await service.client.keys.create({ name: 'rotating', permission: 'admin' });
   const first = await post('/api_keys', 'sealed', keyBody('sealed'), { key: caller.secret! });
   const renewed = await service.client.keys.rotate(caller.keyId);
@@ -101,7 +101,7 @@ test('after the caller’s secret was rotated the answer comes again without the
   expect(again.json.apiKey).toEqual(rest);
 });
 
-test('a stored answer does not hold the secret in any form that the service can read', async () => {
+test('a stored response contains no secret in a form that the service can read', async () => {
   const { json } = await post('/api_keys', 'at rest', keyBody('at rest'));
   const rows = await service.db.query<{ text: string }>({
     text: 'select row_to_json(r)::text as text from idempotency_records r',
@@ -113,7 +113,7 @@ test('a stored answer does not hold the secret in any form that the service can 
   expect(whole).not.toContain(Buffer.from(json.apiKey.secret).toString('hex'));
 });
 
-test('a header that is no key is a 400 that names it', async () => {
+test('an invalid Idempotency-Key is a 400 that names the header', async () => {
   for (const wrong of ['', ' ', 'x'.repeat(256), 'ä']) {
     const answer = await post('/api_keys', wrong, keyBody('x')).catch(() => undefined);
     // Some of these never leave a correct HTTP client, or arrive as no header at all.

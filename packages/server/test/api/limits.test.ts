@@ -1,4 +1,4 @@
-// Limits against abuse: what is refused, with which code, and that everyone else goes on.
+// Limits against abuse: what is refused, with which code, and that other callers are not affected.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
@@ -72,7 +72,7 @@ async function openStream(sessionId: string, key = service.adminKey): Promise<Re
   });
 }
 
-test('requests of a key are limited by kind, said in every answer, and free again after the minute', async () => {
+test('requests of a key are limited by kind, every response reports it, and the limit resets after a minute', async () => {
   await start({ rateLimits: { reads: 3, keys: 1 } });
   const other = await service.client.keys.create({ name: 'other', permission: 'admin' });
   expect((await get('/me')).headers.get('ratelimit-policy')).toBe('"reads";q=3;w=60');
@@ -100,7 +100,7 @@ test('requests of a key are limited by kind, said in every answer, and free agai
   expect((await rotate()).status).toBe(200);
 });
 
-test('of many requests at once no more pass than the limit says', async () => {
+test('no more concurrent requests pass than the limit', async () => {
   await start({ rateLimits: { writes: 5 } });
   const create = (n: number) =>
     send(service.url, 'POST', '/agents', { key: service.adminKey, body: { name: `A${n}`, model: 'scripted/x' } });
@@ -110,13 +110,13 @@ test('of many requests at once no more pass than the limit says', async () => {
   expect((await service.client.agents.list()).data).toHaveLength(5);
 });
 
-test('nothing is limited, and no header says so, unless the operator does', async () => {
+test('without the operator’s setting nothing is limited and no limit header is sent', async () => {
   await start({});
   const answer = await get('/me');
   expect([answer.headers.get('ratelimit'), answer.headers.get('ratelimit-policy')]).toEqual([null, null]);
 });
 
-test('an address that is refused too often waits; keys that were good lately go on', async () => {
+test('an address that is refused too often has to wait; keys that were valid recently still work', async () => {
   await start({ authFailuresPerMinute: 3 });
   const organizationId = uuidOf('org', service.organizationId);
   const guess = () => newSecret(organizationId, newUuid());
@@ -142,7 +142,7 @@ test('an address that is refused too often waits; keys that were good lately go 
   expect((await get('/me', unseen.secret)).status).toBe(200);
 });
 
-test('the address is that of the connection, or what a trusted proxy says; nobody else is believed', async () => {
+test('the address is the connection’s, or the one that a trusted proxy reports; no other header is believed', async () => {
   await start({ authFailuresPerMinute: 2, trustProxy: ['127.0.0.1'] });
   const organizationId = uuidOf('org', service.organizationId);
   const guessFrom = async (address: string) =>
@@ -162,7 +162,7 @@ test('the address is that of the connection, or what a trusted proxy says; nobod
   expect((await get('/me', limited.secret)).status).toBe(403);
 });
 
-test('a key may have so many streams and long polls open, and another as soon as one ends', async () => {
+test('a key’s open streams and long polls are limited, and one that ends makes room', async () => {
   await start({ maxStreamsPerKey: 2 });
   const { agentId } = await service.client.agents.create({ name: 'A', model: 'scripted/x' });
   const { sessionId } = await service.client.sessions.open({ agentId, environment: 'production' });
@@ -185,7 +185,7 @@ test('a key may have so many streams and long polls open, and another as soon as
   await Promise.all([again.end(), streams[1]!.end()]);
 });
 
-test('beyond what a node takes at once it says 503 before it asks the database; streams are not counted', async () => {
+test('beyond its requests in flight a node responds 503 before it uses the database; streams do not count', async () => {
   await start({ maxRequestsInFlight: 3 });
   const { agentId } = await service.client.agents.create({ name: 'A', model: 'scripted/x' });
   const { sessionId } = await service.client.sessions.open({ agentId, environment: 'production' });
@@ -226,7 +226,7 @@ test('beyond what a node takes at once it says 503 before it asks the database; 
   await Promise.all(streams.map((stream) => stream.end()));
 });
 
-test('an organization may have so many open Sessions; one that ends makes room', async () => {
+test('an organization’s open sessions are limited; one that ends makes room', async () => {
   service = await startTestService({ config: { maxOpenSessions: 2 } });
   const { agentId } = await service.client.agents.create({ name: 'A', model: 'scripted/x' });
   const open = (headers = {}) =>
@@ -245,7 +245,7 @@ test('an organization may have so many open Sessions; one that ends makes room',
   expect((await open()).status).toBe(201);
 });
 
-test('headers, urls and requests that are too long or too slow have their codes, and cost the connection', async () => {
+test('headers, URLs and requests that are too long or too slow have their codes, and their connection is closed', async () => {
   await start({ maxHeaderBytes: 16_384, requestTimeoutSeconds: 1 });
   const url = await send(service.url, 'GET', `/me?x=${'a'.repeat(9000)}`, { key: service.adminKey });
   expect(asProblem(url)).toMatchObject({ status: 414, code: 'uri_too_long' });
@@ -272,7 +272,7 @@ test('headers, urls and requests that are too long or too slow have their codes,
   );
 });
 
-test('a node takes so many connections; one more is closed unanswered, and another is taken as soon as one ends', async () => {
+test('a node’s connections are limited; one more is closed, and one that ends makes room', async () => {
   await start({ maxConnections: 2 });
   const port = Number(new URL(service.url).port);
   const idle = async () => {
@@ -291,7 +291,7 @@ test('a node takes so many connections; one more is closed unanswered, and anoth
   expect(answer).toMatch(/^HTTP\/1.1 200/);
 });
 
-test('a statement that takes too long is given up, and the request is told to come again', async () => {
+test('a statement that takes too long is cancelled, and the client is asked to retry', async () => {
   await start({ statementTimeoutSeconds: 1 });
   const { agentId } = await service.client.agents.create({ name: 'A', model: 'scripted/x' });
   const held = Promise.withResolvers<void>();
@@ -310,7 +310,7 @@ test('a statement that takes too long is given up, and the request is told to co
   await holding;
 });
 
-test('streams of callers that leave while their key is looked up are not counted', async () => {
+test('streams of clients that leave during the key look-up are not counted', async () => {
   await start({ maxStreamsPerKey: 5 });
   const { agentId } = await service.client.agents.create({ name: 'A', model: 'scripted/x' });
   const { sessionId } = await service.client.sessions.open({ agentId, environment: 'production' });

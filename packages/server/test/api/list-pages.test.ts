@@ -1,5 +1,5 @@
-// Every list while 8 writers insert into all of them: whoever walks it page by page sees each row that was there when the walk
-// began once, and no row twice (api.md section 1).
+// Every list while 8 writers insert into all of them: reading it page by page returns each row that existed at the start once, and no
+// row twice.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -132,7 +132,7 @@ async function walk(list: Walk, limit: number): Promise<string[]> {
   }
 }
 
-test('no list skips or doubles a row while 8 writers insert', async () => {
+test('no list skips or duplicates a row while 8 writers insert', async () => {
   let writing = WRITERS;
   const writers = Array.from({ length: WRITERS }, async (_, writer) => {
     for (let round = 0; round < ROUNDS; round += 1) await writeOnce(writer, round);

@@ -100,7 +100,7 @@ const lists: Record<string, (client: TestService['client']) => List> = {
   'the event log, oldest first': (client) => (query) => client.events.list({ ...query, order: 'asc' }),
 };
 
-test.each(Object.keys(lists))('%s: page by page is the same as at once', async (name) => {
+test.each(Object.keys(lists))('%s: all pages together equal one long page', async (name) => {
   const list = lists[name]!(service.client);
   const whole = await list({ limit: 100 });
   expect(whole.hasMore).toBe(false);
@@ -147,7 +147,7 @@ test.each(Object.keys(lists).filter((name) => name !== 'chunks of a session'))(
   },
 );
 
-test('a cursor of a journal that no journal could have reached is refused as a cursor', async () => {
+test('a cursor beyond every possible journal is refused as a cursor', async () => {
   for (const cursor of ['turn_1', 'turn_99999999999999999999:seq_1', 'turn_1:seq_99999999999999999999', 'x']) {
     const refusal = service.client.sessions.chunks(sessionIds[0]!, { cursor });
     await expect(refusal, cursor).rejects.toMatchObject({ status: 400, code: 'invalid_cursor' });
@@ -169,14 +169,14 @@ describe('sessions', () => {
     expect(await found({ metadata: { kind: 'other', place: 'staging' } })).toEqual([]);
   });
 
-  test('keep the version of the agent that they were opened with; one that is not there is a 404', async () => {
+  test('keep the agent version that they were opened with; an unknown one is a 404', async () => {
     const { client } = service;
     expect((await client.sessions.get(sessionIds[0]!)).agentVersion).toBe(1);
     const missing = client.sessions.open({ agentId, agentVersion: 99, environment: 'dev' });
     await expect(missing).rejects.toMatchObject({ status: 404 });
   });
 
-  test('change their metadata as a whole, and nothing by an empty change', async () => {
+  test('replace their metadata as a whole, and an empty change changes nothing', async () => {
     const { client } = service;
     const { sessionId } = await client.sessions.open({ agentId, environment: 'dev', metadata: { a: 1, b: 2 } });
     expect((await client.sessions.update(sessionId, {})).metadata).toEqual({ a: 1, b: 2 });

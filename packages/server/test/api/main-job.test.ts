@@ -176,7 +176,7 @@ test('open, stream, approve, call, complete; pushed, signed, verified and logged
   expect(usage).toMatchObject({ steps: 2, toolCalls: 1 });
 });
 
-test('a stream of the provider that breaks in the middle is asked again, and the break is seen by nobody who heeds resets', async () => {
+test('a provider’s stream that breaks is retried, and clients that apply resets see no break', async () => {
   provider.next(answer({ text: ['Half ', 'a '], end: 'reset' }), answer({ text: ['Whole.'] }));
   const { agentId } = await createAgent();
   const { sessionId } = await service.client.sessions.open({
@@ -195,7 +195,7 @@ test('a stream of the provider that breaks in the middle is asked again, and the
   expect(said.map(({ delta }) => delta).join('')).toBe('Whole.');
 });
 
-test('a provider that refuses the key fails the session in words that say what to do, without the key', async () => {
+test('a provider that refuses the key fails the session with advice, and without the key', async () => {
   provider.next(refuse(401, { body: { error: { message: `bad key ${providerKey}`, code: 'invalid_api_key' } } }));
   const { agentId } = await createAgent();
   const { sessionId } = await service.client.sessions.open({ agentId, environment: 'production', input: 'x' });

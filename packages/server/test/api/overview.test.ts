@@ -47,7 +47,7 @@ describe('of a service', () => {
     return sessionId;
   }
 
-  test('counts Sessions, approvals, destinations and keys, of all Environments or of one', async () => {
+  test('counts sessions, approvals, destinations and keys, of all environments or of one', async () => {
     const { client } = service;
     expect(await client.overview()).toEqual(nothing);
     const asking = [{ toolCalls: [{ name: 'pay', input: {} }] }];
@@ -140,7 +140,7 @@ describe('of many', () => {
     expect((await getOverview({ ...ctx, organizationId: other.organizationId }, {})).overview).toEqual(nothing);
   });
 
-  test('counting stops where a number says enough, also over Environments', async () => {
+  test('counting stops at the maximum, also over environments', async () => {
     await sessions(maxCount - 10, 'production', 'idle', null);
     expect((await getOverview(ctx, {})).overview.sessions.idle).toBe(maxCount - 10);
     await sessions(20, 'staging', 'idle', null);
@@ -149,7 +149,7 @@ describe('of many', () => {
     expect((await getOverview(ctx, { environment: 'nowhere' })).overview).toEqual({ ...nothing });
   });
 
-  test('the failing are told apart from the degraded, and a paused one is none of them', async () => {
+  test('failing and degraded destinations are distinguished, and a paused one is neither', async () => {
     const now = clock.now();
     for (const [name, status, degraded] of [
       ['a', 'enabled', false],

@@ -1,4 +1,4 @@
-// Who may call which route: every route of the contract, asked without a key and with a key of each permission.
+// Which caller may use which route: every route of the contract, without a key and with a key of each permission.
 import { type Permission, type Route, routes } from '@signalbox/contract';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../support/service.ts';

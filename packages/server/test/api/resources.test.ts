@@ -1,4 +1,4 @@
-// Agents, Environments, secrets and tenancy through the client (api.md sections 3 and 4).
+// Agents, environments, secrets and the separation of organizations, through the client.
 import { ConflictError, NotFoundError, Signalbox } from '@signalbox/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemActor } from '../../src/events/record.ts';
@@ -32,7 +32,7 @@ test('every change of an agent is a new version, and versions never change', asy
   ]);
 });
 
-test('changes at the same moment make versions one after the other', async () => {
+test('concurrent changes create versions one after the other', async () => {
   const { agentId } = await service.client.agents.create(scripted);
   await Promise.all(
     Array.from({ length: 8 }, (_, n) => service.client.agents.update(agentId, { instructions: `${n}` })),
@@ -41,7 +41,7 @@ test('changes at the same moment make versions one after the other', async () =>
   expect(data.map(({ version }) => version)).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1]);
 });
 
-test('a change that expects a version is made to no other', async () => {
+test('a change that expects a version is applied only to that version', async () => {
   const { client } = service;
   const { agentId } = await client.agents.create(scripted);
   const change = (n: number, expectedVersion: number) =>
@@ -58,7 +58,7 @@ test('a change that expects a version is made to no other', async () => {
   expect((await change(9, 2)).version).toBe(3);
 });
 
-test('an archived agent takes no new sessions, messages or changes, and stands in its own list', async () => {
+test('an archived agent accepts no new sessions, messages or changes, and is in a list of its own', async () => {
   const { client } = service;
   const { agentId } = await client.agents.create(scripted);
   const session = await client.sessions.open({ agentId, environment: 'production' });
@@ -75,7 +75,7 @@ test('an archived agent takes no new sessions, messages or changes, and stands i
   expect(await ids(false)).not.toContain(agentId);
 });
 
-test('production and staging are there from the start; a name is taken once', async () => {
+test('production and staging exist from the start; a name is unique', async () => {
   const { client } = service;
   const names = (await client.environments.list()).data.map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining(['production', 'staging']));
@@ -85,7 +85,7 @@ test('production and staging are there from the start; a name is taken once', as
   await expect(client.environments.delete('eu_west-1')).rejects.toThrow(NotFoundError);
 });
 
-test('an environment with open sessions or a subscription stays', async () => {
+test('an environment with open sessions or a subscription is not deleted', async () => {
   const { client } = service;
   await client.environments.create({ name: 'busy' });
   const { agentId } = await client.agents.create(scripted);
@@ -99,7 +99,7 @@ test('an environment with open sessions or a subscription stays', async () => {
   expect((await client.sessions.get(sessionId)).environment).toBe('busy');
 });
 
-test('a secret is set, counted and listed, and its value is nowhere to be read', async () => {
+test('a secret is set, counted and listed, and its value can be read nowhere', async () => {
   const { client } = service;
   const set = await client.environments.secrets.set('staging', 'TOKEN', {
     value: 'p4ssw0rd-one',

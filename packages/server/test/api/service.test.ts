@@ -1,4 +1,4 @@
-// The service as a whole, in one process: what starting and stopping it promises.
+// The service as a whole, in one process: what starting and stopping it guarantees.
 import { once } from 'node:events';
 import * as fs from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 afterEach(() => fs.rm(directory, { recursive: true }));
 
-test('a fresh installation has an organization, its two environments, and answers the first key', async () => {
+test('a new installation has an organization with two environments, and accepts the first key', async () => {
   const { client, fetch, url } = await startTestService();
   const me = await client.me();
   expect(me).toMatchObject({
@@ -37,13 +37,13 @@ test('a fresh installation has an organization, its two environments, and answer
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
 });
 
-test('a key of the host is in the event log, made by the system', async () => {
+test('a key created on the host is in the event log, with the system as its actor', async () => {
   const { client } = await startTestService();
   const { data } = await client.events.list();
   expect(data).toMatchObject([{ type: 'api_key.created', actor: { type: 'system', id: null }, sequence: 1 }]);
 });
 
-test('two nodes on one database make one organization, and see the same', async () => {
+test('two nodes on one database create one organization and see the same data', async () => {
   const database = await createTestDatabase();
   const [one, two] = await Promise.all([startTestService({ database }), startTestService({ database })]);
   expect(one.organizationId).toBe(two.organizationId);
@@ -53,7 +53,7 @@ test('two nodes on one database make one organization, and see the same', async 
   await database.drop();
 });
 
-test('every line of the log names its node, and the line of a request the id that a balancer gave it', async () => {
+test('every log line names its node, and a request’s line has the id that a load balancer gave it', async () => {
   const database = await createTestDatabase();
   const [one, two] = await Promise.all([startTestService({ database }), startTestService({ database })]);
   const ids = ['3f2c-a1.b:c', 'two words', 'x'.repeat(129)];
@@ -68,7 +68,7 @@ test('every line of the log names its node, and the line of a request the id tha
   await database.drop();
 });
 
-test('a setup link that the host asks for is the only one left', async () => {
+test('a setup link that is requested on the host invalidates all others', async () => {
   const { db, setupLink } = await startTestService();
   expect(setupLink).toBeDefined();
   const [organization] = await db.query<{ id: string }>(sql`select organization_id as id from organizations`);
@@ -76,7 +76,7 @@ test('a setup link that the host asks for is the only one left', async () => {
   expect(await db.query(sql`select 1 from invitations where is_setup`)).toHaveLength(1);
 });
 
-test('a service that stops refuses nothing that it answered, and answers no more', async () => {
+test('a service that stops completes its requests, and accepts no more', async () => {
   const service = await startTestService();
   const { keyId } = await service.client.keys.create({ name: 'last', permission: 'read' });
   const database = service.database;
@@ -87,7 +87,7 @@ test('a service that stops refuses nothing that it answered, and answers no more
   await expect(fetch(`${service.url}/healthz`)).rejects.toThrow();
 });
 
-test('records of the event log get their place without anybody reading them, and expired answers are dropped', async () => {
+test('events are sequenced without being read, and expired responses are deleted', async () => {
   const clock = createManualClock();
   const { client, db, fetch } = await startTestService({ clock });
   await fetch('/api/v1/environments', {
@@ -108,7 +108,7 @@ test('records of the event log get their place without anybody reading them, and
   expect((await client.events.list()).data).not.toHaveLength(0);
 });
 
-test('the admin key file is written on the first start alone, for its owner alone', async () => {
+test('the admin key file is written only on the first start, readable only by its owner', async () => {
   const database = await createTestDatabase();
   const config = { adminKeyFile };
   // Before any key: what startTestService makes comes after.
@@ -130,7 +130,7 @@ test('the admin key file is written on the first start alone, for its owner alon
   await database.drop();
 });
 
-test('an admin key file of another installation is left alone, and said to be', async () => {
+test('an admin key file of another installation is left unchanged, and reported', async () => {
   await fs.writeFile(adminKeyFile, 'something else\n');
   const service = await startTestService({ config: { adminKeyFile } });
   expect(await fs.readFile(adminKeyFile, 'utf8')).toBe('something else\n');
@@ -155,7 +155,7 @@ test('an admin key file that a crash left before its key was committed is replac
   await database.drop();
 });
 
-test('an admin key file that cannot be written stops the start, and no key is made', async () => {
+test('an admin key file that can’t be written stops the start, and no key is created', async () => {
   const database = await createTestDatabase();
   const path = join(directory, 'missing', 'admin.key');
   await expect(startTestService({ database, config: { adminKeyFile: path } })).rejects.toThrow(
@@ -167,7 +167,7 @@ test('an admin key file that cannot be written stops the start, and no key is ma
   await database.drop();
 });
 
-test('keys create names every option that is wrong, by the rules of the interface', async () => {
+test('keys create names every invalid option, by the rules of the API', async () => {
   const config = readConfig({}, { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' });
   const refused = async (input: Parameters<typeof createKeyOnHost>[1]) => {
     const error = await createKeyOnHost(config, input).catch((reason: unknown) => reason);
@@ -180,7 +180,7 @@ test('keys create names every option that is wrong, by the rules of the interfac
   expect(await refused({ name: 'a', permission: 'read', expiresAt: '2001-01-01T00:00:00Z' })).toEqual(['--expires-at']);
 });
 
-test('keys create limits a key to Environments and addresses that there are', async () => {
+test('keys create limits a key to existing environments and valid addresses', async () => {
   const { database } = await startTestService();
   const config = readConfig({}, { DATABASE_URL: database.url });
   const create = (more: object) => createKeyOnHost(config, { name: 'a', permission: 'read', ...more });
@@ -193,7 +193,7 @@ test('keys create limits a key to Environments and addresses that there are', as
   await expect(create({ environments: ['stagign'] })).rejects.toThrow('There is no environment "stagign"');
 });
 
-test('keys create asks which organization where there are several, and never guesses', async () => {
+test('keys create requires the organization if there are several', async () => {
   const { db, database, organizationId } = await startTestService();
   const { name } = await db.transaction((tx) => createOrganization(tx, 'Second', new Date()));
   const config = readConfig({}, { DATABASE_URL: database.url });
@@ -230,7 +230,7 @@ test('a program of the integrator’s keeps its turn while the service that has 
   expect(lease).toBeDefined();
 });
 
-test('each role runs on a node of its own: one answers, one thinks, one sends', async () => {
+test('each role can run on a node of its own: api, runtime, delivery', async () => {
   const database = await createTestDatabase();
   const node = (role: 'api' | 'runtime' | 'delivery') =>
     startTestService({ database, config: { roles: new Set([role]) } });

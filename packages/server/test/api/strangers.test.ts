@@ -1,4 +1,4 @@
-// What somebody without a key or a sign-in can take from those who have one: half-sent requests, long bodies.
+// Clients without a key or a sign-in can't use up what known callers need: half-sent requests, long bodies.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
@@ -52,7 +52,7 @@ const post = (path: string, contentLength: number, headers: Record<string, strin
 const me = () => send(service.url, 'GET', '/me', { key: service.adminKey });
 const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-test('600 half-sent sign-ins of strangers take nothing from a caller that is known, and end after 5 seconds', async () => {
+test('600 half-sent sign-ins of strangers do not affect a known caller, and end after 5 seconds', async () => {
   await start({ trustProxy: ['127.0.0.1'] });
   const { origin } = new URL(service.url);
   const lines = Array.from({ length: 600 }, (_, n) =>
@@ -80,7 +80,7 @@ const signInFrom = (address: string) =>
     body: JSON.stringify({ email: 'a@example.com', password: 'correct horse battery' }),
   });
 
-test('half-sent sign-ins lock nobody out, not even behind the same address: the oldest of it is ended for the next', async () => {
+test('half-sent sign-ins lock no one out, even behind the same address: the oldest of it is ended for the next', async () => {
   await start({ trustProxy: ['127.0.0.1'] });
   const { origin } = new URL(service.url);
   const from = (address: string) => ({ Origin: origin, 'Sec-Fetch-Site': 'same-origin', 'X-Forwarded-For': address });
@@ -93,7 +93,7 @@ test('half-sent sign-ins lock nobody out, not even behind the same address: the 
   for (const address of ['10.0.0.1', '10.0.0.1', '10.0.0.6']) expect((await signInFrom(address)).status).toBe(401);
 });
 
-test('if half-sent sign-ins of many addresses take all the room there is, the next one has room still', async () => {
+test('if half-sent sign-ins of many addresses fill the pool, the next one still gets a slot', async () => {
   await start({ trustProxy: ['127.0.0.1'] });
   const { origin } = new URL(service.url);
   const from = (n: number) => ({ Origin: origin, 'Sec-Fetch-Site': 'same-origin', 'X-Forwarded-For': `10.0.0.${n}` });
@@ -102,7 +102,7 @@ test('if half-sent sign-ins of many addresses take all the room there is, the ne
   for (const address of ['10.0.0.119', '10.0.1.1']) expect((await signInFrom(address)).status).toBe(401);
 });
 
-test('half-sent bodies of a caller that is known take nothing from the work of others, and are answered when they are whole', async () => {
+test('half-sent bodies of a known caller do not delay others’ work, and are served once complete', async () => {
   await start({ maxRequestsInFlight: 10 });
   const other = await service.client.keys.create({ name: 'other', permission: 'write' });
   const body = JSON.stringify({ name: 'A', model: 'scripted/x' });
@@ -120,7 +120,7 @@ test('half-sent bodies of a caller that is known take nothing from the work of o
   await expect.poll(() => lines.filter(({ heard }) => /^HTTP\/1.1 201/.test(heard())).length).toBe(10);
 });
 
-test('a body of a sign-in is short', async () => {
+test('the body of a sign-in is limited to 16 KiB', async () => {
   await start();
   const answer = await send(service.url, 'POST', `${service.url}/console/api/sign_in`, {
     body: { email: 'a@example.com', password: 'x'.repeat(20_000) },
@@ -130,7 +130,7 @@ test('a body of a sign-in is short', async () => {
   expect(answer.json.detail).toContain('16 KiB');
 });
 
-test('an upload over the limit is told so, also by callers that send all of it before they read', async () => {
+test('an upload over the limit gets its 413, also if the client sends all of it before it reads', async () => {
   await start();
   const chunk = Buffer.alloc(1024 * 1024, 'x');
   for (const mebibytes of [2, 16]) {
@@ -153,7 +153,7 @@ test('an upload over the limit is told so, also by callers that send all of it b
   }
 });
 
-test('a caller that was refused and does not end its upload is cut off after 5 seconds', async () => {
+test('a refused client that does not end its upload is disconnected after 5 seconds', async () => {
   await start();
   const { heard, closed } = line(`${post('/api/v1/agents', 100_000_000)}{`);
   await expect.poll(heard).toMatch(/^HTTP\/1.1 401/);

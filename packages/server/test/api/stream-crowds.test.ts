@@ -1,4 +1,4 @@
-// Crowds of streams: what they cost those beside them, and what they see themselves.
+// Many streams at once: what they cost other callers, and what they receive.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -113,7 +113,7 @@ async function holdJournals(): Promise<() => Promise<void>> {
   };
 }
 
-test('when an organization opens 1,500 streams at once, the calls of another are answered before them', async () => {
+test('when an organization opens 1,500 streams at once, another’s calls are served before them', async () => {
   const other = await createTenant(service);
   const [sessions, [session]] = [await sessionsOf(own, 300, 1), await sessionsOf(other, 1, 1)];
   const release = await holdJournals();
@@ -132,7 +132,7 @@ test('when an organization opens 1,500 streams at once, the calls of another are
   expect(reads - before).toBeLessThanOrEqual(30);
 }, 120_000);
 
-test('200 readers that come back at different positions read each chunk of the journal a few times, not 200', async () => {
+test('200 clients that resume at different positions read each chunk of the journal a few times, not 200', async () => {
   const chunks = 10;
   const [session] = await sessionsOf(own, 1, chunks);
   const cursors = Array.from({ length: 200 }, (_, n) => n % chunks);
@@ -141,7 +141,7 @@ test('200 readers that come back at different positions read each chunk of the j
   expect(reads).toBeLessThanOrEqual(5 * chunks);
 }, 120_000);
 
-test('readers that leave at any moment leave nothing behind: who comes after them is served', async () => {
+test('clients that leave at any moment leave nothing behind: later ones are served', async () => {
   const chunks = 3;
   const sessions = await sessionsOf(own, 20, chunks);
   const release = await holdJournals();

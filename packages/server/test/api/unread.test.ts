@@ -1,4 +1,4 @@
-// Answers that nobody reads: what they cost, and that they end.
+// Responses that their clients do not read: what they cost, and that they end.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
@@ -98,7 +98,7 @@ function memoryInUse(): number {
   return heapUsed + external;
 }
 
-test('60 streams of a Session that nobody reads hold 64 KiB each, and are closed a minute later', async () => {
+test('60 unread streams of a session hold 64 KiB each, and are closed a minute later', async () => {
   await start();
   const sessionId = await sessionOf([
     ...Array.from({ length: 20 }, (_, n) => `${n} ${'a'.repeat(300)}`),
@@ -116,7 +116,7 @@ test('60 streams of a Session that nobody reads hold 64 KiB each, and are closed
   await closed;
 });
 
-test('200 streams that nobody reads cost 64 KiB each beside what they share, and read each long chunk once', async () => {
+test('200 unread streams cost 64 KiB each in addition to what they share, and read each long chunk once', async () => {
   await start();
   const chunks = Array.from({ length: 30 }, (_, n) => String(n % 10).repeat(450_000));
   const sessionId = await sessionOf(chunks);
@@ -132,7 +132,7 @@ test('200 streams that nobody reads cost 64 KiB each beside what they share, and
   expect(reads.count).toBeLessThanOrEqual(chunks.length);
 });
 
-test('what waits for readers has a bound: beyond it the slowest of the organization with most is closed, and no other', async () => {
+test('unread data has a bound: beyond it only the slowest client of the organization with the most is closed', async () => {
   await start({ maxUnreadMegabytes: 2 });
   const few = await createTenant(service);
   const chunks = Array.from({ length: 30 }, () => 'a'.repeat(450_000));
@@ -152,7 +152,7 @@ test('what waits for readers has a bound: beyond it the slowest of the organizat
   expect(responses.slice(0, 10).every(({ destroyed }) => !destroyed)).toBe(true);
 });
 
-test('answers that nobody reads give back their place among the requests under way', async () => {
+test('unread responses release their slot', async () => {
   await start({ maxRequestsInFlight: 2 });
   const sessionId = await sessionOf(Array.from({ length: 20 }, () => '€'.repeat(500 * KIB)));
   subscribe('http.server.request.start', note);

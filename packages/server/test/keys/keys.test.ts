@@ -1,4 +1,4 @@
-// API keys: source sections 2.1, 4.2 and 5; api.md section 2.
+// API keys: creation, permissions, expiry, rotation and deletion.
 import { NotFoundError } from '@signalbox/client';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -25,7 +25,7 @@ const inOneHour = () => new Date(Date.now() + 3600_000).toISOString();
 const codeOf = async (key: string | undefined, headers?: Record<string, string>) =>
   asProblem(await me(key, headers)).code;
 
-test('a secret is shown on creation and rotation alone', async () => {
+test('a secret is shown only on creation and rotation', async () => {
   const { client } = service;
   const created = await client.keys.create({ name: 'one', permission: 'read', metadata: { team: 'a' } });
   expect(created.secret).toMatch(/^sbk_[0-9A-Za-z]{83}$/);
@@ -43,7 +43,7 @@ test('a secret is shown on creation and rotation alone', async () => {
   expect(rotated).toMatchObject({ keyId: created.keyId, name: 'renamed', permission: 'read' });
 });
 
-test('each way in which a key may fail has its code, and says which header is wanted', async () => {
+test('each way in which a key can fail has its code, and the response names the required header', async () => {
   const { client } = service;
   const expiring = await client.keys.create({ name: 'expiring', permission: 'read', expiresAt: inOneHour() });
   const rotated = await client.keys.create({ name: 'rotated', permission: 'read' });
@@ -67,7 +67,7 @@ test('each way in which a key may fail has its code, and says which header is wa
   expect((await me(undefined)).headers.get('www-authenticate')).toBe('Bearer');
 });
 
-test('a key expires by the clock of the database, on a node whose own is an hour slow or fast', async () => {
+test('a key expires by the database’s clock, even if a node’s clock is an hour slow or fast', async () => {
   const HOUR_MS = 3600_000;
   const nodeOff = (ms: number) =>
     startTestService({ clock: createManualClock(new Date(Date.now() + ms)), database: service.database });
@@ -83,7 +83,7 @@ test('a key expires by the clock of the database, on a node whose own is an hour
   for (const node of [slow, fast]) await node.stop();
 });
 
-test('an unknown secret of a known key, and a known form of an unknown key, are the same refusal', async () => {
+test('a wrong secret of a known key and a well-formed secret of an unknown key get the same refusal', async () => {
   const { organization, apiKey } = await service.client.me();
   const organizationId = uuidOf('org', organization.organizationId);
   const otherSecret = newSecret(organizationId, uuidOf('key', apiKey!.keyId));
@@ -101,7 +101,7 @@ test('the codes of rotated and deleted secrets are kept for 90 days', async () =
   expect(await codeOf(key.secret)).toBe('invalid_token');
 });
 
-test('each permission includes the ones before it; beyond it 403 names what is needed and what is held', async () => {
+test('each permission includes the ones before it; without it, a 403 names the required and the actual permission', async () => {
   const { client } = service;
   const read = await client.keys.create({ name: 'r', permission: 'read' });
   const write = await client.keys.create({ name: 'w', permission: 'write' });
@@ -118,7 +118,7 @@ test('each permission includes the ones before it; beyond it 403 names what is n
   expect(problem).toMatchObject({ code: 'insufficient_permission', detail: expect.stringMatching(/"admin".*"read"/) });
 });
 
-test('a permission that was lowered counts from the next request on', async () => {
+test('a lowered permission applies from the next request on', async () => {
   const key = await service.client.keys.create({ name: 'demoted', permission: 'admin' });
   expect((await send(service.url, 'GET', '/api_keys', { key: key.secret! })).status).toBe(200);
   await service.client.keys.update(key.keyId, { permission: 'read' });
@@ -136,7 +136,7 @@ test('a key may rotate and delete itself, and is refused from then on', async ()
   expect(await codeOf(secret)).toBe('token_revoked');
 });
 
-test('a deleted key is gone from lists and reads', async () => {
+test('a deleted key is in no list and can’t be read', async () => {
   const key = await service.client.keys.create({ name: 'gone', permission: 'read' });
   await service.client.keys.delete(key.keyId);
   await expect(service.client.keys.get(key.keyId)).rejects.toThrow(NotFoundError);
@@ -144,7 +144,7 @@ test('a deleted key is gone from lists and reads', async () => {
   for await (const { keyId } of service.client.keys.list()) expect(keyId).not.toBe(key.keyId);
 });
 
-test('an empty change is no change', async () => {
+test('an empty change changes nothing', async () => {
   const key = await service.client.keys.create({ name: 'same', permission: 'read' });
   clock.advance(1000);
   const { secret, ...known } = key;
@@ -152,7 +152,7 @@ test('an empty change is no change', async () => {
   expect(await service.client.keys.update(key.keyId, {})).toEqual(known);
 });
 
-test('lastUsedAt is to the minute and only goes forward', async () => {
+test('lastUsedAt is accurate to a minute and only increases', async () => {
   const key = await service.client.keys.create({ name: 'used', permission: 'read' });
   const lastUsed = async () => (await service.client.keys.get(key.keyId)).lastUsedAt;
   const used = async (at: Date) => {
@@ -169,7 +169,7 @@ test('lastUsedAt is to the minute and only goes forward', async () => {
   await used(clock.now());
 });
 
-test('pages are newest first, neither skip nor double while keys are made, and a cursor is only good for its list', async () => {
+test('pages are newest first, skip and repeat nothing while keys are created, and a cursor is valid only for its list', async () => {
   const names = Array.from({ length: 25 }, (_, n) => `page ${n}`);
   for (const name of names) await service.client.keys.create({ name, permission: 'read' });
   const seen: string[] = [];
@@ -197,7 +197,7 @@ test('pages are newest first, neither skip nor double while keys are made, and a
   expect(asProblem(foreign).code).toBe('invalid_cursor');
 });
 
-test('who is calling', async () => {
+test('getMe describes the caller', async () => {
   const identity = await service.client.me();
   expect(identity).toMatchObject({ permission: 'admin', user: null, apiKey: { permission: 'admin' } });
   expect(identity.organization.organizationId).toMatch(/^org_/);

@@ -1,4 +1,4 @@
-// Keys that are limited to some Environments, or to some addresses.
+// Keys that are limited to some environments, or to some addresses.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
@@ -24,7 +24,7 @@ afterAll(() => service.stop());
 
 const agent = { name: 'A', model: 'scripted/x' };
 
-describe('a key limited to an Environment', () => {
+describe('a key limited to an environment', () => {
   let key: string;
   let keyId: string;
   const call = (method: string, path: string, body?: unknown, secret = key) =>
@@ -47,7 +47,7 @@ describe('a key limited to an Environment', () => {
     expect(created.environments).toEqual(['staging']);
   });
 
-  test('names no other', async () => {
+  test('can name no other environment', async () => {
     expect((await call('POST', '/sessions', { agentId, environment: 'staging' })).status).toBe(201);
     expect(await refused('POST', '/sessions', { agentId, environment: 'production' })).toEqual(FORBIDDEN);
     expect((await call('PUT', '/environments/staging/secrets/X', { value: 'x', allowedHosts: ['a.b'] })).status).toBe(
@@ -69,7 +69,7 @@ describe('a key limited to an Environment', () => {
     expect(detail).toMatch(/limited to the environments "staging".*"production"/);
   });
 
-  test('reaches nothing that lives in another: Sessions, approvals, schedules, worker turns', async () => {
+  test('can access nothing in another: sessions, approvals, schedules, worker turns', async () => {
     const [ours, theirs] = [await open('staging'), await open('production')];
     for (const [method, path, body] of [
       ['GET', '', undefined],
@@ -130,7 +130,7 @@ describe('a key limited to an Environment', () => {
     expect((await call('POST', `/approvals/${here}/resolve`, { decision: 'denied' })).status).toBe(200);
   });
 
-  test('claims no worker turn of another, and touches none that somebody claimed', async () => {
+  test('claims no worker turn of another, and can’t change one that was claimed', async () => {
     const { agentId: worked } = await service.client.agents.create({
       name: 'Worked',
       model: { provider: 'worker', queue: 'desk' },
@@ -149,7 +149,7 @@ describe('a key limited to an Environment', () => {
     expect((await call('POST', `${path}/release`, undefined, service.adminKey)).status).toBe(200);
   });
 
-  test('lists what is in its own, unasked', async () => {
+  test('lists what is in its own environment by default', async () => {
     await open('production');
     const environmentsIn = async (path: string, secret = key) =>
       new Set(
@@ -170,7 +170,7 @@ describe('a key limited to an Environment', () => {
     expect(claim.json).toEqual({ workerTurn: null });
   });
 
-  test('reads one event of its own, and no other', async () => {
+  test('reads events of its own environment only', async () => {
     const { json } = await send(service.url, 'GET', '/events?limit=1000', { key: service.adminKey });
     const events: { eventId: string; environment: string | null }[] = json.data;
     const statusOf = async (environment: string | null) =>
@@ -178,7 +178,7 @@ describe('a key limited to an Environment', () => {
     expect([await statusOf('staging'), await statusOf('production'), await statusOf(null)]).toEqual([200, 403, 403]);
   });
 
-  test('reads what all share and changes none of it, keys included', async () => {
+  test('reads what all environments share, and changes none of it, keys included', async () => {
     for (const path of ['/me', '/agents', `/agents/${agentId}`, '/environments', '/api_keys']) {
       expect([path, (await call('GET', path)).status]).toEqual([path, 200]);
     }
@@ -196,7 +196,7 @@ describe('a key limited to an Environment', () => {
     key = rotated.json.apiKey.secret;
   });
 
-  test('of several has to say which where a list is of one', async () => {
+  test('with several environments has to name one for a list of one', async () => {
     await service.client.environments.create({ name: 'qa' });
     const both = await service.client.keys.create({ name: 'b', permission: 'read', environments: ['staging', 'qa'] });
     expect(await refused('GET', '/sessions', undefined, both.secret)).toEqual(FORBIDDEN);
@@ -205,7 +205,7 @@ describe('a key limited to an Environment', () => {
     expect(await refused('GET', '/sessions?environment=production', undefined, both.secret)).toEqual(FORBIDDEN);
   });
 
-  test('is told of an Environment that is not there when it is made', async () => {
+  test('is not created with an unknown environment', async () => {
     const made = { name: 'x', permission: 'read', environments: ['stagign'] };
     expect(await refused('POST', '/api_keys', made, service.adminKey)).toEqual([404, 'not_found']);
     expect(await refused('POST', '/api_keys', { ...made, environments: [] }, service.adminKey)).toEqual([
@@ -214,7 +214,7 @@ describe('a key limited to an Environment', () => {
     ]);
   });
 
-  test('is limited and freed from one request to the next; the event log says so', async () => {
+  test('gains and loses the limit from one request to the next, and the event log records it', async () => {
     const free = await service.client.keys.create({ name: 'free', permission: 'read' });
     const production = '/sessions?environment=production';
     expect((await call('GET', production, undefined, free.secret)).status).toBe(200);
@@ -237,7 +237,7 @@ describe('a key limited to addresses', () => {
   const statusOf = async (secret: string | undefined, headers: Record<string, string> = {}) =>
     (await send(service.url, 'GET', '/me', { key: secret!, headers })).status;
 
-  test('is used from there alone, and what is refused leaves no use', async () => {
+  test('works only from there, and a refused request is not recorded as a use', async () => {
     const { client } = service;
     const here = await client.keys.create({ name: 'h', permission: 'read', allowedIps: ['10.0.0.0/8', '127.0.0.1'] });
     const elsewhere = await client.keys.create({ name: 'e', permission: 'read', allowedIps: ['10.0.0.0/8'] });
@@ -251,7 +251,7 @@ describe('a key limited to addresses', () => {
     expect(await statusOf(elsewhere.secret)).toBe(200);
   });
 
-  test('is refused with 401 where its secret is wrong: the address says nothing about which keys there are', async () => {
+  test('is refused with 401 if its secret is wrong: the address check does not reveal which keys exist', async () => {
     const key = await service.client.keys.create({ name: 'e', permission: 'read', allowedIps: ['10.0.0.0/8'] });
     const organizationId = uuidOf('org', service.organizationId);
     expect(await statusOf(newSecret(organizationId, uuidOf('key', key.keyId)))).toBe(401);
@@ -267,7 +267,7 @@ describe('a key limited to addresses', () => {
   );
 });
 
-test('an unknown key and a wrong secret of a known one cost the same work', async () => {
+test('an unknown key and a wrong secret of a known key cost the same work', async () => {
   const { apiKey } = await service.client.me();
   const organizationId = uuidOf('org', service.organizationId);
   const work = async (secret: string) => {
@@ -287,7 +287,7 @@ test('an unknown key and a wrong secret of a known one cost the same work', asyn
   expect(stranger).toEqual(wrong);
 });
 
-test('a key that is rotated, deleted or limited on one node is so in every process at once', async () => {
+test('rotating, deleting or limiting a key on one node takes effect in every process at once', async () => {
   const script = fileURLToPath(new URL('../support/node-process.ts', import.meta.url));
   const other = spawn(process.execPath, [script], {
     env: {
@@ -324,7 +324,7 @@ test('a key that is rotated, deleted or limited on one node is so in every proce
   await ended;
 });
 
-test('a stream ends with the right to read it: its key deleted, rotated, or limited to other Environments', async () => {
+test('a stream ends when its key is deleted, rotated or limited to other environments', async () => {
   const clock = createManualClock();
   const node = await startTestService({ clock });
   const agentOfNode = await node.client.agents.create({ name: 'A', model: 'scripted/x' });

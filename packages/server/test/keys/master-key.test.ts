@@ -31,7 +31,7 @@ const put = (service: TestService, name: string) =>
     body: { value: 'a secret value', allowedHosts: ['example.com'] },
   });
 
-test('with another key it does not start, also before anything was sealed, and says what to set', async () => {
+test('with another key the service does not start, even if nothing is sealed yet, and says what to set', async () => {
   const refusal = await startWith(newKey).catch((error: unknown) => error);
   expect(refusal).toBeInstanceOf(StartError);
   expect((refusal as Error).message).toMatch(/does not have the master key.*SIGNALBOX_MASTER_KEY/);
@@ -68,7 +68,7 @@ test('nodes without SIGNALBOX_MASTER_KEY, each with a key file of its own, are n
   await rm(directory, { recursive: true });
 });
 
-test('a key is replaced by naming the new one first; from then on the old one alone does not do', async () => {
+test('a key is replaced by naming the new one first; afterwards the old one alone is not enough', async () => {
   const database = await createTestDatabase();
   const [before, after] = [randomBytes(32), randomBytes(32)];
   const start = (...masterKeys: Buffer[]) => startTestService({ database, config: { masterKeys } });
@@ -87,7 +87,7 @@ test('a key is replaced by naming the new one first; from then on the old one al
   await database.drop();
 });
 
-test('once a secret or a signing secret is there, it needs the key that sealed it, which may be behind a newer one', async () => {
+test('once a secret exists, the service needs the key that sealed it, which may follow a newer one', async () => {
   expect((await put(first, 'TOKEN')).status).toBe(200);
   const both = await startWith(newKey, oldKey);
   await expect(startWith(newKey)).rejects.toThrow(
@@ -111,7 +111,7 @@ test('once a secret or a signing secret is there, it needs the key that sealed i
   await receiver.close();
 });
 
-test('a lost key is done without by the statement of docs/keys.md', async () => {
+test('the statement in docs/keys.md lets a service start without its lost key', async () => {
   const text = readFileSync(new URL('../../../../docs/keys.md', import.meta.url), 'utf8');
   const [, statement] = /```sql\n(.*?)\n```/s.exec(text) ?? [];
   const receiver = await createReceiver();

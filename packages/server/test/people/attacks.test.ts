@@ -1,4 +1,4 @@
-// What attackers do at the door: guessing, forged pages, planted and stolen cookies, links tried twice.
+// Attacks on sign-ins: guessing, forged pages, planted and stolen cookies, links used twice.
 
 import { get } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -50,7 +50,7 @@ describe('a change with the cookie is refused', () => {
     expect((await owner.get('/account')).json.user.name).toBe('Mara');
   });
 
-  test('by every route that changes anything', async () => {
+  test('on every route that changes anything', async () => {
     const changing = (Object.values(routes) as Route[]).filter(({ method }) => method !== 'GET');
     expect(changing.length).toBeGreaterThan(30);
     for (const { method, path } of changing) {
@@ -70,7 +70,7 @@ describe('a change with the cookie is refused', () => {
     }
   });
 
-  test('reading needs no token, and the log hears of the refusals', async () => {
+  test('reading needs no token, and the event log has the refusals', async () => {
     expect((await owner.api('GET', '/environments', undefined, { origin: undefined })).status).toBe(200);
     const denied = await service.client.events.list({ type: 'access.denied', actorId: owner.account!.user!.userId });
     expect(denied.data.map(({ changes }) => changes)).toContainEqual({ code: [null, 'csrf_refused'] });
@@ -82,7 +82,7 @@ test('a key and the cookie at once are refused, and neither is used', async () =
   expect(asProblem(answer).code).toBe('invalid_request');
 });
 
-test('a key can do nothing about people', async () => {
+test('a key can’t manage people', async () => {
   for (const call of [
     () => service.client.members.list(),
     () => service.client.invitations.create({ role: 'owner' }),
@@ -92,7 +92,7 @@ test('a key can do nothing about people', async () => {
   }
 });
 
-test('the cookie is kept from scripts and other sites, and over https from other hosts', async () => {
+test('the cookie is not available to scripts and other sites, nor, over https, to other hosts', async () => {
   const accepted = await openBrowser(service).post('/sign_in', { email: 'mara@example.com', password });
   const [cookie] = accepted.headers.getSetCookie();
   expect(cookie).toMatch(/^signalbox\.session_token=[^;]+; Max-Age=604800; Path=\/; HttpOnly; SameSite=Lax$/);
@@ -109,7 +109,7 @@ test('the cookie is kept from scripts and other sites, and over https from other
   await https.stop();
 });
 
-test('a sign-in makes a token of its own: one that was planted is worth nothing, nor is one that was made up', async () => {
+test('a sign-in creates a new token: planted and forged ones are invalid', async () => {
   const browser = openBrowser(service);
   await browser.post('/sign_in', { email: 'mara@example.com', password });
   const planted = browser.cookieHeader();
@@ -125,7 +125,7 @@ test('a sign-in makes a token of its own: one that was planted is worth nothing,
   }
 });
 
-test('a wrong password and an unknown e-mail are answered alike, and guessing is slowed down', async () => {
+test('a wrong password and an unknown email get the same response, and guessing is slowed down', async () => {
   const victim = await join(owner, service, 'Vera');
   const attacker = openBrowser(service);
   const guess = (email: string) => attacker.post('/sign_in', { email, password: `guess ${Math.random()}` });
@@ -147,7 +147,7 @@ test('a wrong password and an unknown e-mail are answered alike, and guessing is
   expect((await failed()).map(({ outcome, actor }) => [outcome, actor.name])).toEqual([['denied', 'Vera']]);
 });
 
-test('a sign-in with the old password that is under way when a new one is set comes to nothing', async () => {
+test('a sign-in with the old password that runs while a new one is set fails', async () => {
   const sina = await join(owner, service, 'Sina');
   const next = `${password} too`;
   const waiting = (query: string) => async () => {
@@ -188,7 +188,7 @@ test('a sign-in with the old password that is under way when a new one is set co
   expect((await second.get('/account')).json.user).toBeNull();
 });
 
-test('a password is long, and neither known to everybody nor to who knows the person', async () => {
+test('a password is long, not commonly used, and not derived from the person’s name or email', async () => {
   const { link } = (await owner.api('POST', '/invitations', { role: 'viewer', email: 'pia@example.com', name: 'Pia' }))
     .json;
   const token = tokenOf(link);
@@ -207,7 +207,7 @@ test('a password is long, and neither known to everybody nor to who knows the pe
 });
 
 describe('a link', () => {
-  test('that two follow at the same instant lets one in', async () => {
+  test('that two people use at the same instant lets one in', async () => {
     const { link } = (await owner.api('POST', '/invitations', { role: 'viewer' })).json;
     const token = tokenOf(link);
     const answers = await Promise.all(
@@ -221,7 +221,7 @@ describe('a link', () => {
     expect(await codeOf(openBrowser(service).post('/links/look', { token }))).toBe('link_invalid');
   });
 
-  test('that was changed, withdrawn, is of another kind or has expired opens nothing', async () => {
+  test('that was changed, withdrawn, has expired or is of another kind opens nothing', async () => {
     const { link, invitation } = (await owner.api('POST', '/invitations', { role: 'viewer' })).json;
     const token = tokenOf(link);
     const changed = `${token.slice(0, 60)}${token[60] === 'A' ? 'B' : 'A'}${token.slice(61)}`;
@@ -245,7 +245,7 @@ describe('a link', () => {
     );
   });
 
-  test('that somebody made who was removed, or may do less since, lets nobody in', async () => {
+  test('whose creator was removed or lost the role lets no one in', async () => {
     for (const lose of ['remove', 'demote'] as const) {
       const admin = await join(owner, service, `Admin-${lose}`, 'admin');
       const victim = await join(owner, service, `Victim-${lose}`);
@@ -260,7 +260,7 @@ describe('a link', () => {
     }
   });
 
-  test('that is made while its maker is removed is not left behind', async () => {
+  test('that is created while its creator is removed does not survive', async () => {
     const admin = await join(owner, service, 'Ada', 'admin');
     const waiting = async () => {
       const found = await service.db.query(sql`
@@ -283,7 +283,7 @@ describe('a link', () => {
     expect(await codeOf(openBrowser(service).post('/links/look', { token: tokenOf(link) }))).toBe('link_invalid');
   });
 
-  test('of the first start: the ones that nodes print all work until somebody is in, and none after', async () => {
+  test('of the first start: all that nodes print work until the first person has joined, and none afterwards', async () => {
     const first = await startTestService();
     const [second, another] = await Promise.all([
       startTestService({ database: first.database }),
@@ -317,7 +317,7 @@ describe('from many addresses', () => {
     victim = await setUp(flooded);
   });
 
-  test('passwords that are tried all at once are refused rather than queued without end, and who is in goes on', async () => {
+  test('passwords tried all at once are refused instead of queued without limit, and signed-in people are not affected', async () => {
     const flood = Promise.all(
       Array.from({ length: 250 }, (_, n) =>
         openBrowser(flooded).post('/sign_in', { email: `nobody${n}@example.com`, password }, from(n)),
@@ -330,13 +330,13 @@ describe('from many addresses', () => {
     expect((await openBrowser(flooded).post('/sign_in', { email: 'mara@example.com', password })).status).toBe(200);
   });
 
-  test('whatever a request says of its host, a link leads to the console', async () => {
+  test('a link leads to the console, whatever the Host header of the request', async () => {
     const forged = { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https', forwarded: 'host=evil.example' };
     const { link } = (await victim.api('POST', '/invitations', { role: 'viewer' }, forged)).json;
     expect(new URL(link).origin).toBe(new URL(flooded.setupLink!).origin);
   });
 
-  test('passkeys that are none keep nobody else from signing in with theirs', async () => {
+  test('invalid passkeys do not keep others from signing in with theirs', async () => {
     const attempt = (n: number) =>
       codeOf(openBrowser(flooded).post('/auth/passkey/verify-authentication', { response: {} }, from(n)));
     for (let n = 0; n < 12; n += 1) await Promise.all(Array.from({ length: 10 }, () => attempt(n)));
@@ -346,7 +346,7 @@ describe('from many addresses', () => {
   });
 });
 
-test('signing in while the database is away is no guess: who tried is let in when it is back', async () => {
+test('a sign-in while the database is unavailable does not count as a guess', async () => {
   const away = await startTestService();
   await setUp(away);
   const signIn = () => openBrowser(away).post('/sign_in', { email: 'mara@example.com', password });
@@ -358,7 +358,7 @@ test('signing in while the database is away is no guess: who tried is let in whe
   await away.stop();
 });
 
-test('what anybody may begin is begun so often and no oftener, and so are links followed: each costs work', async () => {
+test('starting sign-ins and following links is limited for an address, because each costs work', async () => {
   const alone = await startTestService();
   const begin = () => openBrowser(alone).get('/auth/passkey/generate-authenticate-options');
   const follow = () => openBrowser(alone).post('/links/look', { token: 'sbi_' });
@@ -371,7 +371,7 @@ test('what anybody may begin is begun so often and no oftener, and so are links 
   await alone.stop();
 });
 
-test('no answer is anything that a browser would run, show in a frame, keep, or take for another kind', async () => {
+test('no response can be run, framed, cached or sniffed as another type by a browser', async () => {
   for (const path of [
     '/console/api/account',
     '/console/api/none',
@@ -416,7 +416,7 @@ test.each([
   },
 );
 
-test('what does not lead anywhere: better-auth has no paths but those of passkeys', async () => {
+test('no path of better-auth is reachable but those of passkeys', async () => {
   for (const path of [
     'sign-up/email',
     'sign-in/email',

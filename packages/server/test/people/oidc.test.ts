@@ -1,4 +1,4 @@
-// Signing in by an OpenID Connect provider: who may, and who may not.
+// Signing in with an OpenID Connect provider: who may, and who may not.
 import sql, { raw } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAuthenticator } from '../support/authenticator.ts';
@@ -40,13 +40,13 @@ async function invite(): Promise<string> {
   return tokenOf((await owner.api('POST', '/invitations', { role: 'member' })).json.link);
 }
 
-test('the account says by which provider people may sign in', async () => {
+test('the account names the provider that people may sign in with', async () => {
   expect((await openBrowser(service).get('/account')).json.signIn.providers).toEqual([
     { id: 'oidc', name: 'Acme accounts' },
   ]);
 });
 
-test('who has a link comes in by the provider, and signs in by it from then on', async () => {
+test('a person with a link joins with the provider, and signs in with it from then on', async () => {
   provider.next = { sub: 'ida', email: 'ida@example.com', email_verified: true, name: 'Ida' };
   const token = await invite();
   const browser = openBrowser(service);
@@ -65,7 +65,7 @@ test('who has a link comes in by the provider, and signs in by it from then on',
   expect(stored).toEqual([{ tokens: '' }]);
 });
 
-test('who is not known, and has no link, stays out', async () => {
+test('an unknown person without a link is refused', async () => {
   provider.next = { sub: 'eve', email: 'eve@example.com', email_verified: true, name: 'Eve' };
   const browser = openBrowser(service);
   const back = await signInByProvider(browser);
@@ -88,7 +88,7 @@ test.each([true, false])(
   },
 );
 
-test('what the provider says of a new person is bounded', async () => {
+test('the provider’s data about a new person is limited in size', async () => {
   provider.next = { sub: 'long', email: 'long@example.com', email_verified: true, name: 'y'.repeat(100_000) };
   const long = openBrowser(service);
   await signInByProvider(long, { token: await invite() });
@@ -106,7 +106,7 @@ test('what the provider says of a new person is bounded', async () => {
   }
 });
 
-test('a person who is signed in links an account of the provider, and nobody else gets it', async () => {
+test('a signed-in person connects an account of the provider, and no one else can', async () => {
   provider.next = { sub: 'mara-there', email: 'm@elsewhere.example', email_verified: false, name: 'M' };
   expect(asProblem(await openBrowser(service).post('/oidc', { link: true })).code).toBe('signed_out');
   expect(asProblem(await owner.post('/oidc', { link: true }, { 'x-signalbox-csrf': 'x' })).code).toBe('csrf_refused');
@@ -124,7 +124,7 @@ test('a person who is signed in links an account of the provider, and nobody els
   expect(back.searchParams.get('error')).toBe('account_already_linked_to_different_user');
 });
 
-test('a person disconnects the provider by themself, unless nothing else would let them in again', async () => {
+test('a person can disconnect the provider unless it is their last sign-in method', async () => {
   provider.next = { sub: 'otto', email: 'otto@example.com', email_verified: true, name: 'Otto' };
   const otto = openBrowser(service);
   const token = await invite();
@@ -148,7 +148,7 @@ test('a person disconnects the provider by themself, unless nothing else would l
   expect(data.map(({ actor }) => actor.name)).toEqual(['Otto']);
 });
 
-test('signing in by the provider in a browser that is signed in ends the sign-in of before; connecting it does not', async () => {
+test('signing in with the provider ends the browser’s previous sign-in; connecting it does not', async () => {
   provider.next = { sub: 'ida', email: 'ida@example.com', email_verified: true, name: 'Ida' };
   const browser = openBrowser(service);
   await browser.post('/sign_in', { email: 'mara@example.com', password });
@@ -161,12 +161,12 @@ test('signing in by the provider in a browser that is signed in ends the sign-in
   expect((await openBrowser(service).get('/account', { cookie: mine })).json.user.name).toBe('Ida');
 });
 
-test('an old sign-in links nothing: who finds it must not make themselves another way in', async () => {
+test('an old sign-in can’t connect an account, so an attacker who finds it gains no other way in', async () => {
   await service.db.query(sql`update sign_ins set created_at = now() - interval '25 hours'`);
   expect(asProblem(await owner.post('/oidc', { link: true })).code).toBe('sign_in_again');
 });
 
-test('the way back is good for the browser that went, once, and with an ID token that is the provider’s own', async () => {
+test('the callback works once, in the same browser, with an ID token from this provider', async () => {
   provider.next = { sub: 'ida', email: 'ida@example.com', email_verified: true, name: 'Ida' };
   const victim = openBrowser(service);
   const begun = (await victim.post('/oidc', {})).json;
@@ -190,7 +190,7 @@ test('the way back is good for the browser that went, once, and with an ID token
   }
 });
 
-test('nobody is led to another site', async () => {
+test('the callback never redirects to another site', async () => {
   for (const returnTo of [
     'https://evil.example',
     '//evil.example',
@@ -226,7 +226,7 @@ test.each(['verifications', 'accounts', 'sign_ins'])(
   },
 );
 
-test('a provider that is away is not for ever: it is asked again', async () => {
+test('an unreachable provider is tried again at the next sign-in', async () => {
   const away = await startOidcProvider();
   const issuer = away.issuer;
   await away.close();

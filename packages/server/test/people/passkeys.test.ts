@@ -35,7 +35,7 @@ async function signInBy(authenticator: Authenticator, browser = openBrowser(serv
   return answer;
 }
 
-test('a person adds a passkey, signs in by it alone, and removes it', async () => {
+test('a person adds a passkey, signs in with it alone, and removes it', async () => {
   const authenticator = createAuthenticator(origin);
   expect((await addPasskey(owner, authenticator)).status).toBe(200);
   const [passkey] = (await owner.get('/auth/passkey/list-user-passkeys')).json;
@@ -59,7 +59,7 @@ test('a person adds a passkey, signs in by it alone, and removes it', async () =
   ]);
 });
 
-test('an answer to another challenge, from a page of another origin, or for another host opens nothing', async () => {
+test('a response to another challenge, from another origin or for another host is refused', async () => {
   const authenticator = createAuthenticator(origin);
   await addPasskey(owner, authenticator);
   const browser = openBrowser(service);
@@ -79,7 +79,7 @@ test('an answer to another challenge, from a page of another origin, or for anot
   expect(asProblem(await again.post('/auth/passkey/verify-authentication', { response })).code).toBe('sign_in_failed');
 });
 
-test('a passkey of somebody else can neither be seen nor removed', async () => {
+test('a passkey of another person can be neither seen nor removed', async () => {
   const other = await join(owner, service, 'Olaf');
   await addPasskey(owner, createAuthenticator(origin));
   const [passkey] = (await owner.get('/auth/passkey/list-user-passkeys')).json;
@@ -88,7 +88,7 @@ test('a passkey of somebody else can neither be seen nor removed', async () => {
   expect(asProblem(await openBrowser(service).get('/auth/passkey/list-user-passkeys')).code).toBe('signed_out');
 });
 
-test('a new password by a link ends every other way in: whoever had got in has left none behind', async () => {
+test('setting a password by a link removes every other sign-in method, so an intruder leaves none behind', async () => {
   const ruth = await join(owner, service, 'Ruth');
   const left = createAuthenticator(origin);
   await addPasskey(ruth, left);
@@ -106,7 +106,7 @@ test('a new password by a link ends every other way in: whoever had got in has l
   expect((await browser.get('/sign_ins')).json.ways).toEqual({ password: true, provider: false, passkeys: 0 });
 });
 
-test('a key that asks for no PIN, finger or face signs nobody in: whoever finds it must not', async () => {
+test('a security key without a PIN, fingerprint or face is refused: someone may have found it', async () => {
   const found = createAuthenticator(origin, undefined, { verifies: false });
   expect((await addPasskey(owner, found)).status).toBe(200);
   expect(asProblem(await signInBy(found)).code).toBe('sign_in_failed');
@@ -116,7 +116,7 @@ test('a key that asks for no PIN, finger or face signs nobody in: whoever finds 
   }
 });
 
-test('signing in by a passkey in a browser that is signed in ends the sign-in of before', async () => {
+test('signing in with a passkey ends the browser’s previous sign-in', async () => {
   const authenticator = createAuthenticator(origin);
   await addPasskey(owner, authenticator);
   const browser = await join(owner, service, 'Before');
@@ -132,7 +132,7 @@ test('an old sign-in adds no passkey', async () => {
   expect(asProblem(await vera.get('/auth/passkey/generate-register-options')).code).toBe('sign_in_again');
 });
 
-test('the tables are those that better-auth asks for', async () => {
+test('the schema has the tables that better-auth requires', async () => {
   const log = { debug() {}, warn() {} };
   const pool = createIdentityPool({ url: service.database.url, log, statementTimeoutMs: 0 });
   const { options } = configureAuth({

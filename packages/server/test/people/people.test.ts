@@ -1,4 +1,4 @@
-// People at the console: from the first link on, what each role may do, and how it ends.
+// People at the console: from the first link, what each role may do, and how access ends.
 import {
   type Permission,
   permissionOfRole,
@@ -37,7 +37,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-test('the first person comes in by the setup link, names the organization and owns it', async () => {
+test('the first person uses the setup link, names the organization and owns it', async () => {
   expect(looked.json.link).toMatchObject({
     type: 'setup',
     organizationName: 'My organization',
@@ -65,7 +65,7 @@ test('the first person comes in by the setup link, names the organization and ow
   });
 });
 
-test('what a person does stands in the log with the person as its actor', async () => {
+test('the event log has the person as the actor of what they do', async () => {
   const { apiKey } = (await owner.api('POST', '/api_keys', { name: 'First', permission: 'admin' })).json;
   expect((await service.clientWith(apiKey.secret).me()).apiKey?.name).toBe('First');
   const actor = { type: 'user', id: idOf(owner), name: 'Mara' };
@@ -80,7 +80,7 @@ test('what a person does stands in the log with the person as its actor', async 
   expect(data[0]!.context).toMatchObject({ requestId: expect.any(String), ipAddress: '127.0.0.1' });
 });
 
-test('an idempotency key of a person gives the first answer again, with the secret for the same sign-in alone', async () => {
+test('an idempotency key of a person repeats the first response, with the secret only for the same sign-in', async () => {
   const other = openBrowser(service);
   await other.post('/sign_in', { email: 'mara@example.com', password });
   const create = (browser: Browser) =>
@@ -93,11 +93,11 @@ test('an idempotency key of a person gives the first answer again, with the secr
   await owner.client().invitations.delete(first.json.invitation.invitationId);
 });
 
-test('where the console is opened is kept, for links that are made on the host', async () => {
+test('the console’s URL is stored for links that are created on the host', async () => {
   expect((await readConsoleUrl(service.db))?.origin).toBe(new URL(service.setupLink!).origin);
 });
 
-test('who is a member already is not invited again, whatever the role and however the e-mail is written', async () => {
+test('a member is not invited again, whatever the role and the spelling of the email', async () => {
   const again = owner.client().invitations.create({ role: 'viewer', email: 'MARA@example.com' });
   await expect(again).rejects.toMatchObject({ code: 'conflict', detail: expect.stringContaining('as owner') });
 });
@@ -128,7 +128,7 @@ describe('roles', () => {
     else expect(asProblem(answer)).toMatchObject({ status: 403, code: 'insufficient_permission' });
   });
 
-  test('only an owner makes, changes and removes owners, and the last one stays', async () => {
+  test('only an owner adds, changes and removes owners, and the last owner stays', async () => {
     const admin = people.get('admin')!;
     const [client, byOwner] = [admin.client(), owner.client()];
     const denied = { status: 403, code: 'insufficient_permission' };
@@ -151,7 +151,7 @@ describe('roles', () => {
     });
   });
 
-  test('two owners that remove each other at the same instant leave one', async () => {
+  test('two owners who remove each other at the same instant leave one', async () => {
     const second = await join(owner, service, 'Otto', 'owner');
     const first = await join(owner, service, 'Olga', 'owner');
     await owner.client().members.update(idOf(owner), { role: 'admin' });
@@ -165,7 +165,7 @@ describe('roles', () => {
     await owner.client().members.remove(idOf(left));
   });
 
-  test('the people of the organization are listed in pages, with what they last did', async () => {
+  test('the people of the organization are listed in pages, with their last activity', async () => {
     const client = owner.client();
     const found = [];
     for await (const member of client.members.list({ limit: 2 })) found.push(member);
@@ -211,7 +211,7 @@ describe('roles', () => {
   });
 });
 
-describe('being signed in ends', () => {
+describe('a sign-in ends', () => {
   /** Resolves when the stream that it opened has ended. */
   async function openStream(browser: Browser, at = service): Promise<{ ended: Promise<void> }> {
     const { agentId } = await at.client.agents.create({
@@ -232,7 +232,7 @@ describe('being signed in ends', () => {
     };
   }
 
-  test('for somebody who was removed: their streams too, at once, and nobody knows them any more', async () => {
+  test('when the person is removed: their streams end at once, and their account is deleted', async () => {
     const gone = await join(owner, service, 'Gero');
     const { ended } = await openStream(gone);
     await owner.client().members.remove(idOf(gone));
@@ -242,7 +242,7 @@ describe('being signed in ends', () => {
     expect(await service.db.query(sql`select 1 from users where email = 'gero@example.com'`)).toEqual([]);
   });
 
-  test('in the middle of a long poll: what comes then is not for them', async () => {
+  test('during a long poll, which then returns nothing to a removed person', async () => {
     const clock = createManualClock();
     const waited = await startTestService({ clock });
     const first = await setUp(waited);
@@ -255,7 +255,7 @@ describe('being signed in ends', () => {
     await waited.stop();
   });
 
-  test('here, or everywhere, with the streams', async () => {
+  test('on one browser or everywhere, with its streams', async () => {
     const here = await join(owner, service, 'Ines');
     const there = openBrowser(service);
     await there.post('/sign_in', { email: 'ines@example.com', password });
@@ -277,7 +277,7 @@ describe('being signed in ends', () => {
     expect(codeOf(await here.post('/sign_ins/end', { signInId: other.signInId }))).toBe('not_found');
   });
 
-  test('on every node, with a new password, by oneself or by a link of an admin', async () => {
+  test('on every node when the password changes, by the person or by an admin’s link', async () => {
     const second = await startTestService({ database: service.database });
     const here = await join(owner, service, 'Nora');
     const there = openBrowser(second);
@@ -308,7 +308,7 @@ describe('being signed in ends', () => {
 });
 
 describe('several organizations', () => {
-  test('a person founds another one, and what is in one is nothing in the other', async () => {
+  test('a person creates another one, and each has its own data', async () => {
     const paul = await join(owner, service, 'Paul', 'admin');
     const founded = await paul.post('/organizations', { name: 'Paul’s' });
     expect(founded.status).toBe(201);
@@ -344,14 +344,14 @@ describe('several organizations', () => {
     ]);
   });
 
-  test('is founded by admins and owners alone: it would be a way around one’s role', async () => {
+  test('can be created only by admins and owners: otherwise it would bypass a person’s role', async () => {
     for (const role of ['viewer', 'member']) {
       const limited = await join(owner, service, `Limited-${role}`, role);
       expect(codeOf(await limited.post('/organizations', { name: 'Mine' }))).toBe('insufficient_permission');
     }
   });
 
-  test('the operator lets in again whoever is of several, on the host', async () => {
+  test('on the host, the operator restores access for a person in several organizations', async () => {
     const ravi = await join(owner, service, 'Ravi', 'admin');
     await ravi.post('/organizations', { name: 'Ravi’s' });
     await expect(owner.client().members.resetPassword(idOf(ravi))).rejects.toMatchObject({ status: 403 });
@@ -373,7 +373,7 @@ describe('several organizations', () => {
     );
   });
 
-  test('a link to a new password is void for who has joined another organization since', async () => {
+  test('a password reset link becomes invalid if the person joins another organization', async () => {
     const quin = await join(owner, service, 'Quin', 'admin');
     const { link } = await owner.client().members.resetPassword(idOf(quin));
     await quin.post('/organizations', { name: 'Quin’s' });
@@ -382,7 +382,7 @@ describe('several organizations', () => {
     );
   });
 
-  test('who is signed in accepts with the link alone, and who is known has to sign in first', async () => {
+  test('a signed-in person accepts with the link alone; a known person has to sign in first', async () => {
     const rita = await join(owner, service, 'Rita', 'admin');
     await rita.post('/organizations', { name: 'Rita’s' });
     const own = rita.account!.organizations[1]!.organizationId;
@@ -409,7 +409,7 @@ describe('several organizations', () => {
   });
 });
 
-test('guesses of the present password stand in the log too', async () => {
+test('guesses of the current password are in the event log too', async () => {
   const guessed = await join(owner, service, 'Guessed', 'member');
   const refused = await guessed.post('/password', {
     currentPassword: 'none of these',

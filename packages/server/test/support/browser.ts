@@ -1,5 +1,5 @@
-// A browser at the console, as far as the service sees it: it keeps cookies, says where its page comes from, and sends the CSRF
-// token that the account gave it.
+// A browser at the console, as the service sees it: it keeps cookies, states the origin of its page, and sends the CSRF token of its
+// account.
 import { Signalbox } from '@signalbox/client';
 import type { RawAnswer } from './raw.ts';
 import { type TestService, watchSecret } from './service.ts';
@@ -15,7 +15,7 @@ export interface Account {
 export interface Browser {
   /** By name. */
   readonly cookies: Map<string, string>;
-  /** As the last answer had it. */
+  /** From the last response. */
   account: Account | undefined;
   /** Below `/console/api`; keeps the account where the answer is one. */
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<RawAnswer>;

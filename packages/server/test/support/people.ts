@@ -1,4 +1,4 @@
-// People of a test: the first one, and whoever they invite.
+// The people of a test: the first one, and those they invite.
 import { expect } from 'vitest';
 import { type Browser, openBrowser, tokenOf } from './browser.ts';
 import type { TestService } from './service.ts';

@@ -1,4 +1,4 @@
-// Requests as bytes on the wire, for what the client would never send.
+// Raw requests, for what the client would never send.
 import type { Problem } from '@signalbox/contract';
 
 export interface RawAnswer {
@@ -17,7 +17,7 @@ export interface RawOptions {
   headers?: Record<string, string>;
 }
 
-/** `path` stands below `/api/v1` unless it begins with the whole address. */
+/** `path` is below `/api/v1` unless it is a whole URL. */
 export async function send(url: string, method: string, path: string, options: RawOptions = {}): Promise<RawAnswer> {
   const { key, body, raw, headers = {} } = options;
   const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body));

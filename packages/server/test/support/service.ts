@@ -1,7 +1,7 @@
-// A whole service in the test's own process, on a database of its own, spoken to through the TypeScript client.
+// A whole service in the test's own process, on a database of its own, used through the TypeScript client.
 //
-// Every service started here keeps promise P9 or fails its test file: each secret that is handed out or passes through a
-// client is remembered, and at the end none of them may stand in any log line, event or stored answer.
+// Every service started here keeps promise P9 or fails its test file: each secret that is issued or passes through a client is
+// remembered, and at the end none of them may be in any log line, event or stored response.
 import { randomBytes } from 'node:crypto';
 import { Signalbox } from '@signalbox/client';
 import sql from 'sql-template-tag';
@@ -27,14 +27,14 @@ export interface TestService {
   clientWith(apiKey: string): Signalbox;
   /** `fetch` on a path of this service, with the admin key unless told otherwise, watched as well. */
   fetch(path: string, init?: RequestInit): Promise<Response>;
-  /** For looking at what is stored. */
+  /** To read what is stored. */
   readonly db: Db;
   readonly database: TestDatabase;
-  /** What it logged, a JSON text each. */
+  /** Its log lines, each a JSON text. */
   readonly logLines: readonly string[];
-  /** As a node that is asked to stop does before. */
+  /** What a node does before it stops. */
   drain(): Promise<void>;
-  /** Once more is nothing. What is not stopped at the end of the test file is stopped then. */
+  /** Stopping again does nothing. Services that are still running at the end of the test file are stopped then. */
   stop(): Promise<void>;
 }
 
@@ -44,9 +44,9 @@ export interface TestServiceOptions {
   config?: Partial<Config>;
   /** Another service's: this one is a second node. */
   database?: TestDatabase;
-  /** Of the pool of the node. */
+  /** The size of the node's pool. */
   maxConnections?: number;
-  /** Where the built console stands. */
+  /** The directory of the built console. */
   consoleDir?: string;
 }
 
@@ -56,7 +56,7 @@ const secrets = new Set<string>();
 const everyLine: string[] = [];
 const services = new Set<TestService>();
 
-/** Remembers a secret that no log line, event or stored answer may hold. */
+/** Remembers a secret that no log line, event or stored response may contain. */
 export function watchSecret(secret: string): void {
   // Shorter ones occur by chance.
   if (secret.length >= 8) secrets.add(secret);
@@ -133,7 +133,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
 }
 
 afterAll(async () => {
-  // The nodes that share a database go before the one that drops it.
+  // Nodes that share a database stop before the one that drops it.
   for (const service of [...services].reverse()) await service.stop();
   expect(
     everyLine.filter((line) => [...secrets].some((secret) => line.includes(secret))),
@@ -149,7 +149,7 @@ async function leaksIn(db: Db): Promise<string[]> {
   return rows.map(({ text }) => text).filter((text) => [...secrets].some((secret) => text.includes(secret)));
 }
 
-/** Global fetch; remembers what is secret in the JSON that goes and comes. */
+/** Global fetch; remembers the secrets in the JSON of requests and responses. */
 const watchedFetch: typeof fetch = async (input, init) => {
   if (typeof init?.body === 'string') watchJson(init.body, /\/secrets\//.test(String(input)));
   const response = await fetch(input, init);

@@ -9,7 +9,7 @@ const namesOf = (reach: string) =>
     .map(([name]) => name);
 
 // A route that is new here is either limited by what it takes, or somebody has to decide that it is right where it stands.
-test('what a key of some Environments may call although nothing of it is in one', () => {
+test('the routes outside environments that a limited key may call are these', () => {
   expect(namesOf('open')).toEqual([
     'getMe',
     'listKeys',

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { writeFile } from './file.ts';
 import { createUnreadBound } from './unread-bound.ts';
 
-test('a reader that does not read is waited for: no more of the file is made meanwhile, however long it is', async () => {
+test('a client that does not read is waited for: no more of the file is generated, however long it is', async () => {
   const written: string[] = [];
   let made = 0;
   let room = 2;

@@ -53,7 +53,7 @@ test.each([
   expect(jsonErrorIndex(text)).toBe(at);
 });
 
-test('a place is a line and a column that people count', () => {
+test('a position is a line and a column, counted from 1', () => {
   const text = '{\r\n  "é😀": tru\n}';
   expect(placeOf(text, text.indexOf('tru'))).toBe('line 2, column 9');
 });

@@ -7,7 +7,7 @@ function hold(): void {
   while (performance.now() < end);
 }
 
-test('what takes long goes alone: the event loop goes round between', async () => {
+test('long work runs alone: the event loop continues in between', async () => {
   const turns = createLoopQueue();
   let rounds = 0;
   const count = () => {
@@ -25,7 +25,7 @@ test('what takes long goes alone: the event loop goes round between', async () =
   expect(new Set(seen).size).toBe(5);
 });
 
-test('whoever has sent many waits for their own, not others for them', async () => {
+test('a caller with much work waits for its own, and others do not wait for it', async () => {
   const turns = createLoopQueue();
   const order: string[] = [];
   const send = async (who: string) => {
@@ -38,7 +38,7 @@ test('whoever has sent many waits for their own, not others for them', async () 
   expect(order).toHaveLength(22);
 });
 
-test('those of one go in the order in which they came', async () => {
+test('work of one caller runs in the order of arrival', async () => {
   const turns = createLoopQueue();
   const order: number[] = [];
   const send = async (index: number) => {

@@ -48,7 +48,7 @@ async function pass(seconds: number): Promise<void> {
   }
 }
 
-test('a reader that takes nothing is closed after a minute, also while more is written for it', async () => {
+test('a client that takes nothing is closed after a minute, also while more is written for it', async () => {
   const { socket, write } = answer();
   write(100);
   await pass(40);
@@ -59,7 +59,7 @@ test('a reader that takes nothing is closed after a minute, also while more is w
   expect(socket.destroyed).toBe(true);
 });
 
-test('a reader that takes a little now and then is waited for', async () => {
+test('a client that takes a little from time to time is waited for', async () => {
   const { socket, write, take } = answer();
   write(1000);
   for (let n = 0; n < 9; n += 1) {
@@ -71,7 +71,7 @@ test('a reader that takes a little now and then is waited for', async () => {
   expect(socket.destroyed).toBe(true);
 });
 
-test('nobody is closed who has taken everything, and an answer of 1 MiB has two minutes more', async () => {
+test('a client that has taken everything is not closed, and a response of 1 MiB has two minutes more', async () => {
   const [idle, long] = [answer(), answer()];
   long.write(1024 * 1024);
   await pass(180);

@@ -31,7 +31,7 @@ function readers(maxMegabytes: number) {
   };
 }
 
-test('beyond the bound, the reader that has waited longest is closed, of the organization that holds most', async () => {
+test('beyond the bound, the client that has waited longest of the organization with the most data is closed', async () => {
   const { closed, write } = readers(10);
   const few = write('few', 'few', 2);
   for (let n = 1; n <= 12; n += 1) write('many', `many ${n}`, 1);
@@ -44,7 +44,7 @@ test('beyond the bound, the reader that has waited longest is closed, of the org
   expect(closed.at(-1)).toBe('many 5');
 });
 
-test('what was taken counts no longer, so readers that take are never closed', async () => {
+test('data that was taken no longer counts, so clients that read are never closed', async () => {
   const { closed, write } = readers(10);
   for (let n = 0; n < 50; n += 1) {
     const reader = write('a', `reader ${n}`, 9);
@@ -54,7 +54,7 @@ test('what was taken counts no longer, so readers that take are never closed', a
   expect(closed).toEqual([]);
 });
 
-test('a text is written in pieces that a slow reader can be waited for, and no character is cut in two', async () => {
+test('text is written in pieces that a slow client can take, and no character is split', async () => {
   const pieces: string[] = [];
   const response = Object.assign(new EventEmitter(), {
     write(piece: string) {

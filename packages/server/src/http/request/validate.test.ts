@@ -27,13 +27,13 @@ test.each([
   expect(refusal('createAgent', mcp(approval))).toEqual([{ path: `tools[0].approval.${field}`, message }]);
 });
 
-test('a value of no type that fits is told all that do', () => {
+test('a value of a wrong type is refused with all allowed types', () => {
   expect(refusal('createAgent', mcp(5))).toEqual([
     { path: 'tools[0].approval', message: 'must be a string or an object' },
   ]);
 });
 
-test('a text of the wrong form is shown an example of the right one', () => {
+test('text of the wrong form is refused with a valid example', () => {
   const agentId = expect.stringMatching(/^must look like "agt_\w{26}"$/);
   expect(refusal('openSession', { agentId: '17', environment: 'production' })).toEqual([
     { path: 'agentId', message: agentId },
@@ -46,7 +46,7 @@ test.each(['gpt-5', 'nope/x', 'worker/'])('the model %s is told what there is', 
   expect(refusal('createAgent', agent({ model }))).toEqual([{ path: 'model', message }]);
 });
 
-test('a field that there is not is told which there are, a number its bound, a value its type', () => {
+test('an unknown field is refused with the known ones, a number with its bound, a value with its type', () => {
   const limits = { maxSteps: 3, maxStepsPerTurn: 0, turnTimeoutSeconds: '60' };
   expect(refusal('createAgent', agent({ limits, tools: {} }))).toEqual([
     { path: 'tools', message: 'must be an array' },
@@ -59,7 +59,7 @@ test('a field that there is not is told which there are, a number its bound, a v
   ]);
 });
 
-test('who reads is not shown how it is checked: an e-mail, an empty field', () => {
+test('messages do not show how a value is checked: an email, an empty field', () => {
   const message = 'must be an email address, such as "mara@example.com"';
   expect(refusal('createInvitation', { role: 'member', email: 'mara' })).toEqual([{ path: 'email', message }]);
   expect(refusal('createInvitation', { role: 'member', email: '' })).toEqual([{ path: 'email', message }]);
@@ -68,7 +68,7 @@ test('who reads is not shown how it is checked: an e-mail, an empty field', () =
   ]);
 });
 
-test('who asks for chunks of a type that is none is told which there are', () => {
+test('an unknown chunk type is refused with the known ones', () => {
   const sessionId = 'ses_01k9xq3v7gf3pbt8zn5e6m2r4c';
   expect(refusal('listChunks', undefined, { types: 'text' }, { sessionId })).toEqual([
     { path: 'types', message: expect.stringMatching(/^must be one or more of .*tool\.result.*, such as "message\./) },
@@ -82,7 +82,7 @@ test('the only value that a field can have is named', () => {
   ]);
 });
 
-test('a name that is no header’s is refused once', () => {
+test('an invalid header name is refused once', () => {
   const request = { method: 'GET', url: 'https://example.com/', headers: { 'A B': 'x' } };
   const tool = { type: 'http', name: 'get', description: '', inputSchema: { type: 'object' }, request };
   expect(refusal('createAgent', agent({ tools: [tool] }))).toEqual([
@@ -119,7 +119,7 @@ test.each<[string, unknown, string, string]>([
   expect(Errors).not.toHaveBeenCalled();
 });
 
-test('of many unknown fields 20 are named, and nothing else is judged', () => {
+test('20 of many unknown fields are named, and nothing else is checked', () => {
   vi.mocked(Errors).mockClear();
   const errors = refusal('createAgent', fields(60_000)) as { path: string; message: string }[];
   expect(errors.map(({ path }) => path)).toEqual(many(20, (index) => `k${index}`));
@@ -127,7 +127,7 @@ test('of many unknown fields 20 are named, and nothing else is judged', () => {
   expect(Errors).not.toHaveBeenCalled();
 });
 
-test('a few unknown fields are named beside what else is wrong', () => {
+test('a few unknown fields are named along with other errors', () => {
   expect(refusal('createAgent', { nam: 'x', modell: 'x' })).toHaveLength(4);
 });
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createManualClock } from '../../../test/support/manual-clock.ts';
 import { createWindows } from './windows.ts';
 
-test('a window begins with the first that is counted, and a look counts nothing', () => {
+test('a window starts with its first count, and peek counts nothing', () => {
   const clock = createManualClock();
   const windows = createWindows(clock);
   expect(windows.peek('a')).toEqual({ used: 0, resetSeconds: 60 });
@@ -17,7 +17,7 @@ test('a window begins with the first that is counted, and a look counts nothing'
   expect(windows.peek('b').used).toBe(1);
 });
 
-test('however many names there are, memory is bounded: the first are forgotten first', () => {
+test('memory is bounded for any number of names: the oldest are dropped first', () => {
   const windows = createWindows(createManualClock());
   for (let n = 0; n <= 50_000; n++) windows.add(`name ${n}`);
   expect(windows.peek('name 0').used).toBe(0);
