@@ -1,4 +1,4 @@
-// What the benchmarks of webhooks stand on: Sessions that get chunks, and the dispatcher, which runs in this process.
+// The setup for benchmarks of webhooks: sessions that get chunks, and the dispatcher, which runs in this process.
 import sql from 'sql-template-tag';
 import { createDb, type Db } from '../../packages/server/src/db/db.ts';
 import { createShards } from '../../packages/server/src/db/shards.ts';
@@ -19,25 +19,25 @@ import { type Bench, startBench } from './harness.ts';
 import { createScriptedAgent } from './session-client.ts';
 
 const CHUNK = encodeItems([{ type: 'session.status', status: 'running', waitingFor: null }]);
-// The service writes a line for each delivery to a file; here the line is made and goes nowhere.
+// The service writes a log line for each delivery; here the line is formatted and discarded.
 const log = createLog({ level: 'info', destination: { write: () => {} } });
 
 export interface Deliveries {
   readonly bench: Bench;
   readonly writer: Writer;
-  /** Hears of each attempt before it is sent. */
+  /** Called for each attempt before it is sent. */
   onSent: (sessionId: string, request: EgressRequest) => void;
-  /** Hears of each that was answered 200. */
+  /** Called for each attempt with response 200. */
   onAccepted: (sessionId: string) => void;
-  /** Sessions of the Environment, which is there. */
+  /** Opens sessions in an existing environment. */
   open(count: number, environment: string): Promise<string[]>;
-  /** Until nothing is left to be sent in the Environments. */
+  /** Resolves when nothing is left to send in these environments. */
   drained(environments: readonly string[]): Promise<void>;
   stop(): Promise<void>;
 }
 
 export async function startDeliveries(): Promise<Deliveries> {
-  // Nobody but this process delivers.
+  // Only this process delivers.
   const bench = await startBench({ roles: 'api' });
   const agentId = await createScriptedAgent(bench);
   const db = createDb({ url: bench.databaseUrl });
@@ -51,9 +51,9 @@ export async function startDeliveries(): Promise<Deliveries> {
     async request(request: EgressRequest) {
       const sessionId = sessionIdOf(request);
       deliveries.onSent(sessionId, request);
-      const answer = await egress.request(request);
-      if (answer.status === 200) deliveries.onAccepted(sessionId);
-      return answer;
+      const response = await egress.request(request);
+      if (response.status === 200) deliveries.onAccepted(sessionId);
+      return response;
     },
   };
   const vault = createVault(parseMasterKeys(bench.masterKey));
@@ -104,16 +104,16 @@ async function isAnyDue(db: Db, environments: readonly string[]): Promise<boolea
 }
 
 export interface Writer {
-  /** Each of these Sessions gets a chunk. */
+  /** Commits a chunk to each of these sessions. */
   start(sessionIds: readonly string[]): void;
-  /** This one gets its next, until the writer is stopped. */
+  /** Commits the next chunk to this session, until the writer is stopped. */
   next(sessionId: string): void;
-  /** Hears of each that was committed. */
+  /** Called after each commit, for each session with a chunk. */
   onCommitted: (sessionId: string) => void;
   stop(): Promise<void>;
 }
 
-/** Commits chunks as the journal does, those of many Sessions in one statement, and says so. */
+/** Commits chunks like the journal, those of many sessions in one statement, and publishes wake-ups. */
 function createWriter(db: Db, wake: Wake, organizationId: string, environmentOf: ReadonlyMap<string, string>): Writer {
   let waiting: string[] = [];
   let writing: Promise<void> | undefined;

@@ -1,4 +1,4 @@
-// A receiver of webhooks that reads what comes and answers at once, except at /hang, where it never does.
+// A receiver of webhooks that reads requests and responds at once, except at /hang, where it never responds.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

@@ -37,7 +37,7 @@ describe('a timing', () => {
     ['* * * *', 'it has 4'],
     ['   ', 'it has 1'],
     ['2030-01-01T00:00:00Z', 'it has 1'],
-  ])('is refused with what would be right where its cron expression is "%s"', (pattern, why) => {
+  ])('is refused with an example if its cron expression is "%s"', (pattern, why) => {
     expect(refusal(cron(pattern))).toMatch(/^cron: must be five fields, .* such as "0 9 \* \* 1-5"; it /);
     expect(refusal(cron(pattern))).toContain(why);
   });
@@ -50,24 +50,25 @@ describe('a timing', () => {
     ['* * * * MUN', ': '],
     ['5-1 * * * *', ': '],
     ['*/0 * * * *', ': '],
-  ])('is refused with what is wrong in the cron expression "%s"', (pattern, why) => {
+  ])('is refused with the error in the cron expression "%s"', (pattern, why) => {
     expect(refusal(cron(pattern))).toContain(`cron: is not a cron expression such as "0 9 * * 1-5"${why}`);
   });
 
-  test('is told what "@daily" is written as', () =>
+  test('is refused with the equivalent of "@daily"', () =>
     expect(refusal(cron('@daily'))).toBe('cron: does not support names: @daily is "0 0 * * *"'));
 
-  test.each(['0 0 30 2 *', '0 0 31 4,6,9,11 *', '0 0 29W 2 +SUN'])('"%s", which never comes, is refused', (pattern) =>
-    expect(refusal(cron(pattern))).toBe('cron: never occurs: no day matches it'),
+  test.each(['0 0 30 2 *', '0 0 31 4,6,9,11 *', '0 0 29W 2 +SUN'])(
+    'is refused as "%s", which never occurs',
+    (pattern) => expect(refusal(cron(pattern))).toBe('cron: never occurs: no day matches it'),
   );
 
   test.each(['Europe/Berlin', 'America/Argentina/Buenos_Aires', 'Etc/GMT+5', 'UTC', null])(
-    'may be in the time zone %s',
+    'can be in the time zone %s',
     (timezone) => expect(refusal(cron('0 9 * * *', timezone))).toBe(''),
   );
 
   test.each(['Mars/Olympus', 'CST', '+02:00', 'local', '', 'Europe/Berlin ', 'Europe'])(
-    'is refused in "%s", which is no time zone or several',
+    'is refused in "%s", which is not exactly one time zone',
     (timezone) =>
       expect(refusal(cron('0 9 * * *', timezone))).toBe(
         'timezone: must be the IANA name of a time zone such as Europe/Berlin, or UTC',
@@ -84,18 +85,18 @@ describe('a timing', () => {
 });
 
 describe('the next occurrence', () => {
-  test('comes after the instant, never at it', () => {
+  test('is after the given time, never at it', () => {
     expect(after(cron('0 9 * * *'), '2026-01-02T08:59:59.999Z', 1)).toEqual(['2026-01-02T09:00:00.000Z']);
     expect(after(cron('0 9 * * *'), '2026-01-02T09:00:00.000Z', 1)).toEqual(['2026-01-03T09:00:00.000Z']);
   });
 
-  test('of an instant is that instant, once', () => {
+  test('of a one-time schedule is its time, once', () => {
     const at = new Date('2026-02-03T04:05:06.789Z');
     expect(nextOccurrence({ cron: null, timezone: null, at }, now)).toEqual(at);
     expect(nextOccurrence({ cron: null, timezone: null, at }, at)).toBeNull();
   });
 
-  test('is counted in the time zone: nine in Berlin is eight in winter and seven in summer', () => {
+  test('is computed in the time zone: 9:00 in Berlin is 8:00 UTC in winter and 7:00 in summer', () => {
     expect(after(cron('0 9 * * *', 'Europe/Berlin'), '2026-03-27T12:00:00Z', 3)).toEqual([
       '2026-03-28T08:00:00.000Z',
       '2026-03-29T07:00:00.000Z',
@@ -105,7 +106,7 @@ describe('the next occurrence', () => {
 });
 
 // Berlin's clocks go from 2:00 to 3:00 on 29 March 2026 at 1:00 UTC, and from 3:00 to 2:00 on 25 October at 1:00 UTC.
-describe('where clocks change', () => {
+describe('at daylight saving changes', () => {
   const spring = '2026-03-28T12:00:00Z';
   const autumn = '2026-10-24T12:00:00Z';
 
@@ -116,14 +117,14 @@ describe('where clocks change', () => {
     ]);
   });
 
-  test('a time of day that comes twice runs the first time', () => {
+  test('a time of day that occurs twice runs the first time', () => {
     expect(after(cron('30 2 * * *', 'Europe/Berlin'), autumn, 2)).toEqual([
       '2026-10-25T00:30:00.000Z',
       '2026-10-26T01:30:00.000Z',
     ]);
   });
 
-  test('the same holds for times in a list or range', () => {
+  test('the same is true of times in a list or range', () => {
     expect(after(cron('30 2,14 * * *', 'Europe/Berlin'), spring, 2)).toEqual([
       '2026-03-28T13:30:00.000Z',
       '2026-03-29T01:00:00.000Z',
@@ -135,7 +136,8 @@ describe('where clocks change', () => {
     ]);
   });
 
-  // Told by a calendar of minutes that knows nothing of cron. Clocks change by half an hour, at midnight, twice a year for a fast.
+  // Compared with a calendar of minutes that is independent of cron, in zones whose clocks change by half an hour, at midnight, or
+  // around Ramadan.
   test.each([
     ['Europe/Berlin', '2026-03-28'],
     ['Europe/Berlin', '2026-10-24'],
@@ -147,13 +149,13 @@ describe('where clocks change', () => {
     ['Africa/Cairo', '2026-04-23'],
     ['Africa/Casablanca', '2026-03-21'],
     ['America/St_Johns', '2010-11-06'],
-  ])('in %s after %s every pattern comes when a calendar says so', (timezone, day) => {
+  ])('in %s after %s every pattern occurs when a calendar says so', (timezone, day) => {
     const minutes = localMinutes(timezone, new Date(`${day}T00:00:00Z`), 3 * 1440);
     const from = minutes[0]!.instant.toISOString();
     const until = minutes.at(-1)!.instant.toISOString();
     for (const minute of [0, 15, 30]) {
       for (const hour of [0, 1, 2, 3, 9, 23]) {
-        // The first minute whose time of day is it, or is after it where the gap left it out.
+        // The first minute with this time of day, or after it if the gap skips it.
         const times = after(cron(`${minute} ${hour} * * *`, timezone), from, 10).filter((time) => time <= until);
         const time = hour * 60 + minute;
         const written = minutes.filter(
@@ -167,7 +169,7 @@ describe('where clocks change', () => {
     }
   });
 
-  test('what goes by the clock goes on through both: every half hour stays every half hour', () => {
+  test('a pattern with a wildcard follows the clock through both: every half hour stays every half hour', () => {
     for (const from of ['2026-03-29T00:00:00Z', '2026-10-25T00:00:00Z']) {
       const times = after(cron('*/30 * * * *', 'Europe/Berlin'), from, 6).map((time) => Date.parse(time));
       expect(times.map((time) => (time - Date.parse(from)) / 60_000)).toEqual([30, 60, 90, 120, 150, 180]);
@@ -188,8 +190,8 @@ function localMinutes(timezone: string, from: Date, count: number) {
   });
 }
 
-describe('what never or seldom comes', () => {
-  test('29 February comes every four years, but not in 2100', () => {
+describe('occurrences that are rare or do not exist', () => {
+  test('29 February occurs every four years, but not in 2100', () => {
     expect(after(cron('0 0 29 2 *'), '2093-01-01T00:00:00Z', 3)).toEqual([
       '2096-02-29T00:00:00.000Z',
       '2104-02-29T00:00:00.000Z',
@@ -197,7 +199,7 @@ describe('what never or seldom comes', () => {
     ]);
   });
 
-  test('and where it is to be a Monday, after 40 years at most', () => {
+  test('29 February on a Monday occurs after 40 years at most', () => {
     expect(after(cron('0 0 29 2 +MON'), '2072-03-01T00:00:00Z', 1)).toEqual(['2112-02-29T00:00:00.000Z']);
   });
 
@@ -209,8 +211,8 @@ describe('what never or seldom comes', () => {
   });
 });
 
-describe('what is due', () => {
-  test('is the last, and those before it as missed, newest first', () => {
+describe('the due occurrences', () => {
+  test('are the latest one, and those before it as missed, latest first', () => {
     const due = dueOccurrences(cron('0 * * * *'), new Date('2026-01-02T04:00:00Z'), new Date('2026-01-02T07:00:00Z'));
     expect(due).toEqual({
       last: new Date('2026-01-02T07:00:00Z'),
@@ -219,7 +221,7 @@ describe('what is due', () => {
     });
   });
 
-  test('is the first alone where the next has not come', () => {
+  test('are only the first one if the next is in the future', () => {
     const first = new Date('2026-01-02T04:00:00Z');
     for (const until of [first, new Date('2026-01-02T04:59:59.999Z')]) {
       expect(dueOccurrences(cron('0 * * * *'), first, until)).toEqual({ last: first, missed: [], more: false });
@@ -228,7 +230,7 @@ describe('what is due', () => {
     expect(dueOccurrences(timing, first, new Date('2030-01-01T00:00:00Z')).last).toEqual(first);
   });
 
-  test(`has at most ${MAX_MISSED} missed ones, the newest, and says that there were more`, () => {
+  test(`have at most ${MAX_MISSED} missed ones, the latest, and report that there were more`, () => {
     const first = new Date('2026-01-01T00:00:00Z');
     const due = (minutes: number) =>
       dueOccurrences(cron('* * * * *'), first, new Date(first.getTime() + minutes * 60_000 + 30_000));
@@ -240,7 +242,7 @@ describe('what is due', () => {
     expect(month.missed[0]).toEqual(new Date('2026-01-30T23:59:00Z'));
   });
 
-  test('is what the schedule would have run one by one, in every time zone', () => {
+  test('are those that the schedule would have run one by one, in every time zone', () => {
     const field = (low: number, high: number) =>
       fc.oneof(
         fc.constant('*'),

@@ -1,4 +1,4 @@
-// Schedules when their time has come: each occurrence once over nodes, crashes and lost answers, and what was missed.
+// Due schedules: each occurrence runs once despite several nodes, crashes and lost responses, and missed ones are recorded.
 import type { Event, Input, Schedule, ScheduleRun } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -45,7 +45,7 @@ afterEach(async () => {
   await node.close();
 });
 
-/** Resolves when the scheduler has looked for the first time. */
+/** Resolves after the scheduler's first poll. */
 async function start(platform: Platform = node.platform): Promise<void> {
   let asleep = Promise.withResolvers<void>();
   const sleep: ManualClock['sleep'] = (ms, signal) => {
@@ -64,14 +64,14 @@ async function start(platform: Platform = node.platform): Promise<void> {
   await asleep.promise;
 }
 
-/** Moves the clock, and resolves when every scheduler has looked since; by a second at least they wake. */
+/** Moves the clock by at least a second, which wakes the schedulers, and resolves when each of them has polled. */
 async function advance(ms: number): Promise<void> {
   for (const { wake } of running) wake();
   clock.advance(ms);
   await Promise.all(running.map(({ asleep }) => asleep()));
 }
 
-/** Of every hour, unless said otherwise. */
+/** Creates a schedule; hourly by default. */
 async function schedule(more: Partial<Input<'createSchedule'>> = {}): Promise<Schedule> {
   const hourly = more.at ? {} : { cron: '0 * * * *' };
   return (await createSchedule(ctx, { agentId, environment: 'production', input: 'go', ...hourly, ...more })).schedule;
@@ -89,12 +89,12 @@ const dueScheduleOf = ({ scheduleId, nextAt }: Schedule): DueSchedule => ({
   nextAt: new Date(nextAt!),
 });
 
-/** The same node, with transactions that end as `end` says. */
+/** The same node, with transactions that end as `end` decides. */
 function withTransactions(platform: Platform, end: Db['transaction']): Platform {
   return { ...platform, db: { ...platform.db, transaction: end } };
 }
 
-test('an occurrence opens a session as the schedule says, and the next one is awaited', async () => {
+test('an occurrence opens the session that the schedule describes, and the next one is computed', async () => {
   const { scheduleId, nextAt } = await schedule({
     cron: '0 * * * *',
     input: 'Report.',
@@ -132,7 +132,7 @@ test('an occurrence opens a session as the schedule says, and the next one is aw
   expect(await sessions()).toHaveLength(2);
 });
 
-test('the event log says which schedule opened which session, and that it was the schedule', async () => {
+test('the event log names the schedule as the actor that opened the session', async () => {
   const { scheduleId } = await schedule();
   await start();
   await advance(HOUR_MS);
@@ -151,14 +151,14 @@ test('the event log says which schedule opened which session, and that it was th
   expect(await events('session.created')).toMatchObject([{ actor, sessionId: run!.sessionId }]);
 });
 
-test('one that is due before the next look is not late: the scheduler wakes for it', async () => {
+test('a schedule that is due before the next poll is not late: the scheduler wakes for it', async () => {
   const { scheduleId } = await schedule({ at: '2026-01-02T03:00:30.300Z' });
   await start();
   await advance(300);
   expect(await runsOf(scheduleId)).toMatchObject([{ status: 'opened', createdAt: '2026-01-02T03:00:30.300Z' }]);
 });
 
-test('without input the session is opened idle; closeOnIdle holds unless said otherwise', async () => {
+test('without input the session is opened idle; closeOnIdle is on by default', async () => {
   const one = await schedule({ cron: '0 * * * *', input: null, closeOnIdle: false });
   const two = await schedule({ cron: '0 * * * *' });
   await start();
@@ -177,18 +177,18 @@ test('without input the session is opened idle; closeOnIdle holds unless said ot
 });
 
 describe('each occurrence happens once', () => {
-  test('where nodes look at the same moment', async () => {
+  test('if nodes poll at the same moment', async () => {
     const schedules = await Promise.all(Array.from({ length: 12 }, () => schedule()));
     const nodes = [node.platform, await node.anotherNode(), await node.anotherNode()];
     await advance(HOUR_MS);
     await Promise.all(nodes.map(start));
-    // Who found a schedule locked by another node has gone past it; nobody has to come back for it.
+    // A node that found a schedule locked by another has skipped it, and need not return to it.
     for (const { scheduleId } of schedules) expect(await runsOf(scheduleId)).toHaveLength(1);
     expect(await events('schedule.opened')).toHaveLength(12);
     expect(await sessions()).toHaveLength(12);
   });
 
-  test('where both have seen it due: one runs it, the other finds it done', async () => {
+  test('if both nodes found it due: one runs it, the other finds it done', async () => {
     const due = dueScheduleOf(await schedule());
     const other = await node.anotherNode();
     await advance(HOUR_MS);
@@ -198,7 +198,7 @@ describe('each occurrence happens once', () => {
     expect(await sessions()).toHaveLength(1);
   });
 
-  test('where the answer to its commit was lost with the connection', async () => {
+  test('if the response to its commit is lost with the connection', async () => {
     const { scheduleId } = await schedule();
     let lost = 0;
     const platform = await node.anotherNode();
@@ -217,7 +217,7 @@ describe('each occurrence happens once', () => {
     expect(await sessions()).toHaveLength(1);
   });
 
-  test('where the connection was cut before its commit: nothing is left behind, and it runs again', async () => {
+  test('if the connection is lost before its commit: nothing is stored, and it runs again', async () => {
     const { scheduleId } = await schedule();
     const platform = await node.anotherNode();
     let cuts = 0;
@@ -244,7 +244,7 @@ describe('each occurrence happens once', () => {
     expect(await events('session.created')).toHaveLength(1);
   });
 
-  test('where a node whose clock is behind has set it due again', async () => {
+  test('if a node whose clock is behind has made it due again', async () => {
     const before = await schedule();
     await advance(HOUR_MS);
     const due = dueScheduleOf(before);
@@ -257,7 +257,7 @@ describe('each occurrence happens once', () => {
     expect((await read(before.scheduleId)).nextAt).toBe('2026-01-02T05:00:00.000Z');
   });
 
-  test('where one that has run is due again among others: it stays as it is', async () => {
+  test('if one that has run is due again among others: its run stays unchanged', async () => {
     const before = await schedule();
     const due = dueScheduleOf(before);
     await advance(HOUR_MS);
@@ -272,7 +272,7 @@ describe('each occurrence happens once', () => {
 });
 
 describe('a clock that jumps', () => {
-  test('back, after the occurrence was seen due: it has run, and does not come again at its time', async () => {
+  test('back after the occurrence was found due: it has run, and does not run again at its time', async () => {
     const hourly = await schedule();
     const once = await schedule({ at: '2026-01-02T04:00:00.000Z' });
     clock.advance(HOUR_MS);
@@ -287,7 +287,7 @@ describe('a clock that jumps', () => {
     expect((await read(once.scheduleId)).nextAt).toBeNull();
   });
 
-  test('ahead and back: what it has dealt with too soon is done, and the schedule goes on after it', async () => {
+  test('ahead and back: what ran too early does not run again, and the schedule continues after it', async () => {
     const { scheduleId } = await schedule();
     await start();
     await advance(3 * HOUR_MS);
@@ -300,7 +300,7 @@ describe('a clock that jumps', () => {
     expect((await read(scheduleId)).nextAt).toBe('2026-01-02T08:00:00.000Z');
   });
 
-  test('a year ahead: one session of each, and the newest of what it was too late for', async () => {
+  test('a year ahead: each schedule opens one session, and the latest missed occurrences are recorded', async () => {
     const daily = await schedule({ cron: '0 9 * * *', timezone: 'Europe/Berlin' });
     const leap = await schedule({ cron: '0 0 29 2 *' });
     await start();
@@ -315,8 +315,8 @@ describe('a clock that jumps', () => {
   });
 });
 
-describe('what was missed while nothing ran', () => {
-  test('the last one runs, the others are recorded as missed, and one event says so', async () => {
+describe('occurrences missed while the service was down', () => {
+  test('the latest runs, the others are recorded as missed, with one event', async () => {
     const { scheduleId } = await schedule();
     await advance(5 * HOUR_MS);
     await start();
@@ -347,7 +347,7 @@ describe('what was missed while nothing ran', () => {
     });
   });
 
-  test('a month of every minute is one session, a bounded number of rows and one event', async () => {
+  test('a month of every minute causes one session, a limited number of rows and one event', async () => {
     await schedule({ cron: '* * * * *' });
     await advance(30 * DAY_MS);
     await start();
@@ -367,7 +367,7 @@ describe('what was missed while nothing ran', () => {
     ]);
   });
 
-  test('the one occurrence of an instant runs late rather than never, and there is no next', async () => {
+  test('the only occurrence of a one-time schedule runs late, and there is no next', async () => {
     const { scheduleId } = await schedule({ at: '2026-01-02T12:00:00.000Z' });
     await advance(3 * DAY_MS);
     await start();
@@ -380,7 +380,7 @@ describe('what was missed while nothing ran', () => {
 });
 
 describe('a schedule that changes', () => {
-  test('opens nothing while it is paused, and makes up for nothing afterwards', async () => {
+  test('opens nothing while it is paused, and does not catch up afterwards', async () => {
     const { scheduleId } = await schedule();
     await updateSchedule(ctx, { scheduleId, status: 'paused' });
     expect((await read(scheduleId)).nextAt).toBeNull();
@@ -393,7 +393,7 @@ describe('a schedule that changes', () => {
     expect(await runsOf(scheduleId)).toMatchObject([{ scheduledAt: '2026-01-02T07:00:00.000Z', status: 'opened' }]);
   });
 
-  test('that was paused past its instant has nothing to run', async () => {
+  test('that was paused past its time has nothing to run', async () => {
     const { scheduleId } = await schedule({ at: '2026-01-02T04:00:00.000Z' });
     await updateSchedule(ctx, { scheduleId, status: 'paused' });
     await advance(2 * HOUR_MS);
@@ -403,7 +403,7 @@ describe('a schedule that changes', () => {
     expect((await updateSchedule(ctx, { scheduleId, at })).schedule.nextAt).toBe(at);
   });
 
-  test('in its times drops what is due and was not dealt with', async () => {
+  test('in its timing drops due occurrences that have not run', async () => {
     const { scheduleId } = await schedule();
     await advance(HOUR_MS);
     const { schedule: changed } = await updateSchedule(ctx, { scheduleId, timezone: 'Asia/Kolkata' });
@@ -412,7 +412,7 @@ describe('a schedule that changes', () => {
     expect(await runsOf(scheduleId)).toEqual([]);
   });
 
-  test('in its times or is paused after it was seen due is left alone', async () => {
+  test('in its timing or is paused after it was found due does not run', async () => {
     const changed = await schedule();
     const paused = await schedule();
     await advance(HOUR_MS);
@@ -423,7 +423,7 @@ describe('a schedule that changes', () => {
     expect(await sessions()).toEqual([]);
   });
 
-  test('at this moment keeps no other waiting, and is looked at again', async () => {
+  test('at this moment does not delay others, and runs with a later poll', async () => {
     const changing = await schedule();
     const other = await schedule({ cron: '1 4 * * *' });
     await advance(HOUR_MS + MINUTE_MS);
@@ -440,14 +440,14 @@ describe('a schedule that changes', () => {
     expect(await runsOf(changing.scheduleId)).toMatchObject([{ status: 'opened' }]);
   });
 
-  test('in several things at once has all of them', async () => {
+  test('in several fields at once has all the new values', async () => {
     const { scheduleId } = await schedule();
     const changes = [{ input: 'a' }, { metadata: { b: 1 } }, { budget: { maxSteps: 2 } }, { closeOnIdle: false }];
     await Promise.all(changes.map((change) => updateSchedule(ctx, { scheduleId, ...change })));
     expect(await read(scheduleId)).toMatchObject(Object.assign({}, ...changes));
   });
 
-  test('in anything else runs what is due, as it is then', async () => {
+  test('in any other field runs what is due with the new values', async () => {
     const { scheduleId } = await schedule();
     await advance(HOUR_MS);
     await updateSchedule(ctx, { scheduleId, input: 'changed', cron: '0 * * * *' });
@@ -457,7 +457,7 @@ describe('a schedule that changes', () => {
     expect(message?.content).toEqual([{ type: 'text', text: 'changed' }]);
   });
 
-  test('and is deleted while it is due opens nothing any more', async () => {
+  test('and is deleted while it is due opens nothing', async () => {
     const { scheduleId } = await schedule();
     await advance(HOUR_MS);
     await deleteSchedule(ctx, { scheduleId });
@@ -466,7 +466,7 @@ describe('a schedule that changes', () => {
     expect(await events('schedule.opened')).toEqual([]);
   });
 
-  test('and is deleted at the very moment has run or has not, and nothing hangs or is left behind', async () => {
+  test('and is deleted while it runs has run or has not, and nothing hangs or is left behind', async () => {
     const schedules = await Promise.all(Array.from({ length: 10 }, () => schedule()));
     await advance(HOUR_MS);
     const results = await Promise.all(
@@ -486,7 +486,7 @@ describe('a schedule that changes', () => {
 });
 
 describe('an occurrence that is refused', () => {
-  test('because the agent is archived has failed, says why, and is the schedule’s last', async () => {
+  test('because the agent is archived has failed with the reason, and pauses the schedule', async () => {
     const { scheduleId } = await schedule();
     await archiveAgent(ctx, { agentId });
     await start();
@@ -516,7 +516,7 @@ describe('an occurrence that is refused', () => {
     expect((await runsOf(scheduleId))[0]).toMatchObject({ status: 'opened' });
   });
 
-  test('because its budget can not be counted has failed', async () => {
+  test('because its budget has no price has failed', async () => {
     const { scheduleId } = await schedule();
     await node.platform.db.execute(sql`
       update schedules set budget = '{"maxCostUsd":1}'
@@ -527,7 +527,7 @@ describe('an occurrence that is refused', () => {
   });
 });
 
-/** That many more, the same but for their ids. */
+/** Inserts this many copies with other ids. */
 async function copies(of: Schedule, count: number): Promise<void> {
   await node.platform.db.execute(sql`
     insert into schedules (organization_id, schedule_id, agent_id, environment, metadata, cron, timezone, status,
@@ -538,14 +538,14 @@ async function copies(of: Schedule, count: number): Promise<void> {
     where s.organization_id = ${node.organizationId} and s.schedule_id = ${uuidOf('sch', of.scheduleId)}`);
 }
 
-test('schedules that always fail keep no other waiting, are left alone for a while, and run when they can', async () => {
+test('schedules that always fail do not delay others, are retried after a pause, and run once they can', async () => {
   const bad = await schedule();
   const good = await schedule({ cron: '1 4 * * *' });
   const setCron = (cron: string) =>
     node.platform.db.execute(sql`
       update schedules set cron = ${cron} where organization_id = ${node.organizationId} and cron <> ${'1 4 * * *'}`);
   await setCron('not cron');
-  // More than are read at a time.
+  // More than one page.
   await copies(bad, 230);
   await advance(HOUR_MS + MINUTE_MS);
   let attempts = 0;
@@ -566,7 +566,7 @@ test('schedules that always fail keep no other waiting, are left alone for a whi
   expect(await runsOf(bad.scheduleId)).toMatchObject([{ status: 'opened' }]);
 });
 
-test('what is due at once is run in any number, whichever node takes it', async () => {
+test('any number of schedules that are due at once run, on whichever nodes', async () => {
   await copies(await schedule({ input: null }), 449);
   await advance(HOUR_MS);
   await Promise.all([start(), start(await node.anotherNode())]);
@@ -576,7 +576,7 @@ test('what is due at once is run in any number, whichever node takes it', async 
   expect(counted).toEqual({ runs: 450, opened: 450 });
 });
 
-test('runs are kept 90 days, and the last one for as long as the schedule', async () => {
+test('runs are stored for 90 days, and the latest one as long as the schedule', async () => {
   const { scheduleId } = await schedule({ cron: '0 0 1 * *' });
   await start();
   await advance(31 * DAY_MS);

@@ -1,5 +1,5 @@
-// Schedules through the client: what they may be, who may see and change them, and that a running service opens their
-// Sessions. What happens when many are due, nodes race or die: scheduler.test.ts.
+// Schedules through the client: which values are valid, who may see and change them, and that a running service opens their
+// sessions. scheduler.test.ts tests many due schedules, and nodes that race or die.
 import { BadRequestError, type CreateSchedule, NotFoundError, PermissionError, Signalbox } from '@signalbox/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemActor } from '../../src/events/record.ts';
@@ -23,7 +23,7 @@ const create = (more: Partial<CreateSchedule> = { cron: '0 9 * * *' }) =>
 const eventsOf = async (scheduleId: string) =>
   (await service.client.events.list({ resourceId: scheduleId, order: 'asc' })).data;
 
-test('a schedule is shown with everything that holds unless said otherwise', async () => {
+test('a schedule is shown with all default values', async () => {
   const schedule = await create({ cron: '0 9 * * 1-5' });
   expect(schedule).toEqual({
     scheduleId: expect.stringMatching(/^sch_/),
@@ -45,7 +45,7 @@ test('a schedule is shown with everything that holds unless said otherwise', asy
   expect(await service.client.schedules.get(schedule.scheduleId)).toEqual(schedule);
 });
 
-test('what it is created with comes back, an instant in UTC', async () => {
+test('the values it was created with are returned, a time in UTC', async () => {
   const given: Partial<CreateSchedule> = {
     input: [{ type: 'text', text: 'Report.' }],
     metadata: { team: 'support' },
@@ -70,27 +70,27 @@ describe('is refused', () => {
     ['without a time', {}, 'cron', /is required, or at/],
     ['with two kinds of time', { cron: '0 9 * * *', at: '2027-01-01T00:00:00Z' }, 'at', /together with cron/],
     ['with seconds', { cron: '0 0 9 * * *' }, 'cron', /must be five fields.*such as "0 9 \* \* 1-5"/],
-    ['with a minute that is none', { cron: '61 9 * * *' }, 'cron', /is not a cron expression.*61/],
+    ['with an invalid minute', { cron: '61 9 * * *' }, 'cron', /is not a cron expression.*61/],
     ['on 30 February', { cron: '0 9 30 2 *' }, 'cron', /never occurs/],
-    ['in a place without clocks', { cron: '0 9 * * *', timezone: 'Mars/Base' }, 'timezone', /such as Europe\/Berlin/],
+    ['with an unknown time zone', { cron: '0 9 * * *', timezone: 'Mars/Base' }, 'timezone', /such as Europe\/Berlin/],
     [
-      'in a time zone of an instant',
+      'with a time zone for a time',
       { at: '2027-01-01T00:00:00Z', timezone: 'UTC' },
       'timezone',
       /only allowed with cron/,
     ],
     ['in the past', { at: '2026-01-02T03:04:05.678Z' }, 'at', /must be in the future/],
-    ['at what is no instant', { at: 'tomorrow' }, 'at', /ISO 8601/],
+    ['with an invalid time', { at: 'tomorrow' }, 'at', /ISO 8601/],
     ['in a year that cannot be stored', { at: '0000-01-01T00:00:00Z' }, 'at', /years 1 to 9999/],
-    ['with a status that is none', { cron: '0 9 * * *', status: 'off' }, 'status', /"enabled", "paused"/],
-    ['with a field that is none', { cron: '0 9 * * *', every: 'day' }, 'every', /not a known field/],
+    ['with an unknown status', { cron: '0 9 * * *', status: 'off' }, 'status', /"enabled", "paused"/],
+    ['with an unknown field', { cron: '0 9 * * *', every: 'day' }, 'every', /not a known field/],
   ])('%s, by a 400 that names the field', async (_, body, path, message) => {
     const given = { agentId, environment: 'production', ...body };
     const created = await send(service.url, 'POST', '/schedules', { key: service.adminKey, body: given });
     expect([created.status, created.json.errors]).toEqual([400, [{ path, message: expect.stringMatching(message) }]]);
   });
 
-  test('with an agent or environment that is not there, an archived agent, or a budget that cannot be counted', async () => {
+  test('with an unknown agent or environment, an archived agent, or a budget without a price', async () => {
     const { client } = service;
     const archived = await client.agents.create({ name: 'Old', model: 'scripted/echo' });
     await client.agents.archive(archived.agentId);
@@ -110,7 +110,7 @@ describe('is refused', () => {
 });
 
 describe('changes', () => {
-  test('are recorded by field, and nothing different is no change', async () => {
+  test('are recorded by field, and an update without a difference is not a change', async () => {
     const { client } = service;
     const first = await create({ cron: '0 9 * * *', input: 'one' });
     expect(await client.schedules.update(first.scheduleId, {})).toEqual(first);
@@ -143,7 +143,7 @@ describe('changes', () => {
     expect(events[0]).toMatchObject({ environment: 'production', actor: { type: 'api_key' } });
   });
 
-  test('go from a cron expression to an instant and back, one replacing the other', async () => {
+  test('replace a cron expression by a time, and the other way round', async () => {
     const { client } = service;
     const { scheduleId } = await create({ cron: '0 9 * * *', timezone: 'Europe/Berlin' });
     const at = '2026-06-01T00:00:00.000Z';
@@ -169,7 +169,7 @@ describe('changes', () => {
     });
   });
 
-  test('of a schedule whose agent was archived may still pause it, and not enable it', async () => {
+  test('of a schedule whose agent was archived can pause it, but not enable it', async () => {
     const { client } = service;
     const agent = await client.agents.create({ name: 'Soon old', model: 'scripted/echo' });
     const { scheduleId } = await create({ cron: '0 9 * * *', agentId: agent.agentId });
@@ -182,7 +182,7 @@ describe('changes', () => {
   });
 });
 
-test('an environment with schedules stays', async () => {
+test('an environment with schedules cannot be deleted', async () => {
   const { client } = service;
   await client.environments.create({ name: 'planned' });
   const { scheduleId } = await create({ cron: '0 9 * * *', environment: 'planned', status: 'paused' });
@@ -228,7 +228,7 @@ test('a read key lists and reads; only a write key changes', async () => {
   await expect(client.schedules.get(scheduleId)).rejects.toThrow(NotFoundError);
 });
 
-test('another organization sees and changes nothing of it: the same 404 as for what does not exist', async () => {
+test('another organization cannot see or change a schedule: it gets the same 404 as for an unknown one', async () => {
   const { client, db } = service;
   const stranger = await db.transaction(async (tx) => {
     const { organizationId } = await createOrganization(tx, 'Other', clock.now());
@@ -253,7 +253,7 @@ test('another organization sees and changes nothing of it: the same 404 as for w
   expect(await client.schedules.get(scheduleId)).toMatchObject({ status: 'enabled' });
 });
 
-test('a running service opens the session, drives it to its end, and its runs say which one it was', async () => {
+test('a running service opens the session and runs it to its end, and the run refers to the session', async () => {
   const { client } = service;
   const agent = await client.agents.create({
     name: 'Reporter',
@@ -287,7 +287,7 @@ test('a running service opens the session, drives it to its end, and its runs sa
   ).toContain('schedule.opened');
 });
 
-test('runs are read page by page, and a cursor that is none is refused', async () => {
+test('runs are listed page by page, and an invalid cursor is refused', async () => {
   const { client } = service;
   const { scheduleId } = await create({ cron: '0 * * * *' });
   clock.advance(10 * 3_600_000);

@@ -1,4 +1,4 @@
-// A webhook endpoint on loopback that records every POST and answers as the test says.
+// A webhook endpoint on loopback that records every POST and responds as the test decides.
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Envelope } from '@signalbox/contract';
@@ -13,13 +13,13 @@ export interface Received {
   previousCursor: string;
 }
 
-/** A status, or more; `reset` cuts the connection. A promise holds the answer back. */
+/** A status or a whole response; `reset` closes the connection. A promise delays the response. */
 export type Answer = number | 'reset' | { status: number; headers?: Record<string, string>; body?: string };
 
 export interface Receiver {
   url: string;
   received: Received[];
-  /** How many POSTs are being answered now, and the most at once. */
+  /** The number of POSTs without a response yet. */
   open: number;
   answer: (request: Received) => Answer | Promise<Answer>;
   /** Resolves with the first `count` POSTs. */

@@ -1,5 +1,4 @@
-// What tests of the dispatcher stand on: a database, a platform with a clock that they move, and Sessions whose journal they
-// write by hand.
+// The setup for tests of the dispatcher: a database, a platform with a manual clock, and sessions whose journal the tests write.
 import { randomBytes } from 'node:crypto';
 import { channel } from 'node:diagnostics_channel';
 import type { Input } from '@signalbox/contract';
@@ -31,18 +30,18 @@ export interface World {
   /** Every log line. */
   lines: Record<string, unknown>[];
   organizationId: string;
-  /** Another organization, with Environments of the same names. */
+  /** Another organization, with environments of the same names. */
   strangerId: string;
   context(organizationId?: string): PoolContext;
   subscribe(url: string, more?: Partial<Input<'createWebhookSubscription'>>, organizationId?: string): Promise<string>;
-  /** A receiver that is closed with the world. */
+  /** Starts a receiver, which `end` closes. */
   receiver(answer?: Receiver['answer']): Promise<Receiver>;
-  /** A dispatcher of a node of its own; `jitter` 0 makes retries exact. */
+  /** Starts a dispatcher as another node; retries have no jitter. */
   node(more?: { timeoutMs?: number; nodeId?: string }): Promise<{ dispatcher: Dispatcher; nodeId: string }>;
   session(more?: { organizationId?: string; environment?: string }): Promise<TestSession>;
-  /** Counts the statements that are like this from now on. */
+  /** Counts the statements that match from now on. */
   statementsLike(pattern: RegExp): { count(): number };
-  /** Moves the clock on until the condition holds. */
+  /** Moves the clock forward until the condition is true. */
   advanceUntil(condition: () => boolean | Promise<boolean>, stepMs?: number): Promise<void>;
   end(): Promise<void>;
 }
@@ -180,7 +179,7 @@ export async function createWorld(options: { lookup?: Lookup } = {}): Promise<Wo
   return world;
 }
 
-/** Commits chunks as one segment, as the journal's writer does; `isQuiet` leaves the wake-up out. */
+/** Commits chunks as one segment, like the journal's writer; `isQuiet` omits the wake-up. */
 export async function append(
   { db, clock, platform }: World,
   session: TestSession,

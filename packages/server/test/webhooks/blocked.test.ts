@@ -1,4 +1,4 @@
-// What a subscription says when nothing can be sent for it, as a caller of a whole service reads it.
+// What the API shows for a subscription for which nothing can be sent.
 import { randomBytes } from 'node:crypto';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -33,7 +33,7 @@ const listedHealthOf = async ({ client }: TestService = service) =>
   (await client.webhookSubscriptions.list()).data[0]!.health;
 const isFree = { state: 'healthy', blockedBy: null, reason: null };
 
-test('is blocked while no node that is alive delivers, and healthy as soon as one does', async () => {
+test('is blocked while no live node has the role delivery, and healthy as soon as one has', async () => {
   await expect.poll(() => healthOf()).toMatchObject(isFree);
   const { db } = service;
   await db.execute(sql`
@@ -63,7 +63,7 @@ test('is blocked while the signing secret cannot be opened, until it is rotated 
   expect(await healthOf()).toMatchObject(isFree);
 });
 
-test('is blocked while the url is not allowed any more', async () => {
+test('is blocked while the url is no longer allowed', async () => {
   const strict = await start({ egress: parseEgressAllow('') });
   const blocked = {
     state: 'blocked',

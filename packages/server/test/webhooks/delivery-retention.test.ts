@@ -1,4 +1,4 @@
-// Old deliveries are dropped, in batches, and only those that are over.
+// Old deliveries are deleted, in batches, and only finished ones.
 import sql from 'sql-template-tag';
 import { v7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -10,10 +10,10 @@ const DAY_MS = 24 * 3600_000;
 
 let service: TestService;
 let organizationId: string;
-/** Of a subscription that there is, and of one that was deleted. */
+/** Deliveries of an existing subscription, and of a deleted one. */
 let subscriptions: [string, string];
 beforeAll(async () => {
-  // Nobody here sends.
+  // No dispatcher runs in this test.
   service = await startTestService({ config: { roles: new Set(['api']) } });
   organizationId = uuidOf('org', service.organizationId);
   const { webhookSubscription } = await service.client.webhookSubscriptions.create({
@@ -27,7 +27,7 @@ afterAll(() => service.stop());
 interface Made {
   status: 'succeeded' | 'exhausted' | 'cancelled';
   daysOld: number;
-  /** Was asked for once more. */
+  /** Whether it is to be sent again. */
   isAwaited?: boolean;
 }
 
@@ -47,7 +47,7 @@ async function make(
     from organizations o join unnest(${ids}::uuid[]) as made(id) on o.organization_id = ${organizationId}`);
 }
 
-/** Under way for 40 days. */
+/** Pending for 40 days. */
 async function makePending(webhookSubscriptionId: string, count: number): Promise<void> {
   const ids = Array.from({ length: count }, () => v7({ msecs: Date.now() - 40 * DAY_MS }));
   await service.db.query(sql`
@@ -72,7 +72,7 @@ async function left(webhookSubscriptionId: string): Promise<string[]> {
   return rows.map(({ text }) => text);
 }
 
-test('what is over for longer than it is kept is dropped, of subscriptions that are gone too; nothing else is', async () => {
+test('only deliveries that finished before the retention period are deleted, including those of deleted subscriptions', async () => {
   const [live, deleted] = subscriptions;
   for (const status of ['succeeded', 'exhausted', 'cancelled'] as const) {
     for (const daysOld of [29, 31]) await make(live, { status, daysOld });
@@ -92,7 +92,7 @@ test('what is over for longer than it is kept is dropped, of subscriptions that 
   await node.stop();
 });
 
-test('a batch is bounded, and says whether there may be more', async () => {
+test('a batch has a maximum size, and reports whether there may be more', async () => {
   const [, deleted] = subscriptions;
   const of = { organizationId, webhookSubscriptionId: deleted };
   await make(deleted, { status: 'succeeded', daysOld: 400 }, 1_200);

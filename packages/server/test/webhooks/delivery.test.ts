@@ -30,7 +30,7 @@ async function isDue({ organizationId, sessionId }: TestSession): Promise<boolea
   return row!.due;
 }
 
-/** Until everything is delivered, at the same time of the clock. */
+/** Waits until everything is delivered, without moving the clock. */
 const settled = (session: TestSession) => world.advanceUntil(async () => !(await isDue(session)), 0);
 
 const everything = async (sessions: readonly TestSession[]) =>
@@ -55,7 +55,7 @@ async function eventTypes(): Promise<string[]> {
   return rows.map(({ type }) => type);
 }
 
-/** `turn:seq` of every chunk in the order of arrival, without what a retry brought again. */
+/** `turn:seq` of every chunk in the order of arrival, without those that a retry repeated. */
 function journalsOf(received: readonly Received[]): Map<string, string[]> {
   const seen = new Set<string>();
   const journals = new Map<string, string[]>();
@@ -82,7 +82,7 @@ function randomOf(seed: number): () => number {
   };
 }
 
-test('a delivery carries the envelope, both signatures, and its place in the Session', async () => {
+test('a delivery has the envelope, both signatures, and its position in the session', async () => {
   const receiver = await receiverOf();
   const secret = await world.subscribe(receiver.url);
   const session = await world.session();
@@ -136,7 +136,7 @@ test('a delivery carries the envelope, both signatures, and its place in the Ses
   expect(await eventTypes()).toContain('webhook_subscription.secret_confirmed');
 });
 
-test('no log line holds the url, a body or a secret', async () => {
+test('no log line contains the url, a body or a secret', async () => {
   const receiver = await receiverOf((request) => (request.attempt > 1 ? 200 : { status: 500, body: 'sorry-body' }));
   const secret = await world.subscribe(`${receiver.url}?token=hidden`);
   const session = await world.session();
@@ -152,9 +152,9 @@ test('no log line holds the url, a body or a secret', async () => {
 });
 
 describe('order', () => {
-  // The receiver fails in every way that does not take time.
+  // The receiver fails in every way that takes no time.
   for (const seed of [1, 2, 3]) {
-    test(`a Session arrives in order, once and whole at a receiver that fails at random (seed ${seed})`, async () => {
+    test(`a session arrives in order, once and complete at a receiver that fails at random (seed ${seed})`, async () => {
       const random = randomOf(seed);
       const bodies = new Map<string, Set<string>>();
       const receiver = await receiverOf((request) => {
@@ -188,7 +188,7 @@ describe('order', () => {
     });
   }
 
-  test('within a Session one delivery is on its way, and Sessions do not wait for one another', async () => {
+  test('a session has one delivery in flight at a time, and sessions do not wait for one another', async () => {
     const gate = Promise.withResolvers<number>();
     const [slow, ...quick] = await Promise.all(Array.from({ length: 6 }, () => world.session()));
     const receiver = await receiverOf(({ envelope }) => (envelope.sessionId === idOf(slow!) ? gate.promise : 200));
@@ -205,7 +205,7 @@ describe('order', () => {
     expect(journalsOf(receiver.received).get(idOf(slow!))).toEqual(upTo(2));
   });
 
-  test('two nodes on one database send each Session in order, also while the subscription changes hands', async () => {
+  test('two nodes on one database send each session in order, also while the subscription moves between them', async () => {
     const random = randomOf(7);
     const receiver = await receiverOf(() => (random() < 0.2 ? 500 : 200));
     await world.subscribe(receiver.url);
@@ -217,7 +217,7 @@ describe('order', () => {
       await append(world, sessions[round % 6]!, [status(), status()], { isQuiet: round % 3 === 0 });
       if (round % 5 === 0) world.clock.advance(1_000);
       if (round % 10 !== 9) continue;
-      // The lease of whoever has it is over while its deliveries are on their way, and the other takes it.
+      // The lease of the assigned node expires while its deliveries are in flight, and the other node claims the subscription.
       const lost = await owner();
       await world.db.batch(
         workers.map(
@@ -236,7 +236,7 @@ describe('order', () => {
   });
 });
 
-/** Each new delivery names the cursor of the one before. */
+/** Checks that each new delivery names the cursor of the previous one. */
 function chained(received: readonly Received[], sessionId: string): void {
   const seen = new Set<string>();
   let cursor = '';
@@ -248,8 +248,8 @@ function chained(received: readonly Received[], sessionId: string): void {
   }
 }
 
-describe('what a delivery holds', () => {
-  test('text waits up to 100 ms for company; a status does not, and takes it along', async () => {
+describe('the content of a delivery', () => {
+  test('text waits up to 100 ms for more text; a status does not wait, and the text goes with it', async () => {
     const receiver = await receiverOf();
     await world.subscribe(receiver.url);
     const session = await world.session();
@@ -265,7 +265,7 @@ describe('what a delivery holds', () => {
     expect(receiver.received.map(({ envelope }) => envelope.chunks.length)).toEqual([3, 2]);
   });
 
-  test('stays as it was fixed, whatever is committed or changed before a retry, and only time and signature are new', async () => {
+  test('stays the same whatever is committed or changed before a retry; only the timestamp and signatures are new', async () => {
     const receiver = await receiverOf(() => 500);
     await world.subscribe(receiver.url);
     const session = await world.session();
@@ -290,7 +290,7 @@ describe('what a delivery holds', () => {
     expect(next!.envelope.chunks).toMatchObject([{ type: 'session.status', seq: 3 }]);
   });
 
-  test('only chunks that were asked for, and where none was nothing is sent', async () => {
+  test('only chunks that match the filter are sent, and no delivery without chunks', async () => {
     const receiver = await receiverOf();
     await world.subscribe(receiver.url, { chunkTypes: ['session.status'] });
     const session = await world.session();
@@ -320,7 +320,7 @@ describe('what a delivery holds', () => {
 });
 
 describe('retries', () => {
-  test('come by the schedule; after the last the Session goes on, and shows the receiver the hole', async () => {
+  test('follow the schedule; after the last one the session continues, and the receiver can detect the gap', async () => {
     const [session, healthy] = [await world.session(), await world.session()];
     const isFailing = ({ envelope }: Received) =>
       envelope.sessionId === idOf(session) && envelope.cursor === 'turn_1:seq_2';
@@ -331,12 +331,12 @@ describe('retries', () => {
     await settled(session);
     await append(world, session, [status()]);
     for (const [retries, delay] of retryDelaysMs.entries()) {
-      // The time of the clock is that of the failure, as it stands still from the arrival on.
+      // The clock does not move after the arrival, so its time is that of the failure.
       await world.advanceUntil(() => receiver.received.filter(isFailing).length === retries + 1);
       const failing = async () => (await listed({ sessionId: idOf(session) }))[0]!;
       await world.advanceUntil(async () => (await failing()).attemptCount === retries + 1, 0);
       expect(new Date((await failing()).nextAttemptAt!).getTime() - world.clock.now().getTime()).toBe(delay);
-      // Another Session goes on, so that the destination is not one that fails again and again.
+      // Another session continues, so that the destination does not fail 5 times in a row.
       await append(world, healthy, [status()]);
       await settled(healthy);
       world.clock.advance(delay - 1);
@@ -354,7 +354,7 @@ describe('retries', () => {
     expect((await subscription()).lastFailureAt).not.toBeNull();
   });
 
-  test('Retry-After puts the next one off', async () => {
+  test('are postponed by Retry-After', async () => {
     const receiver = await receiverOf(({ attempt }) =>
       attempt === 1 ? { status: 429, headers: { 'retry-after': '600' }, body: 'slow down\0' } : 200,
     );
@@ -373,7 +373,7 @@ describe('retries', () => {
     expect(new Date(attempts[1]!.at).getTime()).toBeGreaterThanOrEqual(Date.parse('2026-01-01T00:10:00.000Z'));
   });
 
-  test('any 2xx is success, and an endless answer costs 16 KiB', async () => {
+  test('any 2xx is success, and at most 16 KiB of an endless response are read', async () => {
     let bytes = 0;
     const cut = Promise.withResolvers<void>();
     const server = createServer((request, response) => {
@@ -399,7 +399,7 @@ describe('retries', () => {
     const { attempts } = await shown(deliveryId);
     expect(attempts).toMatchObject([{ status: 202, error: null }]);
     expect(attempts[0]!.responseBody).toHaveLength(4096);
-    // What the sockets of both ends hold, at most.
+    // The most that the sockets of both ends buffer.
     expect(bytes).toBeLessThan(16 * 1024 * 1024);
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
@@ -409,7 +409,7 @@ describe('retries', () => {
     ['whose body does not end in time', (response: ServerResponse) => void response.writeHead(200).write('almost')],
     ['that does not begin in time', () => {}],
   ] as const) {
-    test(`an answer ${what} is a failure, and the delivery comes again`, async () => {
+    test(`a response ${what} is a failure, and the delivery is retried`, async () => {
       let count = 0;
       const server = createServer((request, response) => {
         request.resume();
@@ -447,7 +447,7 @@ describe('retries', () => {
     expect(attempts[0]).toMatchObject({ status: 307, error: 'redirect' });
   });
 
-  test('410 disables the subscription; enabled again it goes on with the same delivery', async () => {
+  test('410 disables the subscription; enabled again, it continues with the same delivery', async () => {
     const receiver = await receiverOf(() => 410);
     await world.subscribe(receiver.url);
     const session = await world.session();
@@ -474,8 +474,8 @@ describe('retries', () => {
   });
 });
 
-describe('a restart in the middle', () => {
-  test('sends the delivery that was on its way again: the same id, the same bytes, then what follows', async () => {
+describe('a restart', () => {
+  test('sends the delivery that was in flight again, with the same id and bytes, then the chunks after it', async () => {
     const gate = Promise.withResolvers<number>();
     const receiver = await receiverOf(() => gate.promise);
     await world.subscribe(receiver.url);
@@ -499,7 +499,7 @@ describe('a restart in the middle', () => {
     expect((await listed()).map(({ attemptCount }) => attemptCount)).toEqual([1, 1]);
   });
 
-  test('a node whose subscription another took acknowledges what it had sent, and fixes nothing more', async () => {
+  test('a node whose subscription another node claimed acknowledges what it had sent, and stores no further delivery', async () => {
     const gate = Promise.withResolvers<number>();
     const receiver = await receiverOf(() => gate.promise);
     await world.subscribe(receiver.url);
@@ -513,7 +513,7 @@ describe('a restart in the middle', () => {
     await world.node();
     const [once, twice] = await receiver.first(2);
     expect(twice!.body).toBe(once!.body);
-    // Both sent the first delivery; the second comes from whoever holds the subscription, once.
+    // Both nodes sent the first delivery; only the node that the subscription is assigned to sends the second.
     gate.resolve(200);
     await world.advanceUntil(() => everything([session]));
     await first.dispatcher.stop();
@@ -525,7 +525,7 @@ describe('a restart in the middle', () => {
     chained(receiver.received, idOf(session));
   });
 
-  test('a delivery that was handed over when the node stopped is taken at once, without waiting for a lease', async () => {
+  test('a delivery that a stopping node released is claimed at once, without waiting for a lease', async () => {
     const receiver = await receiverOf();
     await world.subscribe(receiver.url);
     const session = await world.session();
@@ -540,7 +540,7 @@ describe('a restart in the middle', () => {
   });
 });
 
-test('without a single wake-up everything still arrives', async () => {
+test('everything arrives without any wake-ups', async () => {
   const receiver = await receiverOf();
   await world.subscribe(receiver.url);
   const sessions = await Promise.all(Array.from({ length: 300 }, () => world.session()));
@@ -550,7 +550,7 @@ test('without a single wake-up everything still arrives', async () => {
   expect(receiver.received).toHaveLength(300);
 });
 
-test('a url whose host stands for a private address fails as not allowed, and says no address', async () => {
+test('a url whose host resolves to a private address fails as not allowed, and the address is not shown', async () => {
   await world.end();
   world = await createWorld({ lookup: async () => ['10.0.0.7'] });
   await world.subscribe('https://hooks.example.com/');
@@ -563,7 +563,7 @@ test('a url whose host stands for a private address fails as not allowed, and sa
   expect(JSON.stringify(world.lines)).not.toContain('10.0.0.7');
 });
 
-test('a filter that names every kind gets every kind', async () => {
+test('a filter with every chunk type gets every chunk type', async () => {
   const receiver = await receiverOf();
   await world.subscribe(receiver.url, { chunkTypes: [...defaultChunkTypes, 'tool.result', 'turn.completed'] });
   const session = await world.session();

@@ -1,4 +1,4 @@
-// What deliveries cost: the space of a row that is kept for weeks, and what a page of them reads.
+// What deliveries cost: the size of a row that is stored for weeks, and what a page of them reads.
 import sql, { type Sql } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Db } from '../../src/db/db.ts';
@@ -13,7 +13,7 @@ import { createWorld, type World } from '../support/webhooks.ts';
 
 const SESSIONS = 200;
 const DELIVERIES_OF_EACH = 50;
-// The promise is 1 kB; this leaves room for a longer answer of the receiver.
+// The promise is 1 kB; this leaves room for a longer response of the receiver.
 const MAX_BYTES = 768;
 
 let world: World;
@@ -72,7 +72,7 @@ function deliveryOf(sessionId: string, seq: number): Delivery {
   };
 }
 
-/** As attempt.ts keeps one that was answered with 200. */
+/** An attempt with response 200, as attempt.ts stores it. */
 function accepted(): StoredAttempt {
   return {
     attempt: 1,
@@ -86,7 +86,7 @@ function accepted(): StoredAttempt {
   };
 }
 
-test('one that was accepted takes less than 1 kB with its indexes', async () => {
+test('an accepted delivery takes less than 1 kB including its indexes', async () => {
   const [{ count, bytes } = { count: 0, bytes: 0 }] = await world.db.query<{ count: number; bytes: number }>(sql`
     select (select count(*)::int from webhook_deliveries where status = 'succeeded') as count,
       pg_total_relation_size('webhook_deliveries')::int as bytes`);
@@ -95,9 +95,9 @@ test('one that was accepted takes less than 1 kB with its indexes', async () => 
 });
 
 test.each(['pending', 'exhausted', 'cancelled'] as const)(
-  'a page of those that are %s reads a few rows, however many were accepted after them',
+  'a page of %s deliveries reads few rows, however many were accepted after them',
   async (status) => {
-    // One that is older than all that were accepted.
+    // Older than all the accepted ones.
     const deliveryId = '00000000-0000-7000-8000-000000000001';
     const [table, more, values] =
       status === 'pending'
@@ -124,7 +124,7 @@ test.each(['pending', 'exhausted', 'cancelled'] as const)(
   },
 );
 
-/** The rows of deliveries that statements read, also those that a condition then took out. */
+/** The number of delivery rows that statements read, including those that a condition then removed. */
 async function rowsReadBy<T>(act: (context: Context) => Promise<T>): Promise<{ page: T; rowsRead: number }> {
   const explained: Sql[] = [];
   const { db } = world;

@@ -1,4 +1,4 @@
-// A destination that fails: it is probed, someone is warned, it is given up, and others never feel it.
+// A failing destination is probed, degraded and finally disabled, and others are not affected.
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { formatId } from '../../src/lib/ids.ts';
@@ -25,7 +25,7 @@ const receiverOf = (answer?: Receiver['answer']) => world.receiver(answer);
 const idOf = ({ sessionId }: TestSession) => formatId('ses', sessionId);
 const sessions = (count: number) => Promise.all(Array.from({ length: count }, () => world.session()));
 
-/** Of a Session's chunks, in the order of arrival. */
+/** The texts of a session's chunks, in the order of arrival. */
 function seqsOf(received: readonly Received[], session: TestSession): number[] {
   return received
     .filter(({ envelope }) => envelope.sessionId === idOf(session))
@@ -52,7 +52,7 @@ async function health() {
   return row!;
 }
 
-/** Until an attempt has been counted: what its failure means is written then. */
+/** Waits until an attempt has been counted, after which the consequence of its failure is stored. */
 async function attempted(count: number): Promise<void> {
   await world.advanceUntil(async () => {
     const counts = (await listed()).map(({ attemptCount }) => attemptCount);
@@ -60,7 +60,7 @@ async function attempted(count: number): Promise<void> {
   }, 0);
 }
 
-/** Time passes in which every poll comes round. */
+/** Moves the clock so that every poll runs. */
 async function pass(ms: number, stepMs = SECOND_MS): Promise<void> {
   for (let passed = 0; passed < ms; passed += stepMs) {
     world.clock.advance(Math.min(stepMs, ms - passed));
@@ -77,7 +77,7 @@ async function eventTypes(): Promise<string[]> {
 }
 
 describe('a destination that fails 5 times in a row', () => {
-  test('is probed: one attempt every 30 s, doubling to 15 min; the others wait without using up attempts', async () => {
+  test('is probed: one attempt after 30 s, doubling up to 15 min; other deliveries wait without using up retries', async () => {
     const receiver = await receiverOf(() => 500);
     await world.subscribe(receiver.url);
     const some = await sessions(12);
@@ -97,7 +97,7 @@ describe('a destination that fails 5 times in a row', () => {
       await attempted(6 + probe);
     }
     expect(waits).toEqual([30, 60, 120, 240, 480, 900, 900, 900]);
-    // Those that have not failed are probes before others are again; nobody has used more than one attempt of its own.
+    // Sessions that have not failed are probed first; none has used more than one of its own attempts.
     const attempts = new Map<string, number>();
     for (const { envelope } of receiver.received) {
       attempts.set(envelope.sessionId, (attempts.get(envelope.sessionId) ?? 0) + 1);
@@ -118,7 +118,7 @@ describe('a destination that fails 5 times in a row', () => {
     receiver.answer = () => 200;
     const failed = receiver.received.length;
     await world.advanceUntil(() => receiver.received.length > failed, MINUTE_MS);
-    // No time passes any more: nothing waits for a retry of its own.
+    // The clock no longer moves: no delivery waits for its own retry.
     await world.advanceUntil(() => isDelivered(...some), 0);
     for (const session of some) {
       expect(seqsOf(receiver.received.slice(failed), session)).toEqual([1, 2]);
@@ -126,7 +126,7 @@ describe('a destination that fails 5 times in a row', () => {
     await world.advanceUntil(async () => (await health()).probeAt === null);
   });
 
-  test('leaves nothing to the long waits of retries once it is back', async () => {
+  test('gets all pending retries at once when it works again', async () => {
     const receiver = await receiverOf(() => 500);
     await world.subscribe(receiver.url);
     const some = await sessions(2);
@@ -140,7 +140,7 @@ describe('a destination that fails 5 times in a row', () => {
     expect(receiver.received.length - failed).toBe(2);
   });
 
-  test('costs next to nothing, however much there is to send', async () => {
+  test('causes few statements, however much there is to send', async () => {
     const receiver = await receiverOf(() => 500);
     await world.subscribe(receiver.url);
     const some = await sessions(30);
@@ -154,11 +154,11 @@ describe('a destination that fails 5 times in a row', () => {
     await pass(HOUR_MS, 10 * SECOND_MS);
     // 30 s, 1, 2, 4, 8, 15, 15 min.
     expect(receiver.received.length - length).toBeLessThanOrEqual(8);
-    // One look at the subscriptions for each poll, and a few statements for each probe.
+    // One read of the subscriptions for each poll, and a few statements for each probe.
     expect(reads.count()).toBeLessThanOrEqual(360 + 8 * 4);
   });
 
-  test('may ask for more time: Retry-After puts the probe off', async () => {
+  test('can postpone the probe with Retry-After', async () => {
     const receiver = await receiverOf(() => ({ status: 503, headers: { 'retry-after': '7200' } }));
     await world.subscribe(receiver.url);
     const some = await sessions(6);
@@ -171,7 +171,7 @@ describe('a destination that fails 5 times in a row', () => {
     await world.advanceUntil(() => receiver.received.length === 6);
   });
 
-  test('is probed by the node that takes the subscription over, not hammered anew', async () => {
+  test('is still only probed by the next node that the subscription is assigned to', async () => {
     const receiver = await receiverOf(() => 500);
     await world.subscribe(receiver.url);
     const some = await sessions(40);
@@ -188,7 +188,7 @@ describe('a destination that fails 5 times in a row', () => {
     expect(receiver.received).toHaveLength(6);
   });
 
-  test('gets everything at once when a person gives another url', async () => {
+  test('gets everything at once when a caller sets another url', async () => {
     const [before, after] = [await receiverOf(() => 500), await receiverOf()];
     await world.subscribe(before.url);
     const some = await sessions(8);
@@ -197,7 +197,7 @@ describe('a destination that fails 5 times in a row', () => {
     await attempted(5);
     const changedAt = world.clock.now().getTime();
     await updateWebhookSubscription(world.context(), { env: 'production', url: after.url });
-    // What was on its way to the other url comes with its own retry.
+    // The delivery that was in flight to the other url follows with its own retry.
     await world.advanceUntil(() => isDelivered(...some), 50);
     expect(world.clock.now().getTime() - changedAt).toBeLessThan(30 * SECOND_MS);
     expect(new Set(after.received.map(({ envelope }) => envelope.sessionId)).size).toBe(8);
@@ -205,8 +205,8 @@ describe('a destination that fails 5 times in a row', () => {
   });
 });
 
-describe('where it is one Session that the receiver cannot take', () => {
-  test('the others go on, also when it is probed', async () => {
+describe('if the receiver fails for only one session', () => {
+  test('the others continue, also while it is probed', async () => {
     const [poison, other] = await sessions(2);
     const receiver = await receiverOf(({ envelope }) => (envelope.sessionId === idOf(poison!) ? 500 : 200));
     await world.subscribe(receiver.url);
@@ -230,14 +230,14 @@ describe('where it is one Session that the receiver cannot take', () => {
     await append(world, other!, [status()]);
     await world.advanceUntil(() => isDelivered(other!), 0);
     const [delivery] = (await listed()).filter(({ sessionId }) => sessionId === idOf(poison!));
-    // The probes came before its own time, and cost none of its retries.
+    // The probes were sent before the retry time, and used up no retry.
     expect(delivery).toMatchObject({ status: 'pending', attemptCount: 9 });
     const [{ retries } = { retries: 0 }] = await world.db.query<{ retries: number }>(sql`
       select retries from pending_deliveries where session_id = ${poison!.sessionId}`);
     expect(retries).toBeLessThan(9);
   });
 
-  test('what its delivery shows of its attempts is bounded, and they are numbered on', async () => {
+  test('the number of attempts shown is limited, and their numbers continue', async () => {
     const receiver = await receiverOf(() => 500);
     await world.subscribe(receiver.url);
     const session = await world.session();
@@ -262,8 +262,8 @@ describe('where it is one Session that the receiver cannot take', () => {
   });
 });
 
-describe('failing for long', () => {
-  test('after a day someone is warned, once; after five days it is disabled, keeps everything, and catches up', async () => {
+describe('a long failure', () => {
+  test('records one warning after a day; after five days the subscription is disabled, keeps everything, and catches up later', async () => {
     const receiver = await receiverOf(() => 500);
     await world.subscribe(receiver.url);
     const some = await sessions(6);
@@ -304,8 +304,8 @@ describe('failing for long', () => {
   });
 });
 
-describe('one that hangs', () => {
-  test('delays neither another organization nor another Environment', async () => {
+describe('a destination that hangs', () => {
+  test('delays neither another organization nor another environment', async () => {
     const gate = Promise.withResolvers<number>();
     const [hanging, staging, foreign] = [await receiverOf(() => gate.promise), await receiverOf(), await receiverOf()];
     await world.subscribe(hanging.url);
@@ -321,7 +321,7 @@ describe('one that hangs', () => {
     await hanging.first(200);
     for (let round = 0; round < 20; round += 1) {
       for (const session of free) await append(world, session, [status()]);
-      // The clock stands still and nothing of the one that hangs has ended.
+      // The clock has not moved, and no attempt at the hanging destination has ended.
       await world.advanceUntil(() => isDelivered(...free), 0);
     }
     expect(staging.received.at(-1)!.envelope.cursor).toBe('turn_1:seq_20');

@@ -1,4 +1,4 @@
-// Looking for deliveries costs what is due, and one organization that can't be reached stops nobody else's.
+// The cost of a poll depends on what is due, and an unreachable server of one organization does not affect the others.
 import sql, { type Sql } from 'sql-template-tag';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import type { Db } from '../../src/db/db.ts';
@@ -21,7 +21,7 @@ afterEach(async () => {
   await world.end();
 });
 
-/** A dispatcher of a node of its own on this database. */
+/** Starts a dispatcher as another node on this database. */
 async function start(db: Db, shards = createShards(db)): Promise<void> {
   const nodeId = newUuid();
   await world.db.query(sql`
@@ -36,7 +36,7 @@ async function areHeld(): Promise<boolean> {
   return free.length === 0;
 }
 
-/** An organization with a subscription of its production environment. */
+/** An organization with a subscription for its production environment. */
 async function organization(url: string): Promise<string> {
   const id = newUuid();
   await world.db.batch([
@@ -49,7 +49,7 @@ async function organization(url: string): Promise<string> {
   return id;
 }
 
-test('a poll of 200 idle subscriptions takes the statements of a poll of 10, and reads as few rows', async () => {
+test('a poll of 200 idle subscriptions needs as many statements and rows as a poll of 10', async () => {
   const heard = listenTo(world.db);
   let count = 0;
   async function pollOf(subscriptions: number): Promise<Sql[]> {
@@ -58,7 +58,7 @@ test('a poll of 200 idle subscriptions takes the statements of a poll of 10, and
     heard.statements.length = 0;
     const starts = () =>
       heard.statements.flatMap(({ text }, n) => (/from nodes w where w\.delivers/.test(text) ? n : []));
-    // What the claims left to do ends before the second.
+    // The work after the claims ends before the second poll.
     await world.advanceUntil(() => starts().length >= 4);
     return heard.statements.slice(starts()[2], starts()[3]);
   }
@@ -70,11 +70,11 @@ test('a poll of 200 idle subscriptions takes the statements of a poll of 10, and
   const rowsOf = async (statements: readonly Sql[]) =>
     Promise.all(statements.map(async (one) => (await costOf(world.db, one, { asIfLarge: true })).rows));
   expect(await rowsOf(many)).toEqual(await rowsOf(few));
-  // The node's own, in workers.
+  // The node's own row in nodes.
   expect((await rowsOf(many)).reduce((sum, rows) => sum + rows, 0)).toBe(1);
 });
 
-test('a search finds what is behind a subscription for which many sessions wait, by pages of a bounded number of entries', async () => {
+test('a search finds subscriptions after one with a large backlog, by pages of a limited number of entries', async () => {
   const ids = [newUuid(), newUuid(), newUuid()].toSorted();
   const insert = (subscriptionId: string, sessions: number) => sql`
     insert into sessions (organization_id, session_id, agent_id, environment, status, close_on_idle, metadata, delivery_due,
@@ -89,12 +89,12 @@ test('a search finds what is behind a subscription for which many sessions wait,
   const search = createDueSearch(shards);
   expect([...(await search())].toSorted()).toEqual(ids);
   expect(statements.length - before).toBeLessThanOrEqual(5);
-  // From the beginning again.
+  // The search starts from the beginning again.
   expect([...(await search())].toSorted()).toEqual(ids);
 });
 
 test.each(['fails', 'hangs'] as const)(
-  'while the server of one organization %s, deliveries of another go on without wake-ups; its own follow when it is back',
+  'while the server of one organization %s, deliveries of another continue without wake-ups; its own follow afterwards',
   async (how) => {
     const receiver = await world.receiver();
     const [near, far] = [world.organizationId, world.strangerId];

@@ -1,4 +1,5 @@
-// A subscription beside many sessions: it is created and deleted in constant time, and nothing of them is locked or rewritten.
+// With many sessions in its environment, a subscription is created and deleted in constant time, and none of them is locked or
+// rewritten.
 import { channel } from 'node:diagnostics_channel';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -25,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.end());
 
-/** Which version of each row there is: any write to one changes it. */
+/** The versions of all rows; any write to a row changes its version. */
 async function versions(): Promise<string> {
   const [row] = await world.db.query<{ text: string }>(sql`
     select md5(string_agg(ctid::text || xmin::text || xmax::text, ',' order by session_id)) as text from sessions`);
@@ -38,7 +39,7 @@ async function countDue(): Promise<number> {
   return row!.count;
 }
 
-/** The statements that name sessions while `act` runs. */
+/** The statements on sessions while `act` runs. */
 async function statementsOnSessions(act: () => Promise<unknown>): Promise<string[]> {
   const found: string[] = [];
   const hear = (text: unknown) => {
@@ -50,7 +51,7 @@ async function statementsOnSessions(act: () => Promise<unknown>): Promise<string
   return found;
 }
 
-test('creating, changing and deleting one reads, locks and writes none of 20,000 sessions', async () => {
+test('creating, changing and deleting a subscription reads, locks and writes none of 20,000 sessions', async () => {
   const before = await versions();
   const receiver = await world.receiver();
   const found = await statementsOnSessions(async () => {
@@ -62,14 +63,14 @@ test('creating, changing and deleting one reads, locks and writes none of 20,000
   expect(await versions()).toBe(before);
 });
 
-test('a session of an environment without a subscription is never due, whatever it shows', async () => {
+test('a session in an environment without a subscription is never due', async () => {
   const session = await world.session();
   await append(world, session, [status()]);
   await append(world, session, [status()]);
   expect(await countDue()).toBe(0);
 });
 
-test('a session is appended to while a subscription is being created, and gets what comes after', async () => {
+test('chunks can be appended to a session while a subscription is being created, and later ones are delivered', async () => {
   const receiver = await world.receiver();
   const [quiet, open] = [await world.session(), await world.session()];
   for (const session of [quiet, open]) await append(world, session, [status()]);
@@ -78,7 +79,7 @@ test('a session is appended to while a subscription is being created, and gets w
   await db.transaction(async (tx) => {
     const input = { environment: 'production', url: receiver.url };
     await createWebhookSubscription({ ...world.context(), db: tx }, input);
-    // On another connection: it waits for nobody, and comes before the subscription.
+    // On another connection: it waits for no lock, and commits before the subscription.
     await append(world, open, [status()]);
   });
   await append(world, open, [status()]);
@@ -92,7 +93,7 @@ test('a session is appended to while a subscription is being created, and gets w
   await deleteWebhookSubscription(world.context(), production);
 });
 
-test('what waited for a deleted subscription is cleared in batches, and nothing that waits for another', async () => {
+test('chunks that waited for a deleted subscription are cleared in batches, and none that wait for another', async () => {
   const receiver = await world.receiver();
   const { db, organizationId } = world;
   await world.subscribe(receiver.url, { environment: 'staging' });

@@ -1,4 +1,4 @@
-// The statements that move deliveries on, against a node that was overtaken.
+// The statements that advance deliveries, also those of a node that was overtaken.
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { EgressResponse } from '../../src/egress/egress.ts';
@@ -87,7 +87,7 @@ const settle = async (assignment: Assignment, done: FinishedDelivery) =>
   (await settleMany(world.db, assignment, [{ done }], world.clock.now()))[0];
 const doneOf = ({ next }: FixInput): FinishedDelivery => ({ delivery: next, attempts: [], through: next.to });
 
-test('a subscription has one holder; another may claim it when the lease is over, and a node without one holds nothing', async () => {
+test('a subscription is assigned to one node; another may claim it when the lease has expired, and a node without a lease has none', async () => {
   const first = await claim();
   const second = newUuid();
   expect((await findClaimable(world.platform, second)).rows).toEqual([]);
@@ -102,7 +102,7 @@ test('a subscription has one holder; another may claim it when the lease is over
   ]);
 });
 
-test('a subscription is free until it is claimed, after each change of it, and once its node is gone', async () => {
+test('a subscription is unassigned until it is claimed, after each change of it, and when its node is gone', async () => {
   const [before, after] = ['00000000-0000-4000-8000-000000000000', 'ffffffff-ffff-4fff-bfff-ffffffffffff'];
   expect(await isAnyUnassigned(world.platform, [before, after])).toBe(true);
   const first = await claim();
@@ -126,7 +126,7 @@ test('a subscription is free until it is claimed, after each change of it, and o
   await again();
 });
 
-test('of two nodes that found it free, one gets it', async () => {
+test('only one of two nodes that found a subscription unassigned gets it', async () => {
   const nodes = [newUuid(), newUuid()];
   for (const nodeId of nodes) {
     await world.db.query(sql`
@@ -139,7 +139,7 @@ test('of two nodes that found it free, one gets it', async () => {
   expect(claimed.flat()).toHaveLength(1);
 });
 
-test('a node that was overtaken fixes nothing, though it read before', async () => {
+test('a node that was overtaken stores no delivery, even if it read before', async () => {
   const first = await claim();
   await append(world, session, [status()]);
   const stale = fixOf(await read(first.assignment));
@@ -151,7 +151,7 @@ test('a node that was overtaken fixes nothing, though it read before', async () 
   expect(rows).toHaveLength(1);
 });
 
-test('a change of the filter, a pause and a deletion stop what was read before them', async () => {
+test('a change of the filter, a pause and a deletion invalidate what was read before', async () => {
   const { assignment } = await claim();
   await append(world, session, [status()]);
   const view = await read(assignment);
@@ -169,7 +169,7 @@ test('a change of the filter, a pause and a deletion stop what was read before t
   expect(await world.db.query(sql`select 1 from pending_deliveries`)).toEqual([]);
 });
 
-test('two fixes of one Session make one delivery, and each acknowledgement counts once', async () => {
+test('two concurrent fixes of a session store one delivery, and each acknowledgement counts once', async () => {
   const { assignment } = await claim();
   await append(world, session, [status()]);
   const view = await read(assignment);
@@ -182,7 +182,7 @@ test('two fixes of one Session make one delivery, and each acknowledgement count
   const [behind] = await readMany(world.db, assignment, [{ sessionId: session.sessionId, after: winner.next.to }]);
   const follower = fixOf(behind!, doneOf(winner));
   expect(await fix(assignment, follower)).toBe(true);
-  // The one before was acknowledged with it: neither a late acknowledgement nor a second follower finds it again.
+  // The previous delivery was acknowledged with it: a late acknowledgement or a second follower no longer finds it.
   expect(await settle(assignment, doneOf(winner))).toBeUndefined();
   expect(await fix(assignment, fixOf(behind!, doneOf(winner)))).toBe(false);
   expect(await settle(assignment, doneOf(follower))).toBe(false);
@@ -190,7 +190,7 @@ test('two fixes of one Session make one delivery, and each acknowledgement count
   expect(rows).toEqual([{ status: 'succeeded' }, { status: 'succeeded' }]);
 });
 
-test('however many fix one Session at the same moment, one of them does', async () => {
+test('only one of many concurrent fixes of a session succeeds', async () => {
   const { assignment } = await claim();
   for (let round = 0; round < 20; round += 1) {
     session = await world.session();
@@ -202,7 +202,7 @@ test('however many fix one Session at the same moment, one of them does', async 
   expect(await world.db.query(sql`select 1 from pending_deliveries`)).toHaveLength(20);
 });
 
-test('a fix that starts elsewhere than the Session has come to is refused', async () => {
+test('a fix that does not start at the position of the session is refused', async () => {
   const { assignment } = await claim();
   await append(world, session, [status()]);
   const early = fixOf(await read(assignment));
@@ -212,7 +212,7 @@ test('a fix that starts elsewhere than the Session has come to is refused', asyn
   expect(await fix(assignment, early)).toBe(false);
 });
 
-test('an acknowledgement leaves the Session due exactly where something stands behind it', async () => {
+test('after an acknowledgement the session is due exactly if more chunks wait', async () => {
   const { assignment } = await claim();
   await append(world, session, [status()]);
   const first = fixOf(await read(assignment));
@@ -224,7 +224,7 @@ test('an acknowledgement leaves the Session due exactly where something stands b
   expect(await settleMany(world.db, assignment, [skip], world.clock.now())).toEqual([false]);
 });
 
-test('what is read is bounded, however large the chunks are', async () => {
+test('a read has a maximum size, however large the chunks are', async () => {
   const { assignment } = await claim();
   for (let n = 0; n < 5; n += 1) await append(world, session, ['x'.repeat(50_000)]);
   expect((await read(assignment)).segments).toHaveLength(2);
@@ -233,7 +233,7 @@ test('what is read is bounded, however large the chunks are', async () => {
   expect(view!.segments).toHaveLength(100);
 });
 
-test('an acknowledgement waits for what is being fixed, and goes with the next delivery where a chunk comes meanwhile', async () => {
+test('an acknowledgement waits for fixes in progress, and is combined with the next delivery if a chunk arrives meanwhile', async () => {
   const { assignment } = await claim();
   const answers: PromiseWithResolvers<EgressResponse>[] = [];
   const request = () => {

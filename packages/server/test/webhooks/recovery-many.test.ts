@@ -1,4 +1,4 @@
-// A recovery since a time, beside very many sessions that have shown nothing since.
+// A recovery since a time, with very many sessions that have no chunk since then.
 import sql, { type Sql } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Db } from '../../src/db/db.ts';
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.end());
 
-/** Sessions that ended at this time, with one segment each. */
+/** Inserts sessions that ended at this time, with one segment each. */
 async function endMany(environment: string, endedAt: Date): Promise<void> {
   await world.db.query(sql`
     with e as (
@@ -37,14 +37,14 @@ async function end(session: TestSession): Promise<void> {
     update sessions set status = 'completed', ended_at = ${world.clock.now()} where session_id = ${session.sessionId}`);
 }
 
-/** As if everything had been delivered. */
+/** Marks everything as delivered. */
 async function deliver(organizationId: string): Promise<void> {
   await world.db.query(sql`
     update sessions set delivery_due = false, delivered_turn = turn, delivered_seq = next_seq - 1
     where organization_id = ${organizationId} and environment = 'production'`);
 }
 
-test('reads sessions of its environment that were open or ended since then, and none of 40,000 others', async () => {
+test('reads only the sessions of its environment that are open or ended since then, and none of 40,000 others', async () => {
   const receiver = await world.receiver();
   await world.subscribe(receiver.url);
   await endMany('production', world.clock.now());
@@ -83,12 +83,12 @@ test('reads sessions of its environment that were open or ended since then, and 
     const page = await rewindDeliveries(listening, assignment, 10, world.clock.now());
     taken.push(...page.sessionIds);
     isOver = page.isOver;
-    // After the open ones were gone over, and before those that ended.
+    // After the open sessions were read, and before the ended ones are.
     if (endsMeanwhile.seq === 2) await end(endsMeanwhile);
   }
   expect(taken).not.toContain(idle.sessionId);
   expect(new Set(taken)).toEqual(new Set([...ending, open, endsMeanwhile].map(({ sessionId }) => sessionId)));
-  // The open ones; three pages of those that ended; and for each with sessions in it, their places.
+  // One page of open sessions, three pages of ended ones, and the positions for each page with sessions.
   expect(read).toHaveLength(8);
   for (const statement of read) {
     const { rows, pages } = await costOf(world.db, statement);
@@ -96,7 +96,7 @@ test('reads sessions of its environment that were open or ended since then, and 
   }
 });
 
-test('finds a session that ends after the recovery began and before its turn came', async () => {
+test('finds a session that ends after the recovery began and before its page was read', async () => {
   const receiver = await world.receiver();
   const organizationId = world.strangerId;
   await world.subscribe(receiver.url, {}, organizationId);

@@ -1,4 +1,4 @@
-// What a person asks for: a test, a delivery once more, and everything since a time or after a cursor.
+// What callers can request: a test, a resent delivery, and a recovery since a time or after a cursor.
 import { webhooks } from '@signalbox/client';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -57,7 +57,7 @@ async function lastEvent() {
   return row!.body;
 }
 
-/** Until nothing is to be recovered, and all that was is delivered. */
+/** Waits until no recovery is left and everything is delivered. */
 async function recovered(...those: TestSession[]): Promise<void> {
   await world.advanceUntil(async () => {
     const waiting = await world.db.query(sql`select 1 from webhook_recoveries`);
@@ -66,10 +66,10 @@ async function recovered(...those: TestSession[]): Promise<void> {
 }
 
 describe('a test', () => {
-  test('sends one signed envelope of no Session at once, and answers with the attempt', async () => {
+  test('sends one signed envelope of a fictional session at once, and returns the attempt', async () => {
     const receiver = await receiverOf(() => ({ status: 200, body: 'hello' }));
     const secret = await world.subscribe(receiver.url);
-    // The libraries compare with the real time.
+    // The libraries compare the timestamp with the real time.
     world.clock.advance(Date.now() - world.clock.now().getTime());
     const { attempt } = await testWebhookSubscription(world.context(), production);
     expect(attempt).toMatchObject({ attempt: 1, status: 200, error: null, secretVersion: 1, responseBody: 'hello' });
@@ -82,7 +82,7 @@ describe('a test', () => {
     expect(webhookSubscription).toMatchObject({ confirmedSecretVersion: 1, lastSuccessAt: null });
   });
 
-  test('reaches a receiver that knows the secret before alone, and shows that it refused the new one', async () => {
+  test('reaches a receiver that only knows the previous secret, and shows that it refused the new one', async () => {
     const receiver = await receiverOf(({ headers }) => (headers['x-service-secret-version'] === '1' ? 200 : 401));
     await world.subscribe(receiver.url);
     await rotateWebhookSecret(world.context(), production);
@@ -91,7 +91,7 @@ describe('a test', () => {
     expect(receiver.received).toHaveLength(2);
   });
 
-  test('says how it failed, works while the subscription is paused, and is no failure of the destination', async () => {
+  test('reports its failure, works while the subscription is paused, and does not affect the health of the destination', async () => {
     const receiver = await receiverOf(() => 500);
     await world.subscribe(receiver.url);
     await updateWebhookSubscription(world.context(), { ...production, status: 'paused' });
@@ -107,8 +107,8 @@ describe('a test', () => {
   });
 });
 
-describe('a delivery that is asked for once more', () => {
-  test('comes with its id and its bytes, and numbers its attempts on', async () => {
+describe('a delivery that is resent', () => {
+  test('has the same id and bytes, and continues the numbers of its attempts', async () => {
     const receiver = await receiverOf();
     await world.subscribe(receiver.url);
     const session = await world.session();
@@ -117,7 +117,7 @@ describe('a delivery that is asked for once more', () => {
     await settled(session);
     await append(world, session, [status()]);
     await settled(session);
-    // What it holds was fixed, whatever is asked for by now.
+    // Its content was stored and does not depend on the current filter.
     await updateWebhookSubscription(world.context(), { ...production, chunkTypes: ['session.status'] });
     const { deliveryId } = receiver.received[0]!;
     const { webhookDelivery } = await resendDelivery(world.context(), { ...production, deliveryId });
@@ -131,13 +131,13 @@ describe('a delivery that is asked for once more', () => {
     expect(receiver.received).toHaveLength(3);
     expect(receiver.received[2]).toMatchObject({ deliveryId, attempt: 2, body: receiver.received[0]!.body });
     expect(await shown(deliveryId)).toMatchObject({ status: 'succeeded', nextAttemptAt: null });
-    // The Session's own order is as it was.
+    // The order of the session's own deliveries is unchanged.
     await append(world, session, [status()]);
     await settled(session);
     expect(receiver.received[3]!.previousCursor).toBe('turn_1:seq_4');
   });
 
-  test('has succeeded then, where it was given up; where it fails again, it is as it was, and is not sent a third time', async () => {
+  test('succeeds if it had been given up; if it fails again, its status stays and it is not sent a third time', async () => {
     const receiver = await receiverOf(() => 500);
     await world.subscribe(receiver.url);
     const session = await world.session();
@@ -157,7 +157,7 @@ describe('a delivery that is asked for once more', () => {
     expect(new Set(receiver.received.map(({ body }) => body)).size).toBe(1);
   });
 
-  test('is tried now where it waits for a retry, and what stands behind it follows', async () => {
+  test('is sent at once if it waits for a retry, and the deliveries after it follow', async () => {
     const receiver = await receiverOf(() => ({ status: 503, headers: { 'retry-after': '36000' } }));
     await world.subscribe(receiver.url);
     const session = await world.session();
@@ -173,7 +173,7 @@ describe('a delivery that is asked for once more', () => {
     expect(cursorsOf(receiver.received)).toEqual(['turn_1:seq_1', 'turn_1:seq_1', 'turn_1:seq_2']);
   });
 
-  test('survives a restart in the middle, and is never beside another delivery of its Session', async () => {
+  test('survives a restart, and is never in flight together with another delivery of its session', async () => {
     const receiver = await receiverOf();
     await world.subscribe(receiver.url);
     const session = await world.session();
@@ -197,7 +197,7 @@ describe('a delivery that is asked for once more', () => {
     expect(receiver.received.filter(({ envelope }) => envelope.cursor === 'turn_1:seq_2')).toHaveLength(1);
   });
 
-  test('of another organization, Environment or id is not found', async () => {
+  test('of another organization, environment or id is not found', async () => {
     const receiver = await receiverOf();
     await world.subscribe(receiver.url);
     await world.subscribe(receiver.url, { environment: 'staging' });
@@ -218,7 +218,7 @@ describe('a delivery that is asked for once more', () => {
 });
 
 describe('recover after a cursor', () => {
-  test('sends everything behind it again, in order and chained, and goes on with what is new', async () => {
+  test('sends all chunks after it again, in order and chained, and continues with new ones', async () => {
     const receiver = await receiverOf();
     await world.subscribe(receiver.url);
     const [session, other] = [await world.session(), await world.session()];
@@ -254,7 +254,7 @@ describe('recover after a cursor', () => {
     expect(receiver.received.flatMap(({ envelope }) => envelope.chunks.map(({ seq }) => seq))).toEqual([3, 4, 5]);
   });
 
-  test('fills the hole that a delivery left which was given up', async () => {
+  test('fills the gap left by a delivery that was given up', async () => {
     const receiver = await receiverOf(({ envelope }) => (envelope.cursor === 'turn_1:seq_2' ? 500 : 200));
     await world.subscribe(receiver.url);
     const session = await world.session();
@@ -275,7 +275,7 @@ describe('recover after a cursor', () => {
     expect(last.envelope.chunks.map(({ seq }) => seq)).toEqual([2, 3]);
   });
 
-  test('takes the place of a delivery under way, whose answer counts no more; never skips what was not sent', async () => {
+  test('replaces a delivery in flight, whose response no longer counts, and never skips unsent chunks', async () => {
     const receiver = await receiverOf();
     await world.subscribe(receiver.url);
     const session = await world.session();
@@ -286,7 +286,7 @@ describe('recover after a cursor', () => {
     receiver.answer = () => gate.promise;
     await append(world, session, [status()]);
     await receiver.first(2);
-    // Ahead of what was delivered: nothing to do.
+    // After everything that was delivered: nothing to do.
     await recoverDeliveries(world.context(), { ...production, sessionId: idOf(session), cursor: 'turn_1:seq_2' });
     const nothingWaits = async () => (await world.db.query(sql`select 1 from webhook_recoveries`)).length === 0;
     await world.advanceUntil(nothingWaits, 250);
@@ -303,7 +303,7 @@ describe('recover after a cursor', () => {
     expect((await deliveries()).map(({ status: outcome }) => outcome)).toEqual(['succeeded', 'cancelled', 'succeeded']);
   });
 
-  test('is asked for by as many at once as there are connections: each needs its own alone', async () => {
+  test('works with as many concurrent calls as there are connections, because each needs only one', async () => {
     const receiver = await receiverOf();
     await world.subscribe(receiver.url);
     const session = await world.session();
@@ -317,7 +317,7 @@ describe('recover after a cursor', () => {
     await db.close();
   });
 
-  test('refuses what cannot be', async () => {
+  test('refuses invalid input', async () => {
     await world.subscribe('https://example.com/');
     const [session, foreign] = [await world.session(), await world.session({ organizationId: world.strangerId })];
     const staging = await world.session({ environment: 'staging' });
@@ -344,7 +344,7 @@ describe('recover after a cursor', () => {
 });
 
 describe('recover since a time', () => {
-  test('sends every Session from its first chunk of that time on, and no other', async () => {
+  test('sends every session from its first chunk since that time on, and no other session', async () => {
     const receiver = await receiverOf();
     await world.subscribe(receiver.url);
     const [before, across, after] = [await world.session(), await world.session(), await world.session()];
@@ -367,7 +367,7 @@ describe('recover since a time', () => {
     ]);
   });
 
-  test('gives a subscription made anew what was before it', async () => {
+  test('sends a new subscription the chunks from before it', async () => {
     const receiver = await receiverOf();
     const session = await world.session();
     await append(world, session, [status(), status()]);
@@ -378,7 +378,7 @@ describe('recover since a time', () => {
     expect(receiver.received.flatMap(({ envelope }) => envelope.chunks.map(({ seq }) => seq))).toEqual([1, 2]);
   });
 
-  test('is a few Sessions at a time, however many there are, and what is live goes on beside it', async () => {
+  test('rewinds a few sessions at a time, however many there are, while live deliveries continue', async () => {
     const receiver = await receiverOf();
     await world.subscribe(receiver.url);
     const old = await Promise.all(Array.from({ length: 300 }, () => world.session()));
@@ -410,7 +410,7 @@ describe('recover since a time', () => {
     gate = Promise.withResolvers();
   });
 
-  test('goes on after a restart, and waits while the subscription is paused', async () => {
+  test('continues after a restart, and waits while the subscription is paused', async () => {
     const receiver = await receiverOf();
     await world.subscribe(receiver.url);
     const sessions = await Promise.all(Array.from({ length: 40 }, () => world.session()));

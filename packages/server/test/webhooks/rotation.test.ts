@@ -1,5 +1,5 @@
-// A rotation as three receivers go through it, each of which verifies with a library as it comes from npm: they learn of the new
-// secret at different times, and none loses anything.
+// A rotation with three receivers, each of which verifies with an unmodified library from npm: they get the new secret at different
+// times, and none loses anything.
 import { createHmac } from 'node:crypto';
 import { webhooks } from '@signalbox/client';
 import sql from 'sql-template-tag';
@@ -20,7 +20,7 @@ const verifiers: Record<string, Verify> = {
   'the client': (secret, { body, headers }) => webhooks.verify(body, headers, [secret]),
 };
 
-// Within the tolerance of the libraries, which compare with the real time.
+// Within the tolerance of the libraries, which compare the timestamp with the real time.
 const GRACE_SECONDS = 60;
 
 let world: World;
@@ -36,7 +36,7 @@ afterEach(async () => {
   await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
 });
 
-/** A receiver in an Environment or organization of its own, and what it has accepted. */
+/** A receiver with its own environment or organization, and what it has accepted. */
 async function side(verify: Verify, environment: string, organizationId: string) {
   const accepted: Received[] = [];
   const receiver = await createReceiver(async (request) => {
@@ -46,7 +46,7 @@ async function side(verify: Verify, environment: string, organizationId: string)
         accepted.push(request);
         return 204;
       } catch {
-        // Perhaps the next one.
+        // Perhaps the next secret verifies.
       }
     }
     return 401;
@@ -66,7 +66,7 @@ async function settled(sessions: readonly TestSession[]): Promise<void> {
   }, 0);
 }
 
-test('receivers that know the old secret, the new one or both lose nothing until the grace period is over', async () => {
+test('receivers that know the old secret, the new one or both lose nothing until the grace period ends', async () => {
   const sides = [
     await side(verifiers.standardwebhooks!, 'production', world.organizationId),
     await side(verifiers.svix!, 'staging', world.organizationId),
@@ -92,7 +92,7 @@ test('receivers that know the old secret, the new one or both lose nothing until
       ).signingSecret!,
     );
   }
-  // Every receiver knows the old one alone, then both, then the new one alone; each gets there at another time.
+  // Every receiver knows only the old secret, then both, then only the new one, each at a different time.
   for (let at = 0; at < 5; at += 1) {
     for (const [index, one] of sides.entries()) {
       const step = at - index;
@@ -107,7 +107,7 @@ test('receivers that know the old secret, the new one or both lose nothing until
     );
     const { data } = await listDeliveries(world.context(organizationId), { env: environment });
     expect(data.map(({ status: outcome }) => outcome)).toEqual(Array(rounds).fill('succeeded'));
-    // What an attempt shows of its headers is what was sent, whichever secret signed it.
+    // The headers of an attempt in the API are those that were sent, whichever secret signed them.
     for (const { deliveryId } of data) {
       const context = world.context(organizationId);
       const { webhookDelivery } = await getDelivery(context, { env: environment, deliveryId });
@@ -118,7 +118,7 @@ test('receivers that know the old secret, the new one or both lose nothing until
     }
   }
 
-  // The grace period is over: the old secret signs nothing, whichever library looks.
+  // After the grace period nothing is signed with the old secret, as every library confirms.
   world.clock.advance(GRACE_SECONDS * 1_000);
   for (const { receiver } of sides) receiver.received.length = 0;
   await round();
@@ -131,7 +131,7 @@ test('receivers that know the old secret, the new one or both lose nothing until
   }
 });
 
-test('a second rotation in the grace period keeps two secrets: the first one signs nothing any more', async () => {
+test('a second rotation in the grace period keeps two secrets: nothing is signed with the first one', async () => {
   const receiver = await createReceiver(() => 401);
   receivers.push(receiver);
   const secrets = [await world.subscribe(receiver.url)];

@@ -1,4 +1,4 @@
-// What a person asks of webhooks, through the client of a whole service.
+// Webhooks through the client of a whole service.
 import { ConflictError, NotFoundError } from '@signalbox/client';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -25,7 +25,7 @@ const tested = (key: string) =>
     headers: { 'Idempotency-Key': key },
   });
 
-test('a delivery can be asked for once more, and a Session again from a cursor', async () => {
+test('a delivery can be resent, and a session recovered from a cursor', async () => {
   const { client } = service;
   const { agentId } = await client.agents.create({ name: 'A', model: 'scripted/x' });
   const { sessionId } = await client.sessions.open({ agentId, environment: 'production', input: 'hello' });
@@ -53,7 +53,7 @@ test('a delivery can be asked for once more, and a Session again from a cursor',
   expect(types).toContain('webhook_delivery.recovered');
 });
 
-test('what names nothing, or both ways at once, is refused', async () => {
+test('a recovery without a starting point, or with two, is refused', async () => {
   const { client } = service;
   await expect(client.webhookSubscriptions.test('staging')).rejects.toBeInstanceOf(NotFoundError);
   await expect(
@@ -74,16 +74,16 @@ test('what names nothing, or both ways at once, is refused', async () => {
   }
 });
 
-test('a test asked for twenty times at once with one key is sent once', async () => {
+test('twenty concurrent test requests with one idempotency key send one test', async () => {
   const gate = Promise.withResolvers<number>();
   receiver.received.length = 0;
   receiver.answer = () => gate.promise;
   const answers = Promise.all(Array.from({ length: 20 }, () => tested('once')));
   await receiver.first(1);
-  // Kept before the effect: after a crash now nobody could say that it has not happened.
+  // The record is stored before the effect: after a crash here it is unknown whether the test was sent.
   const kept = await service.db.query(sql`select 1 from idempotency_records where idempotency_key = 'once'`);
   expect(kept).toHaveLength(1);
-  // While it is under way, and not when it ends.
+  // Stored while the test is in progress, not when it ends.
   expect((await tested('once')).status).toBe(409);
   gate.resolve(200);
   const statuses = (await answers).map(({ status }) => status);
@@ -96,7 +96,7 @@ test('a test asked for twenty times at once with one key is sent once', async ()
   receiver.answer = () => 200;
 });
 
-test('a test whose outcome a crash has left open is not sent again with its key', async () => {
+test('a test whose outcome is unknown after a crash is not sent again with its key', async () => {
   receiver.received.length = 0;
   expect((await tested('crashed')).status).toBe(200);
   await service.db.query(sql`
@@ -108,7 +108,7 @@ test('a test whose outcome a crash has left open is not sent again with its key'
   expect(receiver.received).toHaveLength(1);
 });
 
-test('a test that could not be made leaves its key free', async () => {
+test('a test that could not be sent leaves its key unused', async () => {
   const missing = () =>
     service.fetch('/api/v1/webhook_subscriptions/staging/test', {
       method: 'POST',
@@ -123,7 +123,7 @@ test('a test that could not be made leaves its key free', async () => {
   expect(rows).toEqual([]);
 });
 
-test('too many recoveries that wait are refused', async () => {
+test('a recovery is refused if too many wait', async () => {
   const { client } = service;
   await client.webhookSubscriptions.update('production', { status: 'paused' });
   await service.db.query(sql`

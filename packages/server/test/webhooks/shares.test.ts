@@ -1,4 +1,4 @@
-// Subscriptions are shared between the nodes that deliver, whenever these come and go.
+// Subscriptions are distributed among the delivery nodes, whenever nodes join and leave.
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { newUuid } from '../../src/lib/ids.ts';
@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => world.end());
 
-/** How many each node holds. */
+/** How many subscriptions are assigned to each node. */
 async function countByNode(): Promise<Map<string, number>> {
   const rows = await world.db.query<{ id: string; count: number }>(sql`
     select node_id as id, count(*)::int as count from webhook_subscriptions where node_id is not null group by 1`);
@@ -27,7 +27,7 @@ async function delivered(): Promise<void> {
   });
 }
 
-test('each node of three has about a third, and one that leaves moves nothing between the others', () => {
+test('each of three nodes has about a third, and when one leaves nothing moves between the others', () => {
   const nodes = [newUuid(), newUuid(), newUuid()];
   const ids = Array.from({ length: 3_000 }, () => newUuid());
   const before = ids.map((id) => nodeFor(id, nodes));
@@ -40,7 +40,7 @@ test('each node of three has about a third, and one that leaves moves nothing be
   expect(after.filter((node, n) => node !== before[n] && before[n] !== nodes[0])).toEqual([]);
 });
 
-test('a node that joins gets its share from one that lives, and one that leaves gives it back; every chunk arrives in order', async () => {
+test('a joining node gets its share from a live one, and a leaving node returns it; every chunk arrives in order', async () => {
   const receiver = await world.receiver();
   const sessions: TestSession[] = [];
   for (let n = 0; n < SUBSCRIPTIONS; n += 1) {
@@ -57,14 +57,14 @@ test('a node that joins gets its share from one that lives, and one that leaves 
   await appendAll();
 
   const second = await world.node();
-  // At 40 by chance, fewer than 8 or more than 32 would be one run in 20,000.
+  // With 40 subscriptions, fewer than 8 or more than 32 happen by chance in one of 20,000 runs.
   await world.advanceUntil(async () => {
     await appendAll();
     const [a, b] = [(await countByNode()).get(first.nodeId) ?? 0, (await countByNode()).get(second.nodeId) ?? 0];
     return a + b === SUBSCRIPTIONS && b >= 8 && b <= 32;
   });
   await appendAll();
-  // Nodes of tests stop without grace, which cuts off what is on its way.
+  // Nodes of tests stop without a grace period, which aborts deliveries in flight.
   await delivered();
   await second.dispatcher.stop();
   await world.db.query(sql`delete from nodes where node_id = ${second.nodeId}`);
@@ -75,7 +75,7 @@ test('a node that joins gets its share from one that lives, and one that leaves 
   const bySession = Map.groupBy(receiver.received, ({ envelope }) => envelope.sessionId);
   expect(bySession.size).toBe(SUBSCRIPTIONS);
   for (const received of bySession.values()) {
-    // Each follows the one that was acknowledged before it: nothing is missing, nothing comes twice.
+    // Each delivery follows the one that was acknowledged before it: nothing is missing or repeated.
     expect(received.map(({ previousCursor }) => previousCursor)).toEqual([
       '',
       ...received.slice(0, -1).map(({ envelope }) => envelope.cursor),
@@ -83,7 +83,7 @@ test('a node that joins gets its share from one that lives, and one that leaves 
   }
 });
 
-test('what a node that stops held is the share of others at once, though the node lives on', async () => {
+test('the share of a stopping node moves to others at once, while its lease is still valid', async () => {
   const receiver = await world.receiver();
   await world.subscribe(receiver.url);
   await world.subscribe(receiver.url, { environment: 'staging' });
@@ -93,7 +93,7 @@ test('what a node that stops held is the share of others at once, though the nod
   const ids = await world.db.query<{ id: string }>(
     sql`select webhook_subscription_id as id from webhook_subscriptions`,
   );
-  // One of whom the subscriptions are no share while the first is counted.
+  // A node that gets neither subscription while the first node counts.
   let nodeId = newUuid();
   while (ids.some(({ id }) => nodeFor(id, [first.nodeId, nodeId]) === nodeId)) nodeId = newUuid();
   await world.node({ nodeId });

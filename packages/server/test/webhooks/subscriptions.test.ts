@@ -35,7 +35,7 @@ async function settled(...sessions: TestSession[]): Promise<void> {
   }, 0);
 }
 
-/** Time passes in which every poll comes round. */
+/** Moves the clock so that every poll runs. */
 async function hours(count: number): Promise<void> {
   for (let n = 0; n < count * 4; n += 1) {
     world.clock.advance(900_000);
@@ -52,7 +52,7 @@ async function events() {
 const cursorsOf = (received: readonly Received[]) => received.map(({ envelope }) => envelope.cursor);
 const seqsOf = (received: readonly Received[]) => received.map(({ envelope }) => envelope.chunks.map(({ seq }) => seq));
 
-/** A receiver that knows some secrets and checks the hex signature, as the source's reference verification does. */
+/** A receiver that knows some secrets and checks the hex signature, as docs/webhooks.md shows. */
 function knowing(...secrets: string[]): Receiver['answer'] {
   return ({ headers, body }) => {
     const signed = `${headers['x-service-timestamp']}.${body}`;
@@ -64,7 +64,7 @@ function knowing(...secrets: string[]): Receiver['answer'] {
 }
 
 describe('creating', () => {
-  test('answers with the subscription and a secret that nothing else shows', async () => {
+  test('returns the subscription and a secret that nothing else shows', async () => {
     const { webhookSubscription, signingSecret } = await createWebhookSubscription(world.context(), {
       environment: 'production',
       url: 'https://example.com/hook',
@@ -104,7 +104,7 @@ describe('creating', () => {
     expect(JSON.stringify(stored)).not.toContain(Buffer.from(bare).toString('hex'));
   });
 
-  test('a second one for the Environment is refused, also when both come at once', async () => {
+  test('refuses a second subscription for the environment, also in concurrent requests', async () => {
     const input = { environment: 'production', url: 'https://example.com/' };
     const outcomes = await Promise.allSettled([1, 2, 3].map(() => createWebhookSubscription(world.context(), input)));
     expect(outcomes.filter(({ status: outcome }) => outcome === 'fulfilled')).toHaveLength(1);
@@ -114,7 +114,7 @@ describe('creating', () => {
     expect((await events()).map(({ type }) => type)).toEqual(['webhook_subscription.created']);
   });
 
-  test('an unknown Environment is 404; a url that is not allowed is 422 and names no address', async () => {
+  test('an unknown environment is 404; a url that is not allowed is 422 without naming an address', async () => {
     const create = (environment: string, url: string) =>
       createWebhookSubscription(world.context(), { environment, url });
     await expect(create('nowhere', 'https://example.com/')).rejects.toMatchObject({ code: 'not_found' });
@@ -131,7 +131,7 @@ describe('creating', () => {
     expect(await events()).toEqual([]);
   });
 
-  test('a subscription made anew inherits nothing, and misses nothing that is committed after', async () => {
+  test('a new subscription inherits nothing from a deleted one, and misses nothing that is committed afterwards', async () => {
     const receiver = await receiverOf();
     const [old, open, untouched] = [await world.session(), await world.session(), await world.session()];
     await world.subscribe(receiver.url);
@@ -154,11 +154,11 @@ describe('creating', () => {
     await settled(old, open, untouched);
     expect(cursorsOf(receiver.received).toSorted()).toEqual(['turn_1:seq_2', 'turn_1:seq_2', 'turn_1:seq_4']);
     expect(seqsOf(receiver.received).toSorted()).toEqual([[2], [2], [4]]);
-    // This receiver has acknowledged nothing yet, whatever another one had.
+    // This receiver has acknowledged nothing yet, whatever the previous one had.
     expect(receiver.received.map(({ previousCursor }) => previousCursor)).toEqual(['', '', '']);
   });
 
-  test('a transaction that holds a session does not hold up the creation, and what it shows afterwards is delivered', async () => {
+  test('a transaction that locks a session does not delay the creation, and its chunks are delivered', async () => {
     const receiver = await receiverOf();
     const session = await world.session();
     await append(world, session, [status()]);
@@ -184,7 +184,7 @@ describe('creating', () => {
 });
 
 describe('changing', () => {
-  test('a paused one keeps its chunks and sends them in order when it is enabled', async () => {
+  test('a paused subscription keeps its chunks and sends them in order when it is enabled', async () => {
     const receiver = await receiverOf();
     await world.subscribe(receiver.url);
     const session = await world.session();
@@ -203,7 +203,7 @@ describe('changing', () => {
     ]);
   });
 
-  test('a chunk committed at the moment of a change is sent without waiting for the poll', async () => {
+  test('a chunk committed during a change is sent without waiting for the poll', async () => {
     const receiver = await receiverOf();
     await world.subscribe(receiver.url);
     const sessions = await Promise.all(Array.from({ length: 5 }, () => world.session()));
@@ -214,13 +214,13 @@ describe('changing', () => {
         updateWebhookSubscription(world.context(), { ...production, chunkTypes: [...chunkTypes] }),
         ...sessions.map((session) => append(world, session, [status()])),
       ]);
-      // The clock stands still, so no poll comes.
+      // The clock does not move, so no poll runs.
       await settled(...sessions);
     }
     expect(receiver.received.length).toBeGreaterThanOrEqual(150);
   });
 
-  test('a new url gets what is sent from then on, retries included', async () => {
+  test('a new url gets everything that is sent from then on, including retries', async () => {
     const [before, after] = [await receiverOf(() => 500), await receiverOf()];
     await world.subscribe(before.url);
     const session = await world.session();
@@ -236,7 +236,7 @@ describe('changing', () => {
     expect(before.received).toHaveLength(1);
   });
 
-  test('nothing to change is no change, and a url that is not allowed changes nothing', async () => {
+  test('an update without a difference changes nothing, nor does a url that is not allowed', async () => {
     await world.subscribe('https://example.com/');
     const before = await getWebhookSubscription(world.context(), production);
     world.clock.advance(1_000);
@@ -251,7 +251,7 @@ describe('changing', () => {
 });
 
 describe('deleting', () => {
-  test('sends nothing more, and ends what waits for a retry', async () => {
+  test('stops sending, and drops pending retries', async () => {
     const receiver = await receiverOf(() => 500);
     await world.subscribe(receiver.url);
     const session = await world.session();
@@ -272,7 +272,7 @@ describe('deleting', () => {
     }
   });
 
-  test('while a delivery is on its way, its answer changes nothing any more', async () => {
+  test('ignores the response to a delivery in flight', async () => {
     const gate = Promise.withResolvers<number>();
     const receiver = await receiverOf(() => gate.promise);
     await world.subscribe(receiver.url);
@@ -290,7 +290,7 @@ describe('deleting', () => {
 });
 
 describe('another organization', () => {
-  test('its subscription of the same Environment is never touched, seen or sent to', async () => {
+  test('its subscription of the same environment is never changed, shown or sent to', async () => {
     const [ours, theirs] = [await receiverOf(), await receiverOf()];
     const session = await world.session();
     const foreign = await world.session({ organizationId: world.strangerId });
@@ -324,7 +324,7 @@ describe('rotation', () => {
     return (await getWebhookSubscription(world.context(), production)).webhookSubscription.confirmedSecretVersion;
   }
 
-  test('answers with the new secret and the end of the grace period, a day unless said', async () => {
+  test('returns the new secret and the end of the grace period, by default a day later', async () => {
     const first = await world.subscribe('https://example.com/');
     const second = await rotated();
     expect(second).toEqual({
@@ -369,7 +369,7 @@ describe('rotation', () => {
     );
     expect(known).toEqual([
       [[1, 1, 200]],
-      // The new one is refused; the old one follows at once, and is tried first for a while.
+      // The new secret is refused; the old one follows at once, and is tried first for a minute.
       [
         [1, 2, 401],
         [2, 1, 200],
@@ -387,7 +387,7 @@ describe('rotation', () => {
     const receiver = await receiverOf();
     const old = await world.subscribe(receiver.url);
     const { signingSecret } = await rotated();
-    // Both libraries compare the time stamp with the real time.
+    // Both libraries compare the timestamp with the real time.
     world.clock.advance(Date.now() - world.clock.now().getTime() - 1_000);
     const { signingSecret: newest } = await rotated();
     const session = await world.session();
@@ -399,7 +399,7 @@ describe('rotation', () => {
       new Webhook(secret).verify(body, headers as Record<string, string>);
     }
     expect(await webhooks.verify(body, headers, [newest!])).toMatchObject({ event: 'session.chunks' });
-    // Two secrets at most: the first is dead, though its grace period would not have been over.
+    // At most two secrets are valid: the first is not, even though its grace period would not have ended.
     expect(() => new Webhook(old).verify(body, headers as Record<string, string>)).toThrow();
   });
 
@@ -419,7 +419,7 @@ describe('rotation', () => {
     expect(receiver.received.map(({ headers }) => headers['x-service-secret-version'])).toEqual(['2', '1']);
   });
 
-  test('after the grace period the old secret signs nothing', async () => {
+  test('after the grace period nothing is signed with the old secret', async () => {
     const receiver = await receiverOf();
     const old = await world.subscribe(receiver.url);
     receiver.answer = knowing(old);
@@ -443,7 +443,7 @@ describe('rotation', () => {
     });
   });
 
-  test('without a grace period the old secret is dead at once', async () => {
+  test('without a grace period the old secret is invalid at once', async () => {
     const receiver = await receiverOf();
     const old = await world.subscribe(receiver.url);
     const session = await world.session();

@@ -1,4 +1,4 @@
-// The built-in test receiver: webhooks seen arriving without a receiver of one's own.
+// The built-in test receiver, which shows webhooks arriving without a receiver of the integrator's.
 import { NotFoundError, UnprocessableError, webhooks } from '@signalbox/client';
 import { type Envelope, testReceiverUrl } from '@signalbox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -27,7 +27,7 @@ describe('through the client', () => {
   });
   afterAll(() => service.stop());
 
-  test('a Session is seen arriving, signed as an integrator would check it, and its delivery has succeeded', async () => {
+  test('the chunks of a session arrive, signed as integrators verify it, and the delivery has succeeded', async () => {
     const { client } = service;
     const { webhookSubscriptions } = client;
     const created = await webhookSubscriptions.create({ environment: 'production', url: testReceiverUrl });
@@ -62,12 +62,12 @@ describe('through the client', () => {
     expect([first.data, first.hasMore]).toEqual([[last], true]);
     expect((await first.nextPage()).data[0]).toEqual(others[0]);
 
-    // A Session is deleted with all of its data: this is some of it.
+    // A session is deleted with all of its data, including received webhooks.
     await client.sessions.delete(sessionId);
     expect((await received()).map(({ body }) => JSON.parse(body).sessionId)).toEqual(['ses_test']);
   });
 
-  test('no other url that is not https passes with it', async () => {
+  test('no other url without https is accepted', async () => {
     const { webhookSubscriptions } = service.client;
     for (const url of [
       'signalbox:test-receiver/',
@@ -83,14 +83,14 @@ describe('through the client', () => {
       const refused = webhookSubscriptions.create({ environment: 'staging', url });
       await expect(refused, url).rejects.toBeInstanceOf(UnprocessableError);
     }
-    // It is no address: nothing else that takes one takes this.
+    // It is not an address, so nothing else that takes a url accepts it.
     const tool = { type: 'http' as const, name: 't', description: 't', inputSchema: { type: 'object' } };
     const request = { method: 'POST' as const, url: testReceiverUrl };
     const agent = service.client.agents.create({ name: 'A', model: 'scripted/x', tools: [{ ...tool, request }] });
     await expect(agent).rejects.toMatchObject({ errors: [{ path: expect.stringMatching(/url$/) }] });
   });
 
-  test('who may read the Environment may see it, and nobody else', async () => {
+  test('only callers that may read the environment see what it received', async () => {
     const { client } = service;
     await expect(client.webhookSubscriptions.received('staging')).rejects.toBeInstanceOf(NotFoundError);
     const { secret } = await client.keys.create({ name: 'S', permission: 'read', environments: ['staging'] });
@@ -161,11 +161,11 @@ describe('as a destination', () => {
     const statuses = async () => (await listDeliveries(context, production)).data.map((one) => one.status).join();
     await world.advanceUntil(async () => (await statuses()) === 'succeeded,succeeded,succeeded');
     expect((await received()).filter(({ verified }) => !verified)).toEqual([]);
-    // The test of a subscription takes the same way.
+    // The test of a subscription reaches it too.
     expect((await testWebhookSubscription(context, production)).attempt.status).toBe(200);
   });
 
-  test('what is not signed, changed or old is refused and shown as such', async () => {
+  test('unsigned, changed and old requests are refused and shown as not verified', async () => {
     await world.subscribe(testReceiverUrl);
     const answer = async (...given: Parameters<typeof post>) => {
       const response = await post(...given);
@@ -185,7 +185,7 @@ describe('as a destination', () => {
     expect((await received()).map(({ verified }) => verified)).toEqual([false, true, false, false, false, false, true]);
   });
 
-  test('the last hundred are kept, whole up to 64 KiB, and go with the subscription', async () => {
+  test('the latest hundred requests are stored, complete up to 64 KiB, and deleted with the subscription', async () => {
     await world.subscribe(testReceiverUrl);
     await world.subscribe(testReceiverUrl, {}, world.strangerId);
     for (let n = 0; n < 6; n += 1)
@@ -203,13 +203,13 @@ describe('as a destination', () => {
     await deleteWebhookSubscription(world.context(), production);
     await world.subscribe(testReceiverUrl);
     expect(await received()).toEqual([]);
-    // What was still on its way to the one before does not stand in the new one's list.
+    // Deliveries in flight for the previous subscription do not appear in the list of the new one.
     const late = { url: testReceiverUrl, method: 'POST', body: '{}', timeoutMs: 1, maxResponseBytes: 1 };
     expect((await egressFor(gone, world.platform).request(late)).status).toBe(401);
     expect(await received()).toEqual([]);
   });
 
-  test('text of several Sessions comes in its order within each', async () => {
+  test('the text of each of several sessions arrives in order', async () => {
     await world.subscribe(testReceiverUrl);
     await world.node();
     const sessions = await Promise.all(Array.from({ length: 5 }, () => world.session()));

@@ -4,7 +4,7 @@ import { errorOfStatus, maxRetryAfterMs, retryAfterMs, retryDelayMs, retryDelays
 
 const now = new Date('2026-01-01T00:00:00.000Z');
 
-test('a retry comes after the time of the schedule and at most a tenth later', () => {
+test('a retry follows after the wait of the schedule and at most a tenth later', () => {
   fc.assert(
     fc.property(
       fc.nat(retryDelaysMs.length - 1),
@@ -18,13 +18,13 @@ test('a retry comes after the time of the schedule and at most a tenth later', (
   );
 });
 
-test('after twelve retries there is none', () => {
+test('there are at most twelve retries', () => {
   expect(retryDelaysMs).toHaveLength(12);
   expect(retryDelayMs(12, 0)).toBeUndefined();
   expect(retryDelayMs(12, 0, 60_000)).toBeUndefined();
 });
 
-test('what a receiver asks to wait is a floor', () => {
+test('the Retry-After of a receiver is a minimum', () => {
   expect(retryDelayMs(0, 0, 60_000)).toBe(60_000);
   expect(retryDelayMs(3, 0, 60_000)).toBe(retryDelaysMs[3]);
 });
@@ -36,14 +36,14 @@ describe('Retry-After', () => {
     expect(retryAfterMs(503, 'Thu, 01 Jan 2026 00:01:00 GMT', now)).toBe(60_000);
   });
 
-  test('is believed up to a day, and in the past asks for nothing', () => {
+  test('is respected up to a day, and ignored if it is in the past', () => {
     expect(retryAfterMs(429, '99999999', now)).toBe(maxRetryAfterMs);
     expect(retryAfterMs(429, '9'.repeat(400), now)).toBe(maxRetryAfterMs);
     expect(retryAfterMs(429, 'Fri, 01 Jan 2100 00:00:00 GMT', now)).toBe(maxRetryAfterMs);
     expect(retryAfterMs(429, 'Thu, 01 Jan 1970 00:00:00 GMT', now)).toBe(0);
   });
 
-  test('means nothing with another status, or where it is no time', () => {
+  test('is ignored with another status, or if it is invalid', () => {
     expect(retryAfterMs(500, '120', now)).toBe(0);
     for (const header of ['', '-5', '1.5', 'soon', '5 minutes', undefined, ['1', '2']]) {
       expect(retryAfterMs(429, header, now), String(header)).toBe(0);

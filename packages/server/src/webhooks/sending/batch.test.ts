@@ -14,7 +14,7 @@ const status: Item = { type: 'session.status', status: 'running', waitingFor: nu
 const result: Item = { type: 'tool.result', toolCallId: 'call_1', output: { ok: true } };
 const at = (n: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, n));
 
-/** Segments one after the other; `null` begins a turn. */
+/** Consecutive segments; `null` starts a turn. */
 function journal(...runs: (Item[] | null)[]): { segments: Segment[]; head: Position } {
   const segments: Segment[] = [];
   let [turn, seq] = [1, 0];
@@ -44,12 +44,12 @@ function step(
 
 const shown = (body: Buffer) => JSON.parse(body.toString()).chunks.map((c: Position) => `${c.turn}:${c.seq}`);
 
-test('text waits for company up to 100 ms', () => {
+test('text waits up to 100 ms for more text', () => {
   expect(step([['a'], ['b']], { waitedMs: 99 })).toEqual({ kind: 'wait' });
   expect(step([['a'], ['b']], { waitedMs: 100 })).toMatchObject({ kind: 'send', more: false });
 });
 
-test('anything else goes at once and takes the text before and behind it along', () => {
+test('any other chunk is sent at once, together with the text around it', () => {
   const next = step([['a'], [status], ['b']]);
   expect(next.kind === 'send' && shown(next.body)).toEqual(['1:1', '1:2', '1:3']);
 });
@@ -59,17 +59,17 @@ test('a full delivery does not wait', () => {
   expect(next).toMatchObject({ kind: 'send', more: true, content: { to: { turn: 1, seq: maxChunks } } });
 });
 
-test('a chunk that is larger than a delivery travels alone', () => {
+test('a chunk that is larger than a delivery is sent alone', () => {
   const next = step([[status], ['x'.repeat(maxBodyBytes)], [status]], { after: { turn: 1, seq: 1 } });
   expect(next.kind === 'send' && shown(next.body)).toEqual(['1:2']);
 });
 
-test('what was not asked for is skipped, once there was time for company', () => {
+test('chunks that do not match the filter are skipped, after the wait for more text', () => {
   expect(step([[result], [result]])).toEqual({ kind: 'wait' });
   expect(step([[result], [result]], { waitedMs: 100 })).toEqual({ kind: 'skip', through: { turn: 1, seq: 2 } });
 });
 
-test('a turn without chunks yet is passed over', () => {
+test('a turn without chunks is skipped', () => {
   expect(step([[status], null], { after: { turn: 1, seq: 1 }, waitedMs: 100 })).toMatchObject({ kind: 'skip' });
   expect(
     nextStep({ owner, after: { turn: 1, seq: 1 }, segments: [], head: { turn: 2, seq: 0 } }, chunkTypes, 100),
@@ -79,7 +79,7 @@ test('a turn without chunks yet is passed over', () => {
   });
 });
 
-test('the range is tight around what passes, and what follows without passing needs no delivery', () => {
+test('the range ends at the last chunk that matches the filter, and later chunks that do not match need no delivery', () => {
   expect(step([[result, status, result]])).toMatchObject({
     kind: 'send',
     content: { from: { turn: 1, seq: 1 }, to: { turn: 1, seq: 2 }, occurredAt: at(0) },
@@ -88,7 +88,7 @@ test('the range is tight around what passes, and what follows without passing ne
   });
 });
 
-test('message.reset comes wherever message.chunk does', () => {
+test('message.reset is sent if message.chunk is', () => {
   const reset: Item = { type: 'message.reset', fromSeq: 1 };
   expect(step([['a'], [reset]], { types: ['message.chunk'] })).toMatchObject({
     kind: 'send',
@@ -112,7 +112,7 @@ const runs = fc.array(
 const filter = fc.subarray([...chunkTypes], { minLength: 1 });
 
 describe('whatever a journal holds', () => {
-  test('each chunk asked for is delivered once, in order, within the bounds, and each body can be built again', () => {
+  test('each chunk that matches the filter is delivered once, in order, within the limits, and each body can be rebuilt', () => {
     fc.assert(
       fc.property(runs, filter, (written, types) => {
         const { segments, head } = journal(...written);
@@ -120,7 +120,7 @@ describe('whatever a journal holds', () => {
         let after: Position = beginning;
         for (;;) {
           const rest = segments.filter(({ turn, seqTo }) => comparePositions({ turn, seq: seqTo }, after) > 0);
-          // Read in pages, as the database gives them.
+          // Read in pages, as from the database.
           const next = nextStep({ owner, after, head, segments: rest.slice(0, 5) }, types, 100);
           if (next.kind === 'nothing') break;
           expect(next.kind).not.toBe('wait');
@@ -149,7 +149,7 @@ describe('whatever a journal holds', () => {
   });
 });
 
-test('a delivery whose chunks are gone cannot be built from what is left', () => {
+test('a delivery whose chunks were deleted cannot be rebuilt from the rest', () => {
   const { segments } = journal([status], [status]);
   const content = { from: beginning, to: { turn: 1, seq: 2 }, chunkTypes, occurredAt: at(0) };
   expect(() => rebuildBody(owner, content, segments.slice(0, 1))).toThrow('whole');

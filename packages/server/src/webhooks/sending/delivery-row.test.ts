@@ -3,14 +3,14 @@ import { expect, test } from 'vitest';
 import { type DeliveryRow, deliveryOf, lettersOf } from './delivery-row.ts';
 import { attemptText, parseAttempt } from './stored-attempt.ts';
 
-test('a filter comes out of its row as it went in; the letters stand in rows of before, and never change', () => {
+test('a filter is read from its row as it was written, and the letters of stored rows never change', () => {
   expect(lettersOf(chunkTypes)).toBe('mscradxt');
   for (const types of [chunkTypes, ...chunkTypes.map((type) => [type])]) {
     expect(deliveryOf('', { chunkTypes: lettersOf(types) } as DeliveryRow).chunkTypes).toEqual(types);
   }
 });
 
-test('an attempt comes out of its row as it went in, on one line', () => {
+test('an attempt is read from its row as it was written, on one line', () => {
   const sent = { hex: 'ab', standard: 'v1,cd=', version: '1.0.0' };
   const attempt = { attempt: 1, at: '2026-01-01T00:00:00.000Z', durationMs: 3, secretVersion: 1, sent };
   for (const answer of [

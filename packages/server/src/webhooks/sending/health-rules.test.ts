@@ -26,27 +26,27 @@ function fail(health: Health, more: Partial<Parameters<typeof afterFailure>[1]> 
   });
 }
 
-/** After so many failures in a row of two Sessions. */
+/** The health after this many failures in a row of two sessions. */
 function failed(count: number): Health {
   let health = healthy;
   for (let n = 0; n < count; n += 1) health = fail(health, { sessionId: n % 2 ? 'a' : 'b' });
   return health;
 }
 
-test('four failures in a row change nothing; with the fifth all wait for one attempt 30 s later', () => {
+test('four failures in a row change nothing; after the fifth all deliveries wait for one attempt 30 s later', () => {
   expect(awaitsProbe(failed(4))).toBe(false);
   expect(failed(5).probeAt).toEqual(later(30_000));
   expect(awaitsProbe(failed(5))).toBe(true);
   expect(awaitsProbe(failed(5), 'c')).toBe(true);
 });
 
-test('an attempt that is accepted ends the row', () => {
+test('an accepted attempt resets the count of failures', () => {
   const between = fail(afterSuccess(failed(4)));
   expect(between.failures).toBe(1);
   expect(afterSuccess(failed(9))).toMatchObject({ failures: 0, probeAt: null, failingSince: null });
 });
 
-test('probes come after 30 s, doubling to 15 min', () => {
+test('probes follow after 30 s, doubling up to 15 min', () => {
   let health = failed(5);
   const waits = [health.probeAt!.getTime() - start.getTime()];
   for (let n = 0; n < 7; n += 1) {
@@ -57,7 +57,7 @@ test('probes come after 30 s, doubling to 15 min', () => {
   expect(waits.map((ms) => ms / 1000)).toEqual([30, 60, 120, 240, 480, 900, 900, 900]);
 });
 
-test('what was under way when the probing began does not put the probe off, however much it was', () => {
+test('attempts in flight when probing began do not postpone the probe', () => {
   let health = failed(5);
   for (let n = 0; n < 200; n += 1) health = fail(health, { at: later(15_000) });
   expect(health.probeAt).toEqual(later(30_000));
@@ -70,7 +70,7 @@ test('a receiver may ask for a longer wait', () => {
   expect(fail(failed(5), { retryAfterMs: 1 }).probeAt).toEqual(later(30_000));
 });
 
-test('where one Session alone fails, it alone is held back; when another fails too, all are', () => {
+test('if only one session fails, only that one waits for a probe; if another fails too, all do', () => {
   let health = healthy;
   for (let n = 0; n < 5; n += 1) health = fail(health);
   expect(awaitsProbe(health, 'a')).toBe(true);
@@ -81,7 +81,7 @@ test('where one Session alone fails, it alone is held back; when another fails t
   expect(health.probeAt).toEqual(later(30_000));
 });
 
-test('a day of failures is a warning, five days are the end', () => {
+test('a day of failures degrades the destination, five days disable it', () => {
   const health = failed(5);
   expect(severityOf(health, later(24 * HOUR_MS - 1))).toBe('failing');
   expect(severityOf(health, later(24 * HOUR_MS))).toBe('degraded');
@@ -95,7 +95,7 @@ test('failures far apart are not one long failure', () => {
   expect(fail(failed(5), { at: later(24 * HOUR_MS) }).failingSince).toEqual(start);
 });
 
-test('what waits is hurried after a long failure alone', () => {
+test('pending retries are rescheduled only after a long failure', () => {
   expect(wasLongOutage(failed(5), later(15 * MINUTE_MS - 1))).toBe(false);
   expect(wasLongOutage(failed(5), later(15 * MINUTE_MS))).toBe(true);
   expect(wasLongOutage(healthy, later(HOUR_MS))).toBe(false);

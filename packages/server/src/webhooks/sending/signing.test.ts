@@ -4,7 +4,7 @@ import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
 import { headersOf, signingSecret } from './signing.ts';
 
-// The library compares the time stamp with the real time.
+// The library compares the timestamp with the real time.
 const now = new Date();
 const newSecret = (version: number) => signingSecret(version, `whsec_${randomBytes(32).toString('base64')}`);
 
@@ -25,7 +25,7 @@ test('the Standard Webhooks library verifies any body with either secret, and wi
   );
 });
 
-test('the hex signature is keyed with the whole secret and says which one it was', () => {
+test('the hex signature uses the whole secret as its key and names its version', () => {
   const [newest, before] = [newSecret(2), newSecret(1)];
   for (const signer of [newest, before]) {
     const headers = attempt('{"ü":"😀"}', [newest, before], signer);
