@@ -1,5 +1,5 @@
-// Refusals in the event log: at most one a minute for a key or person and code, whatever the number of nodes. Who hammers must not fill
-// the log, nor make each refusal cost a transaction: this node remembers what it has asked the database lately.
+// Refused requests in the event log: at most one record a minute for each key or user and error code, across all nodes. A flood of
+// them must not fill the log or cost a transaction each, so every node remembers what it has recorded recently.
 import type { Route } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { deleteAcross } from '../db/delete-in-batches.ts';

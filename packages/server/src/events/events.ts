@@ -1,7 +1,7 @@
 // Reading the event log: pages of records, and single records.
 //
 // A reader runs the sequencer first, so that it finds its own writes. Oldest first, a page that reaches the end says so in its
-// cursor even where filters left out the last records: who follows the log with filters reads each record past once.
+// cursor even if filters left out the last records, so following the log with filters scans each record once.
 import { type Input, longLists, type Result } from '@signalbox/contract';
 import sql, { empty, type Sql } from 'sql-template-tag';
 import { ApiError, invalidField, notFound } from '../lib/api-error.ts';

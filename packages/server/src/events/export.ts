@@ -1,7 +1,7 @@
 // The event log as one file of any length, oldest first, up to the newest record when it began.
 //
-// It is read in windows of sequence numbers, a few KiB of records in each statement, when the reader has room for the next: so no
-// statement is long, none holds a snapshot open, and memory holds little, however many records there are and however slow the reader.
+// It is read in windows of sequence numbers, a few KiB of records a statement, whenever the client has room for the next. No
+// statement is long, no snapshot stays open, and memory use is small, however many records there are and however slow the client.
 import type { Event, Input } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { PoolContext } from '../lib/context.ts';

@@ -1,11 +1,11 @@
-// Writing to the event log. A record is inserted in the transaction of the change it speaks of: both are there or neither.
+// Writing to the event log. A record is inserted in the transaction of the change that it describes: both are stored or neither.
 import { createHash } from 'node:crypto';
 import type { Event, EventType } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Actor } from '../lib/context.ts';
 import { newUuid } from '../lib/ids.ts';
 
-/** A record before the sequencer has given it its place in the chain. */
+/** A record before the sequencer has numbered it. */
 export type PendingEvent = Omit<Event, 'eventId' | 'sequence' | 'occurredAt' | 'previousHash' | 'hash'>;
 
 /**

@@ -1,7 +1,7 @@
-// The sequencer gives records their place: one at a time for an organization, it locks that organization's row in
-// event_heads, reads what is committed in events_pending in id order, and moves it into events with the next sequence
-// numbers and hashes. A number is given only to what is committed, so there is no gap; and only under the lock, so nothing
-// ever appears behind a number that somebody has read.
+// The sequencer numbers the records of the event log. It locks the organization's row in event_heads, so it runs once at a time for
+// an organization, reads the committed records of events_pending in id order, and moves them to events with the next sequence
+// numbers and hashes. Only committed records get a number, so there are no gaps. Numbers are assigned under the lock, so no record
+// ever appears before one that was already read.
 //
 // A read of the log runs it first and waits for it, so that a caller sees its own writes at once.
 import { createHash } from 'node:crypto';
@@ -39,7 +39,7 @@ export async function readEventHead(db: Db, organizationId: string): Promise<Eve
  * wait, while another does it, so that nodes that go through the same organizations do not queue behind one another.
  */
 export async function sequenceEvents(db: Db, organizationId: string, { isBackground = false } = {}): Promise<void> {
-  // The cheap question first: most reads find nothing to move, and take no lock.
+  // A cheap check first: most reads find nothing to move, and take no lock.
   while ((await db.execute(sql`select 1 from events_pending where organization_id = ${organizationId} limit 1`)) > 0) {
     // A batch that was not full held all there was when this was called; what comes meanwhile is not waited for.
     if ((await moveBatch(db, organizationId, isBackground)) < BATCH) return;

@@ -1,5 +1,5 @@
-// Waiting for the next record of an organization: a long poll. However many wait on this node, one look in a while asks for
-// all of them; it takes no lock and moves nothing, and whoever is told that there is something reads for itself.
+// Waiting for the next record of an organization: a long poll. One query every half second serves all requests that wait on this
+// node. It takes no lock and moves no record; a request that is notified reads the log itself.
 import sql from 'sql-template-tag';
 import type { Platform } from '../platform.ts';
 
@@ -12,7 +12,7 @@ export interface EventWatch {
   stop(): Promise<void>;
 }
 
-// What a follower of the log is behind at most; people who look on see it move.
+// The longest delay until a waiting request gets a new record.
 const LOOK_EVERY_MS = 500;
 
 interface Waiter {

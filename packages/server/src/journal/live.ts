@@ -1,16 +1,15 @@
 // The live stream of a session: what is committed from a cursor on, for as long as more can follow.
 //
-// A reader is a position, and holds nothing else: what follows it is looked up in what all readers of the node share (recent.ts), a
-// part of at most 47 KiB at a time, when it has room for that part. What is not there, because it was committed long ago or the reader
-// was slow, is read from the journal again, once for all who are there. So a reader that takes nothing costs what its connection
-// holds, however long the chunks are.
+// A reader is only a position. What follows it is looked up in a cache that all readers of the node share (recent.ts), in parts of at
+// most 47 KiB, whenever the reader has room for a part. Segments that are not in the cache, because they are old or the reader was slow,
+// are read from the journal, once for all readers at that position. A reader that takes nothing therefore costs only the buffer of its
+// connection, however long the chunks are.
 //
-// What is committed on this node is put there by the commit, by the position before it; who hears of it, and finds nothing behind its
-// own position, reads the journal. The poll is the net under lost wake-ups. What was committed on another node is read once for all
-// readers of its session, together with what was committed to other sessions meanwhile, and put there as a commit of this node is.
+// A commit on this node puts its segments into the cache. Segments that another node committed are read once for all readers of their
+// session, together with those of other sessions, and put there too. The poll finds commits whose wake-up was lost.
 //
-// Readers that are not at the end of their journal go through a gate (lib/fair-gate.ts): so many of them at once read the journal or are
-// handed a part in one turn of the event loop, so a crowd that comes at once neither fills the pool of connections nor holds the loop.
+// Readers that are not at the end of their journal go through a gate (lib/fair-gate.ts). It limits how many read the journal or get a
+// part in one turn of the event loop, so many readers at once can neither use up the connection pool nor block the event loop.
 import type { ChunkType, Input } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { onceAborted } from '../lib/aborted.ts';
@@ -42,8 +41,8 @@ export interface Live {
   committed(sessionId: string, previous: Position, segments: readonly Segment[]): void;
   follow(head: JournalInfo, after: Position, types: ReadonlySet<ChunkType> | undefined): JournalStream;
   /**
-   * Runs a read of a journal when the organization has a place at the gate; never in a transaction, which would hold a connection
-   * meanwhile. Throws 503 `unavailable` if the signal is aborted first.
+   * Runs a read of a journal once the gate admits the organization; never in a transaction, which would keep a connection while it
+   * waits. Throws 503 `unavailable` if the signal is aborted first.
    */
   throughGate<T>(organizationId: string, read: () => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** How many streams are open on this node. */
@@ -58,7 +57,7 @@ interface Feed {
   readonly readers: Set<Reader>;
   /** Where its journal ends, as far as this node knows. */
   end: Position;
-  /** The journal was read to its end since the feed is there, so nothing that came before it is missing. */
+  /** The journal has been read to its end since the feed was created, so no earlier segment is missing. */
   isKnown: boolean;
   /** Nothing will follow the end. */
   isOver: boolean;
@@ -87,7 +86,7 @@ const PART_BYTES = 47 * 1024;
 // With characters of three bytes it is not longer than a part.
 const SHORT_CHARACTERS = 15 * 1024;
 
-/** The answer of the stream route: undefined where nothing can follow the cursor. Throws 404 and `invalid_cursor`. */
+/** The response of the stream route: undefined if nothing can follow the cursor. Throws 404 and `invalid_cursor`. */
 export async function streamSession(ctx: Context, input: Input<'streamSession'>): Promise<JournalStream | undefined> {
   const { organizationId } = ctx;
   const sessionId = uuidOf('ses', input.sessionId);
@@ -108,7 +107,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
   /** Reads of the journal that are under way, by session and position. */
   const pages = new Map<string, Promise<boolean>>();
   const stopping = new AbortController();
-  /** Sessions that other nodes committed to, and whose readers have not been told. */
+  /** Sessions that other nodes committed to, and whose segments have to be read. */
   const hinted = new Set<string>();
   let fetching: Promise<void> | undefined;
   let polling: Promise<void> | undefined;
@@ -154,7 +153,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     try {
       while (!signal.aborted) {
         woken = Promise.withResolvers();
-        // All that is held while the reader is waited for.
+        // All that is in memory while the reader is slow.
         const part = nextPart(feed, reader);
         if (part) {
           yield part;
@@ -188,7 +187,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     return offset === 0 && (feed.isKnown || feed.isOver) && comparePositions(at, feed.end) >= 0;
   }
 
-  /** Moves the reader past what it returns. Undefined where what follows is not in memory, or the reader has to wait for a place. */
+  /** Moves the reader past what it returns. Undefined if the next segment is not in memory, or the reader has to wait at the gate. */
   function nextPart(feed: Feed, reader: Reader): StreamPart | undefined {
     while (reader.allowance > 0) {
       const following = recent.get(feed.head.sessionId, reader.at);
@@ -217,14 +216,14 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
       reader.allowance = READ_BYTES;
       return isThere;
     } finally {
-      // It keeps the place for the part that it takes now.
+      // It keeps its place at the gate for the part that it takes now.
       setImmediate(leave);
     }
   }
 
   async function inPlace<T>(organizationId: string, act: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const leave = await gate.enter(organizationId, signal);
-    // Or the caller has gone, and nobody reads it.
+    // If the client has left instead, it does not see this error.
     if (!leave) throw new ApiError('unavailable', 'The service is shutting down.', { retryAfterSeconds: 1 });
     try {
       return await act();
@@ -233,7 +232,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     }
   }
 
-  /** Once for all who are at the same position. False if nothing follows it. */
+  /** Once for all readers at the same position. False if nothing follows it. */
   function readPage(feed: Feed, after: Position): Promise<boolean> {
     const key = `${feed.head.sessionId} ${formatCursor(after)}`;
     const page = pages.get(key) ?? load(feed, after).finally(() => pages.delete(key));
@@ -254,7 +253,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
 
   // ── What other nodes commit ────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Reads what was committed elsewhere, once for all readers of the session and together with what else was. */
+  /** Reads what other nodes committed, once for all readers of a session, and in one batch with other sessions. */
   function fetchSoon(sessionId: string): void {
     if (!feeds.has(sessionId)) return;
     hinted.add(sessionId);
@@ -282,7 +281,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     }
   }
 
-  /** Nothing more can come of it. */
+  /** The session was deleted: its streams end. */
   function endDeleted(sessionId: string): void {
     const feed = feeds.get(sessionId);
     if (!feed) return;
@@ -299,7 +298,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
     }
   }
 
-  /** Finds the readers that are behind without having heard of it. */
+  /** Finds readers that are behind because a wake-up was lost. */
   async function look(): Promise<void> {
     const heads = [...feeds.values()].map(({ head }) => head);
     if (heads.length === 0 || stopping.signal.aborted) return;
@@ -351,7 +350,7 @@ export function createLive({ db, shards, wake, clock }: Pick<Platform, 'db' | 's
   };
 }
 
-/** Undefined where none of it is of the types. */
+/** Undefined if no chunk is of the types. */
 function textOf(
   head: JournalInfo,
   segment: Segment,

@@ -1,8 +1,8 @@
-// What of journals was committed or read lately, once for all who read it: each segment by the position that it follows, and the
-// texts that were made of it. It may be forgotten at any time, and is read again then; so whoever waits holds a position, and no text.
+// A cache of recent segments, shared by all readers of the node: each segment by the position that it follows, with the envelopes
+// built from it. An entry can be dropped at any time and is then read from the journal again, so readers only keep positions.
 //
-// Two halves: what is used is in the young one. When that is full, or at each `age`, it becomes the old one, and what nobody used
-// since is dropped with the old one that there was.
+// It has two halves. Entries that are used move to the young half. When that is full, or at each `age`, it becomes the old half, and
+// the previous old half is dropped with all entries that were not used since.
 import { formatCursor, type Position } from './cursor.ts';
 import type { Segment } from './segment.ts';
 

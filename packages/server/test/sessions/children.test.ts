@@ -59,7 +59,7 @@ async function statusOf(sessionId: string): Promise<Session['status']> {
   return (await getSession(world.ctx, { sessionId })).session.status;
 }
 
-test('a call of an agent tool opens a child session, waits for it, and has its answer as result', async () => {
+test('a call of an agent tool opens a child session, waits for it, and has its response as result', async () => {
   const seen: ModelCall[] = [];
   await world.work({ ask: byModel({ parent, child: answering([{ text: 'Helped' }], (call) => seen.push(call)) }) });
   const sessionId = await openFamily(world, { open: { environment: 'staging', metadata: { of: 'the parent' } } });
@@ -111,7 +111,7 @@ test('a call of an agent tool opens a child session, waits for it, and has its a
   expect((await getSession(world.ctx, { sessionId })).session.metadata).toEqual({ of: 'the parent' });
 });
 
-test('a child asks people for itself: its approvals stand in the inbox under its own session', async () => {
+test('a child requests its own approvals, which are listed under its own session', async () => {
   const environments: string[] = [];
   await world.work({
     ask: byModel({ parent, child: answering([{ calls: [['pay', { amount: 3 }]] }, { text: 'Paid' }]) }),
@@ -136,7 +136,7 @@ test('a child asks people for itself: its approvals stand in the inbox under its
   expect(environments).toEqual(['staging']);
 });
 
-test('a call of an agent tool can itself be asked for, and its input edited', async () => {
+test('a call of an agent tool can itself need approval, and its input be edited', async () => {
   const seen: ModelCall[] = [];
   await world.work({ ask: byModel({ parent, child: answering([{ text: 'ok' }], (call) => seen.push(call)) }) });
   const sessionId = await openFamily(world, { helper: { approval: 'always' } });
@@ -153,14 +153,14 @@ test('a call of an agent tool can itself be asked for, and its input edited', as
   expect(seen[0]!.transcript[0]!.content).toEqual([{ type: 'text', text: 'help kindly' }]);
 });
 
-test('the answer of a child with an outputSchema is given as JSON', async () => {
+test('the response of a child with an outputSchema is returned as JSON', async () => {
   await world.work({ ask: byModel({ parent, child: answering([{ text: '```json\n{"n": 3}\n```' }]) }) });
   const outputSchema = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] };
   const sessionId = await openFamily(world, { child: { outputSchema } });
   expect(await resultsOf(sessionId)).toMatchObject([{ output: { n: 3 } }]);
 });
 
-test('however a child ends, its parent goes on, and is told in words', async () => {
+test('however a child ends, its parent continues and gets the reason as text', async () => {
   const ends: { child: AskModel; more?: object; act?: (sessionId: string) => Promise<unknown>; says: RegExp }[] = [
     {
       child: answering([{ text: 'Not JSON' }]),
@@ -320,7 +320,7 @@ const three = byModel({
   grandchild: hanging,
 });
 
-test('a parent that is cancelled takes its children and theirs with it', async () => {
+test('cancelling a parent cancels all its descendants', async () => {
   await world.work({ ask: three });
   const [sessionId, childId, grandchildId] = await openThree();
   await cancelSession(world.ctx, { sessionId });
@@ -394,7 +394,7 @@ test('a turn that takes too long cancels its children; one that only waits for t
   });
 });
 
-test('a child on another node hears of it without any wake-up', async () => {
+test('a child on another node is cancelled without any wake-up', async () => {
   const first = await world.work({ platform: await world.anotherNode(), ask: three });
   const [sessionId, childId, grandchildId] = await openThree();
   // The grandchild is taken over by a node that nobody tells anything.
@@ -432,7 +432,7 @@ test('an interrupt that comes while a parent is about to wait for its child is n
 
 // ── What may not be ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-test('agents call one another five deep, and the sixth is refused in words', async () => {
+test('agents call one another five deep, and the sixth call is refused with a reason', async () => {
   // An Agent that calls itself, which only a later version can.
   const agentId = await world.agent([], { model: 'scripted/deep' });
   await updateAgent(world.ctx, { agentId, tools: [agentTool('helper', agentId)] });
@@ -499,7 +499,7 @@ const threeEnding = {
   grandchild: answering([{ text: 'ok' }]),
 };
 
-test('a session that is deleted takes its children with it, also those that have not heard that they are cancelled', async () => {
+test('deleting a session deletes its children, also those whose cancellation has not taken effect', async () => {
   const first = await world.work({ ask: three });
   const [sessionId, childId, grandchildId] = await openThree();
   await first.stop();
@@ -510,7 +510,7 @@ test('a session that is deleted takes its children with it, also those that have
   }
 });
 
-test('a worker whose session is deleted under its hands stops what it does for it', async () => {
+test('a node whose active session is deleted stops working on it', async () => {
   const stopped = Promise.withResolvers<void>();
   await world.work({
     ask: byModel({

@@ -46,7 +46,7 @@ async function read(
 
 const chunksIn = (envelopes: Envelope[]): Chunk[] => envelopes.flatMap(({ chunks }) => chunks);
 
-test('readers that come at any moment, on any node, read the same: all of it, in order, once', async () => {
+test('readers that connect at any time, on any node, read the same: every chunk, in order, once', async () => {
   await world.work({ ask: talkative });
   const elsewhere = { ...world.ctx, ...(await world.anotherNode()) };
   const sessionId = await world.open(await world.agent(), { closeOnIdle: true });
@@ -93,7 +93,7 @@ test('pages of any size add up to the journal', async () => {
   }
 });
 
-test('types filter what is shown, cursors stay true, and who reads text hears of resets', async () => {
+test('types filter chunks, cursors stay correct, and readers of text get resets', async () => {
   await world.work({ ask: talkative });
   const sessionId = await world.open(await world.agent(), { closeOnIdle: true });
   const all = chunksIn(await read(world.ctx, sessionId));
@@ -135,7 +135,7 @@ test('a slow reader loses nothing, and what waits for it is bounded', async () =
   expect(found).toEqual(all);
 });
 
-test('the stream of a session that is deleted ends, also on a node that heard nothing of it', async () => {
+test('the stream of a deleted session ends, also on a node that received no wake-up', async () => {
   await world.work({});
   const elsewhere = { ...world.ctx, ...(await world.anotherNode()) };
   const sessionId = await world.open(await world.agent());

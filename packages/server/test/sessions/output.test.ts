@@ -230,7 +230,7 @@ test('a second wrong answer fails the session with a clear error', async () => {
   });
 });
 
-test('an answer without any text is asked for once more, and there is nothing to take back', async () => {
+test('a response without text is requested once more, and there is nothing to reset', async () => {
   await world.work({ ask: answering([{}, { text: right }]) });
   const sessionId = await world.open(await world.agent([], { outputSchema }));
   expect(outline(await world.until(sessionId, is('idle')))).toEqual([
@@ -297,7 +297,7 @@ test.each<[string, object, object, string]>([
   expect(completedOf(chunks)).not.toHaveProperty('output');
 });
 
-test('a refusal is no answer, so it is not held against the schema', async () => {
+test('a refusal is not checked against the schema', async () => {
   await world.work({
     ask: async function* () {
       yield { type: 'text', delta: 'No.' };

@@ -104,7 +104,7 @@ async function left(table = 'sessions'): Promise<string[]> {
 const drop = (keptDays?: number, over: Partial<TestPlatform['platform']> = {}, signal = never) =>
   dropOldSessions({ ...test_.platform, ...over }, organizationId, keptDays, signal);
 
-test('a session goes with its children and every row of theirs; others stay whole', async () => {
+test('a session is deleted with its children and all their rows; others stay complete', async () => {
   const old = await session({ endedAt: daysAgo(30) });
   await session({ endedAt: daysAgo(30), rootId: old });
   const stays = [await session({ endedAt: daysAgo(29.9) }), await session()].toSorted();
@@ -178,7 +178,7 @@ test('a session of any length goes a thousand rows at a time, and a pass that wa
   expect(await left('messages')).toEqual([]);
 });
 
-test('it waits for no session that is being written', async () => {
+test('it does not wait for sessions that are being written', async () => {
   const open = await session();
   await session({ endedAt: daysAgo(30) });
   await db.transaction(async (tx) => {

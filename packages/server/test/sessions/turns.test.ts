@@ -26,7 +26,7 @@ afterEach(() => world.close());
 
 const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === status;
 
-test('a turn shows its text and its end, and leaves the session idle with nobody holding it', async () => {
+test('a turn shows its text and its end, and leaves the session idle and parked', async () => {
   await world.work({ ask: answering([{ text: 'Hello' }]) });
   const sessionId = await world.open(await world.agent());
   const chunks = await world.until(sessionId, is('idle'));
@@ -179,7 +179,7 @@ test.each([
   expect((await getSession(world.ctx, { sessionId })).session.agentVersion).toBe(versions[1]);
 });
 
-test('a message that was accepted has its turn, also when its agent is archived before', async () => {
+test('an accepted message has its turn, also if its agent is archived before', async () => {
   const hold = Promise.withResolvers<void>();
   await world.work({
     ask: async function* () {
@@ -195,7 +195,7 @@ test('a message that was accepted has its turn, also when its agent is archived 
   await world.until(sessionId, (chunk) => chunk.turn === 2 && is('idle')(chunk));
 });
 
-test('a message that comes at the moment a turn ends is never lost', async () => {
+test('a message that arrives when a turn ends is never lost', async () => {
   await world.work({});
   const agentId = await world.agent();
   const sessions = await Promise.all(Array.from({ length: 30 }, () => world.open(agentId)));
@@ -227,7 +227,7 @@ test('close completes the session when its turn and what was queued before are o
   expect(chunks.at(-1)).toMatchObject({ type: 'session.status', status: 'completed', turn: 2 });
 });
 
-test('close that comes at the very moment a turn ends completes the session', async () => {
+test('a close that arrives when a turn ends completes the session', async () => {
   const { platform } = world;
   let isClosed = false;
   const batch: typeof platform.db.batch = async (statements) => {
@@ -262,7 +262,7 @@ test('cancel is at once: the model is stopped, what it still says is refused, an
   expect((await cancelSession(world.ctx, { sessionId })).session).toEqual(session);
 });
 
-test('a model that fails is asked again, and text it has shown is taken back', async () => {
+test('a failed model call is retried, and the text that it has shown is reset', async () => {
   await world.work({
     ask: async function* (call) {
       yield { type: 'text', delta: `try ${call.callsBefore}` };
@@ -292,7 +292,7 @@ test('a model that fails is asked again, and text it has shown is taken back', a
   ]);
 });
 
-test('a failure that asking again cannot mend fails the session with a clear error', async () => {
+test('a failure that a retry can’t fix fails the session with a clear error', async () => {
   await world.work({
     // biome-ignore lint/correctness/useYield: a model that fails before it says anything
     ask: async function* () {

@@ -44,7 +44,7 @@ async function looked(): Promise<void> {
   await claim('nothing', {}, 0);
 }
 
-test('who waits for that very Session is first, then who waits longest', async () => {
+test('claims for that session are first, then those that have waited longest', async () => {
   const [one, other] = [await open('order'), await open('order')];
   const first = claim('order');
   const second = claim('order');
@@ -60,7 +60,7 @@ test('who waits for that very Session is first, then who waits longest', async (
   expect(await second).toBeUndefined();
 });
 
-test('who waits for that very Session is first, also where it is found in looking for others', async () => {
+test('claims for that session are first, also if it is found for others', async () => {
   const [one, other] = [await open('kept'), await open('kept')];
   const own = claim('kept', { sessionId: one, turn: 1 });
   const any = claim('kept');
@@ -109,7 +109,7 @@ test('without any wake-up the poll finds what is offered', async () => {
   expect((await waits)!.sessionId).toBe(sessionId);
 });
 
-test('what is to stop, or has taken too long, is offered to nobody', async () => {
+test('a turn that is to stop or has timed out is not offered', async () => {
   const [stopped, late, session] = [await open('late'), await open('late'), await open('late')];
   await offer(stopped, 'late', sql`, stop = 'interrupt'`);
   await offer(late, 'late');
@@ -121,7 +121,7 @@ test('what is to stop, or has taken too long, is offered to nobody', async () =>
   expect(await claim('late', { sessionId: late }, 0)).toBeUndefined();
 });
 
-test('of two nodes that find the same step one gets it, and the other goes on waiting', async () => {
+test('of two nodes that find the same step one claims it, and the other continues to wait', async () => {
   const sessionId = await open('two');
   const node = await world.anotherNode();
   await offer(sessionId, 'two');
@@ -137,7 +137,7 @@ test('of two nodes that find the same step one gets it, and the other goes on wa
   expect(rows.filter((row) => row !== undefined)).toHaveLength(1);
 });
 
-test('a claim that is given something as it goes gives it back', async () => {
+test('a claim that gets a step while its client leaves releases it', async () => {
   const sessionId = await open('gone');
   const { offers, wake, db } = world.platform;
   const gone = new AbortController();
@@ -175,7 +175,7 @@ test('a claim sent again that finds its step given back meanwhile has none, rath
   expect(await claimWorkerTurn(again, input)).toEqual({ workerTurn: null });
 });
 
-test('an organization does not take all the room that there is for claims', async () => {
+test('an organization can’t use all the capacity for claims', async () => {
   const gone = new AbortController();
   const requestOf = (organizationId: string): ClaimRequest => ({ organizationId, queue: 'many' });
   const { offers } = world.platform;
@@ -189,7 +189,7 @@ test('an organization does not take all the room that there is for claims', asyn
   expect(await offers.claim(requestOf(world.organizationId), 0, new AbortController().signal)).toBeUndefined();
 });
 
-test('text that a program sends at the very moment of an interrupt is refused', async () => {
+test('text that a worker sends at the moment of an interrupt is refused', async () => {
   const sessionId = await open('interrupted');
   await offer(sessionId, 'interrupted');
   const { nodeId } = (await claim('interrupted'))!;

@@ -129,7 +129,7 @@ async function lost(call: Promise<unknown>): Promise<void> {
 
 // ── What a program does ──────────────────────────────────────────────────────────────────────────────────────────────
 
-test('a program answers a turn: its text streams, stands in the transcript, and what it used on the Session', async () => {
+test('a worker runs a turn: its text is streamed and in the transcript, and its usage is on the session', async () => {
   const session = await open();
   let seen: Pick<Turn, 'instructions' | 'messages' | 'tools' | 'step' | 'turn'> | undefined;
   program({
@@ -269,7 +269,7 @@ test('what an own function throws is the result of its call', async () => {
   expect(chunks.find(({ type }) => type === 'tool.result')).toMatchObject({ error: 'no paper' });
 });
 
-test('what onTurn throws fails the Session', async () => {
+test('an error that onTurn throws fails the session', async () => {
   const session = await open();
   const { errors } = program({
     onTurn: async (turn) => {
@@ -286,7 +286,7 @@ test('what onTurn throws fails the Session', async () => {
   expect(errors).toHaveLength(1);
 });
 
-test('whatever a program ends with, its turn ends: nothing that the service does not take makes it wait', async () => {
+test('a worker’s turn ends whatever it submits: a submission that is refused does not leave it waiting', async () => {
   const deep = JSON.parse('['.repeat(100) + ']'.repeat(100));
   const tools = {
     nul: () => 'a\0b',
@@ -329,7 +329,7 @@ test.each(['refusal', 'maxOutputTokens'] as const)('a program says that its turn
   expect((await statusOf(session)).stopReason).toBe(stopReason);
 });
 
-test('an answer that does not match outputSchema is sent back once, as a model’s', async () => {
+test('a response that does not match outputSchema is corrected once, as a model’s', async () => {
   const session = await open([], { outputSchema: { type: 'object', required: ['n'] } });
   const told: string[] = [];
   program({
@@ -360,7 +360,7 @@ test('a budget and the limit of steps are looked at before a step is offered', a
   expect(await statusOf(byLimit)).toMatchObject({ stopReason: 'maxSteps', usage: { steps: 3 } });
 });
 
-test('a program has as many turns at once as it says, and one that waits for a person takes no room', async () => {
+test('a worker runs as many turns at once as it is configured to, and one that waits for an approval does not count', async () => {
   const session = await open([shopTool('refund', { approval: 'always' })]);
   const { agentId } = session;
   let working = 0;
@@ -387,7 +387,7 @@ test('a program has as many turns at once as it says, and one that waits for a p
 
 // ── Who holds a turn ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-test('each step is given to one of those who claim at the same moment', async () => {
+test('each step goes to one of several simultaneous claims', async () => {
   const { agentId } = await open();
   const others = Array.from({ length: 7 }, () =>
     service.client.sessions.open({ agentId, environment: 'production', input: 'go' }),
@@ -428,7 +428,7 @@ test('a program that was paused past its lease writes nothing: the step is offer
   expect(data.at(-1)!.content).toEqual([{ type: 'text', text: 'Me' }]);
 });
 
-test('a heartbeat keeps the step', async () => {
+test('a heartbeat renews the claim', async () => {
   await open();
   const { workerTurnId, leaseExpiresAt } = (await claim())!;
   await service.db.execute(sql`
@@ -436,7 +436,7 @@ test('a heartbeat keeps the step', async () => {
   expect((await service.client.workers.heartbeat(workerTurnId)) >= leaseExpiresAt).toBe(true);
 });
 
-test('text sent again after a lost answer stands there once; text for another place is refused', async () => {
+test('text sent again after a lost response is appended once; text for another position is refused', async () => {
   const session = await open();
   const { workerTurnId, cursor } = (await claim())!;
   const send = () => service.client.workers.append(workerTurnId, { deltas: ['a', 'b'], after: cursor });
@@ -449,7 +449,7 @@ test('text sent again after a lost answer stands there once; text for another pl
   expect(textOf(await until(session, isIdle))).toBe('ab');
 });
 
-test('a claim sent again after a lost answer gives the same step', async () => {
+test('a claim sent again after a lost response returns the same step', async () => {
   const { agentId } = await open();
   await service.client.sessions.open({ agentId, environment: 'production', input: 'go' });
   const options = { idempotencyKey: `claim-${queue}` };
@@ -481,7 +481,7 @@ test('a claim sent again after its step is over can claim another, and what is s
   expect((await service.client.sessions.get(after.sessionId)).status).toBe('running');
 });
 
-test('an answer sent again acts once', async () => {
+test('a submission sent again has one effect', async () => {
   const session = await open([shopTool('apples')]);
   const { workerTurnId } = (await claim())!;
   asked.length = 0;
@@ -494,7 +494,7 @@ test('an answer sent again acts once', async () => {
   expect(asked).toEqual(['/apples']);
 });
 
-test('what is given back is offered again at once', async () => {
+test('a released step is offered again at once', async () => {
   await open();
   const first = (await claim())!;
   const [second] = await Promise.all([claim(), service.client.workers.release(first.workerTurnId)]);
@@ -531,7 +531,7 @@ test("another organization's worker turn is lost to everybody else, and a key th
   await lost(service.client.workers.heartbeat('wtn_00000000000000000000000000'));
 });
 
-test('what does not fit the worker turn is refused and changes nothing', async () => {
+test('a submission that does not fit the worker turn is refused and changes nothing', async () => {
   const session = await open([clientTool('own')]);
   const { sessionId } = session;
   const { workers } = service.client;
@@ -564,7 +564,7 @@ test('what does not fit the worker turn is refused and changes nothing', async (
 
 // ── Interrupted, late, gone ──────────────────────────────────────────────────────────────────────────────────────────
 
-test('an interrupt takes the turn from the program; what it has shown stays', async () => {
+test('an interrupt revokes the claim; text that was shown stays', async () => {
   const session = await open();
   const first = (await claim())!;
   await service.client.workers.append(first.workerTurnId, { deltas: ['Half a sent'] });
@@ -600,7 +600,7 @@ test('a program hears that its turn was stopped: its signal aborts, and what it 
   expect(programs).toHaveLength(1);
 });
 
-test('cancelling and steering take the turn from the program at once', async () => {
+test('cancelling and steering revoke the claim at once', async () => {
   const cancelled = await open();
   const one = (await claim())!;
   await service.client.sessions.cancel(cancelled.sessionId);
@@ -616,7 +616,7 @@ test('cancelling and steering take the turn from the program at once', async () 
   await lost(service.client.workers.complete(two.workerTurnId));
 });
 
-test('a program that stops gives back what it has, and another goes on', async () => {
+test('a worker that stops releases its claims, and another continues', async () => {
   const session = await open();
   const begun = Promise.withResolvers<void>();
   const first = program({
@@ -642,7 +642,7 @@ test('a program that stops gives back what it has, and another goes on', async (
   ]);
 });
 
-test('after a program has died between two steps, another goes on from the transcript', async () => {
+test('after a worker has died between two steps, another continues from the transcript', async () => {
   const session = await open([shopTool('apples')]);
   const { workerTurnId } = (await claim())!;
   await service.client.workers.complete(workerTurnId, { toolCalls: [{ tool: 'apples', input: { n: 1 } }] });
@@ -688,7 +688,7 @@ test('an own call whose program died while it ran: an effect is not repeated, an
   ]);
 });
 
-test('calls that were given back before they began are run by the next program', async () => {
+test('calls that were released before they started are run by the next worker', async () => {
   const session = await open([clientTool('pay', { effectful: true, approval: 'never' })]);
   const { workerTurnId } = (await claim())!;
   await service.client.workers.complete(workerTurnId, { toolCalls: [{ tool: 'pay', input: {} }] });
@@ -717,7 +717,7 @@ test('a decision that comes while own calls are offered or run is acted on', asy
   ]);
 });
 
-test('a service that stops answers the claims that wait', async () => {
+test('a node that stops responds to the claims that wait', async () => {
   const other = await startTestService({ database: service.database });
   const looked = lookedFor();
   const waits = other.client.workers.claim({ queue: 'nobody', waitSeconds: 20 }, { maxRetries: 0 });
@@ -726,7 +726,7 @@ test('a service that stops answers the claims that wait', async () => {
   expect(await waits).toBeNull();
 });
 
-test('a claim whose caller has gone takes nothing', async () => {
+test('a claim whose client has left claims nothing', async () => {
   const { agentId } = await open();
   const { sessionId } = (await claim())!;
   const gone = new AbortController();
@@ -754,7 +754,7 @@ function lookedFor(): Promise<void> {
   return promise;
 }
 
-test('an answer without an end fails the Session, and is not read into memory', async () => {
+test('a response without an end fails the session, and is not read into memory', async () => {
   const session = await open();
   const { workerTurnId } = (await claim())!;
   const deltas = Array.from({ length: 9 }, () => 'a'.repeat(100_000));
@@ -767,7 +767,7 @@ test('an answer without an end fails the Session, and is not read into memory', 
   });
 });
 
-test('who knows the id of a worker of the service can’t act as it', async () => {
+test('a node’s id can’t be used as a worker turn’s', async () => {
   const answer = Promise.withResolvers<void>();
   answerShop = async () => answer.promise;
   const { agentId } = await service.client.agents.create({

@@ -1,4 +1,4 @@
-// Operations: every model call and tool call of a Session, stored before it starts, with the key (session, turn, step, index).
+// Operations: every model call and tool call of a session, stored before it starts, with the key (session, turn, step, index).
 import type { Approval, SessionTurn, Tool, Usage, WaitingFor } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../db/db.ts';
@@ -7,15 +7,13 @@ import { formatId, newUuid } from '../../lib/ids.ts';
 import { roundUsd } from '../../usage/prices.ts';
 
 /**
- * Where an operation is.
- *
- * - `pending`: a model call that has not answered. → succeeded, failed, cancelled
- * - `awaiting_approval`: a tool call that a person decides on. → ready, denied (also for want of a decision in time), cancelled
+ * - `pending`: a model call without a response. → succeeded, failed, cancelled
+ * - `awaiting_approval`: a tool call that needs a decision. → ready, denied (also if there is no decision in time), cancelled
  * - `ready`: a tool call that may start. → running, awaiting_result, awaiting_session, failed (its tool is gone), cancelled
- * - `running`: the service runs it, or a program that claimed it. → succeeded, failed, unknown (cut off, and nobody knows
- *   whether it had its effect), cancelled, awaiting_result (the program gave it back)
- * - `awaiting_result`: the integrator runs it (client tools). → succeeded, failed, cancelled, running (claimed by a program)
- * - `awaiting_session`: a child Session runs it (agent tools). → succeeded, failed, cancelled
+ * - `running`: the service runs it, or a worker that claimed it. → succeeded, failed, unknown (interrupted, and it is unknown
+ *   whether it had its effect), cancelled, awaiting_result (the worker released it)
+ * - `awaiting_result`: the integrator runs it (client tools). → succeeded, failed, cancelled, running (claimed by a worker)
+ * - `awaiting_session`: a child session runs it (agent tools). → succeeded, failed, cancelled
  * - `succeeded`, `failed`, `denied`, `cancelled`, `unknown`: the end.
  */
 export type OperationStatus =
@@ -47,18 +45,18 @@ export interface Operation {
   error: string | null;
   usage: PricedUsage | null;
   fromSeq: number | null;
-  /** Of a model call: how often it failed, and when it is made again at the soonest. */
+  /** Of a model call: how often it failed, and the earliest time of the next retry. */
   failures: number;
   retryAt: Date | null;
-  /** Of a tool call: whether it may be made again where it was cut off. Else its outcome is unknown then. */
+  /** Of a tool call: whether it may be repeated after an interruption. If not, its outcome is then unknown. */
   repeatable: boolean;
-  /** Of a call that awaits approval: when it is too late for one. */
+  /** Of a call that awaits approval: when the approval expires. */
   expiresAt: Date | null;
   /** Of a call of an agent tool: the child. */
   childSessionId: string | null;
-  /** Of a turn's first model call: the version of the Agent that the turn runs. */
+  /** Of a turn's first model call: the version of the agent that the turn runs. */
   agentVersion: number | null;
-  /** And its MCP servers that could not be asked for their tools. */
+  /** Of a turn's first model call: the MCP servers whose tools could not be listed. */
   unavailableServers: SessionTurn['unavailableToolServers'] | null;
 }
 
@@ -69,10 +67,10 @@ export const operationColumns: Sql = sql`
   o.child_session_id as "childSessionId", o.agent_version as "agentVersion",
   o.unavailable_servers as "unavailableServers"`;
 
-/** What a model call used; of the input tokens, `cachedTokens` came out of the provider's cache. */
+/** What a model call used. `cachedTokens` are the input tokens that came from the provider's cache. */
 export type TokenUsage = Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedTokens'>;
 
-/** With what it cost; null where the model has no price. */
+/** With the cost; null if the model has no price. */
 export type PricedUsage = TokenUsage & Pick<Usage, 'costUsd'>;
 
 /** A tool call names the same operation to the integrator under another prefix. */
@@ -80,7 +78,7 @@ export function toolCallIdOf(operation: { operationId: string }): string {
   return formatId('call', operation.operationId);
 }
 
-/** The model call of a step, as it is stored before it is asked. `fromSeq`: the first seq that its text can have. */
+/** The model call of a step, as it is stored before it starts. `fromSeq`: the first seq that its text can have. */
 export function newModelCall(turn: number, step: number, fromSeq: number): Operation {
   return {
     turn,
@@ -120,7 +118,7 @@ export function insertOperation(
       ${operation.repeatable}, ${operation.expiresAt}, ${operation.agentVersion}, ${now}, ${isFinished(operation) ? now : null})`;
 }
 
-/** Writes where the operation is now; its instants follow from its status. */
+/** Stores the operation; its timestamps follow from its status. */
 export function updateOperation(owner: { organizationId: string }, operation: Operation, now: Date): Sql {
   const { status } = operation;
   const started = ['running', 'awaiting_result', 'awaiting_session'].includes(status);
@@ -159,7 +157,7 @@ export function resultChunk(call: Operation): Extract<NewChunk, { type: 'tool.re
 
 /**
  * The chunks of a call that ends without having run. A call of a `client` tool has no `tool.call` then: programs run the call as
- * soon as they see that chunk, so it must never name one that was denied.
+ * soon as they see that chunk, so it must never name a call that was denied.
  */
 export function notRunChunks(call: Operation): NewChunk[] {
   const asked = { tool: call.tool!, input: call.input };
@@ -187,7 +185,7 @@ export function usageOf(operations: readonly Pick<Operation, 'kind' | 'usage'>[]
   };
 }
 
-/** What the Session waits for when nothing else of the step can proceed; null where nothing is awaited. */
+/** What the session waits for when nothing else of the step can proceed; null if it waits for nothing. */
 export function waitingForOf(operations: readonly Operation[]): WaitingFor | null {
   const approvals = operations.filter(({ status }) => status === 'awaiting_approval');
   const results = operations.filter(({ status }) => status === 'awaiting_result');
@@ -208,7 +206,7 @@ export function waitingForOf(operations: readonly Operation[]): WaitingFor | nul
   };
 }
 
-/** When the first of the approvals awaited is too late; null where each waits for ever. */
+/** When the first pending approval expires; null if none of them does. */
 export function firstExpiry(operations: readonly Operation[]): Date | null {
   const times = operations.flatMap(({ status, expiresAt }) =>
     status === 'awaiting_approval' && expiresAt ? [expiresAt.getTime()] : [],
