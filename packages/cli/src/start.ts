@@ -33,7 +33,7 @@ export async function start(args: string[]): Promise<void> {
     lines.release();
     const signal = await asked;
     process.stderr.write('\nStopping. Press Ctrl-C again to stop at once.\n');
-    // SIGTERM comes from a process manager, with perhaps a load balancer in front. After Ctrl-C nobody waits for a balancer.
+    // SIGTERM comes from a process manager, with perhaps a load balancer in front. After Ctrl-C there is no load balancer to wait for.
     if (signal === 'SIGTERM') await service.drain();
     await service.stop();
   } finally {

@@ -185,7 +185,7 @@ test('a key can be created while the service is stopped, and a wrong directory c
   expect((await new Signalbox({ apiKey, baseUrl: again.url }).me()).permission).toBe('admin');
 });
 
-test('people are invited, reset and removed on the host, by links that only stdout has', async () => {
+test('users are invited, reset and removed on the host, and only stdout has the links', async () => {
   const service = await start();
   const { origin } = new URL(service.url);
   const users = async (...args: string[]) => {

@@ -96,7 +96,7 @@ export function errorOf(response: Response, body: string): SignalboxError {
   return new ErrorClass({
     status,
     code: 'unexpected_response',
-    detail: location(response) ?? `The answer is not from Signalbox: ${body.slice(0, 200).trim() || 'no body'}`,
+    detail: location(response) ?? `The response is not from Signalbox: ${body.slice(0, 200).trim() || 'no body'}`,
     requestId: headers.get('x-request-id'),
     headers,
   });
@@ -117,5 +117,5 @@ function problemIn(body: string): Problem | undefined {
 // Redirects are not followed: that would turn a POST into a GET, and a key belongs to one address.
 function location({ status, headers, type }: Response): string | undefined {
   if (type !== 'opaqueredirect' && (status < 300 || status > 399)) return undefined;
-  return `The address redirects${headers.has('location') ? ` to ${headers.get('location')}` : ''}: set baseUrl to where the service itself answers`;
+  return `The address redirects${headers.has('location') ? ` to ${headers.get('location')}` : ''}: set baseUrl to the URL of the service itself`;
 }

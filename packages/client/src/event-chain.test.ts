@@ -3,8 +3,8 @@ import { chainOf, recordOf, sealed } from '../test/event-records.ts';
 import { canonicalJson } from './canonical.ts';
 import { type Event, verifyEvents } from './index.ts';
 
-test('canonical JSON is that of RFC 8785', () => {
-  // The example of its section 3.2.3, and its sorting by UTF-16 code units.
+test('canonical JSON follows RFC 8785', () => {
+  // The RFC's example in 3.2.3, and its sorting by UTF-16 code units.
   const value = JSON.parse(String.raw`{
     "numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001, -0],
     "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/",
@@ -18,7 +18,7 @@ test('canonical JSON is that of RFC 8785', () => {
 });
 
 describe('a chain', () => {
-  test.each([0, 1, 255, 256, 257, 1000])('of %i records holds, as records and as lines', async (length) => {
+  test.each([0, 1, 255, 256, 257, 1000])('of %i records is valid, as records and as lines', async (length) => {
     const events = chainOf(length);
     const ends = events.length
       ? [events[0], events.at(-1)].map((one) => ({ sequence: one!.sequence, hash: one!.hash }))
@@ -28,7 +28,7 @@ describe('a chain', () => {
     expect(await verifyEvents(events.map((event) => JSON.stringify(event)))).toEqual(expected);
   });
 
-  test('may begin anywhere: what was before is named by the first', async () => {
+  test('can start anywhere: the first record names the hash before it', async () => {
     const events = chainOf(20).slice(7);
     expect(await verifyEvents(events)).toMatchObject({ ok: true, count: 13, first: { sequence: 8 } });
   });
@@ -75,7 +75,7 @@ describe('a chain', () => {
     ['a line is something else', (events) => (events as unknown[]).with(299, null), null, 'not_a_record', 299],
     ['the first does not begin', (events) => events.with(0, sealed(recordOf(1), 'ab'.repeat(32))), 1, 'not_linked', 0],
   ];
-  test.each(tampered)('does not hold where %s', async (_, tamper, sequence, problem, count) => {
+  test.each(tampered)('is invalid if %s', async (_, tamper, sequence, problem, count) => {
     expect(await verifyEvents(tamper(chainOf(600)))).toMatchObject({ ok: false, sequence, problem, count });
   });
 });
@@ -83,7 +83,7 @@ describe('a chain', () => {
 describe('a checkpoint', () => {
   const events = chainOf(30);
   const at = (sequence: number) => ({ sequence, hash: events[sequence - 1]!.hash });
-  /** All made anew, with one record another: a chain of its own. */
+  /** Everything rewritten with one record changed: a valid chain of its own. */
   const another = () => {
     const made: Event[] = [];
     for (const { sequence } of events) {
@@ -94,14 +94,14 @@ describe('a checkpoint', () => {
     return made;
   };
 
-  test('holds where the log has the record, and where it begins right behind it', async () => {
+  test('is accepted if the log has the record, and if it starts right after it', async () => {
     for (const sequence of [1, 12, 30]) {
       expect(await verifyEvents(events, { checkpoint: at(sequence) })).toMatchObject({ ok: true });
     }
     expect(await verifyEvents(events.slice(10), { checkpoint: at(10) })).toMatchObject({ ok: true });
   });
 
-  test('finds a log that was made anew, although its own chain holds', async () => {
+  test('detects a log that was rewritten with a valid chain of its own', async () => {
     expect(await verifyEvents(another())).toMatchObject({ ok: true });
     expect(await verifyEvents(another(), { checkpoint: at(12) })).toMatchObject({
       problem: 'other_history',
@@ -113,13 +113,13 @@ describe('a checkpoint', () => {
     });
   });
 
-  test('finds a log that was cut short', async () => {
+  test('detects a log that was cut short', async () => {
     const found = await verifyEvents(events.slice(0, 20), { checkpoint: at(21) });
     expect(found).toMatchObject({ ok: false, problem: 'cut_short', sequence: null, count: 20 });
     expect(await verifyEvents([], { checkpoint: at(1) })).toMatchObject({ problem: 'cut_short', count: 0 });
   });
 
-  test('that is none is a mistake of the caller', async () => {
+  test('that is invalid is a TypeError', async () => {
     await expect(verifyEvents(events, { checkpoint: { sequence: 1, hash: 'x' } })).rejects.toThrow(TypeError);
   });
 });

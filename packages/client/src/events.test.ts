@@ -12,7 +12,7 @@ function begin(response: ServerResponse): ServerResponse {
   return response.writeHead(200, { 'content-type': 'application/jsonl; charset=utf-8' });
 }
 
-/** Breaks off as a crash does, but only after what was written has gone out. */
+/** Cuts the connection as a crash does, but only after everything written was sent. */
 function breakOff(response: ServerResponse, text: string): void {
   response.write(text, () => setImmediate(() => response.socket?.destroy()));
 }
@@ -24,7 +24,7 @@ async function sequences(events: AsyncIterable<Event>, most = Number.POSITIVE_IN
 }
 
 describe('an export', () => {
-  test('goes on behind the last whole record where the connection broke off', async () => {
+  test('resumes after the last complete record if the connection is cut', async () => {
     const { client, seen } = await clientOf((response, _, number) => {
       if (number === 0) breakOff(begin(response), `${lines(log.slice(0, 4))}${lines(log.slice(4, 5)).slice(0, 50)}`);
       else if (number === 1) problem(response, 503, 'unavailable');
@@ -38,7 +38,7 @@ describe('an export', () => {
     ]);
   });
 
-  test('whose characters are cut between two pieces is whole', async () => {
+  test('is complete even if characters are cut between two parts', async () => {
     const bytes = Buffer.from(lines(log));
     const { client } = await clientOf(async (response) => {
       begin(response);
@@ -51,20 +51,20 @@ describe('an export', () => {
     expect(await client.events.verify()).toMatchObject({ ok: true, count: 9 });
   });
 
-  test('is verified as it comes, and ends at the first record that is wrong', async () => {
+  test('is verified as it arrives, and ends at the first invalid record', async () => {
     const { client } = await clientOf((response) => {
       begin(response).end(lines(log.with(5, { ...log[5]!, type: 'agent.archived' })));
     });
     expect(await client.events.verify()).toMatchObject({ ok: false, sequence: 6, problem: 'changed', count: 5 });
   });
 
-  test('that is refused is an error at once', async () => {
+  test('that is refused fails immediately', async () => {
     const { client, seen } = await clientOf((response) => problem(response, 403, 'insufficient_permission'));
     await expect(sequences(client.events.export())).rejects.toThrow(PermissionError);
     expect(seen).toHaveLength(1);
   });
 
-  test('is downloaded as it is, and errors where it breaks off', async () => {
+  test('is downloaded unchanged, and errors if it is cut', async () => {
     const { client, seen } = await clientOf((response, _, number) => {
       if (number === 0) begin(response).end('sequence\r\n1\r\n');
       else breakOff(begin(response), 'sequence\r\n');
@@ -80,7 +80,7 @@ describe('following', () => {
   const page = (response: ServerResponse, data: readonly Event[], nextCursor: string) =>
     json(response, 200, { data, page: { hasMore: false, nextCursor } });
 
-  test('waits for records again and again, keeps its place over empty pages, and goes on after a failure', async () => {
+  test('keeps waiting for records, keeps its position over empty pages, and continues after a failure', async () => {
     const { client, seen } = await clientOf((response, _, number) => {
       if (number === 0) page(response, log.slice(0, 2), 'a');
       else if (number === 1) page(response, [], 'b');
@@ -97,7 +97,7 @@ describe('following', () => {
     ]);
   });
 
-  test('is stopped by its signal while it waits', async () => {
+  test('stops at its signal while it waits', async () => {
     const stop = new AbortController();
     const { client } = await clientOf((response, _, number) => {
       if (number === 0) page(response, log.slice(0, 1), 'a');

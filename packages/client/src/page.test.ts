@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type Answer, clientOf, json, problem } from '../test/fake-service.ts';
 
-/** Seven keys, three a page unless asked otherwise; the cursor is the number of those before. */
+/** Seven keys, three per page by default; the cursor is the number of keys before it. */
 const sevenKeys: Answer = (response, { url }) => {
   const query = new URL(url, 'http://x').searchParams;
   const from = Number(query.get('cursor') ?? 0);
@@ -10,7 +10,7 @@ const sevenKeys: Answer = (response, { url }) => {
   json(response, 200, { data, page: { hasMore: to < 7, nextCursor: String(to) } });
 };
 
-test('a list that is awaited is one page, which knows the next', async () => {
+test('an awaited list is one page, which can read the next one', async () => {
   const { client, seen } = await clientOf(sevenKeys);
   const page = await client.keys.list({ limit: 5 });
   expect(page).toMatchObject({ hasMore: true, nextCursor: '5' });
@@ -20,7 +20,7 @@ test('a list that is awaited is one page, which knows the next', async () => {
   expect(seen.map(({ url }) => url)).toEqual(['/api/v1/api_keys?limit=5', '/api/v1/api_keys?limit=5&cursor=5']);
 });
 
-test('a list that is iterated over gives every item of every page once, from the cursor it was given', async () => {
+test('iterating over a list returns every item of every page once, from the given cursor', async () => {
   const { client, seen } = await clientOf(sevenKeys);
   const walk = async (cursor?: string) => {
     const ids: string[] = [];
@@ -33,7 +33,7 @@ test('a list that is iterated over gives every item of every page once, from the
   expect(seen).toHaveLength(4);
 });
 
-test('pages are read as they are needed: none before, none after a break', async () => {
+test('pages are requested only when needed: none in advance, none after a break', async () => {
   const { client, seen } = await clientOf(sevenKeys);
   const list = client.keys.list();
   expect(seen).toHaveLength(0);
@@ -43,7 +43,7 @@ test('pages are read as they are needed: none before, none after a break', async
   expect(seen).toHaveLength(2);
 });
 
-test('a poller goes on from the last page, also after an empty log', async () => {
+test('a poller continues from the last page, even if the log was empty', async () => {
   const { client, seen } = await clientOf((response, _, number) =>
     json(response, 200, { data: [], page: { hasMore: false, nextCursor: number === 0 ? '' : 'c' } }),
   );
@@ -56,7 +56,7 @@ test('a poller goes on from the last page, also after an empty log', async () =>
   ]);
 });
 
-test('an error rejects the page, and the iteration', async () => {
+test('an error rejects the page and the iteration', async () => {
   const { client } = await clientOf((response) => problem(response, 403, 'insufficient_permission'));
   await expect(client.keys.list()).rejects.toMatchObject({ status: 403 });
   await expect(client.keys.list()[Symbol.asyncIterator]().next()).rejects.toMatchObject({ status: 403 });

@@ -59,7 +59,7 @@ export class PageRequest<T> implements PromiseLike<Page<T>>, AsyncIterable<T> {
     fulfilled?: ((page: Page<T>) => A | PromiseLike<A>) | null,
     rejected?: ((error: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
-    this.#page ??= this.#read(this.#cursor).then((answer) => new Page(answer, this.#read));
+    this.#page ??= this.#read(this.#cursor).then((page) => new Page(page, this.#read));
     return this.#page.then(fulfilled, rejected);
   }
 

@@ -38,7 +38,7 @@ async function listen(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
 }
 
-/** Both faces of a receiver, each as what takes a request and gives its response. */
+/** Both interfaces of a receiver, each as a function from a request to its response. */
 const faces: [string, (receiver: Receiver) => Promise<(init: RequestInit) => Promise<Response>>][] = [
   [
     'node:http',
@@ -49,7 +49,7 @@ const faces: [string, (receiver: Receiver) => Promise<(init: RequestInit) => Pro
   ['fetch', async (receiver) => (init) => receiver.fetch(new Request('http://x/hook', init))],
 ];
 
-describe.each(faces)('a receiver by %s', (_, face) => {
+describe.each(faces)('a receiver via %s', (_, face) => {
   const made = async (options: Partial<Parameters<typeof webhooks.receiver>[0]> = {}) => {
     const seen: [Envelope, Delivery][] = [];
     const errors: unknown[] = [];
@@ -63,7 +63,7 @@ describe.each(faces)('a receiver by %s', (_, face) => {
     return { post: await face(receiver), seen, errors };
   };
 
-  test('acknowledges with 200 and JSON once onChunks has resolved, and not before', async () => {
+  test('acknowledges with 200 and JSON after onChunks has resolved, and not before', async () => {
     const kept = Promise.withResolvers<void>();
     const order: string[] = [];
     const { post } = await made({
@@ -84,7 +84,7 @@ describe.each(faces)('a receiver by %s', (_, face) => {
     expect(await response.json()).toEqual({ received: true });
   });
 
-  test('hands over the envelope, and beside it delivery, attempt and what was acknowledged before', async () => {
+  test('passes the envelope to onChunks, with the delivery id, the attempt and the cursor acknowledged before', async () => {
     const { post, seen } = await made();
     await post({ method: 'POST', headers, body });
     await post({ method: 'POST', headers: { ...headers, 'x-service-previous-cursor': 'turn_1:seq_0' }, body });
@@ -94,7 +94,7 @@ describe.each(faces)('a receiver by %s', (_, face) => {
     ]);
   });
 
-  test('answers 401 where the check fails, saying why, and hands over nothing', async () => {
+  test('responds 401 with the reason if verification fails, and does not call onChunks', async () => {
     const { post, seen, errors } = await made();
     for (const [init, reason] of [
       [{ headers, body: `${body} ` }, 'signature_mismatch'],
@@ -108,7 +108,7 @@ describe.each(faces)('a receiver by %s', (_, face) => {
     expect([seen, errors]).toEqual([[], []]);
   });
 
-  test('answers 500 where onChunks throws, at once or later, so that it comes again; the error stays here', async () => {
+  test('responds 500 if onChunks throws, synchronously or later, so that it is retried; the error is not sent', async () => {
     const error = new Error('private');
     const throws = () => {
       throw error;
@@ -122,7 +122,7 @@ describe.each(faces)('a receiver by %s', (_, face) => {
     }
   });
 
-  test('answers 405 to other methods and 413 to a body over its limit', async () => {
+  test('responds 405 to other methods and 413 to a body over its limit', async () => {
     const { post, seen } = await made({ maxBytes: body.length });
     for (const method of ['GET', 'PUT', 'DELETE']) {
       const response = await post({ method });
@@ -133,7 +133,7 @@ describe.each(faces)('a receiver by %s', (_, face) => {
   });
 });
 
-test('a body without end is answered 413 while it is still being sent', async () => {
+test('an endless body gets 413 while it is still being sent', async () => {
   const url = await listen(webhooks.receiver({ secrets: secret, maxBytes: 100_000, onChunks: () => {} }).node);
   const request = send(url, { method: 'POST', headers });
   request.on('error', () => {});
@@ -144,7 +144,7 @@ test('a body without end is answered 413 while it is still being sent', async ()
   request.destroy();
 });
 
-describe('behind a framework that has read the body', () => {
+describe('after a framework has read the body', () => {
   const receive = async (parsed: (body: string) => unknown) => {
     const errors: unknown[] = [];
     const receiver = webhooks.receiver({
@@ -161,12 +161,12 @@ describe('behind a framework that has read the body', () => {
     return { status: (await fetch(url, { method: 'POST', headers, body })).status, errors };
   };
 
-  test('a raw one (Buffer or text) is verified', async () => {
+  test('a raw body (Buffer or text) is verified', async () => {
     expect(await receive((text) => Buffer.from(text))).toEqual({ status: 200, errors: [] });
     expect(await receive((text) => text)).toEqual({ status: 200, errors: [] });
   });
 
-  test('a parsed one can’t be, and the error says what to do', async () => {
+  test('a parsed body is refused, and the error says what to do', async () => {
     const { status, errors } = await receive((text) => JSON.parse(text));
     expect(status).toBe(500);
     expect(String(errors[0])).toMatch(/raw bytes.*express\.raw/);

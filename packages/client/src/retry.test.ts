@@ -5,8 +5,8 @@ import { backoffMs, retryAfterMs, retryDelayMs } from './retry.ts';
 
 const now = new Date('2026-01-01T00:00:00Z');
 
-describe('a passing failure', () => {
-  test.each([408, 429, 500, 502, 503, 504])('with status %i is tried again', async (status) => {
+describe('a temporary failure', () => {
+  test.each([408, 429, 500, 502, 503, 504])('with status %i is retried', async (status) => {
     const { client, seen, pauses } = await clientOf((response, _, number) => {
       if (number < 2) problem(response, status, 'unavailable');
       else json(response, 200, { permission: 'read' });
@@ -15,7 +15,7 @@ describe('a passing failure', () => {
     expect([seen.length, pauses.length]).toEqual([3, 2]);
   });
 
-  test('of the connection is tried again: before the answer, and in the middle of it', async () => {
+  test('of the connection is retried, before the response and in the middle of it', async () => {
     const { client, seen } = await clientOf((response, _, number) => {
       if (number === 0) response.destroy();
       else if (number === 1) {
@@ -28,7 +28,7 @@ describe('a passing failure', () => {
     expect(seen).toHaveLength(3);
   });
 
-  test('is thrown once the retries are used up; a call may set its own number', async () => {
+  test('is thrown after the last retry; a call can set its own number of retries', async () => {
     const { client, seen } = await clientOf((response) => problem(response, 503, 'unavailable'));
     await expect(client.me()).rejects.toMatchObject({ status: 503 });
     expect(seen).toHaveLength(3);
@@ -37,8 +37,8 @@ describe('a passing failure', () => {
   });
 });
 
-describe('what can’t happen twice', () => {
-  test('a POST is repeated with the same idempotency key; another call has another', async () => {
+describe('a request that is safe to repeat', () => {
+  test('a POST is retried with the same idempotency key; another call has another key', async () => {
     const { client, seen } = await clientOf((response, _, number) => {
       if (number === 0) response.destroy();
       else if (number === 1) problem(response, 409, 'idempotency_in_progress');
@@ -60,7 +60,7 @@ describe('what can’t happen twice', () => {
     expect(seen.map(({ headers }) => headers['idempotency-key'])).toEqual(['mine', 'mine']);
   });
 
-  test('PUT and DELETE are repeated', async () => {
+  test('PUT and DELETE are retried', async () => {
     const { client, seen } = await clientOf((response, _, number) => {
       if (number % 2 === 0) response.destroy();
       else json(response, 200, { secret: {} });
@@ -70,7 +70,7 @@ describe('what can’t happen twice', () => {
     expect(seen.map(({ method }) => method)).toEqual(['PUT', 'PUT', 'DELETE', 'DELETE']);
   });
 
-  test('PATCH is not, except where the first was refused before it did anything', async () => {
+  test('PATCH is not retried, unless it was refused before it had an effect', async () => {
     const { client, seen } = await clientOf((response, _, number) => {
       if (number === 0) response.destroy();
       else if (number === 1) problem(response, 503, 'unavailable');
@@ -99,7 +99,7 @@ describe('what can’t happen twice', () => {
 });
 
 describe('the pause', () => {
-  test('doubles up to 8 s, and chance takes away up to half', () => {
+  test('doubles up to 8 s, minus up to half at random', () => {
     expect([0, 1, 2, 3, 4, 5, 50].map((attempt) => backoffMs(attempt, 0, 8000))).toEqual([
       500, 1000, 2000, 4000, 8000, 8000, 8000,
     ]);
@@ -107,7 +107,7 @@ describe('the pause', () => {
     expect(backoffMs(1, 0.999999, 8000)).toBeGreaterThan(500);
   });
 
-  test('is what Retry-After says, in seconds or as a date', async () => {
+  test('is that of Retry-After, in seconds or as a date', async () => {
     const { client, pauses } = await clientOf((response, _, number) => {
       if (number < 2) problem(response, 429, 'rate_limited', { 'retry-after': String(7 + number) });
       else json(response, 200, {});
@@ -122,7 +122,7 @@ describe('the pause', () => {
     expect(after('soon')).toBeNull();
   });
 
-  test('longer than a minute is the caller’s to make', () => {
+  test('of more than a minute is left to the caller', () => {
     const error = (seconds: string) =>
       new SignalboxError({
         status: 503,

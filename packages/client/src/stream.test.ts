@@ -32,7 +32,7 @@ function begin(response: ServerResponse, ...envelopes: Envelope[]): void {
   response.write(`: open\n\n${envelopes.map(text).join('')}`);
 }
 
-/** Breaks off as a crash does, but only after what was written has gone out. */
+/** Cuts the connection as a crash does, but only after everything written was sent. */
 function breakOff(response: ServerResponse): void {
   response.write('', () => setImmediate(() => response.socket?.destroy()));
 }
@@ -46,7 +46,7 @@ async function all(stream: SessionStream): Promise<string[]> {
 const cursors = (seen: { url: string }[]) => seen.map(({ url }) => new URL(url, 'http://x').searchParams.get('cursor'));
 
 describe('a stream', () => {
-  test('gives the envelopes in order, holds the cursor of the last, and ends with the Session', async () => {
+  test('returns the envelopes in order, has the cursor of the last one, and ends with the session', async () => {
     const { client, seen } = await clientOf((response) => {
       begin(response, envelope(delta(1), delta(2)), envelope(delta(3)), envelope(completed(4)));
     });
@@ -69,13 +69,13 @@ describe('a stream', () => {
     });
   });
 
-  test('of an ended Session ends at once (204)', async () => {
+  test('of an ended session ends immediately (204)', async () => {
     const { client, seen } = await clientOf((response) => void response.writeHead(204).end());
     expect(await all(client.sessions.stream('ses_1', { cursor: 'turn_1:seq_9' }))).toEqual([]);
     expect(cursors(seen)).toEqual(['turn_1:seq_9']);
   });
 
-  test('ends by 204 where the terminal status was not asked for', async () => {
+  test('ends with 204 if its filter excludes the terminal status', async () => {
     const { client, seen } = await clientOf((response, _, number) => {
       if (number === 1) response.writeHead(204).end();
       else {
@@ -87,7 +87,7 @@ describe('a stream', () => {
     expect(seen).toHaveLength(2);
   });
 
-  test('left by break ends the request, and iterated over again goes on where it was', async () => {
+  test('ends the request at a break, and continues from there if iterated over again', async () => {
     const closed = Promise.withResolvers<void>();
     const { client, seen } = await clientOf((response, _, number) => {
       if (number === 0) {
@@ -104,7 +104,7 @@ describe('a stream', () => {
 });
 
 describe('a lost connection', () => {
-  test('is taken up after the last cursor: cut between events, within one, within a character, or ended', async () => {
+  test('is resumed after the last cursor, whether cut between events, within one, within a character, or ended', async () => {
     const chunk = (seq: number): Chunk => ({ ...delta(seq), delta: 'é€😀' }) as Chunk;
     const half = (one: Envelope, lost: number) => Buffer.from(text(one)).subarray(0, -lost);
     const insideCharacter = Buffer.from(text(envelope(chunk(3)))).indexOf('😀') + 2;
@@ -127,7 +127,7 @@ describe('a lost connection', () => {
     expect(pauses).toHaveLength(3);
   });
 
-  test('is told to whoever looks on, and so is the next that is there; an abort is neither', async () => {
+  test('is reported to onConnection, and so is the next one; an abort is not', async () => {
     const { client } = await clientOf((response, _, number) => {
       if (number === 1) return void response.writeHead(503).end();
       begin(response, envelope(delta(number + 1)));
@@ -147,7 +147,7 @@ describe('a lost connection', () => {
     expect(told).toEqual(['open', 'lost', 'lost', 'open']);
   });
 
-  test('gives nothing twice, though the service repeats or regroups what was seen', async () => {
+  test('returns nothing twice, even if the service repeats or regroups chunks', async () => {
     const { client } = await clientOf((response, _, number) => {
       if (number === 0) {
         begin(response, envelope(delta(1)), envelope(delta(2)));
@@ -164,7 +164,7 @@ describe('a lost connection', () => {
     expect(await all(client.sessions.stream('ses_1'))).toEqual(['1:1', '1:2', '1:3', '2:1']);
   });
 
-  test('waits for a service that restarts: refused, 503 with Retry-After, 502 of a proxy', async () => {
+  test('is retried while the service restarts: refused, 503 with Retry-After, 502 from a proxy', async () => {
     const { client, pauses } = await clientOf((response, _, number) => {
       if (number === 0) {
         begin(response, envelope(delta(1)));
@@ -180,7 +180,7 @@ describe('a lost connection', () => {
     for (const pause of pauses) expect(pause).toBeGreaterThanOrEqual(250);
   });
 
-  test('is waited for longer each time where the service says that it is there and breaks off, and then given up', async () => {
+  test('is retried with growing pauses if the service sends only comments, until the limit', async () => {
     const { client, seen, pauses } = await clientOf((response) => {
       begin(response);
       breakOff(response);
@@ -190,7 +190,7 @@ describe('a lost connection', () => {
     expect(Math.min(...pauses.slice(10))).toBeGreaterThanOrEqual(5000);
   });
 
-  test('does not count where it lasted, though nothing was said on it', async () => {
+  test('does not count if it lasted, even without data', async () => {
     vi.useFakeTimers({ toFake: ['Date'] });
     const { client, seen } = await clientOf((response, _, number) => {
       if (number === 40) return begin(response, envelope(completed(1)));
@@ -203,7 +203,7 @@ describe('a lost connection', () => {
     vi.useRealTimers();
   });
 
-  test('is noticed by silence alone: three ticks without a byte, not two', async () => {
+  test('is detected by silence alone: three ticks without a byte, not two', async () => {
     const ticks: (() => void)[] = [];
     let nextTick = Promise.withResolvers<void>();
     const sleep: Sleep = (ms, signal) => {
@@ -234,7 +234,7 @@ describe('a lost connection', () => {
     );
     const iterator = client.sessions.stream('ses_1')[Symbol.asyncIterator]();
     expect((await iterator.next()).value?.cursor).toBe('turn_1:seq_1');
-    // Heard since it began; then two silent ticks; then another envelope: still the first connection.
+    // Data since it started, then two silent ticks, then another envelope: still the first connection.
     await tick();
     await tick();
     await tick();
@@ -248,7 +248,7 @@ describe('a lost connection', () => {
     expect(cursors(seen)).toEqual([null, 'turn_1:seq_2']);
   });
 
-  test('is given up after 32 attempts in a row that brought nothing, not after 100 that brought something', async () => {
+  test('is abandoned after 32 consecutive attempts without data, not after 100 with data', async () => {
     const away = await clientOf((response, _, number) => {
       if (number === 0) {
         begin(response, envelope(delta(1)));
@@ -261,7 +261,7 @@ describe('a lost connection', () => {
     const empty = await clientOf((response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).end();
     });
-    await expect(all(empty.client.sessions.stream('ses_1'))).rejects.toThrow('ended before the Session did');
+    await expect(all(empty.client.sessions.stream('ses_1'))).rejects.toThrow('ended before the session did');
     expect(empty.seen).toHaveLength(33);
 
     const flapping = await clientOf((response, _, number) => {
@@ -275,7 +275,7 @@ describe('a lost connection', () => {
 describe('a stream fails', () => {
   const refuse: Answer = (response) => problem(response, 404, 'not_found');
 
-  test('at once with a 4xx, and with what any call fails with before it began', async () => {
+  test('immediately with a 4xx, and before it starts with the errors of any call', async () => {
     const missing = await clientOf(refuse);
     await expect(all(missing.client.sessions.stream('ses_1'))).rejects.toThrow(NotFoundError);
     expect(missing.seen).toHaveLength(1);
@@ -284,7 +284,7 @@ describe('a stream fails', () => {
     expect(away.seen).toHaveLength(3);
   });
 
-  test('with a 4xx also when it is taken up again', async () => {
+  test('with a 4xx also when it resumes', async () => {
     const { client, seen } = await clientOf((response, _, number) => {
       if (number > 0) return problem(response, 401, 'token_rotated');
       begin(response, envelope(delta(1)));
@@ -294,7 +294,7 @@ describe('a stream fails', () => {
     expect(seen).toHaveLength(2);
   });
 
-  test('where something else than a stream answers, or an event is not JSON', async () => {
+  test('if the response is not an event stream, or an event is not JSON', async () => {
     const page = await clientOf((response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>'));
     await expect(all(page.client.sessions.stream('ses_1'))).rejects.toMatchObject({ code: 'unexpected_response' });
     const bad = await clientOf((response) => {
@@ -304,7 +304,7 @@ describe('a stream fails', () => {
     await expect(all(bad.client.sessions.stream('ses_1'))).rejects.toMatchObject({ code: 'unexpected_response' });
   });
 
-  test('with the signal’s reason when it aborts, waiting for a chunk or between connections', async () => {
+  test('with the signal’s reason, waiting for a chunk or between connections', async () => {
     const reason = new Error('enough');
     const closed = Promise.withResolvers<void>();
     const waiting = new AbortController();

@@ -69,7 +69,7 @@ export class SessionStream implements AsyncIterable<Envelope> {
             if (fresh.chunks.some(isTerminal)) return;
           }
         }
-        throw connectionError(new Error('the stream ended before the Session did'));
+        throw connectionError(new Error('the stream ended before the session did'));
       } catch (error) {
         if (!this.#options.signal?.aborted) this.#onConnection?.('lost');
         await backoff.pauseAfter(error);
@@ -94,7 +94,7 @@ export class SessionStream implements AsyncIterable<Envelope> {
     throw new SignalboxError({
       status,
       code: 'unexpected_response',
-      detail: `The answer is not an event stream but ${type || 'of no content type'}: is something between that rewrites it?`,
+      detail: `The response is not an event stream but ${type || 'has no content type'}: does a proxy rewrite it?`,
       requestId: headers.get('x-request-id'),
       headers,
     });

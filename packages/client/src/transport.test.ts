@@ -24,7 +24,7 @@ import { version } from './version.ts';
 const key = { keyId: 'key_1', name: 'a' };
 
 describe('a call', () => {
-  test('carries the bearer, the client’s name and, for a POST, JSON and an idempotency key', async () => {
+  test('sends the bearer token, the client’s name and, for a POST, JSON and an idempotency key', async () => {
     const { client, seen } = await clientOf((response) => json(response, 201, { apiKey: key }), {
       userAgent: 'mine/2',
     });
@@ -40,7 +40,7 @@ describe('a call', () => {
     });
   });
 
-  test('of a person in a browser sends organization and CSRF token, no bearer and no name, and lets the cookie go along', async () => {
+  test('of a user in a browser sends organization, CSRF token and cookie, and neither bearer token nor name', async () => {
     const inits: RequestInit[] = [];
     const client = new Signalbox({
       session: { organizationId: 'org_1', csrfToken: 'token' },
@@ -71,7 +71,7 @@ describe('a call', () => {
     expect(seen[1]!.headers['idempotency-key']).toBeUndefined();
   });
 
-  test('writes filters as the interface has them and leaves out what is undefined', async () => {
+  test('writes filters as the API expects them and omits undefined ones', async () => {
     const { client, seen } = await clientOf((response) =>
       json(response, 200, { data: [], page: { hasMore: false, nextCursor: '' } }),
     );
@@ -88,7 +88,7 @@ describe('a call', () => {
     });
   });
 
-  test('can’t be turned to another path by an identifier', async () => {
+  test('can’t be redirected to another path by an identifier', async () => {
     const { client, seen } = await clientOf((response) => json(response, 200, {}));
     await client.keys.delete('../agents?x#y');
     expect(seen[0]!.url).toBe('/api/v1/api_keys/..%2Fagents%3Fx%23y');
@@ -98,7 +98,7 @@ describe('a call', () => {
     expect(seen).toHaveLength(1);
   });
 
-  test('takes baseUrl with or without a slash, a path before or /api/v1 behind', async () => {
+  test('accepts a baseUrl with or without a trailing slash, a path or /api/v1', async () => {
     const { url, seen } = await clientOf((response) => json(response, 200, {}));
     for (const suffix of ['', '/', '/api/v1', '/api/v1/', '/box/']) {
       await new Signalbox({ apiKey, baseUrl: url + suffix }).me();
@@ -150,7 +150,7 @@ describe('an error', () => {
     expect((error as Error).message).toBe(`${status} ${code}: It is ${code}.; name: must be a string (req_1)`);
   });
 
-  test('of a proxy, a wrong address or a redirect says that the answer is not the service’s', async () => {
+  test('of a proxy, a wrong address or a redirect says that the response is not from the service', async () => {
     const { client, seen } = await clientOf((response, _, number) => {
       if (number === 0) response.writeHead(502).end('<h1>Bad gateway</h1>');
       else if (number === 1) response.writeHead(200).end('<h1>Welcome</h1>');
@@ -163,7 +163,7 @@ describe('an error', () => {
     expect(seen).toHaveLength(3);
   });
 
-  test('without an answer has status 0, and tells why', async () => {
+  test('without a response has status 0 and the reason', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
@@ -177,7 +177,7 @@ describe('an error', () => {
     await expect(named.me()).rejects.toThrow(/http:\/\/localhost:\d+ can't be reached.*ECONNREFUSED/);
   });
 
-  test('comes when time is up, and the request is ended', async () => {
+  test('is thrown after the timeout, and the request is aborted', async () => {
     const arrived = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<void>();
     const sleep: Sleep = () => arrived.promise;
@@ -191,7 +191,7 @@ describe('an error', () => {
     const error = await client.me({ timeoutMs: 50 }).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(TimeoutError);
     expect(error).toBeInstanceOf(ConnectionError);
-    expect(error).toMatchObject({ status: 0, code: 'timeout', detail: 'No answer within 50 ms' });
+    expect(error).toMatchObject({ status: 0, code: 'timeout', detail: 'No response within 50 ms' });
     await ended.promise;
   });
 
@@ -219,7 +219,7 @@ describe('an error', () => {
 });
 
 describe('the API key', () => {
-  test('is in no error and in no printed or serialised client', async () => {
+  test('is in no error and in no printed or serialized client', async () => {
     const { client } = await clientOf((response) => problem(response, 401, 'invalid_token'));
     const errors = [
       await client.me().catch((thrown: unknown) => thrown),
@@ -233,7 +233,7 @@ describe('the API key', () => {
     }
   });
 
-  test('is refused without being shown where it can’t stand in a header', () => {
+  test('is refused, without being shown, if it is not valid in a header', () => {
     for (const bad of ['', 'sbk_a b', 'sbk_a\n', 'sbk_é', undefined as unknown as string]) {
       expect(() => new Signalbox({ apiKey: bad })).toThrow(/^apiKey must be/);
     }

@@ -211,7 +211,7 @@ export class Transport {
       if (error instanceof SignalboxError) throw error;
       signal?.throwIfAborted();
       if (timedOut) {
-        throw new TimeoutError({ status: 0, code: 'timeout', detail: `No answer within ${timeoutMs} ms` });
+        throw new TimeoutError({ status: 0, code: 'timeout', detail: `No response within ${timeoutMs} ms` });
       }
       throw connectionError(error, new URL(url).origin);
     } finally {
@@ -274,7 +274,7 @@ function jsonIn(response: Response, body: string): unknown {
     throw new SignalboxError({
       status: response.status,
       code: 'unexpected_response',
-      detail: 'The answer is not JSON: is baseUrl the address of Signalbox?',
+      detail: 'The response is not JSON: is baseUrl the URL of Signalbox?',
       requestId: response.headers.get('x-request-id'),
       headers: response.headers,
     });

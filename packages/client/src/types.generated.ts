@@ -442,7 +442,7 @@ export interface Me {
     name: string;
   };
   apiKey: ApiKey | null;
-  /** A person who signs in to the console. */
+  /** A user who signs in to the console. */
   user: User | null;
   permission: Permission;
 }

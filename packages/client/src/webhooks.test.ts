@@ -18,7 +18,7 @@ const envelope = {
   timestamp: '2026-01-01T00:00:00.000Z',
   chunks: [{ type: 'message.chunk', delta: 'é€😀', turn: 1, seq: 1 }],
 };
-// Not as JSON.stringify would write it: the bytes count, not the value.
+// Not as JSON.stringify would write it: the signature covers bytes, not the value.
 const body = `  ${JSON.stringify(envelope, null, 1)}\n`;
 
 function sign(text: string, timestamp: number | string = seconds, key = secret): Record<string, string> {
@@ -37,7 +37,7 @@ const refused = async (reason: WebhookVerificationReason, answer: Promise<unknow
 };
 
 describe('a delivery that the service signed', () => {
-  test('is accepted as text, bytes or Buffer, and gives the envelope', async () => {
+  test('is accepted as text, bytes or Buffer, and returns the envelope', async () => {
     for (const raw of [body, new TextEncoder().encode(body), Buffer.from(body)]) {
       expect(await verify(raw, sign(body))).toEqual(envelope);
     }
@@ -53,14 +53,14 @@ describe('a delivery that the service signed', () => {
     for (const headers of styles) expect(await verify(body, headers)).toEqual(envelope);
   });
 
-  test('is accepted in a rotation by whoever knows the secret that signed, alone or among others', async () => {
+  test('is accepted during a rotation with the secret that signed, alone or among others', async () => {
     for (const secrets of [other, [other], [secret, other], [other, secret]]) {
       expect(await verify(body, sign(body, seconds, other), secrets)).toEqual(envelope);
     }
     await refused('signature_mismatch', verify(body, sign(body, seconds, other), [secret]));
   });
 
-  test('is accepted up to 300 s from the clock, either way, and no further; or as far as was asked for', async () => {
+  test('is accepted up to 300 s from the clock, either way, or up to the given tolerance, and no further', async () => {
     for (const skew of [-300, 300]) expect(await verify(body, sign(body, seconds + skew))).toEqual(envelope);
     for (const skew of [-301, 301]) {
       await refused('timestamp_outside_tolerance', verify(body, sign(body, seconds + skew)));
@@ -73,7 +73,7 @@ describe('a delivery that the service signed', () => {
 });
 
 describe('a delivery is refused', () => {
-  test('when a byte of it, its timestamp or its signature is another', async () => {
+  test('if a byte of its body, timestamp or signature differs', async () => {
     await refused('signature_mismatch', verify(body.replace('é', 'e'), sign(body)));
     await refused('signature_mismatch', verify(JSON.stringify(envelope), sign(body)));
     await refused('signature_mismatch', verify(body, { ...sign(body), 'X-Service-Timestamp': String(seconds + 1) }));
@@ -85,7 +85,7 @@ describe('a delivery is refused', () => {
     }
   });
 
-  test('when a header is missing, empty, or there twice with different values', async () => {
+  test('if a header is missing, empty, or repeated with different values', async () => {
     const headers = sign(body);
     await refused('missing_header', verify(body, {}));
     await refused('missing_header', verify(body, { ...headers, 'X-Service-Signature': '' }));
@@ -112,7 +112,7 @@ describe('a delivery is refused', () => {
     await refused(timestamp === '' ? 'missing_header' : 'malformed_timestamp', verify(body, sign(body, timestamp)));
   });
 
-  test('when its signature is not lowercase hex of 32 bytes', async () => {
+  test('if its signature is not lowercase hex of 32 bytes', async () => {
     const { 'X-Service-Signature': signature = '' } = sign(body);
     for (const bad of [
       signature.toUpperCase(),
@@ -125,7 +125,7 @@ describe('a delivery is refused', () => {
     }
   });
 
-  test('when what was signed is no envelope', async () => {
+  test('if the signed body is not an envelope', async () => {
     for (const text of ['', 'null', '[]', '{', '{"event":"other","chunks":[]}', '{"event":"session.chunks"}']) {
       await refused('malformed_body', verify(text, sign(text)));
     }
@@ -136,20 +136,20 @@ describe('a delivery is refused', () => {
   });
 });
 
-describe('a mistake of the program is no refusal but a TypeError', () => {
-  test('no secret, or an empty one, which would let everybody sign', async () => {
+describe('a mistake of the program is a TypeError, not a refused delivery', () => {
+  test('no secret, or an empty one, with which anyone could sign', async () => {
     for (const secrets of ['', [], [''], [secret, ''], undefined as unknown as string]) {
       await expect(webhooks.verify(body, sign(body, seconds, ''), secrets, { now })).rejects.toThrow(TypeError);
       expect(() => webhooks.receiver({ secrets, onChunks: () => {} })).toThrow(TypeError);
     }
   });
 
-  test('a body that was parsed already', async () => {
+  test('a body that is already parsed', async () => {
     await expect(verify(envelope as unknown as string, sign(body))).rejects.toThrow(/raw bytes/);
   });
 });
 
-test('the names of the headers are those of the wire, and the Standard Webhooks ones are left to its libraries', () => {
+test('the header names are those of the contract, and Standard Webhooks headers are left to its libraries', () => {
   expect(Object.keys(sign(body)).map((name) => name.toLowerCase())).toEqual([
     wireHeaders.timestamp,
     wireHeaders.signature,

@@ -129,7 +129,7 @@ function envelopeIn(body: Uint8Array): Envelope {
   } catch {
     // Reported below, without the parser's message, which can quote the body.
   }
-  refuse('malformed_body', 'the body is signed, but is no session.chunks envelope');
+  refuse('malformed_body', 'the body is signed, but is not a session.chunks envelope');
 }
 
 function refuse(reason: WebhookVerificationReason, message: string): never {

@@ -1,8 +1,8 @@
-/** An event log of a test's own, made as api.md section 8 says, by other means than those under test. */
+/** Creates event logs for tests: hashed and linked as the service does, but with other code than that under test. */
 import { createHash } from 'node:crypto';
 import type { Event } from '../src/index.ts';
 
-/** Records from 1 on, each following the one before. */
+/** Records from 1, each linked to the previous one. */
 export function chainOf(length: number): Event[] {
   const events: Event[] = [];
   let previousHash = '0'.repeat(64);
@@ -16,7 +16,7 @@ export function chainOf(length: number): Event[] {
 
 type Bare = Omit<Event, 'previousHash' | 'hash'>;
 
-/** With its fields in the order in which canonical JSON has them. */
+/** With its fields in the order of canonical JSON. */
 export function recordOf(sequence: number): Bare {
   const actor: Event['actor'] = { id: 'key_1', name: 'Zoë "deploy" \u2028', type: 'api_key' };
   return {

@@ -1,4 +1,4 @@
-/** A real HTTP server on loopback that answers as a test says, and a clock that a test moves. */
+/** A real HTTP server on loopback with a test's responses, and a clock that the test moves. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -14,7 +14,7 @@ export interface Seen {
   body: string;
 }
 
-/** Answers one request; `number` counts them from 0. */
+/** Responds to one request; `number` counts them from 0. */
 export type Answer = (
   response: ServerResponse,
   request: Seen,
@@ -22,7 +22,7 @@ export type Answer = (
   raw: IncomingMessage,
 ) => void | Promise<void>;
 
-/** Listens until the test is over. */
+/** Listens until the test ends. */
 export async function serve(answer: Answer): Promise<{ url: string; seen: Seen[] }> {
   const seen: Seen[] = [];
   const server = createServer(async (request, response) => {
@@ -65,10 +65,10 @@ export function problem(
   json(response, status, body, { 'content-type': 'application/problem+json', 'x-request-id': 'req_1', ...headers });
 }
 
-/** As long as no test asks for it, no attempt times out: this one is told from the pauses by its length. */
+/** No attempt times out unless a test wants it: a timeout is distinguished from the pauses by its length. */
 export const timeoutMs = 987_654;
 
-/** Pauses between attempts pass at once and are noted; time-outs and the watch over silence never come. */
+/** Pauses between attempts pass immediately and are recorded; timeouts and the silence check never fire. */
 function quickTime(): { sleep: Sleep; pauses: number[] } {
   const pauses: number[] = [];
   const sleep: Sleep = async (ms, signal) => {
@@ -81,7 +81,7 @@ function quickTime(): { sleep: Sleep; pauses: number[] } {
   return { sleep, pauses };
 }
 
-/** A service, a client of it, what it was asked, and the pauses that were made. */
+/** A service, a client of it, its requests, and the pauses of the client. */
 export async function clientOf(answer: Answer, options: Partial<Extract<ClientOptions, { apiKey: string }>> = {}) {
   const { url, seen } = await serve(answer);
   const { sleep, pauses } = quickTime();

@@ -1,4 +1,4 @@
-/** The package as people get it: built, packed, installed without a network into an empty folder, and used there. */
+/** The package as published: built, packed, installed without a network into an empty folder, and used there. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ const dist = join(temporary, 'dist');
 const app = join(temporary, 'app');
 afterAll(() => rmSync(temporary, { recursive: true, force: true }));
 
-// A program in the words of the README; `errors` is what only the types can refuse.
+// A program from the README; `errors` has the mistakes that only the types can refuse.
 const program = `
 import { Signalbox, SignalboxError, webhooks, type ApiKey, type Envelope } from '@signalbox/client';
 
@@ -59,7 +59,7 @@ function run(command: string, args: string[], cwd: string): string {
   return stdout;
 }
 
-/** npm's own file where npm runs the tests: by name, another one may be found. */
+/** The file of the npm that runs the tests: PATH may have another one. */
 const npm = (args: string[], cwd: string) =>
   process.env.npm_execpath ? run(process.execPath, [process.env.npm_execpath, ...args], cwd) : run('npm', args, cwd);
 
@@ -99,7 +99,7 @@ test('the packed client runs against a service, with nothing else installed', as
   expect(JSON.parse(printed)).toEqual(['a', 'b', '404', 'not_found', 'req_7', 'completed', 'key_1', 401]);
 });
 
-test('its declarations are whole: strict, without Node’s types, and they refuse what is wrong', () => {
+test('its declarations compile in strict mode without Node’s types, and refuse mistakes', () => {
   writeFileSync(join(app, 'main.ts'), program.replace('BASE_URL', "'http://x'"));
   writeFileSync(join(app, 'wrong.ts'), wrong);
   const strict = { strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true };
@@ -116,7 +116,7 @@ test('its declarations are whole: strict, without Node’s types, and they refus
   run(process.execPath, [join(typescript, 'bin/tsc'), '-p', app], app);
 });
 
-test('it carries neither the contract nor a dependency, and says its version', () => {
+test('it includes neither the contract nor a dependency, and exports its version', () => {
   const manifest = JSON.parse(readFileSync(join(dist, 'package.json'), 'utf8')) as Record<string, unknown>;
   expect(manifest).toMatchObject({ name: '@signalbox/client', version, type: 'module', license: 'Apache-2.0' });
   expect(Object.keys(manifest).filter((field) => /dependencies|scripts/i.test(field))).toEqual([]);
@@ -125,6 +125,6 @@ test('it carries neither the contract nor a dependency, and says its version', (
   }
 });
 
-test('its types are those of the contract: npm run generate -w @signalbox/client', () => {
+test('its generated types match the contract: npm run generate', () => {
   expect(readFileSync(generatedFile, 'utf8')).toBe(generate());
 });

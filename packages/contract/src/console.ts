@@ -24,7 +24,7 @@ const Membership = Type.Object({
 /** Every page of the console loads this first. */
 const Account = Type.Object({
   user: Nullable(Type.Object({ userId: Id('usr'), name: Type.String(), email: Type.String() }), {
-    description: 'Null if nobody is signed in; then `csrfToken` is null and `organizations` is empty.',
+    description: 'Null if not signed in; then `csrfToken` is null and `organizations` is empty.',
   }),
   csrfToken: Nullable(Type.String()),
   organizations: Type.Array(Membership),

@@ -97,7 +97,7 @@ export const KeyPage = Page(ApiKey);
 /** A user who signs in to the console. */
 export const User = Type.Object(
   { userId: Id('usr'), name: Type.String(), email: Type.String() },
-  { title: 'User', description: 'A person who signs in to the console.' },
+  { title: 'User', description: 'A user who signs in to the console.' },
 );
 export type User = Static<typeof User>;
 

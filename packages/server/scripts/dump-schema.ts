@@ -1,4 +1,5 @@
-// Writes packages/server/schema.sql: the migrations run on a fresh embedded PostgreSQL, and its catalog as text, with their comments.
+// Writes packages/server/schema.sql: runs the migrations on a fresh embedded PostgreSQL and dumps its catalog, with the comments of
+// the migrations.
 import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { startTemporaryPostgres } from '@signalbox/embedded-postgres';

@@ -11,7 +11,7 @@ import { openApiDocument } from '../src/http/reference/openapi.ts';
 
 export const committedFile = fileURLToPath(new URL('../../../openapi.json', import.meta.url));
 
-/** The file as it should stand. */
+/** The expected content of the file. */
 export function openApiJson(): string {
   return `${JSON.stringify(openApiDocument(routes, manifest.version), null, 2)}\n`;
 }

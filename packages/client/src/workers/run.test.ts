@@ -47,15 +47,15 @@ function claimed(more: Partial<WorkerTurn> = {}): WorkerTurn {
 }
 
 interface Fake {
-  /** What claims of the queue are answered with, in turn; one that finds nothing waits until its caller has gone. */
+  /** The results of claims of the queue, in order; after the last one, a claim waits until its caller is gone. */
   claims: WorkerTurn[];
-  /** The same for claims of what comes next of a Session. */
+  /** The same for claims of a session's next step. */
   nexts?: WorkerTurn[];
-  /** Other answers by the last part of the path; default: all is well. */
+  /** Other responses by the last segment of the path. Default: success. */
   answers?: Record<string, (seen: Seen, count: number) => Response | undefined>;
 }
 
-/** A program on a service that answers as the test says, with a clock that does. */
+/** A program on a service with a test's responses, and the test's clock. */
 async function programOf(
   { claims, nexts = [], answers = {} }: Fake,
   options: Partial<RunOptions> & Pick<RunOptions, 'onTurn'>,
@@ -105,7 +105,7 @@ async function programOf(
   done.catch(() => {});
   const bodies = (what: string) =>
     seen.filter((one) => one.url.endsWith(`/${what}`)).map(({ body }) => (body ? JSON.parse(body) : undefined));
-  /** Resolves when that many requests of a kind have come. */
+  /** Resolves after that many requests of a kind. */
   const until = async (what: string, count: number) => {
     while (bodies(what).length < count) await new Promise<void>((resolve) => setImmediate(resolve));
   };
@@ -121,7 +121,7 @@ async function programOf(
     bodies,
     until,
     beat: () => pass(beats),
-    /** How many steps are kept by heartbeats. */
+    /** How many steps have heartbeats. */
     beating: () => beats.size,
     endGrace: () => pass(graces),
     async stop() {
@@ -135,7 +135,7 @@ const refusal = (status: number, code: string) => Response.json({ code }, { stat
 const brokenOff = () => Response.error();
 const turnLost = () => refusal(409, 'turn_lost');
 
-test('a service that is away is waited for; one that refuses the key is not', async () => {
+test('an unreachable service is retried; one that refuses the key is not', async () => {
   const away = await programOf(
     { claims: [claimed()], answers: { claim: (_, count) => (count < 8 ? brokenOff() : undefined) } },
     { onTurn: (turn) => turn.append('here') },
@@ -151,7 +151,7 @@ test('a service that is away is waited for; one that refuses the key is not', as
   await expect(refused.done).rejects.toBeInstanceOf(AuthenticationError);
 });
 
-test('text whose answer was lost is sent again for the same place; so is an answer, with the same key', async () => {
+test('after a lost response, text is sent again for the same position, and a completion with the same key', async () => {
   const lostOnce = (_: Seen, count: number) => (count === 0 ? brokenOff() : undefined);
   const program = await programOf(
     { claims: [claimed()], answers: { append: lostOnce, complete: lostOnce } },
@@ -167,7 +167,7 @@ test('text whose answer was lost is sent again for the same place; so is an answ
   expect(keys[0]).toBe(keys[1]);
 });
 
-test('calls made together are one answer, with the text before them and what was used; later ones are the next', async () => {
+test('calls made together complete one step, with the text before them and its usage; later calls complete the next', async () => {
   const outcome = (index: number, output: unknown) =>
     ({ toolCallId: `call_${index}`, index, tool: 't', status: 'succeeded', output }) as const;
   const program = await programOf(
@@ -206,7 +206,7 @@ test('calls made together are one answer, with the text before them and what was
   await program.stop();
 });
 
-test('a heartbeat that finds the turn lost aborts its signal, and what the program still does is refused', async () => {
+test('a heartbeat that finds the turn lost aborts its signal, and later calls of the turn are refused', async () => {
   const reasons: unknown[] = [];
   const begun = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<void>();
@@ -239,7 +239,7 @@ test('a heartbeat that finds the turn lost aborts its signal, and what the progr
   expect(program.errors).toEqual([]);
 });
 
-test('a service that stays away while an answer is sent loses the turn; it does not fail it', async () => {
+test('if the service stays unreachable during a completion, the turn is lost but does not fail', async () => {
   const program = await programOf(
     { claims: [claimed()], answers: { append: brokenOff } },
     {
@@ -255,7 +255,7 @@ test('a service that stays away while an answer is sent loses the turn; it does 
   expect(program.bodies('complete')).toEqual([]);
 });
 
-test('a claim that does not follow from where the program is begins anew', async () => {
+test('a claim that does not follow the program’s last step starts a new onTurn', async () => {
   const steps: number[] = [];
   const program = await programOf(
     { claims: [claimed()], nexts: [claimed({ workerTurnId: 'wtn_2', step: 4 })] },
@@ -273,7 +273,7 @@ test('a claim that does not follow from where the program is begins anew', async
   expect(program.errors).toEqual([]);
 });
 
-test('what comes next is asked for before the step is completed, so that nobody else is given it', async () => {
+test('the next step is claimed before the current one is completed, so no other worker gets it', async () => {
   const steps: number[] = [];
   let isAsked = false;
   const program = await programOf(
@@ -301,7 +301,7 @@ test('what comes next is asked for before the step is completed, so that nobody 
   expect(steps).toEqual([2]);
 });
 
-test('the result of an own function that the service does not take is an error, which says that the call has ended', async () => {
+test('a function’s result that the service refuses becomes an error, which says that the call has ended', async () => {
   const call = { toolCallId: 'call_1', index: 0, tool: 'big', input: {} };
   const program = await programOf(
     {
@@ -319,7 +319,7 @@ test('the result of an own function that the service does not take is an error, 
   });
 });
 
-test('what an own function gives is sent as the service takes it', async () => {
+test('a function’s result is cleaned of what the service refuses', async () => {
   const results: Record<string, () => unknown> = {
     nul: () => ({ text: 'a\0b', list: ['\ud83d'] }),
     none: () => undefined,
@@ -344,7 +344,7 @@ test('what an own function gives is sent as the service takes it', async () => {
   ]);
 });
 
-test('an end that the service refuses fails the Session with the reason, and what was used is counted', async () => {
+test('a completion that the service refuses fails the session with the reason, and its usage is counted', async () => {
   const program = await programOf(
     {
       claims: [claimed()],
@@ -367,7 +367,7 @@ test('an end that the service refuses fails the Session with the reason, and wha
   expect(program.errors).toHaveLength(1);
 });
 
-test('a turn of which the service takes no end at all is let go: its lease runs out, and there is room for others', async () => {
+test('a turn that the service refuses to end is abandoned: its lease expires, and its place is free', async () => {
   const program = await programOf(
     {
       claims: [claimed(), claimed({ workerTurnId: 'wtn_2', sessionId: 'ses_2' })],
@@ -384,7 +384,7 @@ test('a turn of which the service takes no end at all is let go: its lease runs 
   expect(program.errors).toHaveLength(2);
 });
 
-test('what is no text and what is no number is refused where the program gives it', async () => {
+test('values that are not text or not a number are refused in the call that passes them', async () => {
   const thrown: unknown[] = [];
   const program = await programOf(
     { claims: [claimed()] },
@@ -418,7 +418,7 @@ test('what is no text and what is no number is refused where the program gives i
   expect(program.bodies('complete')).toEqual([{}]);
 });
 
-test('calls whose program is gone are run by the functions of this one; without one they fail', async () => {
+test('calls of a program that is gone are run by this program’s functions; without one they fail', async () => {
   const calls = ['mine', 'toString'].map((tool, index) => ({
     toolCallId: `call_${index}`,
     index,
@@ -441,7 +441,7 @@ test('calls whose program is gone are run by the functions of this one; without 
   ]);
 });
 
-test('stopped, it lets a step end in time, and gives back what does not', async () => {
+test('when it stops, steps that end in time are completed, and the others are released', async () => {
   const begun = Promise.withResolvers<void>();
   const mayEnd = Promise.withResolvers<void>();
   const program = await programOf(
@@ -469,7 +469,7 @@ test('stopped, it lets a step end in time, and gives back what does not', async 
   ]);
 });
 
-test('where too many turns wait, the one that waits longest is forgotten and goes on elsewhere', async () => {
+test('if too many turns wait, the one that waits longest is dropped and continues elsewhere', async () => {
   const count = 101;
   const forgotten: string[] = [];
   const claims = Array.from({ length: count }, (_, index) =>
@@ -495,7 +495,7 @@ test('where too many turns wait, the one that waits longest is forgotten and goe
   expect(forgotten).toHaveLength(count);
 });
 
-test('a turn that is lost takes no room, also where onTurn does not hear of it', async () => {
+test('a lost turn frees its place, even if onTurn ignores its signal', async () => {
   const begun: string[] = [];
   const program = await programOf(
     {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createTextSender } from './text.ts';
 
-/** Sends that end when the test says so; pauses that last until somebody is in a hurry. */
+/** Requests that end when the test says so; pauses that last until a flush. */
 function senderOf(fail: () => void = () => {}) {
   const sent: string[][] = [];
   let release = Promise.withResolvers<void>();
@@ -28,7 +28,7 @@ function senderOf(fail: () => void = () => {}) {
   };
 }
 
-test('the first piece goes out at once; what comes meanwhile travels together and in order', async () => {
+test('the first delta is sent immediately; those added meanwhile are sent together and in order', async () => {
   const { sender, sent, answer } = senderOf();
   await sender.add('a');
   expect(sent).toEqual([['a']]);
@@ -40,7 +40,7 @@ test('the first piece goes out at once; what comes meanwhile travels together an
   expect(sent).toEqual([['a'], ['b', 'c']]);
 });
 
-test('a character that comes in two halves is sent whole; what no text may hold is not sent', async () => {
+test('a character that arrives in two halves is sent whole; invalid characters are not sent', async () => {
   const { sender, sent, answer } = senderOf();
   answer();
   const [high = '', low = ''] = '👋'.split('');
@@ -51,7 +51,7 @@ test('a character that comes in two halves is sent whole; what no text may hold 
   expect(sent.flat().join('')).toBe('x👋y\uFFFDz\uFFFD');
 });
 
-test('what is closed keeps the text until it is opened again', async () => {
+test('a closed sender keeps text until it is opened again', async () => {
   const { sender, sent, answer } = senderOf();
   answer();
   sender.close();
@@ -63,7 +63,7 @@ test('what is closed keeps the text until it is opened again', async () => {
   expect(sent).toEqual([['later']]);
 });
 
-test('a request holds no more than the service takes', async () => {
+test('a request stays within the service’s limits', async () => {
   const { sender, sent, answer } = senderOf();
   answer();
   const long = '👋'.repeat(120_000);
@@ -78,7 +78,7 @@ test('a request holds no more than the service takes', async () => {
   }
 });
 
-test('after a failure nothing is sent any more, and everybody hears of it', async () => {
+test('after a failure nothing more is sent, and every caller gets the error', async () => {
   const { sender, sent, answer } = senderOf(() => {
     throw new Error('gone');
   });

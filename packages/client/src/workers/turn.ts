@@ -166,14 +166,14 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
     for (const call of requestedCalls.splice(0)) call.reject(reason);
   }
 
-  async function complete(answer: CompleteWorkerTurn): Promise<void> {
+  async function complete(submission: CompleteWorkerTurn): Promise<void> {
     lost.signal.throwIfAborted();
     text.close();
     // No heartbeat may find the step completed before the response to this has arrived.
     heartbeats?.abort();
     heartbeats = undefined;
     try {
-      await orLoseTurn(() => workers.complete(claim.workerTurnId, answer, longRetries));
+      await orLoseTurn(() => workers.complete(claim.workerTurnId, submission, longRetries));
     } catch (error) {
       if (!lost.signal.aborted) startStep(claim);
       throw error;
@@ -258,8 +258,11 @@ export function openTurn(claimed: WorkerTurn, host: Host): OpenTurn {
     } catch (error) {
       if (!(error instanceof SignalboxError && [400, 413].includes(error.status))) throw error;
       // They have run, so each must have a result.
-      const told = messageOf(`The call has ended, but its result can't be sent: ${error.detail}`, maxFailureCharacters);
-      await complete({ toolResults: toolResults.map(({ toolCallId }) => ({ toolCallId, error: told })) });
+      const message = messageOf(
+        `The call has ended, but its result can't be sent: ${error.detail}`,
+        maxFailureCharacters,
+      );
+      await complete({ toolResults: toolResults.map(({ toolCallId }) => ({ toolCallId, error: message })) });
     }
   }
 
