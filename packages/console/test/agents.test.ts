@@ -36,13 +36,13 @@ async function errorOf(page: Page, label: string): Promise<string> {
 
 test('an Agent is made from a template, through the form, by somebody whom the event log names', async () => {
   const page = await console.open(member, '/agents', wide);
-  await page.getByRole('link', { name: 'New Agent' }).click();
-  await page.getByRole('link', { name: /^A refund desk/ }).click();
+  await page.getByRole('link', { name: 'New agent' }).click();
+  await page.getByRole('link', { name: /^Scripted refund desk/ }).click();
   await name(page).fill('Refunds of Acme');
   await page.getByLabel('Instructions', { exact: true }).last().fill('Refund what is broken.');
   await page.getByText('refund_order', { exact: true }).click();
-  await page.getByLabel('A person is asked').selectOption({ label: 'Once in a Session: after a yes, later calls run' });
-  await page.getByRole('button', { name: 'Make the Agent' }).click();
+  await page.getByLabel('Require approval').selectOption({ label: 'Once per session: later calls run without asking' });
+  await page.getByRole('button', { name: 'Create agent' }).click();
   await page.getByRole('heading', { name: 'Refunds of Acme' }).waitFor();
   const [agent] = (await console.service.client.agents.list()).data;
   expect(agent).toMatchObject({
@@ -65,13 +65,13 @@ test('form and JSON are one: what is changed in the one is in the other, and wha
   await json(page).fill(typed);
   expect(await name(page).inputValue()).toBe('By the JSON');
   expect(await page.getByLabel('Provider').inputValue()).toBe('openai');
-  expect(await page.getByLabel('Steps of a turn').inputValue()).toBe('7');
+  expect(await page.getByLabel('Max steps per turn').inputValue()).toBe('7');
   // It stays as it was typed.
   expect(await json(page).inputValue()).toBe(typed);
 
   await json(page).fill(typed.slice(0, -1));
-  expect(await errorOf(page, 'Definition as JSON')).toMatch(/^is not JSON/);
-  await page.getByText('The form shows what it was before, and waits.').waitFor();
+  expect(await errorOf(page, 'Definition as JSON')).toMatch(/^is not valid JSON/);
+  await page.getByText('The form shows the last valid version until you fix it.').waitFor();
   expect(await name(page).isDisabled()).toBe(true);
   await save(page).click();
   expect((await newest(agentId)).version).toBe(1);
@@ -80,7 +80,7 @@ test('form and JSON are one: what is changed in the one is in the other, and wha
   await page.getByLabel('Model', { exact: true }).last().fill('gpt-5-mini');
   expect(JSON.parse(await json(page).inputValue()).model).toEqual({ provider: 'openai', model: 'gpt-5-mini' });
   await save(page).click();
-  await page.getByText('As saved in version 2').waitFor();
+  await page.getByText('Version 2 saved').waitFor();
   // What the JSON left out is as if it had never been there.
   expect(await newest(agentId)).toMatchObject({
     name: 'By the JSON',
@@ -97,7 +97,7 @@ test('what is wrong is said at its field in the words of the service: before any
   page.on('request', (request) => {
     if (request.method() === 'POST') sent.push(request.url());
   });
-  await page.getByRole('button', { name: 'Make the Agent' }).click();
+  await page.getByRole('button', { name: 'Create agent' }).click();
   expect(await errorOf(page, 'Name')).toBe('must not be empty');
   await name(page).and(page.locator(':focus')).waitFor();
   await name(page).fill('Local');
@@ -109,18 +109,18 @@ test('what is wrong is said at its field in the words of the service: before any
     .first()
     .waitFor();
   await page.getByLabel('Settings', { exact: true }).fill('');
-  await page.getByRole('button', { name: 'Add: Client tool' }).click();
+  await page.getByRole('button', { name: 'Add Client tool' }).click();
   await page.getByLabel('Name', { exact: true }).last().fill('2 words');
   expect(await errorOf(page, 'Name')).toMatch(/^must be 1 to 64 letters/);
   expect(sent).toEqual([]);
 
   // Only the service knows this.
   await page.getByLabel('Name', { exact: true }).last().fill('look_up');
-  await page.getByRole('button', { name: 'Add: Client tool' }).click();
+  await page.getByRole('button', { name: 'Add Client tool' }).click();
   await page.getByLabel('Name', { exact: true }).last().fill('look_up');
   await page.getByLabel('Provider').selectOption('openai-compatible');
   await page.getByLabel('Model', { exact: true }).last().fill('llama3.2');
-  await page.getByRole('button', { name: 'Make the Agent' }).click();
+  await page.getByRole('button', { name: 'Create agent' }).click();
   await page.getByText(/^Request req_/).waitFor();
   expect(sent).toHaveLength(1);
   expect(await errorOf(page, 'Base URL')).toBe('is required for openai-compatible, up to and including /v1');
@@ -129,7 +129,7 @@ test('what is wrong is said at its field in the words of the service: before any
   await page.getByLabel('Base URL').fill('http://192.0.2.1/v1');
   await page.getByLabel('Base URL').and(page.locator('[aria-invalid=true]')).waitFor({ state: 'detached' });
   await page.getByLabel('Name', { exact: true }).last().fill('count');
-  await page.getByRole('button', { name: 'Make the Agent' }).click();
+  await page.getByRole('button', { name: 'Create agent' }).click();
   await page.getByLabel('Base URL').and(page.locator('[aria-invalid=true]')).waitFor();
   await page.getByLabel('Base URL').and(page.locator(':focus')).waitFor();
   await page.context().close();
@@ -140,7 +140,7 @@ test('tools of each type are added, asked about in plain words, put into another
   const { agentId } = await agentOf();
   const page = await console.open(member, `/agents/${agentId}`, wide);
   const add = async (type: string, toolName: string) => {
-    await page.getByRole('button', { name: `Add: ${type}` }).press('Enter');
+    await page.getByRole('button', { name: `Add ${type}` }).press('Enter');
     // The new tool's first field has the focus.
     await page.keyboard.type(toolName);
     await page.locator('summary').filter({ hasText: toolName }).waitFor();
@@ -148,35 +148,35 @@ test('tools of each type are added, asked about in plain words, put into another
   };
   const http = await add('HTTP request', 'refund');
   // Of fields in which nobody was yet nothing is said.
-  expect(await page.getByText('to correct').count()).toBe(0);
+  expect(await page.getByText('problem').count()).toBe(0);
   await http.getByLabel('Method').selectOption('POST');
   await http.getByLabel('URL').fill('http://127.0.0.1:9/orders/{{input.order}}');
-  await http.getByText('always asks').waitFor();
-  await http.getByLabel('A person is asked').selectOption({ label: 'Where the input matches a schema' });
-  await http.getByLabel('Where the input matches').fill('{ "properties": { "cents": { "minimum": 5000 } } }');
+  await http.getByText('needs approval').waitFor();
+  await http.getByLabel('Require approval').selectOption({ label: 'If the input matches a schema' });
+  await http.getByLabel('Input schema for approval').fill('{ "properties": { "cents": { "minimum": 5000 } } }');
   const mcp = await add('MCP server', 'crm');
   await mcp.getByLabel('URL').fill('http://127.0.0.1:9/mcp');
-  await mcp.getByLabel('A person is asked').selectOption({ label: 'Different for each of the server’s tools' });
-  await mcp.getByLabel('A policy for each tool').fill('{ "find": "never" }');
+  await mcp.getByLabel('Require approval').selectOption({ label: 'Per tool of the server' });
+  await mcp.getByLabel('Policy per tool').fill('{ "find": "never" }');
   await mcp.getByLabel('Offer only some').check();
   await mcp.getByLabel('Tools to offer').fill('["find"]');
   const client = await add('Client tool', 'count');
-  await client.getByLabel('A call changes something outside').check();
-  const agent = await add('Another Agent', 'research');
+  await client.getByLabel('Has an effect: a call changes something outside').check();
+  const agent = await add('Agent', 'research');
   await agent.getByLabel('Agent', { exact: true }).selectOption({ label: 'Researcher' });
 
   await page.getByRole('button', { name: 'Move or remove research' }).press('Enter');
   await page.getByRole('menuitem', { name: 'Move up' }).press('Enter');
-  await page.getByText('research is now tool 3 of 4').waitFor();
+  await page.getByText('research moved to position 3 of 4').waitFor();
   // Whoever moved it can move it on.
   const menu = page.getByRole('button', { name: 'Move or remove research' });
   await menu.and(page.locator(':focus')).waitFor();
   await page.getByRole('button', { name: 'Move or remove count' }).press('Enter');
   await page.getByRole('menuitem', { name: 'Remove' }).press('Enter');
   // What had the focus is gone; it is near, where one could be added.
-  await page.getByRole('button', { name: 'Add: HTTP request' }).and(page.locator(':focus')).waitFor();
+  await page.getByRole('button', { name: 'Add HTTP request' }).and(page.locator(':focus')).waitFor();
   await page.keyboard.press('Control+s');
-  await page.getByText('As saved in version 2').waitFor();
+  await page.getByText('Version 2 saved').waitFor();
   expect((await newest(agentId)).tools).toEqual([
     {
       type: 'http',
@@ -198,29 +198,29 @@ test('what two people change at once is told, and overwritten only by who has se
   const page = await console.open(member, `/agents/${agentId}`, wide);
   await name(page).fill('Mine');
   await console.service.client.agents.update(agentId, { instructions: 'Second.' });
-  await page.getByText('Version 2 was saved meanwhile').waitFor();
+  await page.getByText('Version 2 was saved in the meantime').waitFor();
   await save(page).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByText('− First.').waitFor();
   await dialog.getByText('+ Second.').waitFor();
   expect((await newest(agentId)).version).toBe(2);
-  await dialog.getByRole('button', { name: 'Back to my changes' }).click();
+  await dialog.getByRole('button', { name: 'Keep editing' }).click();
   expect(await name(page).inputValue()).toBe('Mine');
 
   await save(page).click();
   await dialog.getByText('+ Second.').waitFor();
   // And again meanwhile: what was not seen is not overwritten either.
   await console.service.client.agents.update(agentId, { instructions: 'Third.' });
-  await dialog.getByRole('button', { name: 'Save mine over it' }).click();
+  await dialog.getByRole('button', { name: 'Save mine as a new version' }).click();
   await dialog.getByText('+ Third.').waitFor();
   expect((await newest(agentId)).version).toBe(3);
-  await dialog.getByRole('button', { name: 'Save mine over it' }).click();
-  await page.getByText('As saved in version 4').waitFor();
+  await dialog.getByRole('button', { name: 'Save mine as a new version' }).click();
+  await page.getByText('Version 4 saved').waitFor();
   expect(await newest(agentId)).toMatchObject({ version: 4, name: 'Mine', instructions: 'First.' });
 
   // Where nothing is lost by it, the page follows by itself.
   await console.service.client.agents.update(agentId, { name: 'Theirs' });
-  await page.getByText('As saved in version 5').waitFor();
+  await page.getByText('Version 5 saved').waitFor();
   expect(await name(page).inputValue()).toBe('Theirs');
   await page.context().close();
 });
@@ -251,15 +251,15 @@ test('versions say what changed and who did it; going back makes a new one with 
   const diff = page.getByLabel('What changed: Instructions');
   expect(await diff.locator('del').allTextContents()).toEqual(['− Be short.']);
   expect(await diff.locator('ins').allTextContents()).toEqual(['+ Be long.']);
-  await page.getByLabel('What changed: All but').locator('ins').filter({ hasText: '"team": "a"' }).waitFor();
+  await page.getByLabel('What changed: Everything else').locator('ins').filter({ hasText: '"team": "a"' }).waitFor();
   await expectAccessible(page);
 
   await page.getByRole('link', { name: 'Version 1' }).click();
-  await page.getByLabel('Compared with').selectOption({ label: 'version 3 (newest)' });
+  await page.getByLabel('Compare with').selectOption({ label: 'version 3 (newest)' });
   expect(new URL(page.url()).search).toBe('?version=1&against=3');
-  await page.getByRole('button', { name: 'Go back to version 1' }).click();
+  await page.getByRole('button', { name: 'Restore version 1' }).click();
   await page.getByRole('dialog').getByText('+ Be short.').waitFor();
-  await page.getByRole('button', { name: 'Make the new version' }).click();
+  await page.getByRole('button', { name: 'Restore as new version' }).click();
   await page.getByRole('heading', { name: 'Version 4 (newest)' }).waitFor();
   expect(await newest(agentId)).toMatchObject({
     version: 4,
@@ -276,16 +276,16 @@ test('an Agent is tried in a Session beside the form, which goes on with what is
   const page = await console.open(member, `/agents/${agentId}`, wide);
   await page.getByRole('tab', { name: 'Try it' }).click();
   await page.getByLabel('Message').fill('hello there');
-  await page.getByRole('button', { name: 'Open a Session' }).click();
+  await page.getByRole('button', { name: 'Start session' }).click();
   await page.getByText('You said hello there.').first().waitFor();
   const { data } = await console.service.client.sessions.list({ agentId });
   expect(data).toMatchObject([{ environment: 'staging', agentVersion: 1 }]);
 
   // Beside it the form is still there, and says that the Session does not have what is not saved.
   await page.getByLabel('Settings', { exact: true }).fill(JSON.stringify(say('New: {{input}}').settings));
-  await page.getByText('Your changes are not in it yet.').waitFor();
+  await page.getByText('Save your changes to try them.').waitFor();
   await save(page).click();
-  await page.getByText('Your changes are not in it yet.').waitFor({ state: 'detached' });
+  await page.getByText('Save your changes to try them.').waitFor({ state: 'detached' });
   await page.getByRole('textbox', { name: 'Message' }).fill('again');
   await page.getByRole('textbox', { name: 'Message' }).press('Enter');
   await page.getByText('New: again').first().waitFor();
@@ -302,15 +302,15 @@ test('an Agent is archived after a word of warning, and is found among the archi
   await page.getByRole('link', { name: 'Old hand' }).click();
   await page.getByRole('button', { name: 'Other actions' }).click();
   await page.getByRole('menuitem', { name: 'Archive' }).click();
-  await page.getByText('It cannot be taken back.').waitFor();
+  await page.getByText('This can’t be undone.').waitFor();
   await page.getByRole('button', { name: 'Archive', exact: true }).click();
-  await page.getByText(/^Archived at/).waitFor();
+  await page.getByText(/^Archived on/).waitFor();
   expect(await save(page).count()).toBe(0);
   await page.getByRole('link', { name: 'Agents' }).click();
   await page.getByRole('link', { name: 'Archived' }).click();
   await page.getByRole('link', { name: 'Old hand' }).waitFor();
   expect(new URL(page.url()).search).toBe('?archived=true');
-  await page.getByRole('link', { name: 'In use' }).click();
+  await page.getByRole('link', { name: 'Active' }).click();
   await page.getByRole('link', { name: 'Old hand' }).waitFor({ state: 'detached' });
   await page.context().close();
 });
@@ -320,20 +320,20 @@ test('a viewer sees all of it and is offered no change', async () => {
   const { agentId } = await agentOf({ name: 'Look at me', instructions: 'Read me.' });
   await console.service.client.agents.update(agentId, { name: 'Look at me now' });
   const page = await console.open(viewer, '/agents', wide);
-  await page.getByText('Members make and change Agents.').waitFor();
-  expect(await page.getByRole('link', { name: 'New Agent' }).count()).toBe(0);
+  await page.getByText('You need the member role to create agents.').waitFor();
+  expect(await page.getByRole('link', { name: 'New agent' }).count()).toBe(0);
   await page.getByRole('link', { name: 'Look at me now' }).click();
-  await page.getByText('You can look at this Agent.').waitFor();
+  await page.getByText('You can view this agent.').waitFor();
   expect(await page.getByLabel('Instructions', { exact: true }).last().inputValue()).toBe('Read me.');
   expect(await name(page).isDisabled()).toBe(true);
   expect(await save(page).count()).toBe(0);
   expect(await page.getByRole('button', { name: 'Other actions' }).count()).toBe(0);
   await expectAccessible(page);
   await page.getByRole('tab', { name: 'Try it' }).click();
-  await page.getByText('Members, admins and owners open Sessions.').waitFor();
+  await page.getByText('You need the member role to start sessions.').waitFor();
   await page.getByRole('link', { name: 'Versions' }).click();
   await page.getByRole('link', { name: 'Version 1' }).click();
-  await page.getByLabel('What changed: All but').waitFor();
+  await page.getByLabel('What changed: Everything else').waitFor();
   expect(await page.getByRole('button', { name: /^Go back/ }).count()).toBe(0);
   await page.context().close();
 });
@@ -377,9 +377,9 @@ test('hostile text stays text, and nothing is wider than a phone', async () => {
 test('on a phone an Agent is made by keyboard alone, view by view', async () => {
   const page = await console.open(member, '/agents/new', { ...phone, isMobile: false });
   await expectAccessible(page);
-  await page.getByRole('link', { name: /^An assistant/ }).press('Enter');
+  await page.getByRole('link', { name: /^Scripted assistant/ }).press('Enter');
   await name(page).fill('');
-  await page.getByRole('button', { name: 'Add: Client tool' }).press('Enter');
+  await page.getByRole('button', { name: 'Add Client tool' }).press('Enter');
   await page.keyboard.type('count');
   await page.getByRole('tab', { name: 'Form' }).press('ArrowRight');
   expect(await json(page).inputValue()).toContain('"name": "count"');

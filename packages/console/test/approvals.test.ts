@@ -142,7 +142,7 @@ test('Escape takes back the first stroke, and switched off the keys do nothing',
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'Approve', exact: true }).and(page.locator(':focus')).waitFor();
   await page.getByText('Keys', { exact: true }).click();
-  await page.getByLabel('Use these keys').uncheck();
+  await page.getByLabel('Enable keyboard shortcuts').uncheck();
   await page.getByRole('article').focus();
   await page.keyboard.press('a');
   await page.keyboard.press('Enter');
@@ -170,7 +170,7 @@ test('two people on one approval: the second is told who was first and what was 
   });
   await second.getByRole('button', { name: 'Approve now' }).press('Enter');
   const told = second.getByRole('alert');
-  await told.getByText('Olga Owner was first, and denied it. Your decision was not used.').waitFor();
+  await told.getByText('Olga Owner already denied it. Your decision was not used.').waitFor();
   await told.getByText('Not after 30 days.').waitFor();
   expect(await approval(operationId)).toMatchObject({ status: 'denied', resolvedBy: { name: 'Olga Owner' } });
   expect(refundsOf('order-two')).toEqual([]);
@@ -183,9 +183,9 @@ test('who is still reading is told too, and the item stays where it was', async 
   const page = await console.open(member, '/approvals');
   await itemOf(page, 'order-reading').getByRole('button', { name: 'Approve', exact: true }).click();
   await console.owner.client.approvals.approve(operationId, { reason: 'it is fine' });
-  await page.getByText('Olga Owner was first, and approved it. Your decision was not used.').waitFor();
+  await page.getByText('Olga Owner already approved it. Your decision was not used.').waitFor();
   await page.getByText('No pending approvals.').waitFor();
-  await page.getByRole('button', { name: 'Hide 1 that is decided' }).click();
+  await page.getByRole('button', { name: 'Hide 1 decided approval' }).click();
   expect(await page.getByRole('article').count()).toBe(0);
   await page.context().close();
 });
@@ -193,7 +193,7 @@ test('who is still reading is told too, and the item stays where it was', async 
 test('another input: what does not fit is said at its field, what fits is what the tool gets', async () => {
   const { operationId } = await askRefund({ order: 'order-edit', cents: 9900, note: null, fast: true });
   const page = await console.open(member, `/approvals/${operationId}`);
-  await page.getByRole('button', { name: 'Edit the input' }).click();
+  await page.getByRole('button', { name: 'Edit input' }).click();
   const cents = page.getByLabel('cents');
   const send = page.getByRole('button', { name: 'Approve now' });
 
@@ -216,13 +216,13 @@ test('another input: what does not fit is said at its field, what fits is what t
   const json = page.getByLabel('Input as JSON');
   await json.fill('{ "order": ');
   await send.press('Enter');
-  await page.getByText('This is not JSON').waitFor();
+  await page.getByText('This is not valid JSON').waitFor();
   await json.fill('{ "order": "order-edit", "cents": 4800 }');
   await page.getByLabel('Reason').fill('half of it');
   await send.press('Enter');
   await page.getByText('The call succeeded').waitFor();
   expect(refundsOf('order-edit')).toEqual([{ order: 'order-edit', cents: 4800 }]);
-  await page.getByText('asked for: 9900').waitFor();
+  await page.getByText('requested: 9900').waitFor();
   expect(await approval(operationId)).toMatchObject({ editedInput: { cents: 4800 }, reason: 'half of it' });
   await page.context().close();
 });
@@ -241,7 +241,7 @@ test('on a phone a finger that taps twice decides nothing; approved for the rest
     if (await cancel.isVisible()) await cancel.tap();
   }
   await page.getByRole('button', { name: 'Approve', exact: true }).tap();
-  await page.getByLabel(/rest of this Session/).check();
+  await page.getByLabel(/^Don’t ask again for/).check();
   const opened = await page.evaluate(() => performance.now());
   const { width } = page.viewportSize()!;
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
@@ -260,7 +260,7 @@ test('whoever approves a call of a tool that is asked about once a Session is to
   const { operationId } = await askRefund({ order: 'order-once', cents: 100 }, 'Once desk', {}, 'once');
   const page = await console.open(member, `/approvals/${operationId}`, phone);
   await page.getByRole('button', { name: 'Deny', exact: true }).click();
-  expect(await page.getByText('run unasked').count()).toBe(0);
+  expect(await page.getByText('run without asking').count()).toBe(0);
   await page.getByRole('button', { name: 'Cancel' }).click();
   await page.getByRole('button', { name: 'Approve', exact: true }).click();
   await page.getByRole('button', { name: 'Approve now', description: /run unasked/ }).waitFor();
@@ -312,8 +312,8 @@ test('a decision that comes too late is said to be, and nobody is named for it',
   await page.goto(`${console.origin}/console/${console.organizationId}/approvals/${operationId}`);
   await page.getByRole('button', { name: 'Deny', exact: true }).click();
   await page.getByLabel('Reason').press('Enter');
-  await page.getByText('Too late: its time is over. Your decision was not used.').waitFor();
-  await page.getByText('nobody decided in time').waitFor();
+  await page.getByText('Too late: the approval expired. Your decision was not used.').waitFor();
+  await page.getByText('no decision in time').waitFor();
   await page.context().close();
 });
 
@@ -334,7 +334,7 @@ test('whatever an Agent writes is text: markup, names of fields, characters that
   expect(await page.locator('main :is(img, script, b)').count()).toBe(0);
   await expect.poll(() => page.title()).toBe('(1) Refund order · Signalbox');
   // A viewer reads it all, and is told why there are no buttons.
-  await page.getByText('Your role may read this, not decide it').waitFor();
+  await page.getByText('You need the member role to decide approvals').waitFor();
   expect(await page.getByRole('button', { name: /Approve|Deny|Edit/ }).count()).toBe(0);
   await page.keyboard.press('a');
   await page.keyboard.press('Enter');
@@ -364,7 +364,7 @@ test('the filters stand in the URL, and what was decided is listed with who deci
     .waitFor();
   expect(new URL(page.url()).search).toBe('?status=approved&environment=production');
   await page.getByLabel('Environment').selectOption('staging');
-  await page.getByText('There are none of this kind.').waitFor();
+  await page.getByText('No matching approvals. Change the filters to see others.').waitFor();
   await page.getByLabel('Session').fill('ses_');
   await page.getByLabel('Session').press('Enter');
   await page.getByText('Enter a Session id').waitFor();

@@ -112,7 +112,7 @@ test('a secret is set for its hosts, is shown nowhere afterwards, is set anew an
 
   await page.getByRole('button', { name: 'Actions for ANTHROPIC_API_KEY' }).click();
   await page.getByRole('menuitem', { name: 'Delete' }).click();
-  await page.getByRole('button', { name: 'Delete the secret' }).click();
+  await page.getByRole('button', { name: 'Delete secret' }).click();
   await page.getByText('No secrets yet').waitFor();
   await page.context().close();
 });

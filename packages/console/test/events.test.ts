@@ -55,22 +55,22 @@ test('what is shown stands in the URL: a reload, and a colleague, see the same',
   const log = page.getByRole('region', { name: 'Records' });
   await log.getByText('first-place').first().waitFor();
   await log.getByText('api_key.created').waitFor();
-  await page.getByLabel('Kind').selectOption('environment.created');
+  await page.getByLabel('Type').selectOption('environment.created');
   await log.getByText('api_key.created').waitFor({ state: 'detached' });
   await page.getByText('More filters').click();
   await page.getByLabel('Since').fill('2020-01-01T00:00:00');
   await page.getByLabel('Session').fill('nonsense');
   await page.keyboard.press('Enter');
-  await page.getByText('An id of a Session begins with ses_').waitFor();
+  await page.getByText('A session ID starts with ses_').waitFor();
   await page.reload();
   await log.getByText('first-place').first().waitFor();
   expect(await log.getByText('api_key.created').count()).toBe(0);
-  expect(await page.getByLabel('Kind').inputValue()).toBe('environment.created');
+  expect(await page.getByLabel('Type').inputValue()).toBe('environment.created');
   expect(await page.getByLabel('Since').inputValue()).toBe('2020-01-01T00:00');
-  await page.getByRole('button', { name: 'Clear the filters' }).click();
+  await page.getByRole('button', { name: 'Clear filters' }).click();
   await log.getByText('api_key.created').waitFor();
   await page.getByLabel('Until').fill('2020-01-01T00:00:00');
-  await page.getByText('No record is like this.').waitFor();
+  await page.getByText('No matching events.').waitFor();
   await page.context().close();
 });
 
@@ -81,10 +81,10 @@ test('a record is opened in full, by keyboard; what people wrote stays text', as
   const link = page.getByRole('link', { name }).first();
   await link.focus();
   await page.keyboard.press('Enter');
-  const dialog = page.getByRole('dialog', { name: /^Record \d/ });
+  const dialog = page.getByRole('dialog', { name: /^Event \d/ });
   await dialog.getByRole('cell', { name, exact: true }).waitFor();
   await dialog.getByRole('cell', { name: 'read', exact: true }).waitFor();
-  await dialog.getByText('Hash, and the record as it is').click();
+  await dialog.getByText('Hash and raw event').click();
   const [{ hash } = { hash: '' }] = (await console.service.client.events.list({ type: 'api_key.created' })).data;
   await dialog.getByText(hash, { exact: true }).waitFor();
   await expectAccessible(page);
@@ -117,8 +117,8 @@ test('new records appear by themselves at the top, and wait quietly while somebo
   await records(page).first().getByText('one-more').first().waitFor();
   expect(await page.evaluate('scrollY')).toBe(0);
   // A filter holds for what is new too.
-  await page.getByLabel('Kind').selectOption('agent.created');
-  await page.getByText('No record is like this.').waitFor();
+  await page.getByLabel('Type').selectOption('agent.created');
+  await page.getByText('No matching events.').waitFor();
   await happen('not-shown');
   const model = { provider: 'scripted' as const, model: 's', settings: { script: [{ text: 'Hi' }] } };
   await console.service.client.agents.create({ name: 'Newcomer', model });
@@ -137,7 +137,7 @@ test('a long log is read to its beginning, while the page holds only what is in 
     await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
     most = Math.max(most, await records(page).count());
   }
-  await page.getByText('There is nothing older.').waitFor();
+  await page.getByText('No older events.').waitFor();
   expect(most).toBeLessThan(60);
   await expectAccessible(page);
   await page.context().close();
@@ -149,7 +149,7 @@ test('an export is the file that the interface has, whole or as the filters say'
     const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name }).click()]);
     return { name: download.suggestedFilename(), text: await textOf(download) };
   };
-  const lines = await exported('Export as JSON lines');
+  const lines = await exported('Export JSON Lines');
   const expected: Event[] = [];
   for await (const event of console.service.client.events.export({ type: 'environment.created' })) expected.push(event);
   expect(lines.name).toBe('events.jsonl');
@@ -159,9 +159,9 @@ test('an export is the file that the interface has, whole or as the filters say'
       .split('\n')
       .map((line) => JSON.parse(line)),
   ).toEqual(expected);
-  await page.getByRole('button', { name: 'Clear the filters' }).click();
-  await page.getByText('The whole log.').waitFor();
-  const csv = await exported('Export as CSV');
+  await page.getByRole('button', { name: 'Clear filters' }).click();
+  await page.getByText('All events.').waitFor();
+  const csv = await exported('Export CSV');
   const direct = await console.service.client.events.download({ format: 'csv' });
   expect(csv).toEqual({ name: 'events.csv', text: await new Response(direct).text() });
   await page.context().close();
@@ -169,9 +169,9 @@ test('an export is the file that the interface has, whole or as the filters say'
 
 test('the chain is verified in the browser, and a record that was tampered with is named', async () => {
   const page = await console.open(console.owner, '/events');
-  await page.getByRole('button', { name: 'Verify the chain' }).click();
+  await page.getByRole('button', { name: 'Verify event log' }).click();
   await page.getByRole('button', { name: 'Verify', exact: true }).click();
-  await page.getByText('The chain holds.').waitFor();
+  await page.getByText('The event log is intact').waitFor();
   await expectAccessible(page);
   const [{ sequence } = { sequence: 0 }] = (await console.service.client.events.list({ type: 'environment.created' }))
     .data;
@@ -200,10 +200,10 @@ test('a log that was made anew does not pass for the one that this browser has v
       `localStorage.setItem('signalbox.verified.${console.organizationId}', '{"sequence":2,"hash":"${hash}"}')`,
     );
   await keep('ab'.repeat(32));
-  await page.getByRole('button', { name: 'Verify the chain' }).click();
-  await page.getByText('verified it up to record 2').waitFor();
+  await page.getByRole('button', { name: 'Verify event log' }).click();
+  await page.getByText('verified the log up to event 2').waitFor();
   await page.getByRole('button', { name: 'Verify', exact: true }).click();
-  await page.getByText('The chain does not hold at record 2.').waitFor();
+  await page.getByText('The event log is not intact at event 2').waitFor();
   await page.context().close();
 });
 
@@ -211,8 +211,8 @@ test('where the browser cannot hash, it says why and what else does', async () =
   const page = await console.open(console.owner, '/account');
   await page.context().addInitScript("Object.defineProperty(Crypto.prototype, 'subtle', { value: undefined })");
   await page.goto(`${console.origin}/console/${console.organizationId}/events`);
-  await page.getByRole('button', { name: 'Verify the chain' }).click();
-  await page.getByText('opened over plain http').waitFor();
+  await page.getByRole('button', { name: 'Verify event log' }).click();
+  await page.getByText('opened over http').waitFor();
   await page.getByText('signalbox events verify').waitFor();
   expect(await page.getByRole('button', { name: 'Verify', exact: true }).count()).toBe(0);
   await page.context().close();
@@ -222,6 +222,6 @@ test('a viewer reads, exports and verifies as others do', async () => {
   const viewer = await console.person('viewer');
   const page = await console.open(viewer, '/events');
   await records(page).first().waitFor();
-  await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export as CSV' }).click()]);
+  await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export CSV' }).click()]);
   await page.context().close();
 });

@@ -47,7 +47,7 @@ test('an empty installation leads to the first minutes, until there is something
   const page = await console.open(console.owner);
   await page.getByText('Nothing is running yet.').waitFor();
   await page.getByText('No pending approvals.').waitFor();
-  await page.getByText('No model was called in the last 30 days.').waitFor();
+  await page.getByText('No model calls in the last 30 days.').waitFor();
   await expectAccessible(page);
   const link = page.getByRole('link', { name: 'Get started' });
   expect(await link.getAttribute('href')).toBe(`/console/${console.organizationId}/start`);

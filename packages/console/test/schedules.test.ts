@@ -38,21 +38,21 @@ test('a schedule is made in words that are understood, changed, paused, enabled 
   const page = await console.open(member, '/schedules', { timezoneId: 'Europe/Berlin' });
   await page.getByRole('heading', { name: 'No schedules yet' }).waitFor();
   await page.getByRole('button', { name: 'New schedule' }).click();
-  const dialog = page.getByRole('dialog', { name: 'A new schedule' });
+  const dialog = page.getByRole('dialog', { name: 'New schedule' });
   await dialog.getByText('= Monday to Friday at 09:00').waitFor();
   expect(await dialog.getByLabel('Time zone').inputValue()).toBe('Europe/Berlin');
-  await dialog.getByLabel('Times, as a cron expression').fill('0 9 30 2 *');
+  await dialog.getByLabel('Cron expression').fill('0 9 30 2 *');
   await dialog.getByLabel('First message').fill('Summarize the night.');
-  await dialog.getByRole('button', { name: 'Make it' }).click();
+  await dialog.getByRole('button', { name: 'Create schedule' }).click();
   // What never comes is refused by the service, at its field.
-  await dialog.getByLabel('Times, as a cron expression').and(page.locator('[aria-invalid]')).waitFor();
+  await dialog.getByLabel('Cron expression').and(page.locator('[aria-invalid]')).waitFor();
   await expectAccessible(page);
-  await dialog.getByLabel('Times, as a cron expression').fill('30 7 * * mon');
+  await dialog.getByLabel('Cron expression').fill('30 7 * * mon');
   await dialog.getByText('= every Monday at 07:30').waitFor();
-  await dialog.getByText('More: budget and metadata').click();
-  await dialog.getByLabel('At most: steps').fill('5');
+  await dialog.getByText('More options: budget and metadata').click();
+  await dialog.getByLabel('Max steps').fill('5');
   await dialog.getByLabel('Metadata').fill('team = support');
-  await dialog.getByRole('button', { name: 'Make it' }).click();
+  await dialog.getByRole('button', { name: 'Create schedule' }).click();
   await dialog.waitFor({ state: 'detached' });
   const row = page.getByRole('row', { name: /Reporter/ });
   await row.getByText('Every Monday at 07:30').waitFor();
@@ -73,9 +73,9 @@ test('a schedule is made in words that are understood, changed, paused, enabled 
   await row.getByText('paused').waitFor();
   await row.getByRole('link', { name: 'Reporter' }).click();
   await page.getByRole('heading', { name: 'Schedule of Reporter' }).waitFor();
-  await page.getByText('none while it is paused').waitFor();
-  await page.getByText('at most 5 steps a Session').waitFor();
-  await page.getByText('None yet: its first time is still to come.').waitFor();
+  await page.getByText('none while paused').waitFor();
+  await page.getByText('at most 5 steps per session').waitFor();
+  await page.getByText('No runs yet.').waitFor();
 
   const actions = page.getByRole('button', { name: 'Actions for this schedule' });
   await actions.click();
@@ -83,10 +83,10 @@ test('a schedule is made in words that are understood, changed, paused, enabled 
   await expect.poll(async () => (await client.schedules.get(made!.scheduleId)).status).toBe('enabled');
   await actions.press('Enter');
   await page.getByRole('menuitem', { name: 'Edit' }).press('Enter');
-  const edit = page.getByRole('dialog', { name: 'Change the schedule' });
+  const edit = page.getByRole('dialog', { name: 'Edit schedule' });
   await edit.getByLabel('once').check();
   await edit.getByRole('button', { name: 'Save' }).click();
-  await edit.getByText('Say when.', { exact: true }).waitFor();
+  await edit.getByText('Enter a date and a time.', { exact: true }).waitFor();
   const at = new Date(clock.now().getTime() + 24 * HOUR_MS);
   at.setUTCSeconds(0, 0);
   const inBerlin = new Date(at).toLocaleString('sv-SE', { timeZone: 'Europe/Berlin' }).replace(' ', 'T');
@@ -102,7 +102,7 @@ test('a schedule is made in words that are understood, changed, paused, enabled 
 
   await actions.press('Enter');
   await page.getByRole('menuitem', { name: 'Delete' }).press('Enter');
-  await page.getByRole('button', { name: 'Delete the schedule' }).press('Enter');
+  await page.getByRole('button', { name: 'Delete schedule' }).press('Enter');
   await page.getByRole('heading', { name: 'Schedules', level: 1 }).waitFor();
   await expect(client.schedules.get(made!.scheduleId)).rejects.toMatchObject({ status: 404 });
 });
@@ -119,15 +119,15 @@ test('what became of each occurrence is said: its Session, that it was missed, o
   await untilRun(failing);
 
   const page = await console.open(member, `/schedules/${scheduleId}`, phone);
-  const rows = page.getByRole('table', { name: 'Occurrences, newest first' }).getByRole('row');
+  const rows = page.getByRole('table', { name: 'Runs, newest first' }).getByRole('row');
   await rows.filter({ hasText: 'opened' }).getByRole('link').waitFor();
   await rows.filter({ hasText: 'missed' }).first().getByText('The service was not running').waitFor();
   await expectAccessible(page);
-  await page.getByLabel('What became of them').selectOption('missed');
+  await page.getByLabel('Status').selectOption('missed');
   await expect.poll(() => rows.filter({ hasText: 'opened' }).count()).toBe(0);
   await page.reload();
   await rows.filter({ hasText: 'missed' }).first().waitFor();
-  await page.getByLabel('What became of them').selectOption('');
+  await page.getByLabel('Status').selectOption('');
   await rows.filter({ hasText: 'opened' }).getByRole('link').click();
   await page.getByText('Report: now').waitFor();
 
@@ -146,5 +146,5 @@ test('a viewer reads schedules and is offered nothing that changes them; filters
   expect(await page.getByLabel('Environment').inputValue()).toBe('production');
   for (const name of ['New schedule', /^Actions for/]) expect(await page.getByRole('button', { name }).count()).toBe(0);
   await page.getByLabel('Status').selectOption('paused');
-  await page.getByText('No schedule fits these filters.').waitFor();
+  await page.getByText('No matching schedules. Change or clear the filters.').waitFor();
 });

@@ -40,7 +40,7 @@ test('over a restart of the service a turn is shown to its end: nothing is lost,
   const { sessionId } = await client.sessions.open({ agentId, environment: 'staging', input: 'Say it all' });
   const page = await console.open(console.owner, `/sessions/${sessionId}`);
   const talk = page.getByRole('region', { name: 'Conversation' });
-  await talk.getByText('waits for a result').waitFor();
+  await talk.getByText('waiting for result').waitFor();
   const { waitingFor } = await client.sessions.get(sessionId);
   await client.sessions.sendToolResult(sessionId, { toolCallId: waitingFor!.toolCallIds[0]!, output: 'found' });
   await talk.getByText('w5 w6').waitFor();

@@ -83,19 +83,19 @@ test('an approval is decided and a result given where the call stands', async ()
   const sessionId = await sessionOf(script, { tools: [asking] });
   await until(sessionId, 'waiting');
   const page = await console.open(member, `/sessions/${sessionId}`);
-  await talk(page).getByText('waits for approval').waitFor();
+  await talk(page).getByText('waiting for approval').waitFor();
   await talk(page).getByText('1042').waitFor();
   await expectAccessible(page);
   await page.getByRole('button', { name: 'Approve', exact: true }).click();
   await page.getByRole('button', { name: 'Approve now' }).press('Enter');
   await talk(page).getByText('by you').waitFor();
-  await page.getByRole('button', { name: 'Give the result' }).click();
+  await page.getByRole('button', { name: 'Enter result' }).click();
   await page.getByLabel('JSON').check();
   await page.getByLabel('Output').fill('{"state": ');
-  await page.getByRole('button', { name: 'Give the result' }).click();
-  await page.getByText('This is not JSON').waitFor();
+  await page.getByRole('button', { name: 'Enter result' }).click();
+  await page.getByText('This is not valid JSON').waitFor();
   await page.getByLabel('Output').fill('{"state":"sent"}');
-  await page.getByRole('button', { name: 'Give the result' }).click();
+  await page.getByRole('button', { name: 'Enter result' }).click();
   await talk(page).getByText('Found it.').waitFor();
   // As the call's output; the form that it was typed into may be there a moment longer.
   await talk(page).locator('pre').getByText('"sent"').waitFor();
@@ -104,7 +104,7 @@ test('an approval is decided and a result given where the call stands', async ()
   await talk(page).getByText('Found it.').waitFor();
   await talk(page).getByText('by you').waitFor();
   expect(await talk(page).getByRole('listitem').filter({ hasText: 'I look.' }).count()).toBe(1);
-  expect(await talk(page).getByText('waits for').count()).toBe(0);
+  expect(await talk(page).getByText('waiting for').count()).toBe(0);
 
   await tab(page, 'Timeline').click();
   await page.getByRole('row', { name: /Approval of Look up approved/ }).waitFor();
@@ -122,7 +122,7 @@ test('while a turn is under way a message waits for it, or stops it', async () =
   await box(page).fill('later');
   await box(page).press('Enter');
   await talk(page).getByRole('listitem').filter({ hasText: 'later' }).getByText('queued').waitFor();
-  await page.getByLabel('Now: stop this turn').check();
+  await page.getByLabel('Now (stop this turn)').check();
   await box(page).fill('now');
   await box(page).press('Enter');
   await talk(page).getByText('Then now.').waitFor();
@@ -141,7 +141,7 @@ test('interrupt, close, cancel and delete are done by keyboard, each after it wa
   await talk(page).getByText('The turn was interrupted.').waitFor();
   await expect.poll(() => page.getByRole('button', { name: 'Interrupt' }).count()).toBe(0);
 
-  const actions = page.getByRole('button', { name: 'Actions for this Session' });
+  const actions = page.getByRole('button', { name: 'Actions for this session' });
   await actions.press('Enter');
   await page.getByRole('menuitem', { name: 'Close' }).and(page.locator(':focus')).waitFor();
   await page.keyboard.press('ArrowDown');
@@ -154,14 +154,14 @@ test('interrupt, close, cancel and delete are done by keyboard, each after it wa
   expect((await console.service.client.sessions.get(sessionId)).status).toBe('idle');
   await actions.press('Enter');
   await page.getByRole('menuitem', { name: 'Cancel' }).press('Enter');
-  await page.getByRole('button', { name: 'Cancel the Session' }).press('Enter');
+  await page.getByRole('button', { name: 'Cancel session' }).press('Enter');
   await until(sessionId, 'cancelled');
-  await page.getByText('takes no more messages').waitFor();
+  await page.getByText('accepts no more messages').waitFor();
   await actions.and(page.locator(':focus')).waitFor();
 
   await actions.press('Enter');
   await page.getByRole('menuitem', { name: 'Delete' }).press('Enter');
-  await page.getByRole('button', { name: 'Delete it for good' }).press('Enter');
+  await page.getByRole('button', { name: 'Delete session' }).press('Enter');
   await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
   await expect(console.service.client.sessions.get(sessionId)).rejects.toMatchObject({ status: 404 });
 });
@@ -187,33 +187,33 @@ test('filters stand in the address: they outlive a reload, and whatever else sta
   await expectAccessible(page);
   await page.getByRole('button', { name: 'customer=17' }).click();
   await page.getByLabel('Status').selectOption('failed');
-  await page.getByText('No Session fits these filters.').waitFor();
+  await page.getByText('No matching sessions. Change or clear the filters.').waitFor();
   await page.getByLabel('Metadata').fill('nothing');
   await page.getByLabel('Metadata').press('Enter');
-  await page.getByText('Write it as key=value.').waitFor();
+  await page.getByText('Enter key=value.').waitFor();
 });
 
 test('a new Session is opened in a dialog, and the page goes there', async () => {
   await agentOf([{ text: 'Hello, {{input}}.' }], 'Greeter');
   const page = await console.open(member, '/sessions');
-  await page.getByRole('button', { name: 'New Session' }).click();
-  const dialog = page.getByRole('dialog', { name: 'A new Session' });
+  await page.getByRole('button', { name: 'New session' }).click();
+  const dialog = page.getByRole('dialog', { name: 'New session' });
   await dialog.getByLabel('Agent').selectOption({ label: 'Greeter' });
   await dialog.getByLabel('Environment').selectOption('staging');
   await dialog.getByLabel('First message').fill('world');
-  await dialog.getByLabel('Complete it when its turn is over').check();
-  await dialog.getByText('More: budget and metadata').click();
-  await dialog.getByLabel('At most: steps').fill('some');
-  await dialog.getByRole('button', { name: 'Open it' }).click();
-  await dialog.getByLabel('At most: steps').and(page.locator('[aria-invalid]')).waitFor();
-  await dialog.getByLabel('At most: steps').fill('3');
+  await dialog.getByLabel('Close after the first answer').check();
+  await dialog.getByText('More options: budget and metadata').click();
+  await dialog.getByLabel('Max steps').fill('some');
+  await dialog.getByRole('button', { name: 'Start session' }).click();
+  await dialog.getByLabel('Max steps').and(page.locator('[aria-invalid]')).waitFor();
+  await dialog.getByLabel('Max steps').fill('3');
   await dialog.getByLabel('Metadata').fill('customer = 17');
   await expectAccessible(page);
-  await dialog.getByRole('button', { name: 'Open it' }).click();
+  await dialog.getByRole('button', { name: 'Start session' }).click();
   await talk(page).getByText('Hello, world.').waitFor();
-  await page.getByText('takes no more messages').waitFor();
+  await page.getByText('accepts no more messages').waitFor();
   await page.getByRole('heading', { name: 'Session of Greeter' }).waitFor();
-  await page.getByText('of 3 for it and its children').waitFor();
+  await page.getByText('of 3, including child sessions').waitFor();
   const [opened] = (await console.service.client.sessions.list({ limit: 1 })).data;
   expect(opened).toMatchObject({ budget: { maxSteps: 3 }, metadata: { customer: 17 } });
 });
@@ -222,13 +222,13 @@ test('a viewer sees all of it, and is offered nothing that changes it', async ()
   const sessionId = await sessionOf([{ toolCalls: [{ name: 'look_up', input: {} }] }]);
   await until(sessionId, 'waiting');
   const page = await console.open(viewer, `/sessions/${sessionId}`);
-  await talk(page).getByText('waits for a result').waitFor();
-  await page.getByText('Your role may read Sessions, not write to them').waitFor();
-  for (const name of ['Interrupt', 'Actions for this Session', 'Give the result', 'Send'])
+  await talk(page).getByText('waiting for result').waitFor();
+  await page.getByText('You need the member role to send messages').waitFor();
+  for (const name of ['Interrupt', 'Actions for this session', 'Enter result', 'Send'])
     expect(await page.getByRole('button', { name }).count(), name).toBe(0);
   await page.getByRole('link', { name: 'Sessions' }).click();
   await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
-  expect(await page.getByRole('button', { name: 'New Session' }).count()).toBe(0);
+  expect(await page.getByRole('button', { name: 'New session' }).count()).toBe(0);
   await expect(viewer.client.sessions.cancel(sessionId)).rejects.toMatchObject({ status: 403 });
 });
 
@@ -244,10 +244,10 @@ test('a parent and its child are a click apart', async () => {
   );
   await until(sessionId, 'idle');
   const page = await console.open(member, `/sessions/${sessionId}`);
-  await talk(page).getByRole('link', { name: 'The child Session' }).click();
+  await talk(page).getByRole('link', { name: 'Child session' }).click();
   await page.getByRole('heading', { name: 'Session of Assistant' }).waitFor();
   await talk(page).getByText('Child says hi.').waitFor();
-  await page.getByRole('link', { name: 'the parent Session' }).click();
+  await page.getByRole('link', { name: 'Parent session' }).click();
   await page.getByRole('heading', { name: 'Session of Chief' }).waitFor();
   await page.getByRole('complementary').getByRole('link', { name: 'Assistant' }).waitFor();
 });
@@ -300,7 +300,7 @@ test('ten thousand chunks scroll with a hundred of them in the page, and more co
   await chunks.getByRole('listitem').first().waitFor();
   const most = async () => expect(await chunks.getByRole('listitem').count()).toBeLessThan(100);
   await most();
-  await page.getByRole('button', { name: 'To the end' }).click();
+  await page.getByRole('button', { name: 'Jump to end' }).click();
   await chunks.getByText('turn.completed').waitFor();
   await most();
   await page.getByText(/^10,\d{3} chunks$/).waitFor();
@@ -310,7 +310,7 @@ test('ten thousand chunks scroll with a hundred of them in the page, and more co
   await console.service.client.sessions.sendMessage(sessionId, { content: 'more' });
   await expect.poll(async () => (await console.service.client.sessions.get(sessionId)).turn).toBe(2);
   await until(sessionId, 'idle');
-  await page.getByRole('button', { name: 'To the end' }).click();
+  await page.getByRole('button', { name: 'Jump to end' }).click();
   await chunks.getByText(/" ?word/).waitFor();
   await most();
   await page.getByLabel('Type').selectOption('session.status');
@@ -331,12 +331,12 @@ test('whoever reads further up is left there, and a click goes on at the end', a
   await expect.poll(top).toBeGreaterThan(200);
   await page.mouse.move(400, 300);
   await page.mouse.wheel(0, -5000);
-  await page.getByRole('button', { name: 'To the end' }).waitFor();
+  await page.getByRole('button', { name: 'Jump to end' }).waitFor();
   const stayed = await top();
   const height = await page.evaluate<number>('document.documentElement.scrollHeight');
   await expect.poll(() => page.evaluate<number>('document.documentElement.scrollHeight')).toBeGreaterThan(height + 100);
   expect(await top()).toBe(stayed);
-  await page.getByRole('button', { name: 'To the end' }).click();
+  await page.getByRole('button', { name: 'Jump to end' }).click();
   await expect.poll(left).toBeLessThan(80);
 });
 
@@ -355,7 +355,7 @@ test('an answer by outputSchema is read as JSON; a turn of a worker says whose i
   const { agentId: own } = await client.agents.create({ name: 'Own', model: { provider: 'worker', queue: 'support' } });
   const worked = await client.sessions.open({ agentId: own, environment: 'staging', input: 'hello' });
   await page.goto(`${console.origin}/console/${console.organizationId}/sessions/${worked.sessionId}`);
-  await page.getByText('by a program of yours, once it claims the queue support').waitFor();
+  await page.getByText('by your worker, from the queue support').waitFor();
 
   const child = await agentOf([{ toolCalls: [{ name: 'look_up', input: {} }] }], 'Asker', [
     { ...lookUp, approval: 'always' },

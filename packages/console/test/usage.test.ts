@@ -23,7 +23,7 @@ test('usage is reported by day, Agent, Environment and model; a cost that nobody
   const page = await console.open(viewer, '/usage');
   const total = page.getByRole('region', { name: 'Together' });
   await total.getByText(/^\$0\.0000/).waitFor();
-  await total.getByText('1 model call had no price and is not in it.').waitFor();
+  await total.getByText('1 model call had no price and is not included.').waitFor();
   await page.getByRole('heading', { name: 'Tokens by day' }).waitFor();
 
   await page.getByLabel('By').selectOption('agent');
@@ -48,8 +48,8 @@ test('usage is reported by day, Agent, Environment and model; a cost that nobody
   await page.getByLabel('By').selectOption('model');
   await page.getByRole('table', { name: 'Usage by Model' }).getByText('scripted/priced').waitFor();
   await page.getByLabel('Time').selectOption('last-month');
-  await page.getByText('No model was called in this time.').waitFor();
+  await page.getByText('No model calls in this period.').waitFor();
   expect(await total.getByText('no price').count()).toBe(0);
   await page.getByLabel('By').selectOption('day');
-  await page.getByText('No model was called last month.').waitFor();
+  await page.getByText('No model calls last month.').waitFor();
 });

@@ -58,13 +58,13 @@ test('a subscription is made by keyboard; its secret verifies, is shown once, an
   const name = await environment();
   const receiver = await receiverOf();
   const page = await console.open(console.owner, '/webhooks');
-  await page.getByRole('button', { name: `Subscribe ${name}` }).focus();
+  await page.getByRole('button', { name: `Add webhook to ${name}` }).focus();
   await page.keyboard.press('Enter');
-  const dialog = page.getByRole('dialog', { name: `Subscribe ${name}` });
-  await dialog.getByRole('textbox', { name: 'Address' }).fill('https://10.0.0.1/hook');
+  const dialog = page.getByRole('dialog', { name: `Add webhook to ${name}` });
+  await dialog.getByRole('textbox', { name: 'Endpoint URL' }).fill('https://10.0.0.1/hook');
   await page.keyboard.press('Enter');
-  await dialog.getByRole('textbox', { name: 'Address' }).and(page.locator('[aria-invalid=true]')).waitFor();
-  await dialog.getByRole('textbox', { name: 'Address' }).fill(receiver.url);
+  await dialog.getByRole('textbox', { name: 'Endpoint URL' }).and(page.locator('[aria-invalid=true]')).waitFor();
+  await dialog.getByRole('textbox', { name: 'Endpoint URL' }).fill(receiver.url);
   await page.keyboard.press('Enter');
   await page.getByText('Copy the secret now. It won’t be shown again.').waitFor();
   const secret = await secretShown(page);
@@ -81,7 +81,7 @@ test('a subscription is made by keyboard; its secret verifies, is shown once, an
   expect(await page.content()).not.toContain(bare);
   expect(await page.evaluate('JSON.stringify({ ...localStorage, ...sessionStorage })')).not.toContain(bare);
 
-  await page.getByRole('button', { name: 'Send a test' }).click();
+  await page.getByRole('button', { name: 'Send test event' }).click();
   await page.getByText('Accepted with 200.').waitFor();
   const [{ body, headers } = { body: '', headers: {} }] = receiver.received;
   expect((await webhooks.verify(body, headers, secret)).sessionId).toBe('ses_test');
@@ -102,32 +102,32 @@ test('a secret is rotated as a person does it: told what is next, until the rece
   const { signingSecret } = await made.create({ environment: name, url: receiver.url });
   known.push(signingSecret!);
   const page = await console.open(console.owner, `/webhooks/${name}`);
-  await page.getByRole('button', { name: 'Send a test' }).click();
+  await page.getByRole('button', { name: 'Send test event' }).click();
   await page.getByText('Version 1. The receiver has accepted it.').waitFor();
 
-  await page.getByRole('button', { name: 'Rotate the secret' }).click();
+  await page.getByRole('button', { name: 'Rotate secret' }).click();
   await page.getByRole('radio', { name: /^1 hour/ }).check();
-  await page.getByRole('button', { name: 'Rotate', exact: true }).click();
-  await page.getByText('Until').and(page.getByText('both are good')).waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Rotate secret' }).click();
+  await page.getByText('Both are valid until').waitFor();
   const next = await secretShown(page);
   await page.getByText('SIGNALBOX_SIGNING_SECRET=whsec_new…,whsec_old…').waitFor();
   await page.getByRole('button', { name: 'I’ve saved it' }).click();
-  await page.getByRole('button', { name: 'Rotate the secret' }).and(page.locator(':focus')).waitFor();
+  await page.getByRole('button', { name: 'Rotate secret' }).and(page.locator(':focus')).waitFor();
   expect(await page.content()).not.toContain(next.slice('whsec_'.length));
 
   const now = page.locator('[aria-current=step]');
-  await now.getByText('Put the new secret into the receiver').waitFor();
+  await now.getByText('Add the new secret to the receiver').waitFor();
   // It knows the old one alone, and loses nothing.
-  await page.getByRole('button', { name: 'Send a test' }).click();
+  await page.getByRole('button', { name: 'Send test event' }).click();
   await page.getByText('Accepted with 200.').waitFor();
   await page.getByText('signed with version 1').waitFor();
-  await page.getByText('Version 2. No answer has accepted it yet.').waitFor();
+  await page.getByText('Version 2. The receiver has not accepted it yet.').waitFor();
   await expectAccessible(page);
 
   known.unshift(next);
-  await page.getByRole('button', { name: 'Send a test' }).click();
+  await page.getByRole('button', { name: 'Send test event' }).click();
   await page.getByText('signed with version 2').waitFor();
-  await now.getByText('Take the old secret away').waitFor();
+  await now.getByText('Remove the old secret').waitFor();
   const { confirmedSecretVersion, previousSecretExpiresAt } = await made.get(name);
   expect(confirmedSecretVersion).toBe(2);
   await now.locator(`time[datetime="${previousSecretExpiresAt}"]`).first().waitFor();
@@ -141,9 +141,9 @@ test('a receiver that fails is explained with its answer, which stays text; mend
   const { sessionId } = await say(name);
   await receiver.first(1);
   const page = await console.open(console.owner, `/webhooks/${name}`);
-  await page.getByText('The last attempt failed.').waitFor();
-  await page.getByText('The receiver fails: it answers with 502.').waitFor();
-  await page.getByRole('link', { name: 'The delivery and what was answered' }).click();
+  await page.getByText('The last attempt failed').waitFor();
+  await page.getByText('The receiver failed with 502.').waitFor();
+  await page.getByRole('link', { name: 'Show the delivery and the response' }).click();
   await page.getByText(hostile).first().waitFor();
   expect(await page.title()).toBe('Delivery · Signalbox');
   // The request as it was sent.
@@ -152,22 +152,22 @@ test('a receiver that fails is explained with its answer, which stays text; mend
   await expectAccessible(page);
 
   receiver.answer = () => 200;
-  await page.getByRole('button', { name: 'Try it now' }).click();
-  await page.getByText('the receiver answered with 2xx').waitFor();
+  await page.getByRole('button', { name: 'Retry now' }).click();
+  await page.getByText('the receiver returned 2xx').waitFor();
   await page.getByText('Accepted with 200').first().waitFor();
   await page.getByRole('link', { name: `Deliveries of ${name}` }).click();
-  await page.getByText('The last attempt failed.').waitFor({ state: 'detached' });
+  await page.getByText('The last attempt failed').waitFor({ state: 'detached' });
 
   const { deliveries } = console.service.client.webhookSubscriptions;
   const isAllIn = async () => (await deliveries.list(name, { status: 'pending' })).data.length === 0;
   await expect.poll(isAllIn).toBe(true);
   const before = receiver.received.length;
-  await page.getByRole('button', { name: 'Send again since' }).click();
-  await page.getByRole('button', { name: 'Send again', exact: true }).click();
+  await page.getByRole('button', { name: 'Resend since' }).click();
+  await page.getByRole('button', { name: 'Resend', exact: true }).click();
   await page.getByRole('textbox', { name: 'Since' }).and(page.locator('[aria-invalid=true]')).waitFor();
   await page.getByRole('textbox', { name: 'Since' }).fill('2020-01-01T00:00:00');
-  await page.getByRole('button', { name: 'Send again', exact: true }).click();
-  await page.getByText('It is sent again').waitFor();
+  await page.getByRole('button', { name: 'Resend', exact: true }).click();
+  await page.getByText('Resending').waitFor();
   await receiver.first(before + 1);
   const again = receiver.received[before]!.envelope;
   expect([again.sessionId, again.chunks[0]]).toMatchObject([sessionId, { turn: 1, seq: 1 }]);
@@ -179,20 +179,20 @@ test('a subscription that was disabled says why, keeps what comes, and sends it 
   const name = await subscribed(receiver.url);
   const { sessionId } = await say(name);
   const page = await console.open(console.owner, `/webhooks/${name}`);
-  await page.getByText('It is disabled: the receiver answered with 410').waitFor();
-  await page.getByText('make it answer with 2xx and enable the subscription').waitFor();
+  await page.getByText('Disabled because the receiver returned 410').waitFor();
+  await page.getByText('make the receiver return 2xx and enable the webhook').waitFor();
   receiver.answer = () => 200;
   const before = receiver.received.length;
-  await page.getByRole('button', { name: 'Enable', exact: true }).click();
+  await page.getByRole('button', { name: 'Enable webhook' }).click();
   await receiver.first(before + 1);
   expect(receiver.received[before]!.envelope.sessionId).toBe(sessionId);
-  await page.getByText('It is disabled').waitFor({ state: 'detached' });
+  await page.getByText('Disabled because').waitFor({ state: 'detached' });
 
-  await page.getByRole('button', { name: 'Actions for the subscription' }).click();
+  await page.getByRole('button', { name: 'Actions for this webhook' }).click();
   await page.getByRole('menuitem', { name: 'Pause' }).click();
-  await page.getByText('It is paused.').waitFor();
-  await page.getByRole('button', { name: 'Enable', exact: true }).click();
-  await page.getByText('It is paused.').waitFor({ state: 'detached' });
+  await page.getByText('Deliveries are queued. Enable the webhook').waitFor();
+  await page.getByRole('button', { name: 'Enable webhook' }).click();
+  await page.getByText('Deliveries are queued. Enable the webhook').waitFor({ state: 'detached' });
   await page.context().close();
 });
 
@@ -210,11 +210,11 @@ test('a delivery that was given up says what the receiver lacks; its Session is 
     where w.webhook_subscription_id = d.webhook_subscription_id and w.environment = ${name} and d.previous_cursor = ''`);
   const page = await console.open(console.owner, `/webhooks/${name}?tab=deliveries&status=exhausted`);
   await page.getByTitle(deliveryId).click();
-  await page.getByText('It was given up after its last retry.').waitFor();
+  await page.getByText('Delivery failed after the last retry').waitFor();
   const before = receiver.received.length;
-  await page.getByRole('button', { name: 'Send the Session again from here' }).click();
+  await page.getByRole('button', { name: 'Resend the session from here' }).click();
   expect(await page.getByRole('textbox', { name: 'Cursor' }).inputValue()).toBe('turn_0:seq_0');
-  await page.getByRole('button', { name: 'Send again', exact: true }).click();
+  await page.getByRole('button', { name: 'Resend', exact: true }).click();
   await receiver.first(before + 1);
   const again = receiver.received[before]!.envelope;
   expect([again.sessionId, again.chunks[0]]).toMatchObject([sessionId, { turn: 1, seq: 1 }]);
@@ -228,10 +228,10 @@ test('one for which nothing can be sent says why, and how to fix it', async () =
   const page = await console.open(console.owner, '/webhooks');
   await page.getByRole('row', { name }).getByText('blocked').waitFor();
   await page.getByRole('link', { name }).click();
-  await page.getByText('Nothing can be sent.').waitFor();
+  await page.getByText('Deliveries are blocked').waitFor();
   await page.getByText('or rotate the secret with a grace period of 0 seconds').waitFor();
   await page.getByRole('link', { name: 'Overview' }).click();
-  await page.getByText('1 webhook receiver that nothing can be sent to').waitFor();
+  await page.getByText('1 webhook subscription that cannot send').waitFor();
   await page.context().close();
 });
 
@@ -247,8 +247,8 @@ test('one that is degraded says since when it fails, when it is tried, and when 
   const page = await console.open(console.owner, '/webhooks');
   await page.getByRole('row', { name }).getByText('degraded').waitFor();
   await page.getByRole('link', { name }).click();
-  await page.getByText('It is degraded: it has failed for more than a day.').waitFor();
-  await page.getByText('everything else waits until then, and is not lost').waitFor();
+  await page.getByText('Degraded: failing for more than a day').waitFor();
+  await page.getByText('Deliveries are queued and will be sent in order once it recovers.').waitFor();
   await page.locator(`time[datetime="${health.failingSince}"]`).waitFor();
   await page.locator(`time[datetime="${health.nextProbeAt}"]`).getByText('in 14 min').waitFor();
   await page.locator(`time[datetime="${disabledAt}"]`).waitFor();
@@ -256,8 +256,8 @@ test('one that is degraded says since when it fails, when it is tried, and when 
     update webhook_subscriptions set status = 'disabled', disabled_reason = 'failing', epoch = epoch + 1
     where environment = ${name}`);
   await page.reload();
-  await page.getByText('It is disabled: the receiver has failed for 5 days.').waitFor();
-  await page.getByRole('button', { name: 'Enable', exact: true }).click();
+  await page.getByText('Disabled because the receiver failed for 5 days').waitFor();
+  await page.getByRole('button', { name: 'Enable webhook' }).click();
   await page.getByText('nothing sent yet').waitFor();
   await page.context().close();
 });
@@ -268,15 +268,15 @@ test('another address is given and another is refused at its field; deleting ask
   const page = await console.open(console.owner, `/webhooks/${name}`);
   const change = async (url: string) => {
     const dialog = page.getByRole('dialog');
-    await dialog.getByRole('textbox', { name: 'Address' }).fill(url);
+    await dialog.getByRole('textbox', { name: 'Endpoint URL' }).fill(url);
     await dialog.getByRole('button', { name: 'Save' }).click();
   };
-  await page.getByRole('button', { name: 'Send a test' }).click();
-  await page.getByText('There is nothing at this path that takes a POST.').waitFor();
-  await page.getByRole('button', { name: 'Actions for the subscription' }).click();
-  await page.getByRole('menuitem', { name: 'Change' }).click();
+  await page.getByRole('button', { name: 'Send test event' }).click();
+  await page.getByText('Nothing at this path accepts a POST.').waitFor();
+  await page.getByRole('button', { name: 'Actions for this webhook' }).click();
+  await page.getByRole('menuitem', { name: 'Edit' }).click();
   await change('https://10.0.0.1/');
-  await page.getByRole('textbox', { name: 'Address' }).and(page.locator('[aria-invalid=true]')).waitFor();
+  await page.getByRole('textbox', { name: 'Endpoint URL' }).and(page.locator('[aria-invalid=true]')).waitFor();
   await page.getByRole('checkbox', { name: /tool.result/ }).check();
   await change(after.url);
   await page.getByRole('dialog').waitFor({ state: 'detached' });
@@ -286,10 +286,10 @@ test('another address is given and another is refused at its field; deleting ask
     chunkTypes: expect.arrayContaining(['tool.result']),
   });
 
-  await page.getByRole('button', { name: 'Actions for the subscription' }).click();
+  await page.getByRole('button', { name: 'Actions for this webhook' }).click();
   await page.getByRole('menuitem', { name: 'Delete' }).click();
-  await page.getByRole('button', { name: 'Delete the subscription' }).click();
-  await page.getByRole('button', { name: `Subscribe ${name}` }).waitFor();
+  await page.getByRole('button', { name: 'Delete webhook' }).click();
+  await page.getByRole('button', { name: `Add webhook to ${name}` }).waitFor();
   await expect(console.service.client.webhookSubscriptions.get(name)).rejects.toMatchObject({ code: 'not_found' });
   await page.context().close();
 });
@@ -303,7 +303,7 @@ test('which deliveries are shown stands in the URL: a reload, and a colleague, s
   await page.getByLabel('Status').selectOption('succeeded');
   await page.getByLabel('Session').fill('not an id');
   await page.keyboard.press('Enter');
-  await page.getByText('An id of a Session begins with ses_').waitFor();
+  await page.getByText('A session ID starts with ses_').waitFor();
   await page.getByLabel('Session').fill(first.sessionId);
   await page.keyboard.press('Enter');
   await page.getByTitle(second.sessionId).first().waitFor({ state: 'detached' });
@@ -322,13 +322,13 @@ test('which deliveries are shown stands in the URL: a reload, and a colleague, s
 test('the test receiver shows what arrives as it arrives, and that it verified it', async () => {
   const name = await environment();
   const page = await console.open(console.owner, '/webhooks');
-  await page.getByRole('button', { name: `Subscribe ${name}` }).click();
+  await page.getByRole('button', { name: `Add webhook to ${name}` }).click();
   await page.getByRole('radio', { name: /^The test receiver/ }).check();
-  await page.getByRole('button', { name: 'Subscribe', exact: true }).click();
+  await page.getByRole('button', { name: 'Add webhook', exact: true }).click();
   await secretShown(page);
   await page.getByRole('button', { name: 'I’ve saved it' }).click();
   await page.getByRole('tab', { name: 'Test receiver' }).click();
-  await page.getByText('Nothing has arrived yet.').waitFor();
+  await page.getByText('Nothing received yet.').waitFor();
   const { sessionId } = await say(name);
   await page.getByText(sessionId).first().click();
   await page.getByText('verified', { exact: true }).first().waitFor();
@@ -348,11 +348,11 @@ test('a viewer sees all of it and can change nothing', async () => {
   await page.getByText(bare).waitFor();
   await expectAccessible(page);
   await page.getByRole('link', { name }).click();
-  await page.getByText('The receiver fails: it answers with 500.').waitFor();
-  await page.getByText('To send one takes the role member.').waitFor();
+  await page.getByText('The receiver failed with 500.').waitFor();
+  await page.getByText('You need the member role to send a test event.').waitFor();
   await page.goto(`${console.origin}/console/${console.organizationId}/webhooks/${name}/deliveries/${deliveryId}`);
-  await page.getByText('Answered with 500').first().waitFor();
-  for (const changing of ['Try it now', 'Rotate the secret', 'Subscribe', 'Send a test', 'Send again since …']) {
+  await page.getByText('Refused with 500').first().waitFor();
+  for (const changing of ['Retry now', 'Rotate secret', 'Subscribe', 'Send test event', 'Resend since …']) {
     expect(await page.getByRole('button', { name: changing }).count()).toBe(0);
   }
   await expect(viewer.client.webhookSubscriptions.rotateSecret(name)).rejects.toMatchObject({

@@ -85,7 +85,7 @@ function SavedAgent({ newest }: { newest: Agent }) {
     setSeen(result.saved);
     setComparing(undefined);
     draft.settle();
-    toast(result.saved.version === from.version ? 'Nothing has changed' : `Saved as version ${result.saved.version}`);
+    toast(result.saved.version === from.version ? 'No changes to save' : `Saved as version ${result.saved.version}`);
   }
   const show = (next: { view?: View | undefined; session?: string | undefined }) =>
     void navigate({
@@ -101,22 +101,21 @@ function SavedAgent({ newest }: { newest: Agent }) {
       {archivedAt && (
         <Notice>
           <p>
-            Archived at <ExactTime at={archivedAt} />: it takes no new Sessions and messages, and does not change any
-            more.
+            Archived on <ExactTime at={archivedAt} />. It accepts no new sessions or messages and can’t be changed.
           </p>
         </Notice>
       )}
       {!archivedAt && readOnly && (
         <Notice>
-          <p>You can look at this Agent. Members, admins and owners change it.</p>
+          <p>You can view this agent. You need the member role to change it.</p>
         </Notice>
       )}
       {isPassed && changed && (
-        <Notice kind="warn" live title={`Version ${newest.version} was saved meanwhile`}>
-          <p>Your changes are of version {seen.version}. Nothing of them is lost.</p>
+        <Notice kind="warn" live title={`Version ${newest.version} was saved in the meantime`}>
+          <p>Your changes are based on version {seen.version}. They are not lost.</p>
           <div>
             <Button small onClick={() => setComparing(newest)}>
-              See what changed
+              Show changes
             </Button>
           </div>
         </Notice>
@@ -126,13 +125,13 @@ function SavedAgent({ newest }: { newest: Agent }) {
         readOnly={readOnly}
         changed={!readOnly && changed}
         action="Save"
-        state={changed ? 'Changes that are not saved' : `As saved in version ${seen.version}`}
+        state={changed ? 'Unsaved changes' : `Version ${seen.version} saved`}
         submit={() => save(seen, draft.value)}
         view={view}
         onView={(next) => show({ view: next })}
         tryIt={
           archivedAt ? (
-            <p className="quiet">An archived Agent takes no new Sessions.</p>
+            <p className="quiet">An archived agent can’t start new sessions.</p>
           ) : (
             <TryIt
               agentId={agentId}
@@ -168,12 +167,12 @@ function ArchiveDialog({ agent, onClose }: { agent: Agent; onClose: () => void }
       danger
       submit={async () => {
         await archive.mutateAsync(agent.agentId);
-        toast(`${agent.name} is archived`);
+        toast(`${agent.name} archived`);
       }}
       onClose={onClose}
     >
-      <p>From then on it takes no new Sessions and no messages. A turn under way ends as usual.</p>
-      <p>It cannot be taken back. Its versions can still be read, so a new Agent can be made of one.</p>
+      <p>It will accept no new sessions or messages. A running turn still finishes.</p>
+      <p>This can’t be undone. You can still read its versions and create a new agent from one.</p>
     </FormDialog>
   );
 }

@@ -37,18 +37,18 @@ export function AgentsPage() {
   return (
     <Page
       title="Agents"
-      about="A model, instructions and tools. Every change makes a new version."
+      about="An agent has a model, instructions and tools. Every change creates a new version."
       actions={
         may('write') ? (
           <ButtonLink look="primary" to="/$organizationId/agents/new" params={{ organizationId }}>
-            New Agent
+            New agent
           </ButtonLink>
         ) : (
-          <span className="quiet small">Members make and change Agents.</span>
+          <span className="quiet small">You need the member role to create agents.</span>
         )
       }
     >
-      <nav className="tabs" aria-label="Which Agents">
+      <nav className="tabs" aria-label="Agents by status">
         {[false, true].map((which) => (
           <Link
             key={String(which)}
@@ -57,22 +57,22 @@ export function AgentsPage() {
             search={which ? { archived: true } : {}}
             activeOptions={{ exact: true, includeSearch: true }}
           >
-            {which ? 'Archived' : 'In use'}
+            {which ? 'Archived' : 'Active'}
           </Link>
         ))}
       </nav>
       <List
-        caption={archived ? 'Archived Agents' : 'Agents'}
+        caption={archived ? 'Archived agents' : 'Agents'}
         query={agents}
         columns={columns}
         rowKey={({ agentId }) => agentId}
         empty={
           archived ? (
-            <p>No Agent was archived.</p>
+            <p>No archived agents.</p>
           ) : (
             <>
-              <h2>No Agent yet</h2>
-              <p>An Agent is what a Session talks to. Begin with a template that needs no key and no network.</p>
+              <h2>No agents yet</h2>
+              <p>Create one to start a session. Some templates need no API key and no network.</p>
               {may('write') && (
                 <ButtonLink to="/$organizationId/agents/new" params={{ organizationId }}>
                   Choose a template

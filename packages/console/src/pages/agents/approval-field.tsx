@@ -7,11 +7,11 @@ const policies = ['always', 'never', 'once', 'when', 'each'] as const;
 type Policy = (typeof policies)[number];
 
 const words: Record<Policy, string> = {
-  always: 'Before every call',
+  always: 'Always',
   never: 'Never',
-  once: 'Once in a Session: after a yes, later calls run',
-  when: 'Where the input matches a schema',
-  each: 'Different for each of the server’s tools',
+  once: 'Once per session: later calls run without asking',
+  when: 'If the input matches a schema',
+  each: 'Per tool of the server',
 };
 
 /** What an approval says: '' where it says nothing; undefined where that is none of the policies. */
@@ -25,11 +25,15 @@ function policyOf(approval: unknown): Policy | '' | undefined {
 /** When a person is asked, in a word or two, for the head of a tool. */
 export function policyWord(approval: unknown, byDefault: string): string {
   const policy = policyOf(approval);
-  if (policy === undefined) return 'asks: see its JSON';
+  if (policy === undefined) return 'approval: see JSON';
   if (policy === '') return byDefault;
-  return { always: 'always asks', never: 'never asks', once: 'asks once', when: 'asks at times', each: 'asks by tool' }[
-    policy
-  ];
+  return {
+    always: 'needs approval',
+    never: 'no approval',
+    once: 'approval once per session',
+    when: 'approval depends on the input',
+    each: 'approval per tool',
+  }[policy];
 }
 
 /** When a person is asked before a call runs. */
@@ -62,31 +66,31 @@ export function ApprovalField({
   return (
     <>
       <Select
-        label="A person is asked"
+        label="Require approval"
         data-path={path}
         value={policy ?? 'other'}
         error={policy === 'when' || policy === 'each' ? undefined : draft.errorAt(path, { within: true })}
         onChange={({ currentTarget }) => draft.set(path, become[currentTarget.value as Policy | ''])}
         options={[
-          { value: '', label: `As is usual for it: ${byDefault}` },
+          { value: '', label: `Default: ${byDefault}` },
           ...options,
-          ...(policy === undefined ? [{ value: 'other', label: 'As the JSON says' }] : []),
+          ...(policy === undefined ? [{ value: 'other', label: 'Custom (see JSON)' }] : []),
         ]}
       />
       {policy === 'when' && (
         <DraftJson
           path={`${path}.when`}
-          label="Where the input matches"
-          hint="A JSON Schema of the input. Calls that it matches wait for a person; others run."
+          label="Input schema for approval"
+          hint="A JSON Schema. Calls whose input matches it wait for approval. Other calls run."
         />
       )}
       {policy === 'each' && (
         <DraftJson
           path={path}
-          label="A policy for each tool"
+          label="Policy per tool"
           hint={
             <>
-              JSON: the server’s own name of a tool, and <code>"always"</code>, <code>"never"</code>,{' '}
+              JSON that maps the server’s own tool names to <code>"always"</code>, <code>"never"</code>,{' '}
               <code>"once"</code> or <code>{'{ "when": … }'}</code>.
             </>
           }

@@ -39,22 +39,22 @@ export function ConflictDialog({
     }
   }
   return (
-    <Dialog title={`Version ${newest.version} was saved meanwhile`} wide onClose={onClose}>
+    <Dialog title={`Version ${newest.version} was saved in the meantime`} wide onClose={onClose}>
       <p>
-        You began with version {seen.version}; version {newest.version} was saved <Time at={newest.updatedAt} />. This
-        is what changed:
+        You started from version {seen.version}. Version {newest.version} was saved <Time at={newest.updatedAt} /> with
+        these changes:
       </p>
       <DefinitionDiff before={definitionOf(seen)} after={definitionOf(newest)} />
       <p>
-        {both.length > 0 ? `You both changed: ${both.join(', ')}. ` : ''}If you save yours, a new version holds what is
-        in your form, and nothing of the changes above. They stay among the versions.
+        {both.length > 0 ? `You both changed: ${both.join(', ')}. ` : ''}If you save your changes, the new version
+        contains your form and none of the changes above. Version {newest.version} stays in the list of versions.
       </p>
       {error !== undefined && <ErrorNotice error={error} />}
       <div className="foot">
-        <Button onClick={onClose}>Back to my changes</Button>
-        <Button onClick={onTake}>Drop mine, take version {newest.version}</Button>
+        <Button onClick={onClose}>Keep editing</Button>
+        <Button onClick={onTake}>Discard mine, use version {newest.version}</Button>
         <Button look="danger" busy={busy} onClick={() => void save()}>
-          Save mine over it
+          Save mine as a new version
         </Button>
       </div>
     </Dialog>

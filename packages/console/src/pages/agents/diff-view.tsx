@@ -10,9 +10,9 @@ export function DefinitionDiff({ before, after }: { before: Definition; after: D
   const { instructions, rest } = diffDefinitions(before, after);
   const parts = [
     { title: 'Instructions', lines: instructions },
-    { title: 'All but the instructions', lines: rest },
+    { title: 'Everything else', lines: rest },
   ].filter(({ lines }) => lines.some(({ sign }) => sign !== ' '));
-  if (parts.length === 0) return <p className="quiet">They are the same.</p>;
+  if (parts.length === 0) return <p className="quiet">No differences.</p>;
   return parts.map(({ title, lines }) => (
     <section className="stack tight" key={title}>
       <h3>
@@ -46,7 +46,7 @@ function DiffLines({ title, lines }: { title: string; lines: readonly DiffLine[]
           if ('hidden' in row) {
             return (
               <span className="same-lines" key={index}>
-                {row.hidden === 1 ? '1 line the same' : `${row.hidden} lines the same`}
+                {row.hidden === 1 ? '1 unchanged line' : `${row.hidden} unchanged lines`}
               </span>
             );
           }

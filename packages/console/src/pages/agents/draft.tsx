@@ -151,7 +151,7 @@ export function readJson(text: string, objectOnly = false): { value: unknown } |
   try {
     value = JSON.parse(text);
   } catch (error) {
-    return { message: `is not JSON${placeOf(error, text)}` };
+    return { message: `is not valid JSON${placeOf(error, text)}` };
   }
   return objectOnly && !isRecord(value) ? { message: 'must be an object' } : { value };
 }
@@ -161,8 +161,8 @@ function placeOf(error: unknown, text: string): string {
   const message = String(error);
   const [, position] = /at position (\d+)/.exec(message) ?? [];
   const line = position ? text.slice(0, Number(position)).split('\n').length : /line (\d+)/.exec(message)?.[1];
-  if (line !== undefined) return `: look at line ${line}`;
-  return /end of|Unterminated/i.test(message) ? ': it ends too early' : '';
+  if (line !== undefined) return `: check line ${line}`;
+  return /end of|Unterminated/i.test(message) ? ': it is incomplete' : '';
 }
 
 const DraftContext = createContext<Draft | undefined>(undefined);

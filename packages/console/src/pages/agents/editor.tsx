@@ -103,7 +103,7 @@ export function Editor({
     <>
       {isUnreadable && (
         <Notice kind="warn" live>
-          <p>The JSON cannot be read at the moment. The form shows what it was before, and waits.</p>
+          <p>The JSON is not valid. The form shows the last valid version until you fix it.</p>
         </Notice>
       )}
       <AgentForm readOnly={readOnly || isUnreadable} />
@@ -114,7 +114,7 @@ export function Editor({
   ) : (
     <>
       <DraftJson path="" label="Definition as JSON" lines={isWide ? 34 : 24} />
-      <Problems problems={draft.problems} onChoose={seek} none="It is as the service wants it." />
+      <Problems problems={draft.problems} onChoose={seek} none="Definition is valid." />
     </>
   );
   const toSave = changed || isNew || draft.shown.length > 0 || error !== undefined;
@@ -136,7 +136,7 @@ export function Editor({
             <div className="stack">{form}</div>
             <div className="beside">
               <Tabs
-                label="Beside the form"
+                label="JSON and test session"
                 value={view === 'try' ? 'try' : 'json'}
                 onChange={onView}
                 tabs={views.slice(1)}
@@ -190,11 +190,11 @@ function LeaveGuard({ changed }: { changed: boolean }) {
   if (status !== 'blocked') return null;
   return (
     <Dialog title="Leave without saving?" onClose={reset}>
-      <p>What you changed in this Agent is not saved.</p>
+      <p>Your changes to this agent will be lost.</p>
       <div className="foot">
         <Button onClick={reset}>Stay</Button>
         <Button look="danger" onClick={proceed}>
-          Leave
+          Leave without saving
         </Button>
       </div>
     </Dialog>

@@ -11,7 +11,7 @@ export function AgentForm({ readOnly }: { readOnly: boolean }) {
     <fieldset className="stack agent-form" disabled={readOnly} aria-label="Agent">
       <Section title="Name and purpose">
         <DraftText path="name" label="Name" />
-        <DraftText path="description" label="Description" lines={2} hint="For people; the model does not see it." />
+        <DraftText path="description" label="Description" lines={2} hint="For people. The model doesn’t see it." />
       </Section>
       <Section title="Model">
         <ModelForm />
@@ -21,7 +21,7 @@ export function AgentForm({ readOnly }: { readOnly: boolean }) {
           path="instructions"
           label="Instructions"
           lines={10}
-          hint="What the model is told before everything else."
+          hint="The system prompt: what the agent should do, and how."
         />
       </Section>
       <Section title="Tools">
@@ -30,14 +30,14 @@ export function AgentForm({ readOnly }: { readOnly: boolean }) {
       <Section title="Limits">
         <LimitsForm />
       </Section>
-      <Section title="Answer and metadata">
+      <Section title="Output and metadata">
         <DraftJson
           path="outputSchema"
           label="Output schema"
           lines={4}
           hint={
             <>
-              A JSON Schema that the answer of a turn must match. Empty or <code>null</code>: text.
+              A JSON Schema that the model’s answer must match. Leave empty or <code>null</code> for text.
             </>
           }
         />
@@ -47,7 +47,7 @@ export function AgentForm({ readOnly }: { readOnly: boolean }) {
           lines={3}
           hint={
             <>
-              Values of your own, such as <code>{'{ "team": "support" }'}</code>.
+              Your own values, such as <code>{'{ "team": "support" }'}</code>.
             </>
           }
         />
@@ -74,32 +74,32 @@ function LimitsForm() {
   return (
     <>
       <div className="columns">
-        <DraftNumber path="limits.maxStepsPerTurn" label="Steps of a turn" hint="Calls of the model. Empty: 20." />
+        <DraftNumber path="limits.maxStepsPerTurn" label="Max steps per turn" hint="Model calls. Default: 20." />
         <DraftNumber
           path="limits.maxOutputTokens"
-          label="Output tokens of a step"
+          label="Max output tokens per step"
           nullable
-          hint="Empty: as many as the model gives."
+          hint="Leave empty for the model’s own limit."
         />
         <DraftNumber
           path="limits.turnTimeoutSeconds"
-          label="Seconds of a turn"
-          hint={`${spoken('turnTimeoutSeconds', 'Empty: 600.')} Waiting for people does not count.`}
+          label="Turn timeout (seconds)"
+          hint={`${spoken('turnTimeoutSeconds', 'Default: 600.')} Time spent waiting for approval doesn’t count.`}
         />
         <DraftNumber
           path="limits.approvalTimeoutSeconds"
-          label="Seconds to decide on an approval"
+          label="Approval timeout (seconds)"
           nullable
-          hint={spoken('approvalTimeoutSeconds', 'Empty: for ever.')}
+          hint={spoken('approvalTimeoutSeconds', 'Leave empty for no timeout.')}
         />
       </div>
       <DraftSelect
         path="limits.onApprovalTimeout"
-        label="When nobody decided in time"
+        label="If an approval times out"
         options={[
-          { value: '', label: 'As is usual: the call is denied' },
-          { value: 'deny', label: 'The call is denied, and the turn goes on' },
-          { value: 'cancel', label: 'The Session is cancelled' },
+          { value: '', label: 'Default: deny the call' },
+          { value: 'deny', label: 'Deny the call and continue the turn' },
+          { value: 'cancel', label: 'Cancel the session' },
         ]}
       />
     </>

@@ -46,13 +46,13 @@ export function ModelForm() {
         <ModelText
           name="queue"
           label="Queue"
-          hint="What your program names to claim the turns of this Agent, such as support-agent."
+          hint="The queue from which your program claims this agent’s turns, such as support-agent."
         />
       ) : (
         <ModelText
           name="model"
           label="Model"
-          hint={provider === 'scripted' ? 'Any name: the script answers.' : 'The provider’s own name for it.'}
+          hint={provider === 'scripted' ? 'Any name. The script answers.' : 'The provider’s name for the model.'}
         />
       )}
       {isAsked(provider) && (
@@ -63,11 +63,11 @@ export function ModelForm() {
             optional
             hint={
               ownProvider(provider) === undefined
-                ? 'Up to and with /v1. It must be https at a public address, unless the operator allows it.'
-                : 'Only for a gateway. Empty: the provider’s own address.'
+                ? 'Include /v1. The URL must use https and a public address, unless the operator allows others.'
+                : 'Only needed for a gateway. Leave empty to use the provider’s own URL.'
             }
           />
-          <ModelText name="apiKeySecret" label="Secret with the key" optional hint={keyHint(provider)} />
+          <ModelText name="apiKeySecret" label="API key secret" optional hint={keyHint(provider)} />
         </>
       )}
       <ModelSettings provider={provider} />
@@ -81,12 +81,12 @@ function keyHint(provider: string): ReactNode {
     <>
       {known ? (
         <>
-          The name of the Environment’s secret that holds the provider’s key. Empty: <code>{known}</code>.
+          The name of the environment’s secret that contains the provider’s API key. Default: <code>{known}</code>.
         </>
       ) : (
-        'The name of the Environment’s secret that holds the key, if the server needs one.'
+        'The name of the environment’s secret that contains the API key, if the server needs one.'
       )}{' '}
-      An admin sets it under Environments; it goes to the hosts on its list and nowhere else.
+      An admin sets it under Environments. It is sent only to the hosts that the secret allows.
     </>
   );
 }
@@ -103,12 +103,12 @@ function ModelSettings({ provider }: { provider: string }) {
       hint={
         provider === 'scripted' ? (
           <>
-            JSON. <code>script</code>: one step a call of the model, the last one repeated. Text may hold{' '}
+            JSON. <code>script</code> has one step per model call; the last step repeats. Text can contain{' '}
             <code>{'{{input}}'}</code> and <code>{'{{lastToolResult}}'}</code>.
           </>
         ) : (
           <>
-            JSON, all optional: <code>temperature</code>, <code>topP</code>, <code>seed</code>,{' '}
+            JSON. All fields are optional: <code>temperature</code>, <code>topP</code>, <code>seed</code>,{' '}
             <code>stopSequences</code>, <code>reasoning</code>.
           </>
         )

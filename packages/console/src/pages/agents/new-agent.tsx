@@ -17,23 +17,24 @@ export function NewAgentPage() {
   return (
     <Page
       key={template?.id}
-      title="New Agent"
+      title="New agent"
       about={
         template ? (
           <>
-            From “{template.name}”.{' '}
+            {' '}
+            Template: {template.name}.{' '}
             <Link to="/$organizationId/agents/new" params={{ organizationId }}>
-              Choose another
+              Choose another template
             </Link>
           </>
         ) : (
-          'Choose what to begin with. All of it can be changed.'
+          'Choose a template. You can change everything later.'
         )
       }
     >
       {!may('write') ? (
         <Notice kind="warn">
-          <p>Your role does not allow this: members, admins and owners make Agents.</p>
+          <p>You need the member role to create agents.</p>
         </Notice>
       ) : template ? (
         <NewAgent template={template} />
@@ -67,7 +68,7 @@ function NewAgent({ template }: { template: Template }) {
   const create = useChange((client, definition: Definition) => client.agents.create(bodyOf(definition)), ['agents']);
   async function submit() {
     const { agentId, name } = await create.mutateAsync(draft.value);
-    toast(`${name} is made`);
+    toast(`${name} created`);
     await navigate({
       to: '/$organizationId/agents/$agentId',
       params: { organizationId, agentId },
@@ -81,12 +82,12 @@ function NewAgent({ template }: { template: Template }) {
       readOnly={false}
       isNew
       changed={draft.differs(template.definition)}
-      action="Make the Agent"
+      action="Create agent"
       state="Not saved yet"
       submit={submit}
       view={view}
       onView={setView}
-      tryIt={<p className="quiet">Make the Agent first: a Session needs one that is saved.</p>}
+      tryIt={<p className="quiet">Create the agent before you try it.</p>}
     />
   );
 }

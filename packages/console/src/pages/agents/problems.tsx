@@ -17,7 +17,7 @@ export function Problems({
   if (length === 0) return none ? <p className="quiet small">{none}</p> : null;
   return (
     <div className="problems small">
-      <strong>{length === 1 ? 'One thing is to be corrected' : `${length} things are to be corrected`}</strong>
+      <strong>{length === 1 ? '1 problem to fix' : `${length} problems to fix`}</strong>
       <ul>
         {problems.slice(0, most).map(({ path, message }) => (
           <li key={path}>

@@ -11,16 +11,16 @@ export interface Template {
 }
 
 const rest = { tools: [], limits: {}, outputSchema: null, metadata: {} };
-const instructions = 'You help the people who write to you. Answer in plain words, and say so where you do not know.';
+const instructions = 'You help the people who write to you. Answer in plain words. If you don’t know, say so.';
 
 export const templates: readonly Template[] = [
   {
     id: 'assistant',
-    name: 'An assistant, scripted',
-    about: 'Answers by a script: no model, no key and no network. To see how a Session goes, and for tests.',
+    name: 'Scripted assistant',
+    about: 'Answers from a script: no model, no API key, no network. For a first look and for tests.',
     definition: {
       name: 'Assistant',
-      description: 'Answers by a script.',
+      description: 'Answers from a script.',
       model: {
         provider: 'scripted',
         model: 'assistant',
@@ -32,12 +32,12 @@ export const templates: readonly Template[] = [
   },
   {
     id: 'refunds',
-    name: 'A refund desk, scripted',
+    name: 'Scripted refund desk',
     about:
-      'Wants to refund an order and waits until a person has approved it. Then your program does it: the tool is its own.',
+      'Asks to refund an order and waits for approval. Your program then runs the refund, because it is a client tool.',
     definition: {
       name: 'Refund desk',
-      description: 'Refunds orders, each after a person has approved it.',
+      description: 'Refunds orders. Each refund needs approval.',
       model: {
         provider: 'scripted',
         model: 'refunds',
@@ -47,7 +47,7 @@ export const templates: readonly Template[] = [
               text: 'I am going to refund 49.00 for order 1042.',
               toolCalls: [{ name: 'refund_order', input: { orderId: '1042', cents: 4900 } }],
             },
-            { text: 'This came of it: {{lastToolResult}}' },
+            { text: 'The result: {{lastToolResult}}' },
           ],
         },
       },
@@ -71,9 +71,9 @@ export const templates: readonly Template[] = [
   },
   {
     id: 'ollama',
-    name: 'A model on your own machine',
+    name: 'Local model',
     about:
-      'Ollama, or anything else that speaks OpenAI’s chat completions. The operator must allow its address (SIGNALBOX_EGRESS_ALLOW).',
+      'Ollama, or another server with an OpenAI-compatible chat completions API. The operator must allow its address (SIGNALBOX_EGRESS_ALLOW).',
     definition: {
       name: 'Local assistant',
       description: '',
@@ -84,14 +84,14 @@ export const templates: readonly Template[] = [
   },
   ...ownProviders.map(({ name: provider, label, exampleModel, keyName }) => ({
     id: provider,
-    name: `A model of ${label}`,
-    about: `Needs ${label}’s key: as the secret ${keyName} of the Environment that its Sessions run in.`,
+    name: label,
+    about: `Needs a ${label} API key in the secret ${keyName} of each environment that runs it.`,
     definition: { name: 'Assistant', description: '', model: { provider, model: exampleModel }, instructions, ...rest },
   })),
   {
     id: 'empty',
-    name: 'From nothing',
-    about: 'An empty form.',
+    name: 'Blank agent',
+    about: 'Start with an empty form.',
     definition: {
       name: '',
       description: '',

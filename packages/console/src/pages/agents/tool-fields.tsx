@@ -10,10 +10,10 @@ export const toolTypes = ['http', 'mcp', 'client', 'agent'] as const;
 export type ToolType = (typeof toolTypes)[number];
 
 export const toolWords: Record<ToolType, { label: string; about: string }> = {
-  http: { label: 'HTTP request', about: 'Signalbox makes one request, from a template.' },
-  mcp: { label: 'MCP server', about: 'All tools of a Model Context Protocol server, or some.' },
+  http: { label: 'HTTP request', about: 'Signalbox sends an HTTP request from a template.' },
+  mcp: { label: 'MCP server', about: 'Tools of a Model Context Protocol server: all or some.' },
   client: { label: 'Client tool', about: 'Your program runs it and posts the result.' },
-  agent: { label: 'Another Agent', about: 'A call is a Session of that Agent.' },
+  agent: { label: 'Agent', about: 'Each call runs a session of another agent.' },
 };
 
 const inputSchema = { type: 'object', properties: {}, required: [] };
@@ -34,8 +34,8 @@ export const newTools: Record<ToolType, Record<string, unknown>> = {
 
 /** When a person is asked about a tool that says nothing of it. */
 function defaultApproval(tool: Record<string, unknown>): string {
-  if (tool.type === 'mcp') return 'always, but for tools that the server marks as only reading';
-  return isEffectful(tool) ? 'always, as it changes something' : 'never';
+  if (tool.type === 'mcp') return 'always, except for tools that the server marks as read-only';
+  return isEffectful(tool) ? 'always, because the tool has an effect' : 'never';
 }
 
 /** Whether a call of an `http` or `client` tool changes something outside, as the service takes it. */
@@ -56,7 +56,7 @@ export function ToolFields({ path, tool }: { path: string; tool: Record<string, 
     case 'agent':
       return <AgentFields path={path} tool={tool} />;
     default:
-      return <DraftJson path={path} label="Tool" hint="A type of tool that this form does not know." />;
+      return <DraftJson path={path} label="Tool" hint="This form doesn’t support this type of tool. Edit its JSON." />;
   }
 }
 
@@ -68,12 +68,17 @@ interface Fields {
 function NameAndDescription({ path }: { path: string }) {
   return (
     <>
-      <DraftText path={`${path}.name`} label="Name" mono hint="What the model calls it by: letters, digits, _ and -." />
+      <DraftText
+        path={`${path}.name`}
+        label="Name"
+        mono
+        hint="The name that the model uses: letters, digits, _ and -."
+      />
       <DraftText
         path={`${path}.description`}
         label="Description"
         lines={2}
-        hint="What it does and when to use it, for the model."
+        hint="Tells the model what the tool does and when to use it."
       />
     </>
   );
@@ -85,7 +90,7 @@ function InputSchema({ path }: { path: string }) {
       path={`${path}.inputSchema`}
       label="Input schema"
       lines={8}
-      hint="A JSON Schema of an object. A call whose input does not fit does not run."
+      hint="A JSON Schema of an object. A call whose input doesn’t match it doesn’t run."
     />
   );
 }
@@ -94,7 +99,7 @@ function Effectful({ path, tool }: Fields) {
   const draft = useDraft();
   return (
     <Checkbox
-      label="A call changes something outside"
+      label="Has an effect: a call changes something outside"
       checked={isEffectful(tool)}
       onChange={({ currentTarget }) => draft.set(`${path}.effectful`, currentTarget.checked)}
     />
@@ -116,8 +121,8 @@ function HttpFields({ path, tool }: Fields) {
         <DraftText path={`${path}.request.url`} label="URL" mono />
       </div>
       <p className="hint">
-        <code>{'{{input.orderId}}'}</code> stands for a value of the input, <code>{'{{secrets.SHOP_TOKEN}}'}</code> for
-        a secret of the Environment: in path, query, headers and body, never in the host.
+        <code>{'{{input.orderId}}'}</code> inserts a value of the input, <code>{'{{secrets.SHOP_TOKEN}}'}</code> a
+        secret of the environment. Use them in the path, query, headers and body, but not in the host.
       </p>
       <DraftJson
         path={`${path}.request.headers`}
@@ -125,14 +130,14 @@ function HttpFields({ path, tool }: Fields) {
         lines={3}
         hint={
           <>
-            JSON, such as <code>{'{ "Authorization": "Bearer {{secrets.SHOP_TOKEN}}" }'}</code>. Empty: none.
+            JSON, such as <code>{'{ "Authorization": "Bearer {{secrets.SHOP_TOKEN}}" }'}</code>. Optional.
           </>
         }
       />
-      <DraftJson path={`${path}.request.body`} label="Body" lines={3} hint="JSON. Empty: none." />
+      <DraftJson path={`${path}.request.body`} label="Body" lines={3} hint="JSON. Optional." />
       <Effectful path={path} tool={tool} />
       <Checkbox
-        label="A call may be repeated after a crash, as it does no harm twice"
+        label="Idempotent: a call may be repeated after a crash"
         checked={tool.idempotent === true}
         onChange={({ currentTarget }) => draft.set(`${path}.idempotent`, currentTarget.checked || undefined)}
       />
@@ -151,7 +156,7 @@ function McpFields({ path, tool }: Fields) {
         path={`${path}.name`}
         label="Name"
         mono
-        hint="Stands before the names of the server’s tools: crm becomes crm__find_customer."
+        hint="The prefix of the server’s tool names. With crm, find_customer becomes crm__find_customer."
       />
       <DraftText path={`${path}.url`} label="URL" mono />
       <DraftJson
@@ -160,7 +165,7 @@ function McpFields({ path, tool }: Fields) {
         lines={3}
         hint={
           <>
-            JSON, such as <code>{'{ "Authorization": "Bearer {{secrets.CRM_TOKEN}}" }'}</code>. Empty: none.
+            JSON, such as <code>{'{ "Authorization": "Bearer {{secrets.CRM_TOKEN}}" }'}</code>. Optional.
           </>
         }
       />
@@ -176,7 +181,7 @@ function McpFields({ path, tool }: Fields) {
           lines={3}
           hint={
             <>
-              JSON, by the server’s own names: <code>["find_customer"]</code>.
+              JSON list of the server’s own tool names: <code>["find_customer"]</code>.
             </>
           }
         />
@@ -211,15 +216,13 @@ function AgentFields({ path, tool }: Fields) {
         path={`${path}.agentId`}
         label="Agent"
         options={chosen === '' ? [{ value: '', label: 'Choose' }, ...options] : options}
-        hint="Its Sessions are children of the calling one, and spend its budget."
+        hint="Its sessions are children of the calling session and share its budget."
       />
-      <ApprovalField path={`${path}.approval`} byDefault="never: that Agent asks for itself" />
+      <ApprovalField path={`${path}.approval`} byDefault="never. That agent requests its own approvals" />
     </>
   );
 }
 
 function Timeout({ path }: { path: string }) {
-  return (
-    <DraftNumber path={`${path}.timeoutSeconds`} label="Seconds until it is given up" hint="1 to 300. Empty: 30." />
-  );
+  return <DraftNumber path={`${path}.timeoutSeconds`} label="Timeout (seconds)" hint="1 to 300. Default: 30." />;
 }

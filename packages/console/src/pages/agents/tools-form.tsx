@@ -50,7 +50,7 @@ export function ToolsForm({ readOnly }: { readOnly: boolean }) {
     const order = tools.map((_, index) => index);
     order.splice(to, 0, ...order.splice(from, 1));
     arrange(order);
-    toast(`${labelOf(tools[from])} is now tool ${to + 1} of ${tools.length}`);
+    toast(`${labelOf(tools[from])} moved to position ${to + 1} of ${tools.length}`);
   }
   function remove(index: number) {
     arrange(tools.flatMap((_, other) => (other === index ? [] : [other])));
@@ -60,7 +60,7 @@ export function ToolsForm({ readOnly }: { readOnly: boolean }) {
 
   return (
     <>
-      {tools.length === 0 && <p className="quiet">None: the model can only answer.</p>}
+      {tools.length === 0 && <p className="quiet">No tools. The agent can only answer in text.</p>}
       <ol className="tools" ref={list}>
         {tools.map((tool, index) => (
           <li key={present[index]} data-key={present[index]}>
@@ -84,7 +84,7 @@ export function ToolsForm({ readOnly }: { readOnly: boolean }) {
           {toolTypes.map((type) => (
             <div key={type}>
               <Button small onClick={() => add(type)}>
-                Add: {toolWords[type].label}
+                Add {toolWords[type].label}
               </Button>
               <span className="quiet small">{toolWords[type].about}</span>
             </div>
@@ -119,7 +119,7 @@ function ToolItem({
         <summary>
           <strong className="mono">{textOf(record.name) || '(no name yet)'}</strong> <Badge>{type}</Badge>{' '}
           <span className="quiet small">{policyWord(record.approval, usual(record))}</span>{' '}
-          {wrong && <Badge tone="bad">to correct</Badge>}
+          {wrong && <Badge tone="bad">problem</Badge>}
         </summary>
         {(open || wrong) && (
           <div className="stack">
@@ -133,10 +133,10 @@ function ToolItem({
 }
 
 function usual(tool: Record<string, unknown>): string {
-  if (tool.type === 'mcp') return 'asks, unless it only reads';
-  return isEffectful(tool) ? 'always asks' : 'never asks';
+  if (tool.type === 'mcp') return 'needs approval, except read-only tools';
+  return isEffectful(tool) ? 'needs approval' : 'no approval';
 }
 
 function labelOf(tool: unknown): string {
-  return (isRecord(tool) && textOf(tool.name)) || 'the tool without a name';
+  return (isRecord(tool) && textOf(tool.name)) || 'the unnamed tool';
 }

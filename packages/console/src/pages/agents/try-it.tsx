@@ -37,7 +37,7 @@ export function TryIt({
     <div className="stack" ref={panel} tabIndex={-1}>
       {unsaved && (
         <Notice kind="warn">
-          <p>Sessions run version {version}, which is saved. Your changes are not in it yet.</p>
+          <p>Sessions run version {version}. Save your changes to try them.</p>
         </Notice>
       )}
       {sessionId ? (
@@ -45,10 +45,10 @@ export function TryIt({
           <SessionView sessionId={sessionId} />
           <div className="row">
             <Button small onClick={() => onOpen(undefined)}>
-              Another Session
+              New session
             </Button>
             <Link to="/$organizationId/sessions/$sessionId" params={{ organizationId, sessionId }}>
-              On a page of its own
+              Open session page
             </Link>
           </div>
         </>
@@ -57,7 +57,7 @@ export function TryIt({
           {({ data }) => <OpenForm agentId={agentId} environments={data} onOpen={onOpen} />}
         </Await>
       ) : (
-        <p className="quiet">Members, admins and owners open Sessions.</p>
+        <p className="quiet">You need the member role to start sessions.</p>
       )}
     </div>
   );
@@ -91,10 +91,7 @@ function OpenForm({
   }
   return (
     <form className="stack" onSubmit={(event) => void submit(event).catch(() => {})} noValidate>
-      <p className="quiet small">
-        A Session like any other: its tools do what they do, with the secrets of its Environment, and it stands among
-        the Sessions.
-      </p>
+      <p className="quiet small">This runs a real session with real tools and secrets. It appears under Sessions.</p>
       <Select
         label="Environment"
         value={environment}
@@ -112,7 +109,7 @@ function OpenForm({
       {open.error && <ErrorNotice error={open.error} />}
       <div>
         <Button type="submit" look="primary" busy={open.isPending}>
-          Open a Session
+          Start session
         </Button>
       </div>
     </form>

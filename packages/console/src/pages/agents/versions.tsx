@@ -56,29 +56,29 @@ export function AgentVersionsPage() {
         </>
       ),
     },
-    { label: 'Changed', cell: (one) => <Changed agent={one} versions={versions} /> },
+    { label: 'Changes', cell: (one) => <Changed agent={one} versions={versions} /> },
   ];
 
   return (
     <Page
       title={newest ? `Versions of ${newest.name}` : 'Versions'}
-      about="A version never changes. A Session takes the newest one when a turn begins."
+      about="Versions never change. Each turn uses the version that is newest when the turn starts."
       actions={
         <ButtonLink to="/$organizationId/agents/$agentId" params={{ organizationId, agentId }}>
-          To the Agent
+          Edit agent
         </ButtonLink>
       }
     >
       <div className="versions">
         <List
-          caption="Versions, the newest first"
+          caption="Versions, newest first"
           query={query}
           columns={columns}
           rowKey={(one) => String(one.version)}
-          empty={<p>No versions.</p>}
+          empty={<p>No versions yet.</p>}
         />
         {newest && shown && <Comparison key={shown.version} shown={shown} newest={newest} query={query} />}
-        {isMissing && !hasNextPage && <p className="quiet">There is no version {version}.</p>}
+        {isMissing && !hasNextPage && <p className="quiet">Version {version} doesn’t exist.</p>}
       </div>
     </Page>
   );
@@ -102,7 +102,7 @@ function useSavedBy(agentId: string): (version: number) => string | undefined {
 }
 
 function Changed({ agent, versions }: { agent: Agent; versions: readonly Agent[] }) {
-  if (agent.version === 1) return <span className="quiet">the first</span>;
+  if (agent.version === 1) return <span className="quiet">first version</span>;
   const before = versions.find((one) => one.version === agent.version - 1);
   if (!before) return <span className="quiet">…</span>;
   return changedFields(definitionOf(before), definitionOf(agent)).join(', ');
@@ -136,14 +136,14 @@ function Comparison({ shown, newest, query }: { shown: Agent; newest: Agent; que
         </h2>
         {shown !== newest && may('write') && !newest.archivedAt && (
           <Button small onClick={() => setReturning(true)}>
-            Go back to version {shown.version}
+            Restore version {shown.version}
           </Button>
         )}
       </div>
       {other ? (
         <>
           <Select
-            label="Compared with"
+            label="Compare with"
             value={String(other.version)}
             onChange={({ currentTarget }) =>
               void navigate({
@@ -162,7 +162,7 @@ function Comparison({ shown, newest, query }: { shown: Agent; newest: Agent; que
           <DefinitionDiff before={definitionOf(other)} after={definitionOf(shown)} />
         </>
       ) : (
-        <p className="quiet">It is the only version: there is nothing to compare it with.</p>
+        <p className="quiet">This is the only version. Save a change to compare versions.</p>
       )}
       {isReturning && <GoBackDialog shown={shown} newest={newest} onClose={() => setReturning(false)} />}
     </section>
@@ -182,7 +182,9 @@ function GoBackDialog({ shown, newest, onClose }: { shown: Agent; newest: Agent;
       setSeen(result.newest);
       setPassed(true);
       // The dialog stays open, with what is true now.
-      throw new Error('Nothing was saved. Read what would change now, and decide again.');
+      throw new Error(
+        'Nothing was saved because the agent changed in the meantime. Check the changes below, then try again.',
+      );
     }
     toast(`Saved as version ${result.saved.version}`);
     await navigate({
@@ -193,19 +195,20 @@ function GoBackDialog({ shown, newest, onClose }: { shown: Agent; newest: Agent;
   }
   return (
     <FormDialog
-      title={`Go back to version ${shown.version}?`}
-      action="Make the new version"
+      title={`Restore version ${shown.version}?`}
+      action="Restore as new version"
       wide
       submit={submit}
       onClose={onClose}
     >
       {isPassed && (
         <p>
-          <strong>Version {seen.version} was saved meanwhile.</strong>
+          <strong>Version {seen.version} was saved in the meantime.</strong>
         </p>
       )}
       <p>
-        A new version is made with what version {shown.version} holds. Against version {seen.version} this changes:
+        This saves the content of version {shown.version} as a new version. Changes compared with version {seen.version}
+        :
       </p>
       <DefinitionDiff before={definitionOf(seen)} after={definitionOf(shown)} />
     </FormDialog>

@@ -53,7 +53,7 @@ export function ApprovalPage() {
                     <PlainText text={approval.name} />
                   </code>
                 </dd>
-                <dt>Asked</dt>
+                <dt>Requested</dt>
                 <dd>
                   <ExactTime at={approval.requestedAt} />
                 </dd>

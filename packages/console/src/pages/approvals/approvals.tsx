@@ -50,7 +50,7 @@ export function ApprovalsPage() {
       replace: true,
     });
   return (
-    <Page title="Approvals" about="Calls with an effect that an Agent wants to make. They run when somebody approves.">
+    <Page title="Approvals" about="Tool calls waiting for your approval before they run.">
       <Filters search={search} onChange={go} />
       {status === 'pending' ? (
         <Inbox query={query} key={`${environment} ${sessionId}`} />
@@ -60,7 +60,7 @@ export function ApprovalsPage() {
           query={query}
           columns={columns}
           rowKey={({ operationId }) => operationId}
-          empty={<p>There are none of this kind.</p>}
+          empty={<p>No matching approvals. Change the filters to see others.</p>}
         />
       )}
     </Page>
@@ -100,7 +100,7 @@ function Filters({ search, onChange }: { search: ApprovalsSearch; onChange: (cha
         label="Session"
         placeholder="ses_…"
         pattern={sessionIdPattern}
-        refusal="Enter a Session id: ses_ and 26 characters."
+        refusal="Enter a session ID: ses_ and 26 characters."
         value={search.sessionId ?? ''}
         onChange={(sessionId) => onChange({ sessionId: sessionId || undefined })}
       />
@@ -131,7 +131,7 @@ function Inbox({ query }: { query: ReturnType<typeof useList<Approval>> }) {
         </p>
         {decided > 0 && (
           <Button small onClick={() => setSeen(now)}>
-            Hide {counted(decided, 'that is decided', 'that are decided')}
+            Hide {counted(decided, 'decided approval')}
           </Button>
         )}
       </div>
@@ -155,11 +155,11 @@ function Inbox({ query }: { query: ReturnType<typeof useList<Approval>> }) {
 
 const columns: Column<Approval>[] = [
   {
-    label: 'What',
+    label: 'Tool',
     cell: ({ operationId, name }) => <ApprovalLink operationId={operationId} name={name} />,
   },
   { label: 'Status', cell: ({ status }) => <Status value={status} /> },
-  { label: 'By', cell: (approval) => <Decider approval={approval} /> },
+  { label: 'Decided by', cell: (approval) => <Decider approval={approval} /> },
   { label: 'Decided', cell: ({ resolvedAt }) => <Time at={resolvedAt} absent="not yet" /> },
   { label: 'Agent', cell: ({ agentId }) => <AgentName agentId={agentId} /> },
   { label: 'Session', cell: ({ sessionId }) => <SessionLink sessionId={sessionId} /> },
@@ -168,7 +168,7 @@ const columns: Column<Approval>[] = [
 
 function Decider({ approval }: { approval: Approval }) {
   const { user } = useOrganization();
-  if (!approval.resolvedBy) return <span className="quiet">nobody</span>;
+  if (!approval.resolvedBy) return <span className="quiet">–</span>;
   return <PlainText text={nameOf(approval, user.userId)} />;
 }
 

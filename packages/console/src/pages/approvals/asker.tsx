@@ -38,7 +38,7 @@ export function Asker({ approval }: { approval: Approval }) {
         in <strong>{environment}</strong>
       </span>
       <span className="quiet">
-        asked <Time at={requestedAt} />
+        requested <Time at={requestedAt} />
       </span>
       {status === 'pending' && <Expiry at={expiresAt} />}
     </p>
@@ -54,7 +54,7 @@ function Expiry({ at }: { at: string | null }) {
   const left = Date.parse(at) - now;
   const words = (
     <>
-      {left > 0 ? 'expires ' : 'its time is over: '}
+      {left > 0 ? 'expires ' : 'expired '}
       <Time at={at} />
     </>
   );

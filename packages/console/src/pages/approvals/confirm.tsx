@@ -86,7 +86,7 @@ export function Confirm({
 
   return (
     <form className="confirm stack" ref={form} onSubmit={submit} onKeyDown={onKeyDown} noValidate>
-      <h3>{denies ? `Deny “${words}”?` : step === 'edit' ? `Another input for “${words}”` : `Approve “${words}”?`}</h3>
+      <h3>{denies ? `Deny “${words}”?` : step === 'edit' ? `Edit the input of “${words}”` : `Approve “${words}”?`}</h3>
       {step === 'edit' && (
         <InputEditor
           original={approval.input}
@@ -97,8 +97,8 @@ export function Confirm({
         />
       )}
       <TextField
-        label={denies ? 'Reason' : 'Reason (not needed)'}
-        hint={denies ? 'Not needed. The Agent is told it.' : 'Is kept with the approval.'}
+        label="Reason (optional)"
+        hint={denies ? 'The agent sees it.' : 'Saved with the approval.'}
         value={reason}
         maxLength={MAX_REASON_CHARACTERS}
         enterKeyHint="send"
@@ -108,14 +108,14 @@ export function Confirm({
       {!denies && approval.allowsSession && (
         <Notice kind="warn">
           <p id={granting}>
-            It also lets later calls of <code>{approval.name}</code> in this Session run unasked, whatever their input:
-            this tool is asked about once a Session.
+            This tool needs approval once per session. Later calls of <code>{approval.name}</code> in this session run
+            without asking, whatever the input.
           </p>
         </Notice>
       )}
       {!denies && !approval.allowsSession && (
         <Checkbox
-          label={`And for the rest of this Session: later calls of ${approval.name} run unasked, whatever their input`}
+          label={`Don’t ask again for ${approval.name} in this session, whatever the input`}
           checked={forSession}
           onChange={(event) => setForSession(event.currentTarget.checked)}
         />

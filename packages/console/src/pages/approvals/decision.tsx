@@ -90,7 +90,7 @@ export function Decision({ approval, onDecided }: { approval: Approval; onDecide
 
   if (isDecided && !busy) return <Resolution approval={shown} late={late} />;
   if (!may('write')) {
-    return <p className="quiet small">Your role may read this, not decide it: a member, an admin or an owner can.</p>;
+    return <p className="quiet small">You need the member role to decide approvals.</p>;
   }
   if (step) {
     return (
@@ -113,7 +113,7 @@ export function Decision({ approval, onDecided }: { approval: Approval; onDecide
         Deny
       </Button>
       <Button look="bare" aria-keyshortcuts="E" onClick={() => setStep('edit')}>
-        Edit the input
+        Edit input
       </Button>
     </div>
   );

@@ -45,7 +45,7 @@ describe('a form', () => {
 
 test('JSON that is none is said to be', () => {
   const read = readDraft({ as: 'json', text: '{ "order": ' }, {});
-  expect('problems' in read && read.problems[0]!.text).toMatch(/^This is not JSON/);
+  expect('problems' in read && read.problems[0]!.text).toMatch(/^This is not valid JSON/);
 });
 
 test('what the service says stands at the fields that it names, the rest at the whole', () => {
@@ -53,6 +53,6 @@ test('what the service says stands at the fields that it names, the rest at the 
     "does not match the tool's schema: /cents must be >= 1; / must have required properties: to; /a/b is odd";
   expect(problemsOf(message, ['cents', 'order', 'a'])).toEqual([
     { field: 'cents', text: 'must be >= 1' },
-    { text: 'Does not fit the tool: must have required properties: to; /a/b is odd' },
+    { text: 'Doesn’t match the tool’s schema: must have required properties: to; /a/b is odd' },
   ]);
 });

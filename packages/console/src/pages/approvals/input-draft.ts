@@ -59,7 +59,7 @@ export function readDraft(draft: Draft, original: unknown): Read {
     try {
       return { value: JSON.parse(draft.text) };
     } catch (error) {
-      return { problems: [{ text: `This is not JSON: ${(error as Error).message}` }] };
+      return { problems: [{ text: `This is not valid JSON: ${(error as Error).message}` }] };
     }
   }
   const problems: Problem[] = [];
@@ -92,5 +92,5 @@ export function problemsOf(message: string, fields: readonly string[]): Problem[
     if (field === undefined) rest.push(part.replace(/^\/ /, ''));
     else problems.push({ field, text: part.slice(field.length + 2) });
   }
-  return rest.length > 0 ? [...problems, { text: `Does not fit the tool: ${rest.join('; ')}` }] : problems;
+  return rest.length > 0 ? [...problems, { text: `Doesn’t match the tool’s schema: ${rest.join('; ')}` }] : problems;
 }

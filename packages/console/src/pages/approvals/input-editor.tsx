@@ -42,7 +42,7 @@ export function InputEditor({
         {fitsForm(value) && fitsForm(original) && (
           <div>
             <Button small onClick={() => onChange(formOf(value))}>
-              Edit as a form
+              Edit as form
             </Button>
           </div>
         )}
@@ -114,7 +114,7 @@ function EditedField({
     label: name,
     value: text,
     error,
-    ...(was === null && { hint: 'Left empty: null.' }),
+    ...(was === null && { hint: 'Leave empty for null.' }),
   };
   if (isLong) {
     return <TextArea {...common} rows={5} onChange={(event) => onChange(event.currentTarget.value)} />;

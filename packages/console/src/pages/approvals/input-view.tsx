@@ -25,10 +25,10 @@ export function InputView({ value, before }: { value: unknown; before?: unknown 
                 <div className="small quiet">
                   {Object.hasOwn(was, name) ? (
                     <>
-                      asked for: <Value value={was[name]} />
+                      requested: <Value value={was[name]} />
                     </>
                   ) : (
-                    'was not asked for'
+                    'not in the request'
                   )}
                 </div>
               )}
@@ -42,7 +42,7 @@ export function InputView({ value, before }: { value: unknown; before?: unknown 
             <PlainText text={name} />
           </dt>
           <dd className="small quiet">
-            left out; asked for: <Value value={was![name]} />
+            removed; requested: <Value value={was![name]} />
           </dd>
         </Fragment>
       ))}

@@ -32,7 +32,7 @@ export function Item({ approval: last, isPending }: { approval: Approval; isPend
       </header>
       <InputView value={approval.input} />
       {error instanceof NotFoundError ? (
-        <p className="quiet">It is not there any more: its Session was deleted.</p>
+        <p className="quiet">This approval no longer exists because its session was deleted.</p>
       ) : (
         <Decision
           approval={approval}

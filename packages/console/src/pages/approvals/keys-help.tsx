@@ -1,19 +1,19 @@
 import { Checkbox } from '../../ui/field.tsx';
 
 const keys: readonly (readonly [string, string])[] = [
-  ['J', 'the next approval'],
-  ['K', 'the one before'],
-  ['A', 'approve it; then Enter'],
-  ['D', 'deny it; type the reason, then Enter'],
-  ['E', 'edit its input; Enter when it is done, and Enter again to approve'],
-  ['Esc', 'back, nothing is decided'],
+  ['J', 'next approval'],
+  ['K', 'previous approval'],
+  ['A', 'approve, then Enter to confirm'],
+  ['D', 'deny, type a reason, then Enter'],
+  ['E', 'edit the input, Enter when done, Enter again to approve'],
+  ['Esc', 'go back without deciding'],
 ];
 
 /** The keys of the page, and a switch for them. */
 export function KeysHelp({ on, setOn }: { on: boolean; setOn: (on: boolean) => void }) {
   return (
     <details className="keys-help">
-      <summary>Keys</summary>
+      <summary>Keyboard shortcuts</summary>
       <div className="stack tight">
         <ul>
           {keys.map(([key, what]) => (
@@ -23,7 +23,11 @@ export function KeysHelp({ on, setOn }: { on: boolean; setOn: (on: boolean) => v
             </li>
           ))}
         </ul>
-        <Checkbox label="Use these keys" checked={on} onChange={(event) => setOn(event.currentTarget.checked)} />
+        <Checkbox
+          label="Enable keyboard shortcuts"
+          checked={on}
+          onChange={(event) => setOn(event.currentTarget.checked)}
+        />
       </div>
     </details>
   );

@@ -50,7 +50,7 @@ export function Resolution({ approval, late }: { approval: Approval; late?: bool
       )}
       {editedInput !== null && editedInput !== undefined && (
         <div className="stack tight">
-          <p>Approved with another input:</p>
+          <p>Approved with an edited input:</p>
           <InputView value={editedInput} before={approval.input} />
         </div>
       )}
@@ -59,21 +59,21 @@ export function Resolution({ approval, late }: { approval: Approval; late?: bool
 }
 
 const undecided: Partial<Record<Approval['status'], string>> = {
-  expired: 'nobody decided in time',
-  cancelled: 'not needed any more: the Session ended or moved on',
+  expired: 'no decision in time',
+  cancelled: 'no longer needed because the session ended or moved on',
 };
 
 /** Who decided, for the person with this id. */
 export function nameOf({ resolvedBy }: Approval, userId: string): string {
-  if (!resolvedBy) return 'nobody';
+  if (!resolvedBy) return 'no one';
   if (resolvedBy.id === userId) return 'you';
   return resolvedBy.type === 'api_key' ? `${resolvedBy.name} (API key)` : resolvedBy.name;
 }
 
 function lateWords(approval: Approval, isOwn: boolean): string {
-  if (approval.status === 'expired') return 'Too late: its time is over. Your decision was not used.';
-  if (approval.status === 'cancelled') return 'It is not needed any more. Your decision was not used.';
+  if (approval.status === 'expired') return 'Too late: the approval expired. Your decision was not used.';
+  if (approval.status === 'cancelled') return 'This approval is no longer needed. Your decision was not used.';
   const what = approval.status === 'approved' ? 'approved' : 'denied';
-  if (isOwn) return `You ${what} this already, elsewhere. This decision was not used.`;
-  return `${nameOf(approval, '')} was first, and ${what} it. Your decision was not used.`;
+  if (isOwn) return `You already ${what} this elsewhere. This decision was not used.`;
+  return `${nameOf(approval, '')} already ${what} it. Your decision was not used.`;
 }

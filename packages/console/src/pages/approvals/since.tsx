@@ -28,7 +28,7 @@ export function Since({ approval }: { approval: Approval }) {
   const isOver = call === undefined || !['pending', 'running', 'waiting'].includes(call.status);
   if (isOver !== over) setOver(isOver);
   return (
-    <section className="since stack tight" aria-label="What happened since">
+    <section className="since stack tight" aria-label="Result">
       {approval.status === 'approved' && call && (
         <div className="stack tight">
           <p>
@@ -53,27 +53,27 @@ export function Since({ approval }: { approval: Approval }) {
 
 const waitsFor: Record<NonNullable<Session['waitingFor']>['type'], string> = {
   approval: 'for another approval',
-  toolResult: 'for the result of a tool that your program runs',
-  session: 'for another Agent',
+  toolResult: 'for a tool result from your program',
+  session: 'for another agent',
   several: 'for several things',
 };
 
 function wordsOf({ status }: TurnOperation): string {
   switch (status) {
     case 'pending':
-      return 'The call has not begun yet: it starts when everything of its step is decided.';
+      return 'The call hasn’t started. It runs once every approval of its step is decided.';
     case 'running':
-      return 'The call runs.';
+      return 'The call is running.';
     case 'waiting':
-      return 'The call waits for its result.';
+      return 'The call is waiting for its result.';
     case 'succeeded':
       return 'The call succeeded';
     case 'failed':
       return 'The call failed';
     case 'unknown':
-      return 'The call was cut off: it may or may not have had its effect. Look at the system that it calls';
+      return 'The call was interrupted and may have had its effect. Check the system that it calls';
     default:
-      return 'The call did not run: the turn was stopped';
+      return 'The call did not run because the turn was stopped';
   }
 }
 

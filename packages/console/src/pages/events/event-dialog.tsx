@@ -25,7 +25,7 @@ export function EventDialog({
 }) {
   const query = useAsk(['event-log', 'one', eventId], (client) => client.events.get(eventId));
   return (
-    <Dialog title={query.data ? `Record ${query.data.sequence}` : 'Record'} onClose={onClose} wide>
+    <Dialog title={query.data ? `Event ${query.data.sequence}` : 'Event'} onClose={onClose} wide>
       <Await query={query}>{(event) => <Details event={event} filters={filters} />}</Await>
       <div className="foot">
         <Button look="primary" onClick={onClose}>
@@ -49,49 +49,51 @@ function Details({ event, filters }: { event: Event; filters: EventsSearch }) {
         <Fact name="When">
           <ExactTime at={occurredAt} />
         </Fact>
-        <Fact name="Kind">
+        <Fact name="Type">
           <code>{type}</code>
         </Fact>
         <Fact name="Outcome">
           <Status value={outcome} />
         </Fact>
-        <Fact name="By">
+        <Fact name="Actor">
           <PlainText text={actor.name} /> <span className="quiet small">{actor.type}</span>{' '}
           {actor.id && (
             <>
-              <Id value={actor.id} /> <Only filters={filters} by={{ actorId: actor.id }} of="all of theirs" />
+              <Id value={actor.id} />{' '}
+              <Only filters={filters} by={{ actorId: actor.id }} of="all events by this actor" />
             </>
           )}
         </Fact>
-        <Fact name="About">
+        <Fact name="Resource">
           <span className="quiet small">{resource.type}</span>{' '}
           {/_/.test(resource.id) ? <Id value={resource.id} /> : resource.id}{' '}
-          <Only filters={filters} by={{ resourceId: resource.id }} of="all about it" />
+          <Only filters={filters} by={{ resourceId: resource.id }} of="all events of this resource" />
         </Fact>
         {environment && <Fact name="Environment">{environment}</Fact>}
         {sessionId && (
           <Fact name="Session">
-            <SessionLink sessionId={sessionId} /> <Only filters={filters} by={{ sessionId }} of="all about it" />
+            <SessionLink sessionId={sessionId} />{' '}
+            <Only filters={filters} by={{ sessionId }} of="all events of this session" />
           </Fact>
         )}
       </dl>
       {changes && <Changes changes={changes} />}
-      <h3>The request</h3>
+      <h3>Request</h3>
       <dl className="facts">
-        <Fact name="Request">
-          {context.requestId ? <code>{context.requestId}</code> : 'none: by the service itself'}
+        <Fact name="Request ID">
+          {context.requestId ? <code>{context.requestId}</code> : 'none, by the service itself'}
         </Fact>
-        <Fact name="Address">{context.ipAddress ?? '–'}</Fact>
-        <Fact name="Program">{context.userAgent ?? '–'}</Fact>
+        <Fact name="IP address">{context.ipAddress ?? '–'}</Fact>
+        <Fact name="User agent">{context.userAgent ?? '–'}</Fact>
       </dl>
       <details>
-        <summary>Hash, and the record as it is</summary>
+        <summary>Hash and raw event</summary>
         <div className="stack">
           <dl className="facts">
             <Fact name="Hash">
               <code>{event.hash}</code>
             </Fact>
-            <Fact name="Hash before">
+            <Fact name="Previous hash">
               <code>{event.previousHash}</code>
             </Fact>
           </dl>
@@ -124,7 +126,7 @@ function Only({ filters, by, of }: { filters: EventsSearch; by: EventsSearch; of
 function Changes({ changes }: { changes: NonNullable<Event['changes']> }) {
   return (
     <>
-      <h3>What changed</h3>
+      <h3>Changes</h3>
       <table className="changes">
         <thead>
           <tr>

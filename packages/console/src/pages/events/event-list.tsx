@@ -28,7 +28,7 @@ export function EventList({ filters, beginAnew }: { filters: EventFilters & Even
     scrollTo({ top: 0 });
   };
   return (
-    <section className="stack event-log" aria-label="Records">
+    <section className="stack event-log" aria-label="Events">
       <div className="news" role="status">
         {waiting > 0 && (
           <Button look="primary" small onClick={show}>
@@ -38,7 +38,7 @@ export function EventList({ filters, beginAnew }: { filters: EventFilters & Even
       </div>
       {events.length === 0 ? (
         <div className="data-frame empty">
-          <p>No record is like this. New ones appear here by themselves.</p>
+          <p>No matching events. Clear filters to see all. New events appear automatically.</p>
         </div>
       ) : (
         <Rows log={log} events={events} filters={filters} />
@@ -89,7 +89,7 @@ function Rows({ log, events, filters }: { log: EventLog; events: readonly Event[
           </li>
         ))}
       </ol>
-      {isLoadingOlder ? <Loading /> : !hasOlder && <p className="quiet small">There is nothing older.</p>}
+      {isLoadingOlder ? <Loading /> : !hasOlder && <p className="quiet small">No older events.</p>}
     </>
   );
 }

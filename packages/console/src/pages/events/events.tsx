@@ -24,8 +24,8 @@ export function EventsPage() {
   return (
     <Page
       title="Event log"
-      about="Who changed what in this organization. Nothing in it can be changed without being seen: each record holds the hash of the one before."
-      actions={<Button onClick={() => setVerifying(true)}>Verify the chain</Button>}
+      about="Who changed what in this organization. Each event contains the hash of the previous one, so tampering can be detected."
+      actions={<Button onClick={() => setVerifying(true)}>Verify event log</Button>}
     >
       <Filters filters={filters} onChange={(next) => show(next)} />
       <ExportEvents filters={filters} />

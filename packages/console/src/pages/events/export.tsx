@@ -38,14 +38,12 @@ export function ExportEvents({ filters }: { filters: EventFilters }) {
         {bytes === undefined ? (
           <>
             <Button small onClick={() => void start('jsonl')}>
-              Export as JSON lines
+              Export JSON Lines
             </Button>
             <Button small onClick={() => void start('csv')}>
-              Export as CSV
+              Export CSV
             </Button>
-            <span className="quiet small">
-              {Object.keys(filters).length > 0 ? 'What the filters let through.' : 'The whole log.'}
-            </span>
+            <span className="quiet small">{Object.keys(filters).length > 0 ? 'Matching events.' : 'All events.'}</span>
           </>
         ) : (
           <>

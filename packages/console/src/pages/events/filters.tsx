@@ -10,7 +10,7 @@ import { instantOf, localOf } from '../../ui/time.tsx';
 import type { EventsSearch } from './search.ts';
 
 const kinds = [
-  { value: '', label: 'Every kind' },
+  { value: '', label: 'All types' },
   ...Object.entries(eventKinds).map(([value, { label }]) => ({ value, label })),
 ];
 
@@ -29,7 +29,7 @@ export function Filters({ filters, onChange }: { filters: EventsSearch; onChange
     <search className="stack event-filters">
       <div className="filters">
         <Select
-          label="Kind"
+          label="Type"
           options={kinds}
           value={filters.type ?? ''}
           onChange={(event) => set('type', event.currentTarget.value as EventType | '')}
@@ -37,7 +37,7 @@ export function Filters({ filters, onChange }: { filters: EventsSearch; onChange
         <EnvironmentFilter value={filters.environment} onChange={(environment) => set('environment', environment)} />
         {Object.keys(filters).length > 0 && (
           <Button look="bare" onClick={() => onChange({})}>
-            Clear the filters
+            Clear filters
           </Button>
         )}
       </div>
@@ -45,13 +45,13 @@ export function Filters({ filters, onChange }: { filters: EventsSearch; onChange
         <summary>More filters</summary>
         <div className="filters more">
           <FilterField
-            label="By whom"
+            label="Actor"
             placeholder="key_… or usr_…"
             value={actorId ?? ''}
             onChange={(value) => set('actorId', value)}
           />
           <FilterField
-            label="About"
+            label="Resource"
             placeholder="agt_…, whs_…, key_…"
             value={resourceId ?? ''}
             onChange={(value) => set('resourceId', value)}
@@ -61,7 +61,7 @@ export function Filters({ filters, onChange }: { filters: EventsSearch; onChange
             placeholder="ses_…"
             value={sessionId ?? ''}
             pattern={sessionIdPattern}
-            refusal="An id of a Session begins with ses_"
+            refusal="A session ID starts with ses_"
             onChange={(value) => set('sessionId', value)}
           />
           <TextField

@@ -42,36 +42,36 @@ export function VerifyDialog({ onClose }: { onClose: () => void }) {
     }
   }
   return (
-    <Dialog title="Verify the chain" onClose={onClose}>
+    <Dialog title="Verify event log" onClose={onClose}>
       <p>
-        Each record holds the hash of the one before. This browser reads the whole log and computes every hash anew: a
-        record that was changed, taken out or put in after it was written is found.
+        Each event contains the hash of the previous one. Your browser reads the whole log and recomputes every hash, so
+        it finds events that were changed, removed or inserted afterwards.
       </p>
       {!canHash() ? (
-        <Notice kind="warn" title="This browser can't do it here.">
+        <Notice kind="warn" title="Your browser can’t verify the log here">
           <p>
-            The console was opened over plain http, where browsers give pages no hashing. Open it over https or on
-            localhost, or run <code>signalbox events verify</code>.
+            The console was opened over http, where browsers don’t allow hashing. Open it over https or on localhost, or
+            run <code>signalbox events verify</code>.
           </p>
         </Notice>
       ) : (
         <>
           {checkpoint && !result && !progress && (
             <p className="quiet small">
-              This browser has verified it up to record {checkpoint.sequence.toLocaleString('en')}: that must still be
-              the same record.
+              Your browser verified the log up to event {checkpoint.sequence.toLocaleString('en')} before. That event
+              must not have changed since.
             </p>
           )}
           {progress && (
             <>
               <progress
                 className="chain-progress"
-                aria-label="Records verified"
+                aria-label="Events verified"
                 value={progress.read}
                 max={progress.of || 1}
               />
               <p className="quiet small" role="status">
-                {progress.read.toLocaleString('en')} of {progress.of.toLocaleString('en')} records
+                {progress.read.toLocaleString('en')} of {progress.of.toLocaleString('en')} events
               </p>
             </>
           )}
@@ -95,11 +95,11 @@ function Result({ result }: { result: EventVerification }) {
   const { organizationId } = useOrganization();
   if (result.ok) {
     return (
-      <Notice kind="good" title="The chain holds." live>
+      <Notice kind="good" title="The event log is intact" live>
         <p>
           {result.first && result.last
-            ? `${counted(result.count, 'record')}, ${result.first.sequence.toLocaleString('en')} to ${result.last.sequence.toLocaleString('en')}: none was changed, and none is missing.`
-            : 'There is no record yet.'}
+            ? `Verified ${counted(result.count, 'event')}, ${result.first.sequence.toLocaleString('en')} to ${result.last.sequence.toLocaleString('en')}. None was changed and none is missing.`
+            : 'There are no events yet.'}
         </p>
       </Notice>
     );
@@ -110,20 +110,21 @@ function Result({ result }: { result: EventVerification }) {
       kind="bad"
       title={
         sequence === null
-          ? 'The chain does not hold.'
-          : `The chain does not hold at record ${sequence.toLocaleString('en')}.`
+          ? 'The event log is not intact'
+          : `The event log is not intact at event ${sequence.toLocaleString('en')}`
       }
       live
     >
       <p>{detail}</p>
       <p>
-        {counted(count, 'record')} before it hold. What follows it can't be judged. Export the log as it is, and ask who
-        can write to the database.
+        {counted(count, 'event')} before it {count === 1 ? 'is' : 'are'} intact. Events after it can’t be verified.
+        Export the log now, and find out who can write to the database.
       </p>
       {eventId && (
         <p>
           <Link to="/$organizationId/events" params={{ organizationId }} search={{ event: eventId }}>
-            The record
+            {' '}
+            Show the event{' '}
           </Link>
         </p>
       )}

@@ -32,7 +32,9 @@ export function ScheduleMenu({
   function become(status: Schedule['status']) {
     change.mutate(status, {
       onSuccess: ({ nextAt }) =>
-        toast(status === 'paused' ? 'Paused: it opens nothing' : `Enabled${nextAt ? `: next ${exactly(nextAt)}` : ''}`),
+        toast(
+          status === 'paused' ? 'Schedule paused' : `Schedule enabled${nextAt ? `. Next run: ${exactly(nextAt)}` : ''}`,
+        ),
     });
   }
   return (
@@ -74,17 +76,17 @@ function Delete({
   return (
     <FormDialog
       title="Delete this schedule?"
-      action="Delete the schedule"
+      action="Delete schedule"
       danger
       onClose={onClose}
       submit={async () => {
         await remove.mutateAsync(undefined);
-        toast('Deleted');
+        toast('Schedule deleted');
       }}
     >
       <p>
-        It opens no more Sessions, and the list of its occurrences goes with it. The Sessions that it has opened stay.
-        To stop it for a while, pause it.
+        It starts no more sessions, and its run history is deleted. Sessions that it started are kept. To stop it
+        temporarily, pause it instead.
       </p>
     </FormDialog>
   );

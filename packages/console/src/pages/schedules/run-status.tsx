@@ -13,7 +13,7 @@ export function RunStatus({
     <>
       <Status value={run.status} /> {run.sessionId && <SessionLink sessionId={run.sessionId} />}
       {run.status === 'missed' && (
-        <span className="quiet small">The service was not running; a later time came before it was back.</span>
+        <span className="quiet small">The service was not running, and the next run was due before it was back.</span>
       )}
       {run.error && (
         <span className="small">

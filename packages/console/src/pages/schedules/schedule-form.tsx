@@ -45,8 +45,8 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
     setWrong({});
     const instant = instantOf(at);
     if (kind === 'at' && instant === undefined) {
-      setWrong({ at: 'Say when.' });
-      throw new Error('Say when it opens its Session.');
+      setWrong({ at: 'Enter a date and a time.' });
+      throw new Error('Enter the date and time of the run.');
     }
     let values: CreateSchedule['metadata'];
     try {
@@ -67,26 +67,26 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
         ? { cron, timezone: timezone.trim() || null, at: null }
         : { cron: null, timezone: null, at: schedule?.at && localOf(schedule.at) === at ? schedule.at : instant! }),
     });
-    toast(nextAt ? `Saved. It opens its next Session ${exactly(nextAt)}` : 'Saved');
+    toast(nextAt ? `Schedule saved. Next run: ${exactly(nextAt)}` : 'Schedule saved');
   }
 
   const words = cronWords(cron);
   return (
     <FormDialog
-      title={schedule ? 'Change the schedule' : 'A new schedule'}
-      action={schedule ? 'Save' : 'Make it'}
+      title={schedule ? 'Edit schedule' : 'New schedule'}
+      action={schedule ? 'Save' : 'Create schedule'}
       beside={['agentId', 'environment', 'cron', 'timezone', 'at', 'input', 'budget', 'metadata']}
       submit={submit}
       onClose={onClose}
     >
       {agents.length === 0 && (
         <Notice kind="warn">
-          <p>There is no Agent yet. Make one first.</p>
+          <p>There are no agents yet. Create one first.</p>
         </Notice>
       )}
       <Select
         label="Agent"
-        hint="Each Session takes its newest version."
+        hint="Each run uses its newest version."
         value={agentId}
         error={said('agentId')}
         onChange={(event) => setAgent(event.currentTarget.value)}
@@ -100,18 +100,18 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
         options={environments.map((value) => ({ value, label: value }))}
       />
       <Choices
-        label="It opens a Session"
+        label="Repeat"
         value={kind}
         onChange={setKind}
         options={[
-          { value: 'cron', label: 'again and again' },
-          { value: 'at', label: 'once' },
+          { value: 'cron', label: 'On a schedule' },
+          { value: 'at', label: 'Once' },
         ]}
       />
       {kind === 'cron' ? (
         <>
           <TextField
-            label="Times, as a cron expression"
+            label="Cron expression"
             mono
             hint={
               words ? (
@@ -129,7 +129,7 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
           <TextField
             label="Time zone"
             list="time-zones"
-            hint="Such as Europe/Berlin. Empty: UTC."
+            hint="For example Europe/Berlin. Default: UTC."
             value={timezone}
             error={said('timezone')}
             onChange={(event) => setTimezone(event.currentTarget.value)}
@@ -142,10 +142,10 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
         </>
       ) : (
         <TextField
-          label="At"
+          label="Date and time"
           type="datetime-local"
           step={1}
-          hint={`In the time zone of this browser, ${ownTimeZone()}.`}
+          hint={`In your browser’s time zone, ${ownTimeZone()}.`}
           value={at}
           error={wrong.at ?? said('at')}
           onChange={(event) => setAt(event.currentTarget.value)}
@@ -153,18 +153,18 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
       )}
       <TextArea
         label="First message"
-        hint="Of each Session. Left empty, it is opened idle and waits for one."
+        hint="Sent to the agent in each run. Leave empty to open sessions without starting a turn."
         value={input}
         error={said('input')}
         onChange={(event) => setInput(event.currentTarget.value)}
       />
       <Checkbox
-        label="Complete each Session when its turn is over"
+        label="Close each session after the first answer"
         checked={closeOnIdle}
         onChange={(event) => setCloseOnIdle(event.currentTarget.checked)}
       />
       <details>
-        <summary>More: budget and metadata of each Session</summary>
+        <summary>More options: budget and metadata</summary>
         <div className="stack">
           <BudgetFields value={budget} onChange={setBudget} said={said} />
           <MetadataField value={metadata} onChange={setMetadata} error={wrong.metadata ?? said('metadata')} />

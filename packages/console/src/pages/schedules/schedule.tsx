@@ -52,7 +52,7 @@ function Shown({ schedule }: { schedule: Schedule }) {
     >
       {agent?.archivedAt && (
         <Notice kind="warn">
-          <p>Its agent is archived: occurrences fail until you change the agent, or pause or delete the schedule.</p>
+          <p>Its agent is archived, so runs fail. Change the agent, or pause or delete the schedule.</p>
         </Notice>
       )}
       <section className="card">
@@ -81,32 +81,33 @@ function Facts({ schedule, agentName }: { schedule: Schedule; agentName: string 
       </dd>
       <dt>Environment</dt>
       <dd>{schedule.environment}</dd>
-      <dt>Next Session</dt>
+      <dt>Next run</dt>
       <dd>
         {nextAt ? (
           <>
-            <Time at={nextAt} />, <ExactTime at={nextAt} /> <span className="quiet small">in this browser’s time</span>
+            <Time at={nextAt} />, <ExactTime at={nextAt} />{' '}
+            <span className="quiet small">in your browser’s time zone</span>
           </>
         ) : schedule.status === 'paused' ? (
-          'none while it is paused'
+          'none while paused'
         ) : (
-          'none: its time has passed'
+          'none, its time has passed'
         )}
       </dd>
       <dt>First message</dt>
       <dd>
         {schedule.input === null ? (
-          <span className="quiet">none: Sessions are opened idle</span>
+          <span className="quiet">none, sessions wait for a message</span>
         ) : (
           <LongText text={textOf(schedule.input)} />
         )}
       </dd>
-      <dt>Then</dt>
-      <dd>{schedule.closeOnIdle ? 'completed when the turn is over' : 'stays open for more messages'}</dd>
+      <dt>After the answer</dt>
+      <dd>{schedule.closeOnIdle ? 'sessions are closed' : 'sessions stay open for more messages'}</dd>
       {limits.length > 0 && (
         <>
           <dt>Budget</dt>
-          <dd>at most {limits.join(', ')} a Session</dd>
+          <dd>at most {limits.join(', ')} per session</dd>
         </>
       )}
       {Object.entries(metadata).map(([key, value]) => (
@@ -119,7 +120,7 @@ function Facts({ schedule, agentName }: { schedule: Schedule; agentName: string 
           </dd>
         </Fragment>
       ))}
-      <dt>Made</dt>
+      <dt>Created</dt>
       <dd>
         <Time at={schedule.createdAt} />
       </dd>
@@ -127,7 +128,7 @@ function Facts({ schedule, agentName }: { schedule: Schedule; agentName: string 
       <dd>
         <Id value={schedule.scheduleId} />{' '}
         <Link to="/$organizationId/events" params={{ organizationId }} search={{ resourceId: schedule.scheduleId }}>
-          In the event log
+          Change history
         </Link>
       </dd>
     </dl>
@@ -135,9 +136,9 @@ function Facts({ schedule, agentName }: { schedule: Schedule; agentName: string 
 }
 
 const statuses: Record<ScheduleRunStatus, string> = {
-  opened: 'opened: there is a Session',
+  opened: 'opened: a session was started',
   missed: 'missed: the service was not running',
-  failed: 'failed: the Session was refused',
+  failed: 'failed: no session could be started',
 };
 
 function Runs({ scheduleId }: { scheduleId: string }) {
@@ -148,15 +149,15 @@ function Runs({ scheduleId }: { scheduleId: string }) {
   );
   const columns: Column<ScheduleRun>[] = [
     { label: 'Time', cell: ({ scheduledAt }) => <ExactTime at={scheduledAt} /> },
-    { label: 'What became of it', cell: (run) => <RunStatus run={run} /> },
-    { label: 'Dealt with', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { label: 'Status', cell: (run) => <RunStatus run={run} /> },
+    { label: 'Recorded', cell: ({ createdAt }) => <Time at={createdAt} /> },
   ];
   return (
     <section className="stack" aria-labelledby="occurrences">
-      <h2 id="occurrences">Occurrences</h2>
+      <h2 id="occurrences">Runs</h2>
       <div className="filters">
         <Select
-          label="What became of them"
+          label="Status"
           value={search.status ?? ''}
           onChange={({ currentTarget: { value } }) =>
             void navigate({
@@ -173,11 +174,11 @@ function Runs({ scheduleId }: { scheduleId: string }) {
         />
       </div>
       <List
-        caption="Occurrences, newest first"
+        caption="Runs, newest first"
         query={runs}
         columns={columns}
         rowKey={({ scheduledAt }) => scheduledAt}
-        empty={<p>{search.status ? 'None of these.' : 'None yet: its first time is still to come.'}</p>}
+        empty={<p>{search.status ? 'No matching runs.' : 'No runs yet.'}</p>}
       />
     </section>
   );

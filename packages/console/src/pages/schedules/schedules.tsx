@@ -39,11 +39,7 @@ export function SchedulesPage() {
             <PlainText text={nameOf(schedule)} />
           </Link>
           <div className="quiet small">
-            {schedule.input === null ? (
-              'without a first message'
-            ) : (
-              <PlainText text={beginningOf(textOf(schedule.input))} />
-            )}
+            {schedule.input === null ? 'no first message' : <PlainText text={beginningOf(textOf(schedule.input))} />}
           </div>
         </>
       ),
@@ -51,9 +47,9 @@ export function SchedulesPage() {
     { label: 'When', cell: (schedule) => <When schedule={schedule} /> },
     { label: 'Environment', cell: ({ environment }) => environment },
     { label: 'Status', cell: ({ status }) => <Status value={status} /> },
-    { label: 'Next', cell: ({ nextAt }) => <Time at={nextAt} absent="none" /> },
+    { label: 'Next run', cell: ({ nextAt }) => <Time at={nextAt} absent="none" /> },
     {
-      label: 'Last',
+      label: 'Last run',
       cell: ({ lastRun }) =>
         lastRun ? (
           <>
@@ -77,7 +73,7 @@ export function SchedulesPage() {
     </Button>
   );
   return (
-    <Page title="Schedules" about="Sessions that the service opens by itself: again and again, or once." actions={make}>
+    <Page title="Schedules" about="Start sessions automatically, on a schedule or once." actions={make}>
       <Filters
         search={search}
         onSearch={(next) => void navigate({ to: '.', search: next, replace: true, resetScroll: false })}
@@ -89,11 +85,11 @@ export function SchedulesPage() {
         rowKey={({ scheduleId }) => scheduleId}
         empty={
           Object.keys(search).length > 0 ? (
-            <p>No schedule fits these filters.</p>
+            <p>No matching schedules. Change or clear the filters.</p>
           ) : (
             <>
               <h2>No schedules yet</h2>
-              <p>One opens a Session of an Agent every morning, every hour, or at one moment that you say.</p>
+              <p>Create one to start a session every morning, every hour, or once at a set time.</p>
             </>
           )
         }
@@ -115,7 +111,7 @@ const statuses = (['enabled', 'paused'] satisfies ScheduleStatus[]).map((value) 
 
 function Filters({ search, onSearch }: { search: SchedulesSearch; onSearch: (search: SchedulesSearch) => void }) {
   return (
-    <search className="filters" aria-label="Filter the schedules">
+    <search className="filters" aria-label="Filter schedules">
       <FilterSelect
         label="Status"
         value={search.status}

@@ -21,11 +21,9 @@ export function Interrupt({ session }: { session: Session }) {
       <Button
         small
         busy={interrupt.isPending}
-        onClick={() =>
-          interrupt.mutate(undefined, { onSuccess: () => toast('Interrupted: the turn is being stopped') })
-        }
+        onClick={() => interrupt.mutate(undefined, { onSuccess: () => toast('Interrupted. The turn is stopping.') })}
       >
-        Interrupt
+        Interrupt turn
       </Button>
       {interrupt.error && <ErrorNotice error={interrupt.error} />}
     </>
@@ -34,23 +32,24 @@ export function Interrupt({ session }: { session: Session }) {
 
 const endings = {
   close: {
-    title: 'Close this Session?',
-    action: 'Close the Session',
-    about: 'A turn under way goes on to its end, and messages queued have theirs. Then the Session is completed.',
-    done: 'The Session closes',
+    title: 'Close this session?',
+    action: 'Close session',
+    about:
+      'The running turn finishes, and queued messages still get their turns. Then the session is completed and accepts no more messages.',
+    done: 'Session closing',
   },
   cancel: {
-    title: 'Cancel this Session?',
-    action: 'Cancel the Session',
+    title: 'Cancel this session?',
+    action: 'Cancel session',
     about:
-      'It ends now, as cancelled, with its child Sessions; messages that are queued have no turn. A tool call that runs may still have its effect. To stop the turn alone, interrupt it.',
-    done: 'Cancelled',
+      'The session and its child sessions end immediately. Queued messages are not processed. A running tool call may still have its effect. To stop only the turn, interrupt it instead.',
+    done: 'Session cancelled',
   },
   delete: {
-    title: 'Delete this Session?',
-    action: 'Delete it for good',
-    about: 'Its transcript, journal and approvals go with it, and its child Sessions. This cannot be undone.',
-    done: 'Deleted',
+    title: 'Delete this session?',
+    action: 'Delete session',
+    about: 'Its transcript, journal, approvals and child sessions are deleted too. This can’t be undone.',
+    done: 'Session deleted',
   },
 } as const;
 type Ending = keyof typeof endings;
@@ -61,14 +60,14 @@ export function SessionMenu({ session, onDeleted }: { session: Session; onDelete
   const [asked, setAsked] = useState<Ending>();
   if (!may('write')) return null;
   const items = isEnded(session)
-    ? [{ label: 'Delete', danger: true, onSelect: () => setAsked('delete') }]
+    ? [{ label: 'Delete session', danger: true, onSelect: () => setAsked('delete') }]
     : [
-        { label: 'Close', onSelect: () => setAsked('close') },
-        { label: 'Cancel', danger: true, onSelect: () => setAsked('cancel') },
+        { label: 'Close session', onSelect: () => setAsked('close') },
+        { label: 'Cancel session', danger: true, onSelect: () => setAsked('cancel') },
       ];
   return (
     <>
-      <Menu label="Actions for this Session" items={items} />
+      <Menu label="Actions for this session" items={items} />
       {asked && <Confirm session={session} ending={asked} onClose={() => setAsked(undefined)} onDeleted={onDeleted} />}
     </>
   );
@@ -107,7 +106,9 @@ function Confirm({
     >
       <p>{about}</p>
       {ending === 'delete' && parentSessionId && (
-        <p className="quiet">It is a child: it can be deleted alone once the Session that opened it has ended.</p>
+        <p className="quiet">
+          This is a child session. You can delete it on its own once its parent session has ended.
+        </p>
       )}
     </FormDialog>
   );

@@ -3,9 +3,9 @@ import { TextField } from '../../ui/field.tsx';
 import { numberIn } from '../../ui/number.ts';
 
 const limits = [
-  { field: 'maxTokens', label: 'At most: tokens', hint: 'Input and output together.' },
-  { field: 'maxSteps', label: 'At most: steps', hint: 'Calls of the model.' },
-  { field: 'maxCostUsd', label: 'At most: US dollars', hint: 'Needs a price for the model.' },
+  { field: 'maxTokens', label: 'Max tokens', hint: 'Input and output.' },
+  { field: 'maxSteps', label: 'Max steps', hint: 'Model calls.' },
+  { field: 'maxCostUsd', label: 'Max cost (USD)', hint: 'The model must have a price.' },
 ] as const;
 
 /** A budget as people type it; empty: no limit. */
@@ -43,7 +43,7 @@ export function BudgetFields({
         <TextField
           key={field}
           label={label}
-          hint={`${hint} Empty: no limit.`}
+          hint={`${hint} Leave empty for no limit.`}
           inputMode="decimal"
           value={value[field]}
           error={said(`budget.${field}`)}

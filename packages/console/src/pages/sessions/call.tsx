@@ -52,7 +52,7 @@ export const Call = memo(function Call({
         <InputView value={input} />
       </Fold>
       {editedInput !== undefined && !approval?.editedInput && (
-        <Fold label="Input as a person changed it" value={editedInput}>
+        <Fold label="Edited input" value={editedInput}>
           <InputView value={editedInput} before={input} />
         </Fold>
       )}
@@ -65,7 +65,7 @@ export const Call = memo(function Call({
       {child && (
         <p className="row">
           <Link to="/$organizationId/sessions/$sessionId" params={{ organizationId, sessionId: child.sessionId }}>
-            The child Session
+            Child session
           </Link>
           {child.session && (
             <span>
@@ -77,9 +77,7 @@ export const Call = memo(function Call({
       {isAwaited && <ToolResultForm sessionId={sessionId} toolCallId={call.key} tool={tool} />}
       {result?.outcomeUnknown && (
         <Notice kind="warn">
-          <p>
-            This call was cut off while it ran: its effect may or may not have happened. Check before you run it again.
-          </p>
+          <p>This call was interrupted and may have had its effect. Check before you run it again.</p>
         </Notice>
       )}
       {result?.error !== undefined && (
@@ -115,11 +113,11 @@ function State({
           ? ['bad', decided]
           : ['bad', 'error']
     : isAwaited
-      ? ['warn', 'waits for a result']
+      ? ['warn', 'waiting for result']
       : decided === 'pending'
-        ? ['warn', 'waits for approval']
+        ? ['warn', 'waiting for approval']
         : started
-          ? ['live', 'runs']
+          ? ['live', 'running']
           : [undefined, ''];
   if (word) return <Badge tone={tone}>{word}</Badge>;
   return decided ? <Status value={decided} /> : null;

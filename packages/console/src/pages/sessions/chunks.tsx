@@ -46,7 +46,7 @@ export function Chunks({ session, liveCursor }: { session: Session; liveCursor: 
           value={turn}
           placeholder="first"
           onChange={(event) => setTurn(event.currentTarget.value)}
-          error={turn !== '' && fromTurn !== Number(turn) ? `A number up to ${session.turn}.` : undefined}
+          error={turn !== '' && fromTurn !== Number(turn) ? `Enter a number up to ${session.turn}.` : undefined}
         />
       </div>
       <Rows session={session} type={type} fromTurn={fromTurn} liveCursor={liveCursor} key={`${type} ${fromTurn}`} />
@@ -106,17 +106,17 @@ function Rows({
 
   if (rows.length === 0) {
     if (error) return <ErrorNotice error={error} retry={() => void list.more()} />;
-    return isAtEnd ? <p className="quiet">No such chunk.</p> : <Loading />;
+    return isAtEnd ? <p className="quiet">No matching chunks.</p> : <Loading />;
   }
   return (
     <>
       <div className="row apart">
         <p className="quiet small number" role="status">
           {counted(rows.length, 'chunk')}
-          {isAtEnd ? '' : ' read, and there are more'}
+          {isAtEnd ? '' : ' loaded, more available'}
         </p>
         <Button small busy={isSeeking} onClick={() => void toEnd()}>
-          To the end
+          Jump to end
         </Button>
       </div>
       {error !== undefined && <ErrorNotice error={error} retry={() => void list.more()} />}

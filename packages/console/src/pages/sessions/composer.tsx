@@ -34,9 +34,9 @@ export function Composer({
     (client, { text, onBusy }: Draft) => client.sessions.sendMessage(sessionId, { content: text, onBusy }),
     ['sessions'],
   );
-  if (isEnded(session)) return <p className="quiet">This Session has ended and takes no more messages.</p>;
+  if (isEnded(session)) return <p className="quiet">This session has ended and accepts no more messages.</p>;
   if (!may('write')) {
-    return <p className="quiet">Your role may read Sessions, not write to them: a member, an admin or an owner can.</p>;
+    return <p className="quiet">You need the member role to send messages.</p>;
   }
 
   async function submit() {
@@ -71,11 +71,11 @@ export function Composer({
       {error !== undefined && <ErrorNotice error={error} />}
       {isBusy(session) && (
         <fieldset className="row small">
-          <legend className="visually-hidden">A turn is under way. The message has its turn</legend>
+          <legend className="visually-hidden">A turn is running. Process the message</legend>
           {(
             [
               ['queue', 'After this turn'],
-              ['steer', 'Now: stop this turn'],
+              ['steer', 'Now (stop this turn)'],
             ] as const
           ).map(([value, label]) => (
             <label className="choice" key={value}>
@@ -108,7 +108,7 @@ export function Composer({
         </Button>
       </div>
       <p className="hint quiet small">
-        <kbd>Enter</kbd> sends, <kbd>Shift</kbd> <kbd>Enter</kbd> begins a new line.
+        <kbd>Enter</kbd> to send, <kbd>Shift</kbd> <kbd>Enter</kbd> for a new line.
       </p>
     </form>
   );

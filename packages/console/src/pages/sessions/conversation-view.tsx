@@ -96,7 +96,7 @@ export function Conversation({
           ))}
         </ol>
         {session.error && (
-          <Notice kind="bad" title="The Session failed">
+          <Notice kind="bad" title="Session failed">
             <p>
               <PlainText text={session.error.message} /> <code className="small">{session.error.code}</code>
             </p>
@@ -115,9 +115,7 @@ function isLastOfTurn(entries: readonly Entry[], index: number): boolean {
 function Nothing({ session }: { session: Session }) {
   return (
     <p className="quiet">
-      {isEnded(session)
-        ? 'Nothing was said in this Session.'
-        : 'Nothing has been said yet. A message begins the first turn.'}
+      {isEnded(session) ? 'This session has no messages.' : 'No messages yet. Send one to start the first turn.'}
     </p>
   );
 }
@@ -127,7 +125,7 @@ const Said = memo(
     return (
       <div className="said">
         <div className="row small quiet">
-          <strong>{isRepair ? 'Signalbox, to the model' : 'Message'}</strong> <Time at={createdAt} />
+          <strong>{isRepair ? 'Signalbox to the model' : 'Message'}</strong> <Time at={createdAt} />
           {turn === null && <Badge>queued</Badge>}
         </div>
         <PlainText text={text} />
@@ -168,7 +166,7 @@ function readStructured(text: string): object | undefined {
 
 function TurnEnd({ turn }: { turn: SessionTurn | undefined }) {
   if (!turn) return null;
-  if (turn.status === 'cancelled') return <li className="quiet small">The turn ended with the Session.</li>;
+  if (turn.status === 'cancelled') return <li className="quiet small">The turn ended with the session.</li>;
   if (turn.stopReason === null || turn.stopReason === 'endTurn') return null;
   return <li className="quiet small">{stopWords[turn.stopReason]}</li>;
 }
@@ -207,7 +205,7 @@ function SpokenAloud({
       if (entry.turn === null || entry.turn < newest.current) return [];
       if (entry.kind === 'text' && !growing.has(entry.key)) return [{ key: entry.key, text: entry.text }];
       const isAsked = entry.kind === 'call' && approvals.get(operationIdOf(entry))?.status === 'pending';
-      return isAsked ? [{ key: `${entry.key} asks`, text: `${toolWords(entry.tool)} waits for approval` }] : [];
+      return isAsked ? [{ key: `${entry.key} asks`, text: `${toolWords(entry.tool)} is waiting for approval` }] : [];
     });
     const fresh = known.current ? sayable.filter(({ key }) => !known.current!.has(key)) : [];
     known.current ??= new Set();

@@ -30,7 +30,8 @@ export function Facts({ session, agent }: { session: Session; agent: Agent | und
         <>
           <dt>Run by</dt>
           <dd>
-            a program of yours that claims the queue <code>{agent.model.queue}</code>
+            {' '}
+            your worker, from the queue <code>{agent.model.queue}</code>
           </dd>
         </>
       )}
@@ -38,10 +39,10 @@ export function Facts({ session, agent }: { session: Session; agent: Agent | und
       <dd>{session.environment}</dd>
       {parentSessionId && (
         <>
-          <dt>Opened by</dt>
+          <dt>Parent</dt>
           <dd>
             <Link to="/$organizationId/sessions/$sessionId" params={{ organizationId, sessionId: parentSessionId }}>
-              the parent Session
+              Parent session
             </Link>
           </dd>
         </>
@@ -70,7 +71,7 @@ export function Facts({ session, agent }: { session: Session; agent: Agent | und
       <dd className="number">
         {usage.costUsd === null && usage.steps > 0 ? (
           <>
-            not known <span className="quiet small">The model has no price here.</span>
+            unknown <span className="quiet small">The model has no price.</span>
           </>
         ) : (
           costWords(usage.costUsd ?? 0)
@@ -121,8 +122,8 @@ function Spent({
 }) {
   return (
     <div className="spent small quiet">
-      <meter aria-label={`${what} of the budget`} min={0} max={of} value={Math.min(used, of)} />
-      <span>of {words(of)} for it and its children</span>
+      <meter aria-label={`${what}: budget used`} min={0} max={of} value={Math.min(used, of)} />
+      <span>of {words(of)}, including child sessions</span>
     </div>
   );
 }
@@ -146,7 +147,7 @@ export function Children({
   if (!data || data.length === 0) return null;
   return (
     <section className="stack tight children" aria-labelledby="children">
-      <h2 id="children">Child Sessions</h2>
+      <h2 id="children">Child sessions</h2>
       <ul>
         {data.map((child) => (
           <li className="row" key={child.sessionId}>

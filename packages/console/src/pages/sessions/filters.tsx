@@ -21,7 +21,7 @@ export function Filters({ search, onSearch }: { search: SessionSearch; onSearch:
 
   return (
     <div className="stack tight">
-      <search className="filters" aria-label="Filter the Sessions">
+      <search className="filters" aria-label="Filter sessions">
         <FilterSelect
           label="Status"
           value={search.status}
@@ -68,8 +68,8 @@ function MetadataField({ onAdd, isFull }: { onAdd: (key: string, value: string) 
   function submit(event: FormEvent) {
     event.preventDefault();
     const [, key, value] = /^\s*([^=]+?)\s*=\s*(.*?)\s*$/s.exec(text) ?? [];
-    if (key === undefined) return setError('Write it as key=value.');
-    if (isFull) return setError(`At most ${MAX_METADATA}.`);
+    if (key === undefined) return setError('Enter key=value.');
+    if (isFull) return setError(`You can filter by up to ${MAX_METADATA} values.`);
     setError(undefined);
     setText('');
     onAdd(key, value!);

@@ -55,15 +55,15 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
 
   return (
     <FormDialog
-      title="A new Session"
-      action="Open it"
+      title="New session"
+      action="Start session"
       beside={['agentId', 'environment', 'input', 'budget', 'metadata']}
       submit={submit}
       onClose={onClose}
     >
       {agents.length === 0 && (
         <Notice kind="warn">
-          <p>There is no Agent yet. Make one first.</p>
+          <p>There are no agents yet. Create one first.</p>
         </Notice>
       )}
       <Select
@@ -82,18 +82,18 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
       />
       <TextArea
         label="First message"
-        hint="Left empty, the Session waits for one."
+        hint="Leave empty to open the session without starting a turn."
         value={input}
         error={said('input')}
         onChange={(event) => setInput(event.currentTarget.value)}
       />
       <Checkbox
-        label="Complete it when its turn is over, and take no more messages then"
+        label="Close after the first answer"
         checked={closeOnIdle}
         onChange={(event) => setCloseOnIdle(event.currentTarget.checked)}
       />
       <details>
-        <summary>More: budget and metadata</summary>
+        <summary>More options: budget and metadata</summary>
         <div className="stack">
           <BudgetFields value={budget} onChange={setBudget} said={said} />
           <MetadataField value={metadata} onChange={setMetadata} error={metadataError ?? said('metadata')} />

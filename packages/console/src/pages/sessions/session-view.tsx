@@ -92,7 +92,7 @@ export function Talk({
         {isAway && (
           <div className="to-end">
             <Button small onClick={toEnd}>
-              To the end
+              Jump to end
             </Button>
           </div>
         )}
@@ -118,7 +118,7 @@ function ByWorker({ session: { agentId, status } }: { session: Session }) {
   if (status !== 'running' || model?.provider !== 'worker') return null;
   return (
     <span className="quiet">
-      by a program of yours, once it claims the queue <code>{model.queue}</code>
+      by your worker, from the queue <code>{model.queue}</code>
     </span>
   );
 }
@@ -129,7 +129,7 @@ function Connection({ followed: { connection } }: { followed: Followed }) {
     <span role="status" className="quiet">
       {connection === 'lost' && (
         <>
-          <span className="spinner" aria-hidden="true" /> The service is away. Reconnecting…
+          <span className="spinner" aria-hidden="true" /> Connection lost. Reconnecting…
         </>
       )}
     </span>

@@ -65,7 +65,7 @@ function Shown({ session }: { session: Session }) {
       <div className="session-page">
         <div className="stack session-main">
           <Tabs
-            label="Views of the Session"
+            label="Session views"
             value={tab}
             onChange={(next) =>
               void navigate({
@@ -97,9 +97,9 @@ function Shown({ session }: { session: Session }) {
             ]}
           />
         </div>
-        <aside className="session-facts stack" aria-label="About this Session">
+        <aside className="session-facts stack" aria-label="About this session">
           <details className="card" open={matchMedia('(min-width: 1100px)').matches}>
-            <summary>About this Session</summary>
+            <summary>About this session</summary>
             <Facts session={session} agent={agent} />
             <Children sessionId={sessionId} nameOf={(agentId) => names.get(agentId)} />
           </details>

@@ -61,11 +61,11 @@ export function SessionsPage() {
   return (
     <Page
       title="Sessions"
-      about="Agents at work: each Session is one piece of work, or one conversation."
+      about="Every run of an agent: a task or a conversation."
       actions={
         may('write') && (
           <Button look="primary" onClick={() => setOpening(true)}>
-            New Session
+            New session
           </Button>
         )
       }
@@ -81,13 +81,12 @@ export function SessionsPage() {
         rowKey={({ sessionId }) => sessionId}
         empty={
           isFiltered ? (
-            <p>No Session fits these filters.</p>
+            <p>No matching sessions. Change or clear the filters.</p>
           ) : (
             <>
-              <h2>No Sessions yet</h2>
+              <h2>No sessions yet</h2>
               <p>
-                A Session begins when your program calls <code>POST /api/v1/sessions</code>, when a schedule is due, or
-                when somebody opens one here.
+                Start one here, with a schedule, or from your program with <code>POST /api/v1/sessions</code>.
               </p>
             </>
           )

@@ -14,7 +14,7 @@ import { costWords, number, stopWords } from './words.ts';
 export function Timeline({ query }: { query: ListQuery<SessionTurn> }) {
   const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = query;
   if (!data) return error ? <ErrorNotice error={error} retry={() => void refetch()} /> : <Loading />;
-  if (data.length === 0) return <p className="quiet">No turn has begun. A message begins the first.</p>;
+  if (data.length === 0) return <p className="quiet">No turns yet. Send a message to start the first one.</p>;
   return (
     <div className="stack">
       <ol className="turns stack" reversed>
@@ -61,17 +61,15 @@ function Turn({ turn }: { turn: SessionTurn }) {
       {turn.unavailableToolServers.map(({ name, reason }) => (
         <Notice kind="warn" key={name}>
           <p>
-            The tools of <PlainText text={name} /> were not available: <PlainText text={reason} />
+            The tools of <PlainText text={name} /> were unavailable: <PlainText text={reason} />
           </p>
         </Notice>
       ))}
       <table className="operations">
-        <caption className="visually-hidden">What turn {turn.turn} did, in order</caption>
+        <caption className="visually-hidden">Operations of turn {turn.turn}, in order</caption>
         <thead className="visually-hidden">
           <tr>
-            <th scope="col">What</th>
-            <th scope="col">Status</th>
-            <th scope="col">How long</th>
+            <th scope="col">Operation</th> <th scope="col">Status</th> <th scope="col">Duration</th>
           </tr>
         </thead>
         <tbody>
@@ -122,7 +120,7 @@ function Operation({
               to="/$organizationId/sessions/$sessionId"
               params={{ organizationId, sessionId: childSessionId }}
             >
-              child Session
+              child session{' '}
             </Link>
           </>
         )}
@@ -138,7 +136,7 @@ function Operation({
       </td>
       <td className="number small">
         {begin === undefined ? (
-          <span className="quiet">not begun</span>
+          <span className="quiet">not started</span>
         ) : (
           <>
             {duration(Math.max(0, end - begin))}

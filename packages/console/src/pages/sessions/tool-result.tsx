@@ -29,14 +29,15 @@ export function ToolResultForm({
       client.sessions.sendToolResult(sessionId, { toolCallId, ...result }),
     ['sessions'],
   );
-  if (!may('write')) return <p className="quiet small">A program, or a person who may write, gives the result.</p>;
+  if (!may('write'))
+    return <p className="quiet small">Your program sends the result. You need the member role to enter it here.</p>;
   if (!isOpen) {
     return (
       <div className="row">
         <Button small onClick={() => setOpen(true)}>
-          Give the result
+          Enter result
         </Button>
-        <span className="quiet small">if no program of yours does</span>
+        <span className="quiet small">if your program doesn’t send it</span>
       </div>
     );
   }
@@ -45,12 +46,12 @@ export function ToolResultForm({
     event.preventDefault();
     if (send.isPending) return;
     setSaid(undefined);
-    if (as === 'error' && text.trim() === '') return setSaid('Say what went wrong.');
+    if (as === 'error' && text.trim() === '') return setSaid('Describe what went wrong.');
     const read = as === 'json' ? readJson(text) : undefined;
     if (read && 'problem' in read) return setSaid(read.problem);
     try {
       await send.mutateAsync(as === 'error' ? { error: text } : { output: read ? read.value : text });
-      toast('The result was given');
+      toast('Result sent');
     } catch {
       // Shown below.
     }
@@ -59,17 +60,17 @@ export function ToolResultForm({
   return (
     <form className="stack tight" onSubmit={submit} noValidate aria-label={`Result of ${toolWords(tool)}`}>
       <Choices
-        label="The result is"
+        label="Result type"
         value={as}
         onChange={setAs}
         options={[
           { value: 'text', label: 'text' },
           { value: 'json', label: 'JSON' },
-          { value: 'error', label: 'an error', about: 'The model is told it.' },
+          { value: 'error', label: 'an error', about: 'The model sees it.' },
         ]}
       />
       <TextArea
-        label={as === 'error' ? 'What went wrong' : 'Output'}
+        label={as === 'error' ? 'Error message' : 'Output'}
         mono={as === 'json'}
         rows={3}
         autoFocus
@@ -80,7 +81,7 @@ export function ToolResultForm({
       {send.error && <ErrorNotice error={send.error} />}
       <div className="row">
         <Button type="submit" look="primary" busy={send.isPending}>
-          Give the result
+          Enter result
         </Button>
         <Button onClick={() => setOpen(false)}>Cancel</Button>
       </div>
@@ -92,6 +93,6 @@ function readJson(text: string): { value: unknown } | { problem: string } {
   try {
     return { value: JSON.parse(text) };
   } catch (error) {
-    return { problem: `This is not JSON: ${(error as Error).message}` };
+    return { problem: `This is not valid JSON: ${(error as Error).message}` };
   }
 }

@@ -6,13 +6,13 @@ export type StopReason = NonNullable<SessionTurn['stopReason']>;
 
 /** Why a turn ended, where that is not simply that the model had answered. */
 export const stopWords: Record<StopReason, string> = {
-  endTurn: 'The model answered.',
-  maxOutputTokens: 'The turn ended: the model’s answer was cut off at the token limit.',
-  maxSteps: 'The turn ended: it reached the agent’s limit of steps.',
-  budgetReached: 'The turn ended: the session’s budget is spent.',
-  refusal: 'The turn ended: the model or its provider refused to answer.',
+  endTurn: 'The model finished its answer.',
+  maxOutputTokens: 'The turn ended because the model’s answer reached the token limit.',
+  maxSteps: 'The turn ended because it reached the agent’s step limit.',
+  budgetReached: 'The turn ended because the session’s budget is used up.',
+  refusal: 'The turn ended because the model or its provider refused to answer.',
   interrupted: 'The turn was interrupted.',
-  timedOut: 'The turn was stopped: it reached its time limit.',
+  timedOut: 'The turn was stopped because it reached its time limit.',
   error: 'The turn failed.',
 };
 
@@ -21,8 +21,8 @@ export function waitingWords({ waitingFor }: Session): string {
   const { operationIds, toolCallIds, sessionIds } = waitingFor;
   const parts = [
     operationIds.length > 0 && counted(operationIds.length, 'approval'),
-    toolCallIds.length > 0 && counted(toolCallIds.length, 'result of a tool', 'results of tools'),
-    sessionIds.length > 0 && counted(sessionIds.length, 'child Session'),
+    toolCallIds.length > 0 && counted(toolCallIds.length, 'tool result'),
+    sessionIds.length > 0 && counted(sessionIds.length, 'child session'),
   ].filter((part) => part !== false);
   return `for ${parts.join(' and ')}`;
 }
@@ -36,7 +36,7 @@ const dollars = new Intl.NumberFormat('en', {
 
 /** `$0.0123`; a cost that nobody knows has no price configured. */
 export function costWords(costUsd: number | null): string {
-  return costUsd === null ? 'not known' : dollars.format(costUsd);
+  return costUsd === null ? 'unknown' : dollars.format(costUsd);
 }
 
 export function number(value: number): string {

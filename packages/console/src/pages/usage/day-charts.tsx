@@ -33,8 +33,8 @@ export function DayCharts({ report: { data, total }, period }: { report: UsageRe
             <h2>Cost by day</h2>
             <p className="quiet">
               {total.steps === 0
-                ? `No model was called ${period}.`
-                : 'None of the models that were called has a price here. The operator sets prices.'}
+                ? `No model calls ${period}.`
+                : 'None of these models has a price. The operator can set prices.'}
             </p>
           </>
         ) : (
@@ -59,7 +59,7 @@ export function Unpriced({ calls }: { calls: number }) {
   if (calls === 0) return null;
   return (
     <p className="quiet small">
-      {counted(calls, 'model call')} had no price and {calls === 1 ? 'is' : 'are'} not in it.
+      {counted(calls, 'model call')} had no price and {calls === 1 ? 'is' : 'are'} not included.
     </p>
   );
 }

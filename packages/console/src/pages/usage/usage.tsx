@@ -47,10 +47,7 @@ export function UsagePage() {
     client.usage.get({ ...rangeOf(period), groupBy, ...(environment && { environment }) }),
   );
   return (
-    <Page
-      title="Usage"
-      about="What models were asked and answered, and what it cost at the prices of this installation."
-    >
+    <Page title="Usage" about="Token usage and cost, using your configured prices.">
       <Filters
         search={search}
         onSearch={(next) => void navigate({ to: '.', search: next, replace: true, resetScroll: false })}
@@ -73,9 +70,9 @@ export function UsagePage() {
 
 function Filters({ search, onSearch }: { search: UsageSearch; onSearch: (search: UsageSearch) => void }) {
   return (
-    <search className="filters" aria-label="What is reported">
+    <search className="filters" aria-label="Filter usage">
       <Select
-        label="Time"
+        label="Period"
         value={search.period ?? '30'}
         options={Object.entries(periodWords).map(([value, { label }]) => ({ value, label }))}
         onChange={({ currentTarget: { value } }) =>
@@ -83,7 +80,7 @@ function Filters({ search, onSearch }: { search: UsageSearch; onSearch: (search:
         }
       />
       <Select
-        label="By"
+        label="Group by"
         value={search.groupBy ?? 'day'}
         options={Object.entries(groupings).map(([value, label]) => ({ value, label }))}
         onChange={({ currentTarget: { value } }) =>
@@ -102,9 +99,9 @@ function Total({ report: { total, from, to } }: { report: UsageReport }) {
   // The end is exclusive: the last day is the one before it.
   const last = new Date(Date.parse(to) - 1).toISOString().slice(0, 10);
   return (
-    <section className="card stack tight" aria-label="Together">
+    <section className="card stack tight" aria-label="Total">
       <p className="quiet small">
-        {from.slice(0, 10)} to {last}, in days of UTC
+        {from.slice(0, 10)} to {last} (UTC)
       </p>
       <dl className="totals">
         <div>
@@ -120,7 +117,7 @@ function Total({ report: { total, from, to } }: { report: UsageReport }) {
           <dd>{number(total.inputTokens)}</dd>
         </div>
         <div>
-          <dt>of them cached</dt>
+          <dt>Cached input tokens</dt>
           <dd>{number(total.cachedTokens)}</dd>
         </div>
         <div>
@@ -144,7 +141,7 @@ function Groups({ report: { groupBy, data, other } }: { report: UsageReport }) {
   const columns: Column<(typeof rows)[number]>[] = [
     {
       label: groupings[groupBy],
-      cell: ({ group }) => (group === null ? 'All others together' : <Group groupBy={groupBy} group={group} />),
+      cell: ({ group }) => (group === null ? 'All others' : <Group groupBy={groupBy} group={group} />),
     },
     {
       label: 'Cost',
@@ -153,7 +150,7 @@ function Groups({ report: { groupBy, data, other } }: { report: UsageReport }) {
         <span className="number">
           {sum.costUsd === null ? <span className="quiet">{costOf(sum)}</span> : costOf(sum)}
           {sum.costUsd !== null && sum.unpricedSteps > 0 && (
-            <span className="quiet small"> without {number(sum.unpricedSteps)} calls that had no price</span>
+            <span className="quiet small"> excluding {number(sum.unpricedSteps)} calls without a price</span>
           )}
         </span>
       ),
@@ -179,7 +176,7 @@ function Groups({ report: { groupBy, data, other } }: { report: UsageReport }) {
     <div className="data-frame">
       {rows.length === 0 ? (
         <div className="empty">
-          <p>No model was called in this time.</p>
+          <p>No model calls in this period.</p>
         </div>
       ) : (
         <Rows

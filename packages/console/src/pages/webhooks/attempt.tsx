@@ -29,9 +29,10 @@ export function Attempt({
         <h3>Request headers</h3>
         <Headers of={headersOf(delivery, attempt)} />
         <p className="quiet small">
-          <code>X-Service-Signature</code> and <code>webhook-signature</code> are made for each attempt and not kept.
+          <code>X-Service-Signature</code> and <code>webhook-signature</code> are computed for each attempt and not
+          stored.
         </p>
-        <h3>Answer</h3>
+        <h3>Response</h3>
         <Answer attempt={attempt} />
       </div>
     </details>
@@ -54,11 +55,11 @@ export function Headers({ of }: { of: readonly (readonly [name: string, value: s
 
 /** What the receiver answered, as text: it can be anything. */
 export function Answer({ attempt: { status, responseBody } }: { attempt: WebhookAttempt }) {
-  if (status === null) return <p className="quiet">There was none.</p>;
-  if (responseBody === null) return <p className="quiet">{status}, without a body.</p>;
+  if (status === null) return <p className="quiet">No response.</p>;
+  if (responseBody === null) return <p className="quiet">{status} without a body.</p>;
   return (
     <>
-      <p className="quiet small">{status}, and this (its first 4 KiB):</p>
+      <p className="quiet small">{status}. First 4 KiB of the body:</p>
       <Code text={responseBody} />
     </>
   );
@@ -67,7 +68,7 @@ export function Answer({ attempt: { status, responseBody } }: { attempt: Webhook
 /** What is sent, with every attempt the same. */
 export function RequestBody({ text }: { text: string | null }) {
   if (text === null)
-    return <p className="quiet">It is not kept any more: the Session was deleted, or its journal dropped.</p>;
+    return <p className="quiet">No longer stored because the session was deleted or its journal dropped.</p>;
   try {
     return <Json value={JSON.parse(text)} />;
   } catch {

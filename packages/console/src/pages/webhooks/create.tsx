@@ -15,13 +15,13 @@ export interface NewSigningSecret {
 }
 
 const chunkTypes: readonly { type: ChunkType; about: string }[] = [
-  { type: 'message.chunk', about: 'what the Agent says, as it says it' },
+  { type: 'message.chunk', about: 'the agent’s text as it is written' },
   { type: 'session.status', about: 'running, waiting, completed …' },
-  { type: 'tool.call', about: 'a tool is called, with its input' },
-  { type: 'tool.result', about: 'what the tool gave back' },
-  { type: 'approval.requested', about: 'a person must decide' },
-  { type: 'approval.resolved', about: 'somebody did, or it expired' },
-  { type: 'turn.completed', about: 'a turn is over, with its usage' },
+  { type: 'tool.call', about: 'a tool call and its input' },
+  { type: 'tool.result', about: 'the result of a tool call' },
+  { type: 'approval.requested', about: 'a tool call needs approval' },
+  { type: 'approval.resolved', about: 'an approval was decided or expired' },
+  { type: 'turn.completed', about: 'a turn ended, with its usage' },
 ];
 const usual: readonly ChunkType[] = [
   'message.chunk',
@@ -42,7 +42,7 @@ export function ChunkTypes({
 }) {
   return (
     <fieldset>
-      <legend>What is sent</legend>
+      <legend>Events to send</legend>
       {chunkTypes.map(({ type, about }) => (
         <Checkbox
           key={type}
@@ -87,21 +87,21 @@ export function Destination({
   return (
     <>
       <Choices
-        label="Where to"
+        label="Destination"
         value={where}
         onChange={setWhere}
         options={[
-          { value: 'own', label: 'My program', about: 'at an https address' },
-          { value: 'test', label: 'The test receiver', about: 'built in; shows here what arrives, and verifies it' },
+          { value: 'own', label: 'My endpoint', about: 'an https URL' },
+          { value: 'test', label: 'The test receiver', about: 'built in; verifies deliveries and shows them here' },
         ]}
       />
       {where === 'own' && (
         <TextField
-          label="Address"
+          label="Endpoint URL"
           type="url"
           mono
           placeholder="https://example.com/hooks/signalbox"
-          hint="https, at a public address; others if the operator allows them"
+          hint="Must use https and a public address, unless the operator allows others."
           value={url}
           error={error}
           onChange={(event) => setUrl(event.currentTarget.value)}
@@ -143,18 +143,18 @@ export function CreateSubscription({
   );
   return (
     <FormDialog
-      title={`Subscribe ${environment}`}
-      action="Subscribe"
+      title={`Add webhook to ${environment}`}
+      action="Add webhook"
       beside={['url', 'chunkTypes']}
       onClose={onClose}
       submit={() => create.mutateAsync(undefined)}
     >
       <Destination {...destination.fields} error={fieldError(create.error, 'url')} />
       <details>
-        <summary>What is sent: {types.length} kinds</summary>
+        <summary>Events to send: {types.length} types</summary>
         <ChunkTypes value={types} onChange={setTypes} error={fieldError(create.error, 'chunkTypes')} />
       </details>
-      <p className="quiet small">It receives what Sessions show from now on. Its signing secret is shown next, once.</p>
+      <p className="quiet small">Sends events from now on. The signing secret is shown once, in the next step.</p>
     </FormDialog>
   );
 }

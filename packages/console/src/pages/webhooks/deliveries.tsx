@@ -17,10 +17,10 @@ const LOOK_EVERY_MS = 5_000;
 
 const statusOptions = [
   { value: '', label: 'Any' },
-  { value: 'pending', label: 'pending: waits, or is on its way' },
-  { value: 'succeeded', label: 'succeeded: accepted' },
-  { value: 'exhausted', label: 'exhausted: given up' },
-  { value: 'cancelled', label: 'cancelled: comes in others' },
+  { value: 'pending', label: 'pending: waiting or being sent' },
+  { value: 'succeeded', label: 'succeeded: accepted by the receiver' },
+  { value: 'exhausted', label: 'exhausted: no retries left' },
+  { value: 'cancelled', label: 'cancelled: replaced by others' },
 ];
 
 /** What was sent, newest first; what is shown stands in the URL. */
@@ -56,10 +56,10 @@ export function Deliveries({ environment }: { environment: string }) {
         </Link>
       ),
     },
-    { label: 'Made', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { label: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
     { label: 'Status', cell: (delivery) => <Status value={delivery.status} /> },
     { label: 'Session', cell: (delivery) => <SessionLink sessionId={delivery.sessionId} /> },
-    { label: 'Up to', cell: ({ cursor }) => <span className="mono">{cursor}</span> },
+    { label: 'Cursor', cell: ({ cursor }) => <span className="mono">{cursor}</span> },
     { label: 'Attempts', cell: ({ attemptCount }) => <span className="number">{attemptCount}</span> },
     {
       label: 'Next attempt',
@@ -67,7 +67,7 @@ export function Deliveries({ environment }: { environment: string }) {
         nextAttemptAt || state !== 'pending' ? (
           <Time at={nextAttemptAt} absent="–" />
         ) : (
-          <span className="quiet">{attemptCount === 0 ? 'on its way' : 'now'}</span>
+          <span className="quiet">{attemptCount === 0 ? 'being sent' : 'now'}</span>
         ),
     },
   ];
@@ -88,11 +88,11 @@ export function Deliveries({ environment }: { environment: string }) {
             placeholder="ses_…"
             value={sessionId ?? ''}
             pattern={sessionIdPattern}
-            refusal="An id of a Session begins with ses_"
+            refusal="A session ID starts with ses_"
             onChange={(next) => show(withFilter(filters, 'sessionId', next))}
           />
         </div>
-        {may('write') && <Button onClick={() => setRecovering(true)}>Send again since …</Button>}
+        {may('write') && <Button onClick={() => setRecovering(true)}>Resend since …</Button>}
       </div>
       <List
         caption={`Deliveries of ${environment}`}
@@ -101,9 +101,9 @@ export function Deliveries({ environment }: { environment: string }) {
         rowKey={({ deliveryId }) => deliveryId}
         empty={
           status || sessionId ? (
-            <p>No delivery is like this.</p>
+            <p>No matching deliveries. Change the filters to see others.</p>
           ) : (
-            <p>Nothing was sent yet. As soon as a Session of {environment} shows something, it stands here.</p>
+            <p>No deliveries yet. They appear here when a session runs in {environment}.</p>
           )
         }
       />

@@ -57,9 +57,9 @@ function Resend({ delivery: { environment, deliveryId, status } }: { delivery: W
     <>
       <Button
         busy={resend.isPending}
-        onClick={() => resend.mutate(undefined, { onSuccess: () => toast('It is sent; the attempt appears below') })}
+        onClick={() => resend.mutate(undefined, { onSuccess: () => toast('Sending. The attempt appears below.') })}
       >
-        {status === 'pending' ? 'Try it now' : 'Send it once more'}
+        {status === 'pending' ? 'Retry now' : 'Resend'}
       </Button>
       {resend.error !== null && <ErrorNotice error={resend.error} />}
     </>
@@ -71,14 +71,14 @@ function GivenUp({ delivery: { environment, sessionId, previousCursor } }: { del
   const { may } = useOrganization();
   const [recovering, setRecovering] = useState(false);
   return (
-    <Notice kind="bad" title="It was given up after its last retry.">
+    <Notice kind="bad" title="Delivery failed after the last retry">
       <p>
-        The Session went on without it, so the receiver lacks what it holds. Mend the receiver, then send this one once
-        more, or the Session again from here: everything since then, in order.
+        Later deliveries of this session were sent without it, so the receiver is missing its content. Fix the receiver,
+        then resend this delivery, or resend the session from here to send everything since then in order.
       </p>
       {may('write') && (
         <div>
-          <Button onClick={() => setRecovering(true)}>Send the Session again from here</Button>
+          <Button onClick={() => setRecovering(true)}>Resend the session from here</Button>
         </div>
       )}
       {recovering && (
@@ -113,18 +113,18 @@ function Delivery({ delivery }: { delivery: WebhookDeliveryWithAttempts }) {
           <dd>
             <SessionLink sessionId={sessionId} />
           </dd>
-          <dt>Holds</dt>
+          <dt>Contains</dt>
           <dd>
             {previousCursor === null ? (
-              'from the beginning'
+              'start'
             ) : (
               <>
-                behind <span className="mono">{previousCursor}</span>
+                after <span className="mono">{previousCursor}</span>
               </>
-            )}
-            , up to <span className="mono">{cursor}</span>
+            )}{' '}
+            to <span className="mono">{cursor}</span>
           </dd>
-          <dt>Made</dt>
+          <dt>Created</dt>
           <dd>
             <ExactTime at={createdAt} />
           </dd>
@@ -138,7 +138,7 @@ function Delivery({ delivery }: { delivery: WebhookDeliveryWithAttempts }) {
           )}
           {finishedAt && (
             <>
-              <dt>Over</dt>
+              <dt>Finished</dt>
               <dd>
                 <ExactTime at={finishedAt} />
               </dd>
@@ -149,8 +149,8 @@ function Delivery({ delivery }: { delivery: WebhookDeliveryWithAttempts }) {
       <section className="stack" aria-labelledby="attempts">
         <h2 id="attempts">Attempts</h2>
         <p className="quiet small" role="status">
-          {attemptCount === 0 ? 'None yet.' : `${counted(attemptCount, 'attempt')} so far`}
-          {attemptCount > attempts.length && `, of which the last ${attempts.length} are kept`}
+          {attemptCount === 0 ? 'No attempts yet.' : `${counted(attemptCount, 'attempt')} so far`}
+          {attemptCount > attempts.length && `, the last ${attempts.length} are stored`}
         </p>
         {attempts.toReversed().map((attempt, index) => (
           <Attempt key={attempt.attempt} delivery={delivery} attempt={attempt} open={index === 0} />
@@ -158,7 +158,7 @@ function Delivery({ delivery }: { delivery: WebhookDeliveryWithAttempts }) {
       </section>
       <section className="stack" aria-labelledby="body">
         <h2 id="body">Request body</h2>
-        <p className="quiet small">The same in every attempt.</p>
+        <p className="quiet small">Identical in every attempt.</p>
         <RequestBody text={requestBody} />
       </section>
     </>
@@ -166,8 +166,8 @@ function Delivery({ delivery }: { delivery: WebhookDeliveryWithAttempts }) {
 }
 
 const about: Record<WebhookDeliveryWithAttempts['status'], string> = {
-  pending: 'it is sent, or will be again',
-  succeeded: 'the receiver answered with 2xx',
-  exhausted: 'the last retry failed too; the Session went on without it',
-  cancelled: 'its chunks come in other deliveries, or the subscription was deleted',
+  pending: 'queued for delivery or retry',
+  succeeded: 'the receiver returned 2xx',
+  exhausted: 'the last retry failed; later deliveries were sent without it',
+  cancelled: 'its chunks are in other deliveries, or the webhook was deleted',
 };

@@ -31,8 +31,8 @@ export function Health({ subscription, actions }: { subscription: WebhookSubscri
   const { status, disabledReason, health } = subscription;
   if (status === 'paused') {
     return (
-      <Notice kind="warn" title="It is paused.">
-        <p>Nothing is sent. What Sessions show is kept, and sent in order when it is enabled again.</p>
+      <Notice kind="warn" title="Paused">
+        <p>Deliveries are queued. Enable the webhook to send them in order.</p>
         {actions}
       </Notice>
     );
@@ -40,23 +40,20 @@ export function Health({ subscription, actions }: { subscription: WebhookSubscri
   if (status === 'disabled') {
     const why =
       disabledReason === 'gone'
-        ? 'It is disabled: the receiver answered with 410, it wants nothing more.'
-        : 'It is disabled: the receiver has failed for 5 days.';
+        ? 'Disabled because the receiver returned 410'
+        : 'Disabled because the receiver failed for 5 days';
     return (
       <Notice kind="bad" title={why}>
         <LastFailure subscription={subscription} />
-        <p>
-          Nothing is sent. What Sessions show is kept. When the receiver is mended, enable the subscription: all of it
-          is then sent, in order.
-        </p>
+        <p>Deliveries are queued. Fix the receiver, then enable the webhook to send them in order.</p>
         {actions}
       </Notice>
     );
   }
   if (health.state === 'blocked') {
     return (
-      <Notice kind="bad" title="Nothing can be sent.">
-        <p>{health.reason} What sessions show is kept, and sent in order afterwards.</p>
+      <Notice kind="bad" title="Deliveries are blocked">
+        <p>{health.reason} Deliveries are queued and will be sent in order afterwards.</p>
         {actions}
       </Notice>
     );
@@ -65,27 +62,24 @@ export function Health({ subscription, actions }: { subscription: WebhookSubscri
   return (
     <Notice
       kind={health.state === 'degraded' ? 'bad' : 'warn'}
-      title={
-        health.state === 'degraded' ? 'It is degraded: it has failed for more than a day.' : 'The last attempt failed.'
-      }
+      title={health.state === 'degraded' ? 'Degraded: failing for more than a day' : 'The last attempt failed'}
     >
       <LastFailure subscription={subscription} />
       <p>
-        It fails since <ExactTime at={health.failingSince} />.{' '}
+        Failing since <ExactTime at={health.failingSince} />.{' '}
         {health.nextProbeAt ? (
           <>
-            It is probed: one attempt (<Time at={health.nextProbeAt} />) shows whether it is back, and{' '}
+            Next retry <Time at={health.nextProbeAt} />.{' '}
             {health.failingSessionId
-              ? 'other Sessions go on meanwhile'
-              : 'everything else waits until then, and is not lost'}
-            .
+              ? 'Deliveries of other sessions continue.'
+              : 'Deliveries are queued and will be sent in order once it recovers.'}
           </>
         ) : (
-          'It is tried again by itself, and nothing is lost.'
+          'It is retried automatically, and nothing is lost.'
         )}{' '}
         {health.state === 'degraded' && (
           <>
-            If nothing changes it is disabled at <ExactTime at={disabledAt(health.failingSince)} />.
+            If it keeps failing, it will be disabled on <ExactTime at={disabledAt(health.failingSince)} />.
           </>
         )}
       </p>
@@ -105,13 +99,13 @@ function OneSession({ environment, sessionId }: { environment: string; sessionId
   const { organizationId } = useOrganization();
   return (
     <p>
-      All failures are of one Session: perhaps the receiver can't take what it sends.{' '}
+      All failures are from one session. The receiver may not accept its content.{' '}
       <Link
         to="/$organizationId/webhooks/$environment"
         params={{ organizationId, environment }}
         search={{ tab: 'deliveries', sessionId }}
       >
-        Its deliveries
+        Show its deliveries
       </Link>
     </p>
   );
@@ -142,7 +136,7 @@ function LastFailure({ subscription: { environment } }: { subscription: WebhookS
           to="/$organizationId/webhooks/$environment/deliveries/$deliveryId"
           params={{ organizationId, environment, deliveryId: data.deliveryId }}
         >
-          The delivery and what was answered
+          Show the delivery and the response
         </Link>{' '}
         <span className="quiet small">
           {outcomeOf(data.attempt)}, <Time at={data.attempt.at} />

@@ -8,38 +8,38 @@ export function NewSecret({ made, onClose }: { made: NewSigningSecret; onClose: 
   const { environment, secret, previousExpiresAt } = made;
   const isRotated = previousExpiresAt !== undefined;
   return (
-    <SecretOnce title={`The signing secret of ${environment}`} secret={secret} onClose={onClose}>
+    <SecretOnce title={`Signing secret of ${environment}`} secret={secret} onClose={onClose}>
       {isRotated && (
         <p>
           {previousExpiresAt === null ? (
-            'The secret before signs nothing any more. Put this one in its place in your receiver now.'
+            'The previous secret is no longer used. Replace it in your receiver now.'
           ) : (
             <>
-              Put it into your receiver now, beside the old one. Until <ExactTime at={previousExpiresAt} /> both are
-              good, and nothing is lost meanwhile.
+              Add it to your receiver now, next to the old one. Both are valid until{' '}
+              <ExactTime at={previousExpiresAt} />, so nothing is lost.
             </>
           )}
         </p>
       )}
-      <h3>A receiver that verifies with it</h3>
+      <h3>Example receiver</h3>
       <Code text={receiverProgram(typeof previousExpiresAt === 'string')} />
       <p className="quiet small">
-        Your program reads the secret from its environment; don't write it into the source. Other languages: the
-        libraries of Standard Webhooks verify these deliveries as they are.
+        Keep the secret in an environment variable, not in your source code. In other languages, use a Standard Webhooks
+        library to verify deliveries.
       </p>
     </SecretOnce>
   );
 }
 
 function receiverProgram(both: boolean): string {
-  const hint = both ? '\n// While both are good: SIGNALBOX_SIGNING_SECRET=whsec_new…,whsec_old…' : '';
+  const hint = both ? '\n// While both are valid: SIGNALBOX_SIGNING_SECRET=whsec_new…,whsec_old…' : '';
   return `import { createServer } from 'node:http';
 import { webhooks } from '@signalbox/client';
 ${hint}
 const receiver = webhooks.receiver({
   secrets: (process.env.SIGNALBOX_SIGNING_SECRET ?? '').split(','),
   onChunks: async ({ sessionId, chunks }) => {
-    // Keep what you need, then return: that answers 200.
+    // Store what you need, then return. The receiver responds with 200.
     console.log(sessionId, chunks);
   },
 });

@@ -13,109 +13,109 @@ export const testReceiverUrl = 'signalbox:test-receiver';
 export function reasonOf({ status, error }: Pick<WebhookAttempt, 'status' | 'error'>): Reason | undefined {
   if (error === null) return undefined;
   if (status !== null) return answered(status);
-  return unanswered[error] ?? { what: `The attempt failed (${error}).`, mend: 'Try it again with a test.' };
+  return unanswered[error] ?? { what: `The attempt failed (${error}).`, mend: 'Send a test to try again.' };
 }
 
 /** How an attempt went, in a few words. */
 export function outcomeOf({ status, error }: Pick<WebhookAttempt, 'status' | 'error'>): string {
-  if (status !== null) return `${error === null ? 'Accepted' : 'Answered'} with ${status}`;
+  if (status !== null) return `${error === null ? 'Accepted' : 'Refused'} with ${status}`;
   return shortly[error ?? ''] ?? `Failed (${error})`;
 }
 
 // As egress names them.
 const unanswered: Record<string, Reason> = {
   not_allowed: {
-    what: 'The address is not allowed: it, or one that its name stands for, is not public.',
-    mend: 'Use an https address that the internet can reach. For a receiver in a private network, the operator lists it in SIGNALBOX_EGRESS_ALLOW.',
+    what: 'The URL is not allowed because its address is not public.',
+    mend: 'Use an https URL that is reachable from the internet. For a receiver in a private network, ask the operator to add it to SIGNALBOX_EGRESS_ALLOW.',
   },
   dns: {
-    what: "The name in the address can't be looked up.",
-    mend: 'Check the spelling of the address, and that the name has a record in DNS.',
+    what: 'The host name in the URL can’t be resolved.',
+    mend: 'Check the spelling of the URL and the DNS record of the host.',
   },
   connect_timeout: {
-    what: 'Nobody takes the connection: there was none within 5 seconds.',
-    mend: 'Check that the receiver runs, and that its firewall lets connections from Signalbox in.',
+    what: 'The receiver did not accept the connection within 5 seconds.',
+    mend: 'Check that the receiver is running and that its firewall allows connections from Signalbox.',
   },
   connect: {
-    what: 'The connection is refused.',
-    mend: 'Check that the receiver runs and listens on the port of the address.',
+    what: 'The connection was refused.',
+    mend: 'Check that the receiver is running and listens on the port in the URL.',
   },
   tls: {
-    what: "The secure connection can't be made: the certificate is not good for this name, or has expired.",
-    mend: 'Give the receiver a certificate of a known authority for this name, with its whole chain.',
+    what: 'The TLS connection failed: the certificate is expired or not valid for this host.',
+    mend: 'Install a certificate from a trusted authority for this host, with its full chain.',
   },
   timeout: {
-    what: 'The answer does not come within 15 seconds.',
-    mend: 'Keep what arrived, answer at once, and do the work after it.',
+    what: 'The receiver did not respond within 15 seconds.',
+    mend: 'Store the delivery, respond immediately, and do the work afterwards.',
   },
   reset: {
-    what: 'The receiver closes the connection before its answer is complete.',
-    mend: 'Look into the log of the receiver, or of the proxy before it: it may have crashed or refused the body.',
+    what: 'The receiver closed the connection before its response was complete.',
+    mend: 'Check the log of the receiver or of the proxy in front of it. It may have crashed or rejected the body.',
   },
-  aborted: { what: 'The service stopped while the attempt was under way.', mend: 'It is made again by itself.' },
+  aborted: { what: 'The service stopped during the attempt.', mend: 'It is retried automatically.' },
   protocol: {
-    what: 'What answers there does not speak HTTP.',
-    mend: 'Check the port, and whether it is https or http.',
+    what: 'The server at this address doesn’t speak HTTP.',
+    mend: 'Check the port, and whether the URL should use https or http.',
   },
 };
 
 const shortly: Record<string, string> = {
-  not_allowed: 'Address not allowed',
-  dns: 'Name not found',
-  connect_timeout: 'No connection in time',
+  not_allowed: 'URL not allowed',
+  dns: 'Host not found',
+  connect_timeout: 'Connection timed out',
   connect: 'Connection refused',
-  tls: 'No secure connection',
-  timeout: 'No answer in time',
-  reset: 'Connection broken off',
+  tls: 'TLS error',
+  timeout: 'Response timed out',
+  reset: 'Connection closed early',
   aborted: 'Interrupted',
   protocol: 'Not HTTP',
 };
 
 function answered(status: number): Reason {
-  const what = `The receiver answers with ${status}.`;
+  const what = `The receiver returned ${status}.`;
   switch (status) {
     case 400:
     case 401:
     case 403:
       return {
-        what: `The receiver refuses the delivery: it answers with ${status}.`,
-        mend: 'Most often it checks with another secret. Give it the newest one (rotate, if it is lost), and verify the body as it came, before any parser. A clock that is wrong by more than 5 minutes does it too.',
+        what: `The receiver rejected the delivery with ${status}.`,
+        mend: 'Usually it uses another signing secret. Give it the newest one (rotate if you lost it), and verify the raw body before any parser. A clock that is off by more than 5 minutes also causes this.',
       };
     case 404:
     case 405:
       return {
-        what: `${what} There is nothing at this path that takes a POST.`,
-        mend: 'Check the path of the address.',
+        what: `${what} Nothing at this path accepts a POST.`,
+        mend: 'Check the path of the URL.',
       };
     case 410:
       return {
-        what: 'The receiver answered with 410: it wants nothing more.',
-        mend: 'When it should receive again, make it answer with 2xx and enable the subscription.',
+        what: 'The receiver returned 410: it wants no more deliveries.',
+        mend: 'To resume, make the receiver return 2xx and enable the webhook.',
       };
     case 413:
       return {
-        what: `${what} The body is too long for it.`,
-        mend: 'Let it take at least 8 MiB, proxies before it too.',
+        what: `${what} The body is too large for it.`,
+        mend: 'Allow bodies of at least 8 MiB, also in proxies in front of it.',
       };
     case 429:
     case 503:
       return {
-        what: `${what} It has too much to do, or is not ready.`,
-        mend: 'Nothing has to be done if it recovers: deliveries wait, as long as its Retry-After says.',
+        what: `${what} It is overloaded or not ready.`,
+        mend: 'Deliveries are retried after the time in its Retry-After header. You don’t have to do anything if it recovers.',
       };
     default:
       if (status >= 300 && status < 400) {
         return {
-          what: `The receiver redirects (${status}). Redirects are not followed.`,
-          mend: 'Give the address that it redirects to.',
+          what: `The receiver redirects (${status}). Signalbox does not follow redirects.`,
+          mend: 'Change the URL to the one that it redirects to.',
         };
       }
       if (status >= 500) {
         return {
-          what: `The receiver fails: it answers with ${status}.`,
-          mend: "Look into the receiver's log. Its answer, with each attempt, may say why.",
+          what: `The receiver failed with ${status}.`,
+          mend: 'Check the receiver’s log. Its response, shown with each attempt, may say why.',
         };
       }
-      return { what, mend: 'Any 2xx is success. Its answer, with each attempt, may say why.' };
+      return { what, mend: 'Only 2xx counts as success. Its response, shown with each attempt, may say why.' };
   }
 }

@@ -20,16 +20,16 @@ export function ReceivedDeliveries({ environment }: { environment: string }) {
   );
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = received;
   return (
-    <section className="stack" aria-label="What the test receiver got">
+    <section className="stack" aria-label="Received by the test receiver">
       <p className="quiet">
-        It checks each delivery as your program would, with the secrets that are good at that moment, and answers 200,
-        or 401 where the check fails. The last 100 are kept.
+        It verifies each delivery as your program would, with the secrets valid at that time, and returns 200, or 401 if
+        verification fails. The last 100 are stored.
       </p>
       <Await query={received}>
         {(all) => (
           <>
             <p role="status" className="small">
-              {all.length === 0 ? 'Nothing has arrived yet. Run a Session, or send a test.' : `${all.length} shown`}
+              {all.length === 0 ? 'Nothing received yet. Run a session or send a test.' : `${all.length} shown`}
             </p>
             {all.map((one) => (
               <Received
@@ -73,7 +73,8 @@ function Received({ received, environment }: { received: ReceivedWebhook; enviro
               to="/$organizationId/webhooks/$environment/deliveries/$deliveryId"
               params={{ organizationId, environment, deliveryId }}
             >
-              The delivery
+              {' '}
+              Delivery{' '}
             </Link>
             , attempt {attempt}
           </p>

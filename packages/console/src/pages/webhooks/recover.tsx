@@ -13,7 +13,7 @@ const beginning = 'turn_0:seq_0';
 function timeIn(local: string): string {
   const instant = instantOf(local);
   if (instant) return instant;
-  const errors = [{ path: 'since', message: 'Say a day and a time.' }];
+  const errors = [{ path: 'since', message: 'Enter a date and a time.' }];
   throw new SignalboxError({ status: 400, code: 'invalid_request', detail: '', errors });
 }
 
@@ -44,27 +44,27 @@ export function RecoverDialog({
   );
   async function submit() {
     await recover.mutateAsync(undefined);
-    toast('It is sent again, a few Sessions at a time');
+    toast('Resending, a few sessions at a time');
   }
   return (
     <FormDialog
-      title="Send again from the journal"
-      action="Send again"
+      title="Resend from the journal"
+      action="Resend"
       beside={['since', 'sessionId', 'cursor']}
       onClose={onClose}
       submit={submit}
     >
       <p>
-        What was sent comes once more, in order and in new deliveries, and what is new behind it. Your program tells
-        what it has already by the cursor.
+        Sends everything again in order, as new deliveries, followed by anything new. Your program can use the cursor to
+        skip what it already has.
       </p>
       <Choices
-        label="What"
+        label="Resend"
         value={what}
         onChange={setWhat}
         options={[
-          { value: 'since', label: 'Everything since a time', about: 'the receiver lost what it had' },
-          { value: 'session', label: 'One Session', about: 'from behind the cursor that the receiver holds' },
+          { value: 'since', label: 'Everything since a time', about: 'if the receiver lost data' },
+          { value: 'session', label: 'One session', about: 'after the last cursor that the receiver has' },
         ]}
       />
       {what === 'since' ? (
@@ -72,7 +72,7 @@ export function RecoverDialog({
           label="Since"
           type="datetime-local"
           step={1}
-          hint="In the time zone of your browser"
+          hint="In your browser’s time zone"
           value={since}
           error={fieldError(recover.error, 'since')}
           onChange={(event) => setSince(event.currentTarget.value)}
@@ -91,7 +91,7 @@ export function RecoverDialog({
             label="Cursor"
             mono
             placeholder="turn_1:seq_12"
-            hint={`The last one that the receiver has; ${beginning} for all of the Session`}
+            hint={`The last cursor that the receiver has, or ${beginning} for the whole session`}
             value={cursor}
             error={fieldError(recover.error, 'cursor')}
             onChange={(event) => setCursor(event.currentTarget.value)}

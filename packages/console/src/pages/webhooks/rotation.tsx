@@ -16,7 +16,8 @@ export function SigningSecret({ subscription }: { subscription: WebhookSubscript
     <section className="card" aria-labelledby="signing-secret">
       <h2 id="signing-secret">Signing secret</h2>
       <p>
-        Version {secretVersion}. {isConfirmed ? 'The receiver has accepted it.' : 'No answer has accepted it yet.'}
+        Version {secretVersion}.{' '}
+        {isConfirmed ? 'The receiver has accepted it.' : 'The receiver has not accepted it yet.'}
       </p>
       {previousSecretExpiresAt !== null ? (
         <Rotation isConfirmed={isConfirmed} version={secretVersion} graceEndsAt={previousSecretExpiresAt} />
@@ -25,8 +26,8 @@ export function SigningSecret({ subscription }: { subscription: WebhookSubscript
         secretVersion > 1 && (
           <Notice kind="warn" title="The receiver may not know the new secret.">
             <p>
-              The one before signs nothing any more, and no answer has accepted version {secretVersion}. Put it into the
-              receiver; if it is lost, rotate again. What is refused meanwhile is tried again, and not lost.
+              The previous secret is no longer used, and the receiver has not accepted version {secretVersion} yet. Add
+              it to the receiver, or rotate again if you lost it. Refused deliveries are retried, not lost.
             </p>
           </Notice>
         )
@@ -48,22 +49,22 @@ function Rotation({
 }) {
   return (
     <>
-      <h3>The rotation</h3>
+      <h3>Rotation</h3>
       <ol className="rotation">
         <Step state="done" title="Rotated">
-          Version {version} was made. Every delivery is signed with it, and with the old one as well.
+          Version {version} was created. Every delivery is signed with both the new and the old secret.
         </Step>
-        <Step state={isConfirmed ? 'done' : 'now'} title="Put the new secret into the receiver">
-          Beside the old one. A receiver that knows only one of them loses nothing either.
+        <Step state={isConfirmed ? 'done' : 'now'} title="Add the new secret to the receiver">
+          Keep the old one too. A receiver that knows only one of them still accepts deliveries.
         </Step>
-        <Step state={isConfirmed ? 'done' : 'later'} title="Confirmed by the first answer">
+        <Step state={isConfirmed ? 'done' : 'later'} title="Confirmed by the receiver">
           {isConfirmed
-            ? 'An answer of 2xx came to a delivery that was signed with it.'
-            : 'With the first 2xx to a delivery signed with it. A test shows it at once.'}
+            ? 'The receiver returned 2xx to a delivery signed with it.'
+            : 'Happens with the first 2xx response to a delivery signed with it. Send a test to confirm it now.'}
         </Step>
-        <Step state={isConfirmed ? 'now' : 'later'} title="Take the old secret away">
-          It signs until <ExactTime at={graceEndsAt} /> (<Time at={graceEndsAt} />
-          ), then no more.
+        <Step state={isConfirmed ? 'now' : 'later'} title="Remove the old secret">
+          It is valid until <ExactTime at={graceEndsAt} /> (<Time at={graceEndsAt} />
+          ).
         </Step>
       </ol>
     </>
@@ -84,10 +85,10 @@ function Step({ state, title, children }: { state: StepState; title: string; chi
 }
 
 const graces = [
-  { value: '86400', label: '24 hours', about: 'the usual: time to bring the new one to every receiver' },
-  { value: '3600', label: '1 hour', about: 'where that is a matter of minutes' },
-  { value: '604800', label: '7 days', about: 'the longest' },
-  { value: '0', label: 'None', about: 'the old one has leaked: from now on it signs nothing' },
+  { value: '86400', label: '24 hours', about: 'recommended' },
+  { value: '3600', label: '1 hour', about: 'if you can update the receiver in minutes' },
+  { value: '604800', label: '7 days', about: 'maximum' },
+  { value: '0', label: 'Revoke now', about: 'if it leaked' },
 ] as const;
 
 export function RotateDialog({
@@ -114,24 +115,22 @@ export function RotateDialog({
   return (
     <FormDialog
       title={`Rotate the signing secret of ${environment}`}
-      action="Rotate"
+      action="Rotate secret"
       danger={grace === '0'}
       onClose={onClose}
       submit={() => rotate.mutateAsync(undefined)}
     >
       <p>
-        A new secret is made and shown once. For a time of grace the old one is good too, so that nothing is lost while
-        you put the new one into the receiver.
+        You get a new secret, shown once. During the grace period the old one stays valid, so nothing is lost while you
+        update the receiver.
       </p>
-      <Choices label="How long the old one stays good" value={grace} onChange={setGrace} options={graces} />
+      <Choices label="Keep the old secret valid for" value={grace} onChange={setGrace} options={graces} />
       {grace === '0' && (
-        <p className="small">
-          Until the receiver has the new one it refuses what is sent. That is tried again, and not lost.
-        </p>
+        <p className="small">Until you update the receiver, it refuses deliveries. They are retried, not lost.</p>
       )}
       {previousSecretExpiresAt !== null && (
-        <Notice kind="warn" title="A rotation is under way.">
-          <p>The oldest secret stops signing now. Go on only if the receiver has the present one.</p>
+        <Notice kind="warn" title="A rotation is already in progress">
+          <p>The oldest secret stops working now. Continue only if the receiver has the current one.</p>
         </Notice>
       )}
     </FormDialog>

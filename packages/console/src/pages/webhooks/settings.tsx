@@ -26,7 +26,7 @@ export function EditDialog({
   );
   return (
     <FormDialog
-      title={`Change the subscription of ${environment}`}
+      title={`Edit the webhook of ${environment}`}
       action="Save"
       beside={['url', 'chunkTypes']}
       onClose={onClose}
@@ -35,7 +35,8 @@ export function EditDialog({
       <Destination {...destination.fields} error={fieldError(change.error, 'url')} />
       <ChunkTypes value={types} onChange={setTypes} error={fieldError(change.error, 'chunkTypes')} />
       <p className="quiet small">
-        It counts from the next delivery on, retries included. The signing secret stays. A new address is tried at once.
+        Applies from the next delivery, including retries. The signing secret stays the same. A new URL is tried
+        immediately.
       </p>
     </FormDialog>
   );
@@ -59,15 +60,15 @@ export function DeleteDialog({
   );
   return (
     <FormDialog
-      title={`Delete the subscription of ${environment}?`}
-      action="Delete the subscription"
+      title={`Delete the webhook of ${environment}?`}
+      action="Delete webhook"
       danger
       onClose={onClose}
       submit={() => remove.mutateAsync(undefined)}
     >
       <p>
-        What was not delivered never is, its list of deliveries is gone, and its signing secret with it. One made later
-        starts anew. To stop it for a while, pause it instead.
+        Pending deliveries are never sent, and the delivery history and signing secret are deleted. To stop deliveries
+        temporarily, pause the webhook instead.
       </p>
     </FormDialog>
   );

@@ -56,20 +56,20 @@ function Actions({ subscription }: { subscription: WebhookSubscription }) {
   const close = () => setDoing(undefined);
   return (
     <>
-      <Button onClick={() => setDoing('rotate')}>Rotate the secret</Button>
+      <Button onClick={() => setDoing('rotate')}>Rotate secret</Button>
       <Menu
-        label="Actions for the subscription"
+        label="Actions for this webhook"
         items={[
-          { label: 'Change', onSelect: () => setDoing('edit') },
+          { label: 'Edit', onSelect: () => setDoing('edit') },
           ...(status === 'enabled'
             ? [
                 {
                   label: 'Pause',
-                  onSelect: () => pause.mutate(undefined, { onSuccess: () => toast('Paused: what comes is kept') }),
+                  onSelect: () => pause.mutate(undefined, { onSuccess: () => toast('Paused. Deliveries are queued.') }),
                 },
               ]
             : []),
-          { label: 'Send again since …', onSelect: () => setDoing('recover') },
+          { label: 'Resend since …', onSelect: () => setDoing('recover') },
           { label: 'Delete', danger: true, onSelect: () => setDoing('delete') },
         ]}
       />
@@ -99,7 +99,7 @@ function Subscription({ subscription }: { subscription: WebhookSubscription }) {
     <>
       <Health subscription={subscription} actions={<Mend subscription={subscription} />} />
       <Tabs
-        label="Parts of the subscription"
+        label="Webhook views"
         value={tab === 'received' && !isTest ? 'overview' : (tab ?? 'overview')}
         onChange={(next) => void navigate({ to: '.', search: next === 'overview' ? {} : { tab: next }, replace: true })}
         tabs={[
@@ -125,7 +125,7 @@ function Mend({ subscription: { environment, status } }: { subscription: Webhook
   const { may } = useOrganization();
   const toast = useToast();
   const enable = useStatus(environment, 'enabled');
-  if (!may('write')) return <p className="quiet small">To change it takes the role member.</p>;
+  if (!may('write')) return <p className="quiet small">You need the member role to change this webhook.</p>;
   if (status === 'enabled') return null;
   return (
     <>
@@ -133,9 +133,11 @@ function Mend({ subscription: { environment, status } }: { subscription: Webhook
         <Button
           look="primary"
           busy={enable.isPending}
-          onClick={() => enable.mutate(undefined, { onSuccess: () => toast('Enabled: what waited is sent now') })}
+          onClick={() =>
+            enable.mutate(undefined, { onSuccess: () => toast('Enabled. Queued deliveries are being sent.') })
+          }
         >
-          Enable
+          Enable webhook
         </Button>
       </div>
       {enable.error !== null && <ErrorNotice error={enable.error} />}
@@ -167,13 +169,13 @@ function Overview({ subscription }: { subscription: WebhookSubscription }) {
           <dd>
             <Time at={lastFailureAt} />
           </dd>
-          <dt>What is sent</dt>
+          <dt>Events</dt>
           <dd className="stack tight">
             {chunkTypes.map((type) => (
               <code key={type}>{type}</code>
             ))}
           </dd>
-          <dt>Made</dt>
+          <dt>Created</dt>
           <dd>
             <Time at={createdAt} />
           </dd>
@@ -184,7 +186,7 @@ function Overview({ subscription }: { subscription: WebhookSubscription }) {
             params={{ organizationId }}
             search={{ resourceId: subscription.webhookSubscriptionId }}
           >
-            What was changed, and by whom
+            Change history
           </Link>
         </p>
       </section>

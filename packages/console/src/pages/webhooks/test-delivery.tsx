@@ -15,17 +15,17 @@ export function TestDelivery({ subscription: { environment } }: { subscription: 
     <section className="card" aria-labelledby="test">
       <h2 id="test">Test</h2>
       <p>
-        Sends one signed delivery of no Session (<code>ses_test</code>) at once, also while it is paused, and shows the
-        answer. It is not counted as a failure.
+        Sends a signed test event now (session <code>ses_test</code>), even if paused. A failed test doesn’t count as a
+        failure.
       </p>
       {may('write') ? (
         <div>
           <Button busy={test.isPending} onClick={() => test.mutate(undefined)}>
-            Send a test
+            Send test event
           </Button>
         </div>
       ) : (
-        <p className="quiet small">To send one takes the role member.</p>
+        <p className="quiet small">You need the member role to send a test event.</p>
       )}
       {test.error !== null && <ErrorNotice error={test.error} />}
       {test.data && !test.isPending && <Outcome attempt={test.data} />}
@@ -37,7 +37,7 @@ function Outcome({ attempt }: { attempt: WebhookAttempt }) {
   return (
     <Notice kind={attempt.error === null ? 'good' : 'bad'} title={`${outcomeOf(attempt)}.`} live>
       <p className="small">
-        After {duration(attempt.durationMs)}, signed with version {attempt.secretVersion} of the secret.
+        Took {duration(attempt.durationMs)}. Signed with secret version {attempt.secretVersion}.
       </p>
       <Explained attempt={attempt} />
       <Answer attempt={attempt} />

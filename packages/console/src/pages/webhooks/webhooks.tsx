@@ -46,7 +46,7 @@ export function WebhooksPage() {
       label: 'State',
       cell: ({ name }) => {
         const subscription = all.get(name);
-        return subscription ? <Standing subscription={subscription} /> : <span className="quiet">no subscription</span>;
+        return subscription ? <Standing subscription={subscription} /> : <span className="quiet">no webhook</span>;
       },
     },
     {
@@ -56,8 +56,8 @@ export function WebhooksPage() {
         if (subscription) return <Address url={subscription.url} />;
         if (!may('write')) return <span className="quiet">–</span>;
         return (
-          <Button small aria-label={`Subscribe ${name}`} onClick={() => setCreating(name)}>
-            Subscribe
+          <Button small aria-label={`Add webhook to ${name}`} onClick={() => setCreating(name)}>
+            Add webhook
           </Button>
         );
       },
@@ -76,7 +76,7 @@ export function WebhooksPage() {
   return (
     <Page
       title="Webhooks"
-      about="What the Sessions of an Environment show is sent to your program as signed requests. One subscription for each Environment."
+      about="Signalbox sends what sessions do to your endpoint in signed requests. Each environment can have one webhook."
     >
       <Await query={subscriptions}>
         {(all) => (
@@ -85,11 +85,11 @@ export function WebhooksPage() {
             query={environments}
             columns={columns(all)}
             rowKey={({ environmentId }) => environmentId}
-            empty={<p>There is no Environment to subscribe.</p>}
+            empty={<p>No environments. Create one to add a webhook.</p>}
           />
         )}
       </Await>
-      {!may('write') && <p className="quiet small">To subscribe an Environment takes the role member.</p>}
+      {!may('write') && <p className="quiet small">You need the member role to add a webhook.</p>}
       {creating && (
         <CreateSubscription environment={creating} onClose={() => setCreating(undefined)} onMade={setMade} />
       )}
