@@ -320,7 +320,7 @@ test('only runtime/schemas/ compiles schemas and patterns that strangers wrote: 
     'packages/server/src/runtime/tools/redact.ts': 'secrets, each character escaped',
     'packages/server/src/journal/cursor.ts': 'a constant',
     'packages/server/src/keys/secret.ts': 'constants',
-    'packages/console/src/words.ts': 'constants',
+    'packages/console/src/text-format.ts': 'constants',
   };
   expect(uses(sources, /\bRegExp\(/, patterns)).toEqual([]);
   const judges = sources

@@ -1,9 +1,10 @@
-// Who is signed in, and the calls beside /api/v1: signing in and out, links. Below /console/api, with the session cookie.
+// The signed-in user, and the calls outside /api/v1: sign-in, sign-out and links. They are below /console/api and use the
+// session cookie.
 import { type ErrorCode, SignalboxError } from '@signalbox/client';
 import type { Account, ConsoleBody, ConsoleCall, ConsoleResult } from '@signalbox/contract/console';
 import { MutationCache, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
 
-/** Who is refused may have been signed out, removed or given another role elsewhere: the page asks who they are now. */
+/** After a refusal the user may be signed out, removed or have another role, so the account is read again. */
 export function noteRefusal(error: unknown): void {
   if (error instanceof SignalboxError && (error.status === 401 || error.status === 403)) {
     void queryClient.invalidateQueries({ queryKey: ['account'] });
@@ -15,9 +16,9 @@ export const queryClient: QueryClient = new QueryClient({
   mutationCache: new MutationCache({ onError: noteRefusal }),
   defaultOptions: {
     queries: {
-      // The event log tells what has changed (live.ts); this is the net under it.
+      // The event log reports changes (live.ts). This covers what it misses.
       staleTime: 30_000,
-      // The client has tried again already where that makes sense.
+      // The client has already retried if that made sense.
       retry: false,
       refetchOnWindowFocus: true,
     },
@@ -30,7 +31,7 @@ export const accountQuery = queryOptions({
   staleTime: 60_000,
 });
 
-/** Makes one of these calls; a refusal is a `SignalboxError` like the client's. */
+/** Sends one of these calls. Throws a `SignalboxError`, as the client does. */
 export async function consoleCall<C extends ConsoleCall>(
   call: C,
   ...[body]: ConsoleBody<C> extends undefined ? [] : [body: ConsoleBody<C>]
@@ -62,13 +63,13 @@ export async function consoleCall<C extends ConsoleCall>(
   });
 }
 
-/** Takes an account that a call answered with as the present one; what was loaded for another person is forgotten. */
+/** Makes an account from a response the current one, and drops everything loaded for another user. */
 export function becomeAccount(account: Account): void {
   queryClient.clear();
   queryClient.setQueryData(['account'], account);
 }
 
-/** Ends the sign-in of this browser. Nothing that was loaded for the person stays in the page. */
+/** Signs out this browser. The page load drops everything that was loaded for the user. */
 export async function signOut(): Promise<void> {
   await consoleCall('POST /sign_out', {});
   location.assign('/console/sign-in');

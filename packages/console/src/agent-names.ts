@@ -1,14 +1,14 @@
-// The names of Agents, for lists that have their ids.
+// The names of agents, for lists that have only their ids.
 import type { Agent } from '@signalbox/client';
 import { useMemo } from 'react';
-import { useAsk } from './organization.tsx';
+import { useApiQuery } from './organization.tsx';
 
-// Of an organization with more, the others are shown by id.
+// An organization with more shows the others by id.
 const MAX_AGENTS = 1000;
 
-/** Those that are in use, newest first, and those that were archived. */
+/** Active agents, newest first, then archived ones. */
 export function useAgents() {
-  return useAsk(['agents', 'names'], async (client) => {
+  return useApiQuery(['agents', 'names'], async (client) => {
     const all: Agent[] = [];
     for (const archived of [false, true]) {
       for await (const agent of client.agents.list({ archived, limit: 100 })) {
@@ -25,7 +25,7 @@ export function useAgentNames(): ReadonlyMap<string, string> {
   return useMemo(() => new Map(data?.map(({ agentId, name }) => [agentId, name])), [data]);
 }
 
-/** An Agent among those to choose from. */
+/** An agent as an option of a select. */
 export function agentOption({ agentId, name, archivedAt }: Agent): { value: string; label: string } {
   return { value: agentId, label: archivedAt === null ? name : `${name} (archived)` };
 }

@@ -1,8 +1,8 @@
-import { useAsk } from './organization.tsx';
+import { useApiQuery } from './organization.tsx';
 
-/** The names of all Environments, for filters and forms; undefined until they are there. */
+/** The names of all environments, for filters and forms. Undefined while loading. */
 export function useEnvironmentNames(): readonly string[] | undefined {
-  const { data } = useAsk(['environments', 'names'], async (client) => {
+  const { data } = useApiQuery(['environments', 'names'], async (client) => {
     const names: string[] = [];
     for await (const { name } of client.environments.list({ limit: 100 })) names.push(name);
     return names;

@@ -20,12 +20,12 @@ const record = (more: Partial<Event>): Event => ({
   ...more,
 });
 
-test('every kind of record that the service writes has its words', () => {
+test('every event type has a text', () => {
   expect(Object.keys(eventKinds).sort()).toEqual([...eventTypes].sort());
   for (const type of eventTypes) expect(eventText(record({ type })), type).not.toContain(type);
 });
 
-test('a record says who did what, and what tells it from others', () => {
+test('an event text says who did what, with the detail that identifies it', () => {
   const system = { type: 'system' as const, id: null, name: 'Signalbox' };
   expect(eventText(record({ type: 'api_key.created', changes: { name: [null, 'billing'] } }))).toBe(
     'Olga created an API key: billing',
@@ -62,6 +62,6 @@ test('a record says who did what, and what tells it from others', () => {
   expect(kept([1, null])).toBe('Olga changed an environment: staging, keeps ended sessions for the operator’s default');
 });
 
-test('a kind that a newer service writes is named as it is', () => {
+test('an event type from a newer service is shown as is', () => {
   expect(eventText(record({ type: 'moon.landed' as Event['type'] }))).toBe('Olga: moon.landed');
 });

@@ -1,16 +1,16 @@
-// A record of the event log in plain words: who did what. What it changed stands in the record itself.
+// An event in plain words: who did what. The event itself lists its changes.
 import type { Event, EventType } from '@signalbox/client';
-import { counted } from './words.ts';
+import { counted } from './text-format.ts';
 
 interface Kind {
-  /** As a filter names it. */
+  /** Its name in the filter. */
   label: string;
-  /** What the actor did; without one, `said` tells what happened by itself. */
+  /** What the actor did. `said` is for events without an actor. */
   did?: string;
   said?: string;
 }
 
-/** Every kind of record, in the order in which a filter lists them. */
+/** Every event type, in the order of the filter. */
 export const eventKinds: Record<EventType, Kind> = {
   'api_key.created': { label: 'API key created', did: 'created an API key' },
   'api_key.updated': { label: 'API key changed', did: 'changed an API key' },
@@ -94,10 +94,10 @@ export const eventKinds: Record<EventType, Kind> = {
   'access.denied': { label: 'Access denied', did: 'was denied access' },
 };
 
-/** One sentence, without a full stop: `Olga created an API key: billing service`. Names in it are anybody's text. */
+/** One sentence without a full stop: `Olga created an API key: billing service`. Names in it are user input. */
 export function eventText(event: Event): string {
   const { type, actor } = event;
-  // A newer service may write kinds that this page does not know.
+  // A newer service may write types that this page does not know.
   const kind: Kind | undefined = eventKinds[type];
   if (!kind) return `${actor.name}: ${type}`;
   const isItself = actor.type === 'system' || !kind.did;
@@ -106,7 +106,7 @@ export function eventText(event: Event): string {
   return more ? `${sentence}: ${more}` : sentence;
 }
 
-/** What tells this record from others of its kind, where it says so. */
+/** The detail that identifies this event among others of its type, if it has one. */
 function particularOf({ type, changes, resource, environment }: Event): string {
   const after = (field: string) => wordOf(changes?.[field]?.[1]);
   switch (type) {

@@ -1,11 +1,11 @@
-// The filters that several pages have.
+// Filters that several pages share.
 import { agentOption, useAgents } from './agent-names.ts';
 import { useEnvironmentNames } from './environment-names.ts';
 import { FilterSelect } from './ui/filter.tsx';
 
 interface Chosen {
   value: string | undefined;
-  /** Empty: all of them. */
+  /** Empty for all. */
   onChange: (value: string) => void;
 }
 

@@ -1,11 +1,11 @@
-// The page stays true by the event log: one long poll follows it, and each record makes stale what it is about.
+// Pages stay current through the event log: one long poll follows it, and each event invalidates the queries about its resource.
 import type { Event, Signalbox } from '@signalbox/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { noteRefusal } from './account.ts';
 import { useOrganization } from './organization.tsx';
 
-/** What is asked anew after a record whose type begins so. */
+/** The queries to invalidate after an event, by the first part of its type. */
 const stale: Record<string, readonly string[]> = {
   api_key: ['keys', 'overview'],
   agent: ['agents'],
@@ -20,13 +20,13 @@ const stale: Record<string, readonly string[]> = {
   user: ['people'],
   organization: ['people'],
 };
-// Many records of one moment are one look.
+// Events that arrive together cause one refresh.
 const GATHER_MS = 300;
 const AGAIN_MS = 3000;
-// More than are written while a page asks its first questions, where it is not so busy that more follow anyway.
+// More than are usually written while a page sends its first requests. On a busier installation more events follow anyway.
 const LATEST = 10;
 
-/** Follows the organization's log while the component is there. */
+/** Follows the organization's event log while the component is mounted. */
 export function useLive(): void {
   const { client, organizationId } = useOrganization();
   const queries = useQueryClient();
@@ -60,7 +60,7 @@ async function follow(client: Signalbox, signal: AbortSignal, note: (nouns: read
   while (!signal.aborted) {
     try {
       if (afterSequence === undefined) {
-        // The page asks for what it shows at the same time, and may have had its answer before these were written.
+        // The page's own requests run at the same time, and may have been answered before these events were written.
         const { data } = await client.events.list({ limit: LATEST }, { signal });
         afterSequence = data[0]?.sequence ?? 0;
         note(data.flatMap(nounsOf));

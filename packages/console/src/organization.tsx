@@ -1,4 +1,4 @@
-// The organization that the page is about: its client, what the person may do, and the shapes of queries.
+// The organization of the page: its client, the user's permissions, and hooks for queries and changes.
 import type { Permission } from '@signalbox/client';
 import { type Page, Signalbox } from '@signalbox/client';
 import type { Account, Membership } from '@signalbox/contract/console';
@@ -15,9 +15,9 @@ import { createContext, type ReactNode, useContext, useMemo } from 'react';
 export interface Organization extends Membership {
   client: Signalbox;
   user: NonNullable<Account['user']>;
-  /** Whether the person's role includes this permission. */
+  /** Whether the user's role includes this permission. */
   may(permission: Permission): boolean;
-  /** Asks anew who the person is, and what in which organizations: after their own role or a name changed. */
+  /** Reads the account again, after the user's own role or a name changed. */
   refreshAccount(): Promise<void>;
 }
 
@@ -55,8 +55,8 @@ export function useOrganization(): Organization {
   return useContext(OrganizationContext)!;
 }
 
-/** What is asked of the service. The key's first part is the noun of the event log that makes it stale (live.ts). */
-export function useAsk<T>(
+/** A query of the API. The first part of the key is the noun by which events invalidate it (live.ts). */
+export function useApiQuery<T>(
   key: QueryKey,
   ask: (client: Signalbox) => PromiseLike<T>,
   { enabled = true, everyMs }: { enabled?: boolean } & Again = {},
@@ -71,7 +71,7 @@ export function useAsk<T>(
 }
 
 interface Again {
-  /** Asked again so often while somebody looks: for what changes without a record in the event log. */
+  /** Polling interval while the page is visible, for data that changes without an event. */
   everyMs?: number | undefined;
 }
 
@@ -91,14 +91,14 @@ export function useList<T>(
     initialPageParam: '',
     queryFn: async ({ pageParam }) => await ask(client, { limit: PAGE_ROWS, ...(pageParam && { cursor: pageParam }) }),
     getNextPageParam: (page) => (page.hasMore ? page.nextCursor : undefined),
-    // Whoever has gone further down reads what stands there.
+    // A user who loaded more pages is reading them: no polling then.
     refetchInterval: ({ state }) => (state.data && state.data.pages.length > 1 ? false : (everyMs ?? false)),
     select: ({ pages }) => pages.flatMap(({ data }) => data),
   });
 }
 
-/** A change. When it is done, what was asked under these nouns is asked again; `mutateAsync` rejects where it is refused. */
-export function useChange<Input, Output>(
+/** A change. Afterwards the queries of these nouns are invalidated. `mutateAsync` rejects if it is refused. */
+export function useApiMutation<Input, Output>(
   change: (client: Signalbox, input: Input) => PromiseLike<Output>,
   nouns: readonly string[],
 ) {

@@ -1,5 +1,4 @@
-// Every page and its address. A page is loaded when somebody goes there. What a list shows stands in the URL, so that it can be
-// sent to a colleague.
+// Every page and its URL. A page's code is loaded when it is opened. Filters are in the URL, so that a link shows the same list.
 import type { Account } from '@signalbox/contract/console';
 import {
   createRootRoute,
@@ -10,23 +9,23 @@ import {
   redirect,
 } from '@tanstack/react-router';
 import { accountQuery, queryClient } from './account.ts';
-import { agentSearch, agentsSearch, newAgentSearch, versionsSearch } from './pages/agents/search.ts';
-import { approvalsSearch } from './pages/approvals/search.ts';
-import { eventsSearch } from './pages/events/search.ts';
-import { scheduleSearch, schedulesSearch } from './pages/schedules/search.ts';
-import { sessionSearch, sessionsSearch } from './pages/sessions/search.ts';
-import { usageSearch } from './pages/usage/search.ts';
-import { subscriptionSearch } from './pages/webhooks/search.ts';
+import { agentSearch, agentsSearch, newAgentSearch, versionsSearch } from './pages/agents/search-params.ts';
+import { approvalsSearch } from './pages/approvals/search-params.ts';
+import { eventsSearch } from './pages/events/search-params.ts';
+import { scheduleSearch, schedulesSearch } from './pages/schedules/search-params.ts';
+import { sessionSearch, sessionsSearch } from './pages/sessions/search-params.ts';
+import { usageSearch } from './pages/usage/search-params.ts';
+import { subscriptionSearch } from './pages/webhooks/search-params.ts';
 import { Shell } from './shell.tsx';
-import { Alone } from './ui/alone.tsx';
 import { Loading } from './ui/list.tsx';
 import { ErrorNotice } from './ui/notice.tsx';
+import { StandalonePage } from './ui/standalone-page.tsx';
 
 const root = createRootRoute({ component: Outlet });
 
 const loadAccount = () => queryClient.ensureQueryData(accountQuery);
 
-/** The organization that the person was in last, else the first; to sign in where nobody is. */
+/** The organization that the user opened last, else the first. The sign-in page if no one is signed in. */
 function home(account: Account, from?: string) {
   if (!account.user) return redirect({ to: '/sign-in', search: from ? { from } : {} });
   const last = localStorage.getItem('signalbox.organization');
@@ -48,7 +47,7 @@ const signIn = createRoute({
   path: '/sign-in',
   validateSearch: ({ from, error }: Record<string, unknown>): { from?: string; error?: string } => ({
     ...(typeof from === 'string' && { from }),
-    // Of a provider that did not let somebody in.
+    // Set if the sign-in provider refused the user.
     ...(typeof error === 'string' && { error }),
   }),
   beforeLoad: async () => {
@@ -58,7 +57,7 @@ const signIn = createRoute({
   component: lazyRouteComponent(() => import('./pages/sign-in/sign-in.tsx'), 'SignInPage'),
 });
 
-/** Where links of invitation, first sign-up and new passwords lead; the token is in the fragment, which no server sees. */
+/** The page of invitation, setup and password links. The token is in the fragment, which no server sees. */
 const link = createRoute({
   getParentRoute: () => root,
   path: '/link',
@@ -260,22 +259,22 @@ export const router = createRouter({
     ]),
   ]),
   basepath: '/console',
-  // What a page does not name in its address is not there for it.
+  // Pages see only the search parameters that they declare.
   search: { strict: true },
   defaultPreload: 'intent',
   defaultPendingComponent: Loading,
   scrollRestoration: true,
   defaultErrorComponent: ({ error }) => (
-    <Alone title="This page could not be loaded">
+    <StandalonePage title="This page could not be loaded">
       <ErrorNotice error={error} retry={() => location.reload()} />
-    </Alone>
+    </StandalonePage>
   ),
   defaultNotFoundComponent: () => (
-    <Alone title="Page not found">
+    <StandalonePage title="Page not found">
       <p>
         <a href="/console/">Go to the console</a>
       </p>
-    </Alone>
+    </StandalonePage>
   ),
 });
 

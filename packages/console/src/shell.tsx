@@ -1,4 +1,4 @@
-// The frame around every page of an organization.
+// The layout around every page of an organization.
 import type { Account } from '@signalbox/contract/console';
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useParams, useRouter, useRouterState } from '@tanstack/react-router';
@@ -8,14 +8,14 @@ import icon from './icon.svg';
 import { useLive } from './live.ts';
 import { OrganizationProvider, useOrganization } from './organization.tsx';
 import { PendingProvider, usePending } from './pending.tsx';
+import { capped } from './text-format.ts';
 import { applyTheme, chosenTheme, type Theme } from './theme.ts';
 import { Button } from './ui/button.tsx';
 import { Select } from './ui/field.tsx';
 import { Menu } from './ui/menu.tsx';
 import { useToast } from './ui/toast.tsx';
-import { capped } from './words.ts';
 
-/** The pages in the order of their use; `needs` hides what the role may not read. */
+/** The pages of the navigation. `needs` hides pages that the role may not read. */
 const places = [
   { to: '/$organizationId', label: 'Overview' },
   { to: '/$organizationId/approvals', label: 'Approvals' },
@@ -40,13 +40,13 @@ export function Shell() {
   const membership = account?.organizations.find((one) => one.organizationId === organizationId);
   const router = useRouter();
   const isOut = account !== undefined && !membership;
-  // Signed out, or removed, while the page was open: the way in decides anew.
+  // Signed out or removed while the page was open: the router decides again where to go.
   useEffect(() => {
     if (isOut) void router.invalidate();
   }, [isOut, router]);
   if (!account?.user || !membership) return null;
   return (
-    // Another organization is another page: nothing of the one before it stays.
+    // The key remounts everything when the organization changes.
     <OrganizationProvider account={account} membership={membership} key={organizationId}>
       <PendingProvider>
         <Frame account={account} />
@@ -59,7 +59,7 @@ function Frame({ account }: { account: Account }) {
   useLive();
   const [open, setOpen] = useState(false);
   const path = useRouterState({ select: (state) => state.location.pathname });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: whoever went somewhere wants to see it
+  // biome-ignore lint/correctness/useExhaustiveDependencies: close the menu after navigation
   useEffect(() => setOpen(false), [path]);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => event.key === 'Escape' && setOpen(false);
@@ -101,7 +101,7 @@ function Brand() {
   );
 }
 
-/** On a phone, where the navigation is behind a button. */
+/** For phones, where the navigation is behind a button. */
 function PendingLink() {
   const { organizationId } = useOrganization();
   const pending = usePending();

@@ -1,4 +1,4 @@
-// Light or dark: as the person's system has it, unless they chose.
+// Light or dark. Follows the system unless the user chose one.
 export type Theme = 'system' | 'light' | 'dark';
 
 const KEY = 'signalbox.theme';

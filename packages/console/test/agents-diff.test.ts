@@ -4,7 +4,7 @@ import { diffDefinitions, diffLines } from '../src/pages/agents/diff.ts';
 
 const text = (lines: readonly { sign: string; text: string }[]) => lines.map((line) => line.sign + line.text);
 
-test('what stays is told from what came and what went, at both ends and between', () => {
+test('a diff separates unchanged, added and removed lines at both ends and in between', () => {
   expect(text(diffLines(['a', 'b', 'c', 'd'], ['a', 'c', 'x', 'd', 'e']))).toEqual([
     ' a',
     '-b',
@@ -18,7 +18,7 @@ test('what stays is told from what came and what went, at both ends and between'
   expect(diffLines(['a'], ['a']).every(({ sign }) => sign === ' ')).toBe(true);
 });
 
-test('whatever two texts are, the lines with − are the first and those with + the second', () => {
+test('for any two texts, the lines without + are the first text and the lines without − the second', () => {
   let seed = 7;
   const random = (below: number) => {
     seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
@@ -35,14 +35,14 @@ test('whatever two texts are, the lines with − are the first and those with + 
   }
 });
 
-test('texts that are too long to be compared line by line are shown as one for the other, not for ever', () => {
+test('texts too long to compare line by line are shown as fully replaced, without hanging', () => {
   const many = (word: string) => Array.from({ length: 20_000 }, (_, index) => `${word} ${index}`);
   const lines = diffLines(['same', ...many('old')], ['same', ...many('new')]);
   expect(lines[0]).toEqual({ sign: ' ', text: 'same' });
   expect(lines).toHaveLength(40_001);
 });
 
-test('the order of keys is no change, nor is leaving out what the service puts there; instructions are read by lines', () => {
+test('key order and omitted defaults are not changes; instructions are compared line by line', () => {
   const one = { name: 'A', model: { provider: 'openai', model: 'm' }, instructions: 'one\ntwo' };
   const other = {
     model: { model: 'm', provider: 'openai' },

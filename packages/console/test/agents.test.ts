@@ -34,7 +34,7 @@ async function errorOf(page: Page, label: string): Promise<string> {
   return (await page.locator(`[id="${error}"]`).textContent()) ?? '';
 }
 
-test('an Agent is made from a template, through the form, by somebody whom the event log names', async () => {
+test('an agent is created from a template through the form, and the event log names its creator', async () => {
   const page = await console.open(member, '/agents', wide);
   await page.getByRole('link', { name: 'New agent' }).click();
   await page.getByRole('link', { name: /^Scripted refund desk/ }).click();
@@ -55,7 +55,7 @@ test('an Agent is made from a template, through the form, by somebody whom the e
   await page.context().close();
 });
 
-test('form and JSON are one: what is changed in the one is in the other, and what cannot be read stops neither', async () => {
+test('the form and the JSON stay in sync, and invalid JSON breaks neither', async () => {
   const { agentId } = await agentOf();
   const page = await console.open(member, `/agents/${agentId}`, wide);
   await name(page).fill('By the form');
@@ -91,7 +91,7 @@ test('form and JSON are one: what is changed in the one is in the other, and wha
   await page.context().close();
 });
 
-test('what is wrong is said at its field in the words of the service: before any request, and when the service says it', async () => {
+test('errors appear at their field with the service’s wording, both before a request and from the service’s response', async () => {
   const page = await console.open(member, '/agents/new?template=empty', wide);
   const sent: string[] = [];
   page.on('request', (request) => {
@@ -135,7 +135,7 @@ test('what is wrong is said at its field in the words of the service: before any
   await page.context().close();
 });
 
-test('tools of each type are added, asked about in plain words, put into another order and removed, by keyboard', async () => {
+test('tools of each type are added, described in plain words, reordered and removed with the keyboard', async () => {
   const other = await agentOf({ name: 'Researcher' });
   const { agentId } = await agentOf();
   const page = await console.open(member, `/agents/${agentId}`, wide);
@@ -193,7 +193,7 @@ test('tools of each type are added, asked about in plain words, put into another
   await page.context().close();
 });
 
-test('what two people change at once is told, and overwritten only by who has seen it', async () => {
+test('concurrent changes are reported, and overwritten only after they were shown', async () => {
   const { agentId } = await agentOf({ instructions: 'First.' });
   const page = await console.open(member, `/agents/${agentId}`, wide);
   await name(page).fill('Mine');
@@ -225,7 +225,7 @@ test('what two people change at once is told, and overwritten only by who has se
   await page.context().close();
 });
 
-test('changes that are not saved are not left behind by a slip', async () => {
+test('leaving with unsaved changes asks first', async () => {
   const { agentId } = await agentOf();
   const page = await console.open(member, `/agents/${agentId}`, wide);
   await name(page).fill('Half done');
@@ -240,7 +240,7 @@ test('changes that are not saved are not left behind by a slip', async () => {
   await page.context().close();
 });
 
-test('versions say what changed and who did it; going back makes a new one with what the old one holds', async () => {
+test('versions show what changed and who changed it; restoring one saves its content as a new version', async () => {
   const { agentId } = await agentOf({ instructions: 'Be kind.\nBe short.' });
   await member.client.agents.update(agentId, { instructions: 'Be kind.\nBe long.', metadata: { team: 'a' } });
   await console.service.client.agents.update(agentId, { name: 'Other' });
@@ -270,7 +270,7 @@ test('versions say what changed and who did it; going back makes a new one with 
   await page.context().close();
 });
 
-test('an Agent is tried in a Session beside the form, which goes on with what is saved later', async () => {
+test('an agent is tried in a session next to the form, and its next turn uses what was saved since', async () => {
   const say = (text: string) => ({ provider: 'scripted' as const, model: 't', settings: { script: [{ text }] } });
   const { agentId } = await agentOf({ model: say('You said {{input}}.') });
   const page = await console.open(member, `/agents/${agentId}`, wide);
@@ -296,7 +296,7 @@ test('an Agent is tried in a Session beside the form, which goes on with what is
   await page.context().close();
 });
 
-test('an Agent is archived after a word of warning, and is found among the archived, where it changes no more', async () => {
+test('archiving an agent asks first; archived agents are listed separately and can’t be changed', async () => {
   await agentOf({ name: 'Old hand' });
   const page = await console.open(member, '/agents', wide);
   await page.getByRole('link', { name: 'Old hand' }).click();
@@ -315,7 +315,7 @@ test('an Agent is archived after a word of warning, and is found among the archi
   await page.context().close();
 });
 
-test('a viewer sees all of it and is offered no change', async () => {
+test('a viewer sees everything and is offered no changes', async () => {
   const viewer = await console.person('viewer');
   const { agentId } = await agentOf({ name: 'Look at me', instructions: 'Read me.' });
   await console.service.client.agents.update(agentId, { name: 'Look at me now' });
@@ -338,7 +338,7 @@ test('a viewer sees all of it and is offered no change', async () => {
   await page.context().close();
 });
 
-test('hostile text stays text, and nothing is wider than a phone', async () => {
+test('hostile text is shown as text, and no page is wider than a phone', async () => {
   const hostile = `<img src=x onerror="document.title='taken'">`;
   const tool = { type: 'client' as const, name: 'a'.repeat(64), description: hostile, inputSchema: { type: 'object' } };
   const { agentId } = await agentOf({
@@ -374,7 +374,7 @@ test('hostile text stays text, and nothing is wider than a phone', async () => {
   await page.context().close();
 });
 
-test('on a phone an Agent is made by keyboard alone, view by view', async () => {
+test('on a phone an agent is created with the keyboard alone, one view at a time', async () => {
   const page = await console.open(member, '/agents/new', { ...phone, isMobile: false });
   await expectAccessible(page);
   await page.getByRole('link', { name: /^Scripted assistant/ }).press('Enter');
@@ -397,7 +397,7 @@ test('on a phone an Agent is made by keyboard alone, view by view', async () => 
   await page.context().close();
 });
 
-test('schemas and what checks them come with the pages of Agents, not with the first load', () => {
+test('schemas and the validator are loaded with the agent pages, not with the first page', () => {
   const manifest = JSON.parse(readFileSync(join(consoleDir, '.vite/manifest.json'), 'utf8')) as Record<
     string,
     { file: string; isEntry?: true; imports?: string[] }

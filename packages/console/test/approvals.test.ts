@@ -84,7 +84,7 @@ const hasFocus = (element: Locator) => element.and(element.page().locator(':focu
 /** The approval of this order on the page. */
 const itemOf = (page: Page, order: string) => page.getByRole('article').filter({ hasText: order });
 
-test('how many approvals are pending stands in the title of every page, and moves without a reload', async () => {
+test('the title of every page has the number of pending approvals, and it updates without a reload', async () => {
   const page = await console.open(member, '/environments');
   await page.getByRole('heading', { name: 'Environments' }).waitFor();
   expect(await page.title()).toBe('Environments · Signalbox');
@@ -98,7 +98,7 @@ test('how many approvals are pending stands in the title of every page, and move
   await page.context().close();
 });
 
-test('with the keyboard alone: approve is A and Enter, deny is D, the reason and Enter', async () => {
+test('with the keyboard alone, A and Enter approve; D, a reason and Enter deny', async () => {
   const first = await askRefund({ order: 'order-key-1', cents: 100 });
   const second = await askRefund({ order: 'order-key-2', cents: 200 });
   const page = await console.open(member, '/approvals');
@@ -133,7 +133,7 @@ test('with the keyboard alone: approve is A and Enter, deny is D, the reason and
   await page.context().close();
 });
 
-test('Escape takes back the first stroke, and switched off the keys do nothing', async () => {
+test('Escape goes back without deciding, and disabled shortcuts do nothing', async () => {
   const { operationId } = await askRefund({ order: 'order-off', cents: 100 });
   const page = await console.open(member, '/approvals');
   await itemOf(page, 'order-off').waitFor();
@@ -141,7 +141,7 @@ test('Escape takes back the first stroke, and switched off the keys do nothing',
   await page.keyboard.press('a');
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'Approve', exact: true }).and(page.locator(':focus')).waitFor();
-  await page.getByText('Keys', { exact: true }).click();
+  await page.getByText('Keyboard shortcuts', { exact: true }).click();
   await page.getByLabel('Enable keyboard shortcuts').uncheck();
   await page.getByRole('article').focus();
   await page.keyboard.press('a');
@@ -152,7 +152,7 @@ test('Escape takes back the first stroke, and switched off the keys do nothing',
   await page.context().close();
 });
 
-test('two people on one approval: the second is told who was first and what was decided', async () => {
+test('of two people deciding one approval, the second sees who decided first, and what', async () => {
   const { operationId } = await askRefund({ order: 'order-two', cents: 100 });
   const [first, second] = await Promise.all([
     console.open(console.owner, `/approvals/${operationId}`),
@@ -178,7 +178,7 @@ test('two people on one approval: the second is told who was first and what was 
   await second.context().close();
 });
 
-test('who is still reading is told too, and the item stays where it was', async () => {
+test('a decision by someone else is shown in an open page, and the item keeps its place', async () => {
   const { operationId } = await askRefund({ order: 'order-reading', cents: 100 });
   const page = await console.open(member, '/approvals');
   await itemOf(page, 'order-reading').getByRole('button', { name: 'Approve', exact: true }).click();
@@ -190,7 +190,7 @@ test('who is still reading is told too, and the item stays where it was', async 
   await page.context().close();
 });
 
-test('another input: what does not fit is said at its field, what fits is what the tool gets', async () => {
+test('an edited input shows errors at their field, and a valid one is what the tool receives', async () => {
   const { operationId } = await askRefund({ order: 'order-edit', cents: 9900, note: null, fast: true });
   const page = await console.open(member, `/approvals/${operationId}`);
   await page.getByRole('button', { name: 'Edit input' }).click();
@@ -227,7 +227,7 @@ test('another input: what does not fit is said at its field, what fits is what t
   await page.context().close();
 });
 
-test('on a phone a finger that taps twice decides nothing; approved for the rest of the Session when asked to', async () => {
+test('on a phone a double tap decides nothing; an approval can cover the rest of the session', async () => {
   const { operationId, sessionId } = await askRefund({ order: 'order-phone', cents: 100 });
   const page = await console.open(member, `/approvals/${operationId}`, phone);
   for (const name of ['Deny', 'Approve']) {
@@ -256,21 +256,21 @@ test('on a phone a finger that taps twice decides nothing; approved for the rest
   await page.context().close();
 });
 
-test('whoever approves a call of a tool that is asked about once a Session is told what else it allows', async () => {
+test('approving a tool that needs approval once per session says which later calls it allows', async () => {
   const { operationId } = await askRefund({ order: 'order-once', cents: 100 }, 'Once desk', {}, 'once');
   const page = await console.open(member, `/approvals/${operationId}`, phone);
   await page.getByRole('button', { name: 'Deny', exact: true }).click();
   expect(await page.getByText('run without asking').count()).toBe(0);
   await page.getByRole('button', { name: 'Cancel' }).click();
   await page.getByRole('button', { name: 'Approve', exact: true }).click();
-  await page.getByRole('button', { name: 'Approve now', description: /run unasked/ }).waitFor();
+  await page.getByRole('button', { name: 'Approve now', description: /run without asking/ }).waitFor();
   expect(await page.getByRole('checkbox').count()).toBe(0);
   await expectAccessible(page);
   await console.service.client.approvals.deny(operationId);
   await page.context().close();
 });
 
-test('a press that comes too quickly after the first stroke is not the second, and one that comes twice decides once', async () => {
+test('a click right after the first one does not confirm, and a double click confirms once', async () => {
   const { operationId } = await askRefund({ order: 'order-quick', cents: 100 });
   const page = await console.open(member, `/approvals/${operationId}`);
   await page.getByRole('button', { name: 'Approve', exact: true }).waitFor();
@@ -292,7 +292,7 @@ test('a press that comes too quickly after the first stroke is not the second, a
   await page.context().close();
 });
 
-test('a decision that comes too late is said to be, and nobody is named for it', async () => {
+test('a decision after expiry is reported as too late and names no one', async () => {
   const { operationId } = await askRefund({ order: 'order-late', cents: 100 }, 'Hurried', {
     approvalTimeoutSeconds: 1,
   });
@@ -317,7 +317,7 @@ test('a decision that comes too late is said to be, and nobody is named for it',
   await page.context().close();
 });
 
-test('whatever an Agent writes is text: markup, names of fields, characters that are not seen, and long ones at a wish', async () => {
+test('whatever an agent writes is shown as text: markup, field names, invisible characters, and long texts on demand', async () => {
   const input = {
     order: hostile,
     cents: 1,
@@ -351,7 +351,7 @@ test('whatever an Agent writes is text: markup, names of fields, characters that
   await page.context().close();
 });
 
-test('the filters stand in the URL, and what was decided is listed with who decided it', async () => {
+test('the filters are in the URL, and decided approvals are listed with who decided them', async () => {
   const page = await console.open(member, '/approvals?status=denied&environment=production', {
     viewport: { width: 1440, height: 900 },
   });

@@ -9,7 +9,7 @@ beforeAll(async () => {
   console = await startConsole();
 });
 
-test('an Environment is created and deleted; while it is used it stays, and the page says why', async () => {
+test('an environment is created and deleted; one in use can’t be deleted, and the page says why', async () => {
   const { client } = console.service;
   const page = await console.open(console.owner, '/environments');
   await page.getByRole('button', { name: 'New environment' }).click();
@@ -44,7 +44,7 @@ test('an Environment is created and deleted; while it is used it stays, and the 
   await page.context().close();
 });
 
-test('an admin sets how long ended sessions are kept, on creation and later, and returns it to the operator', async () => {
+test('an admin sets how long ended sessions are kept, on creation and later, and restores the operator’s default', async () => {
   const { client } = console.service;
   const page = await console.open(console.owner, '/environments');
   const kept = async () =>
@@ -77,7 +77,7 @@ test('an admin sets how long ended sessions are kept, on creation and later, and
   await page.context().close();
 });
 
-test('a secret is set for its hosts, is shown nowhere afterwards, is set anew and deleted', async () => {
+test('a secret is set for its hosts, is never shown again, and is replaced and deleted', async () => {
   const { client } = console.service;
   const page = await console.open(console.owner, '/environments');
   await page

@@ -20,7 +20,7 @@ beforeAll(async () => {
   uuid = row!.id;
 });
 
-const records = (page: Page) => page.getByRole('region', { name: 'Records' }).getByRole('listitem');
+const records = (page: Page) => page.getByRole('region', { name: 'Events' }).getByRole('listitem');
 
 /** Something that stands in the log. */
 async function happen(name: string): Promise<void> {
@@ -49,10 +49,10 @@ async function textOf(download: Download): Promise<string> {
   return await readFile((await download.path())!, 'utf8');
 }
 
-test('what is shown stands in the URL: a reload, and a colleague, see the same', async () => {
+test('the filters are in the URL, so a reload or a shared link shows the same', async () => {
   await happen('first-place');
   const page = await console.open(console.owner, '/events');
-  const log = page.getByRole('region', { name: 'Records' });
+  const log = page.getByRole('region', { name: 'Events' });
   await log.getByText('first-place').first().waitFor();
   await log.getByText('api_key.created').waitFor();
   await page.getByLabel('Type').selectOption('environment.created');
@@ -74,7 +74,7 @@ test('what is shown stands in the URL: a reload, and a colleague, see the same',
   await page.context().close();
 });
 
-test('a record is opened in full, by keyboard; what people wrote stays text', async () => {
+test('an event opens in full with the keyboard, and user input in it is shown as text', async () => {
   const name = `<img src=x onerror="document.title='taken'">`;
   await console.service.client.keys.create({ name, permission: 'read' });
   const page = await console.open(console.owner, '/events');
@@ -99,7 +99,7 @@ test('a record is opened in full, by keyboard; what people wrote stays text', as
   await page.context().close();
 });
 
-test('new records appear by themselves at the top, and wait quietly while somebody reads further down', async () => {
+test('new events appear at the top automatically, but not while the user is scrolled down', async () => {
   await many(150);
   const page = await console.open(console.owner, '/events');
   await records(page).first().waitFor();
@@ -127,7 +127,7 @@ test('new records appear by themselves at the top, and wait quietly while somebo
   await page.context().close();
 });
 
-test('a long log is read to its beginning, while the page holds only what is in sight', async () => {
+test('a long log can be scrolled to its start while only visible rows are in the page', async () => {
   await many(MANY);
   const page = await console.open(console.owner, '/events');
   await records(page).first().waitFor();
@@ -143,7 +143,7 @@ test('a long log is read to its beginning, while the page holds only what is in 
   await page.context().close();
 });
 
-test('an export is the file that the interface has, whole or as the filters say', async () => {
+test('an export is the API’s file, complete or filtered', async () => {
   const page = await console.open(console.owner, '/events?type=environment.created');
   const exported = async (name: string) => {
     const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name }).click()]);
@@ -167,7 +167,7 @@ test('an export is the file that the interface has, whole or as the filters say'
   await page.context().close();
 });
 
-test('the chain is verified in the browser, and a record that was tampered with is named', async () => {
+test('the browser verifies the hash chain and names an event that was tampered with', async () => {
   const page = await console.open(console.owner, '/events');
   await page.getByRole('button', { name: 'Verify event log' }).click();
   await page.getByRole('button', { name: 'Verify', exact: true }).click();
@@ -181,9 +181,9 @@ test('the chain is verified in the browser, and a record that was tampered with 
     where organization_id = ${uuid}::uuid and sequence = ${sequence}`);
   await tamper('Somebody Else');
   await page.getByRole('button', { name: 'Verify again' }).click();
-  await page.getByText(`The chain does not hold at record ${sequence.toLocaleString('en')}.`).waitFor();
+  await page.getByText(`The event log is not intact at event ${sequence.toLocaleString('en')}`).waitFor();
   await page.getByText('is not what was recorded').waitFor();
-  await page.getByRole('link', { name: 'The record' }).click();
+  await page.getByRole('link', { name: 'Show the event' }).click();
   await page
     .getByRole('dialog', { name: `Record ${sequence}` })
     .getByText('Somebody Else')
@@ -193,7 +193,7 @@ test('the chain is verified in the browser, and a record that was tampered with 
   await page.context().close();
 });
 
-test('a log that was made anew does not pass for the one that this browser has verified', async () => {
+test('a rebuilt log fails against the checkpoint that this browser verified before', async () => {
   const page = await console.open(console.owner, '/events');
   const keep = (hash: string) =>
     page.evaluate(
@@ -207,7 +207,7 @@ test('a log that was made anew does not pass for the one that this browser has v
   await page.context().close();
 });
 
-test('where the browser cannot hash, it says why and what else does', async () => {
+test('if the browser can’t compute hashes, the page says why and what to use instead', async () => {
   const page = await console.open(console.owner, '/account');
   await page.context().addInitScript("Object.defineProperty(Crypto.prototype, 'subtle', { value: undefined })");
   await page.goto(`${console.origin}/console/${console.organizationId}/events`);
@@ -218,7 +218,7 @@ test('where the browser cannot hash, it says why and what else does', async () =
   await page.context().close();
 });
 
-test('a viewer reads, exports and verifies as others do', async () => {
+test('a viewer can read, export and verify the log', async () => {
   const viewer = await console.person('viewer');
   const page = await console.open(viewer, '/events');
   await records(page).first().waitFor();

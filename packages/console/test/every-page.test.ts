@@ -1,4 +1,5 @@
-// What must hold of every page, whatever it shows: it fits from a phone to a desk, in light and in dark, for those who do not see it,
+// What must hold of every page, whatever it shows: it fits from a phone to a desk, in light and in dark, for those who do
+// not see it,
 // and nothing of it is refused by the policy or thrown (support/console.ts watches).
 import { readFileSync } from 'node:fs';
 import { beforeAll, expect, test, vi } from 'vitest';
@@ -68,7 +69,7 @@ test('every page of an organization is in this list', () => {
   expect(routes.toSorted()).toEqual(pages.map(([route]) => route).toSorted());
 });
 
-test('it has a title and one heading, fits 360, 768 and 1440 px, and axe finds nothing serious in light and dark', async () => {
+test('every page has a title and one heading, fits 360, 768 and 1440 px, and passes axe in light and dark', async () => {
   const page = await console.open(console.owner);
   for (const [, path, heading] of pages) {
     await page.setViewportSize({ width: 360, height: 740 });
@@ -90,7 +91,7 @@ test('it has a title and one heading, fits 360, 768 and 1440 px, and axe finds n
   await page.context().close();
 }, 300_000);
 
-test('a viewer sees every page, or a word why not, and is refused nothing that a page asks for by itself', async () => {
+test('a viewer sees every page or the reason why not, and no page makes a request that is refused', async () => {
   const page = await console.open(viewer);
   const refused: string[] = [];
   page.on('response', (response) => {
@@ -106,7 +107,7 @@ test('a viewer sees every page, or a word why not, and is refused nothing that a
   await page.context().close();
 }, 120_000);
 
-test('one page leads to another in any order: what one has asked for is of use to the next', async () => {
+test('pages open in any order and can use each other’s cached data', async () => {
   const page = await console.open(console.owner);
   const places = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
   await places.first().waitFor();

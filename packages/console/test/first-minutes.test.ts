@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-test('the first person comes in by the link, makes a key, runs an Agent, approves, and sees the webhook arrive', async () => {
+test('the first user opens the setup link, creates a key, runs an agent, approves a call and sees the webhooks', async () => {
   const page = await (await browser()).newPage({ viewport: { width: 360, height: 740 } });
   const link = service.setupLink!;
   watchSecret(new URL(link).hash.slice(1));
@@ -55,7 +55,7 @@ test('the first person comes in by the link, makes a key, runs an Agent, approve
   await page.close();
 });
 
-test('the link is good once', async () => {
+test('the setup link works once', async () => {
   const page = await (await browser()).newPage();
   await page.goto(service.setupLink!);
   await page.getByText('This link was used, withdrawn or has expired. Ask for a new one.').waitFor();

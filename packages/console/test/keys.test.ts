@@ -16,7 +16,7 @@ async function shownSecret(page: Page): Promise<string> {
   return secret;
 }
 
-test('a key is made, works, is shown once, is rotated away at once and deleted', async () => {
+test('a key is created, works, is shown once, stops working when rotated, and is deleted', async () => {
   const page = await console.open(console.owner, '/keys');
   await page.getByRole('button', { name: 'New API key' }).first().click();
   await page.getByLabel('Name').fill('billing service');
@@ -47,7 +47,7 @@ test('a key is made, works, is shown once, is rotated away at once and deleted',
   await page.context().close();
 });
 
-test('wrong input is said at its field, and nothing is made', async () => {
+test('invalid input is reported at its field and creates no key', async () => {
   const page = await console.open(console.owner, '/keys');
   await page.getByRole('button', { name: 'New API key' }).first().click();
   await page.getByRole('button', { name: 'Create key' }).click();
@@ -70,7 +70,7 @@ test('wrong input is said at its field, and nothing is made', async () => {
   await page.context().close();
 });
 
-test('a key of another page appears by itself, and hostile names stay text', async () => {
+test('a key created elsewhere appears automatically, and hostile names are shown as text', async () => {
   const page = await console.open(console.owner, '/keys');
   await page.getByRole('table').waitFor();
   const name = `<img src=x onerror="document.title='taken'"> ${'w'.repeat(150)}`;
@@ -85,7 +85,7 @@ test('a key of another page appears by itself, and hostile names stay text', asy
   await page.context().close();
 });
 
-test('who is no admin sees no keys', async () => {
+test('only admins see keys', async () => {
   const member = await console.person('member');
   const page = await console.open(member, '/keys');
   await page.getByText('Only admins can manage API keys.').waitFor();

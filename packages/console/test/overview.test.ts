@@ -43,7 +43,7 @@ async function openSession(agentId: string, status: string, closeOnIdle = false)
   return sessionId;
 }
 
-test('an empty installation leads to the first minutes, until there is something', async () => {
+test('an empty installation links to Getting started until there is an agent or a session', async () => {
   const page = await console.open(console.owner);
   await page.getByText('Nothing is running yet.').waitFor();
   await page.getByText('No pending approvals.').waitFor();
@@ -59,7 +59,7 @@ test('an empty installation leads to the first minutes, until there is something
   await page.context().close();
 });
 
-test('what waits, what runs and what needs care, as it is now, without a reload', async () => {
+test('pending approvals, session counts and problems update without a reload', async () => {
   const { client } = console.service;
   const page = await console.open(viewer, '', { viewport: { width: 1440, height: 900 } });
   const tile = (status: string) => page.getByRole('link', { name: new RegExp(`^\\d+ ${status}$`) });
@@ -99,7 +99,7 @@ test('what waits, what runs and what needs care, as it is now, without a reload'
   await page.context().close();
 });
 
-test('a receiver that fails is named, and the way to it', async () => {
+test('a failing webhook is shown with a link', async () => {
   const { client } = console.service;
   // Nobody listens on this port.
   await client.webhookSubscriptions.create({ environment: 'staging', url: 'http://127.0.0.1:9/' });
@@ -112,7 +112,7 @@ test('a receiver that fails is named, and the way to it', async () => {
   await page.context().close();
 });
 
-test('tokens and cost by day are what the service reports, in the picture and in a table', async () => {
+test('tokens and cost by day match the usage report, in the chart and in its table', async () => {
   const { data, total } = await console.service.client.usage.get();
   const today = data.at(-1)!;
   expect(total.costUsd).toBeGreaterThan(0);

@@ -21,7 +21,7 @@ async function signIn(page: Page, { email, password }: { email: string; password
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
 }
 
-test('who is not signed in is asked to, and is then where they wanted to go; a wrong password says no more than that', async () => {
+test('signing in leads to the page that was asked for; a wrong password reveals nothing else', async () => {
   const page = await fresh();
   await page.goto(`${console.origin}/console/${console.organizationId}/environments?environment=staging`);
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
@@ -37,7 +37,7 @@ test('who is not signed in is asked to, and is then where they wanted to go; a w
   await page.context().close();
 });
 
-test('after signing in nobody is led to another site', async () => {
+test('signing in never redirects to another site', async () => {
   for (const from of [
     '//evil.example/',
     'https://evil.example/',
@@ -54,7 +54,7 @@ test('after signing in nobody is led to another site', async () => {
   }
 });
 
-test('signing out ends it in every tab, and signing out everywhere in every browser', async () => {
+test('signing out applies to every tab, and signing out everywhere to every browser', async () => {
   const member = await console.person('member');
   const first = await console.open(member, '/environments');
   const second = await first.context().newPage();
@@ -84,7 +84,7 @@ test('signing out ends it in every tab, and signing out everywhere in every brow
   await there.context().close();
 });
 
-test('an admin invites, changes a role and removes; it holds at once in pages that are open', async () => {
+test('an admin invites, changes a role and removes a member, with immediate effect in open pages', async () => {
   const page = await console.open(console.owner, '/people');
   await page.getByRole('button', { name: 'Invite person' }).click();
   await page.getByLabel('Name').fill('Mara Member');
@@ -127,7 +127,7 @@ test('an admin invites, changes a role and removes; it holds at once in pages th
   await page.context().close();
 });
 
-test('a person of two organizations switches between them, and sees of each its own', async () => {
+test('a member of two organizations switches between them and sees only the data of each', async () => {
   const page = await console.open(console.owner, '/keys');
   await page.getByText('Test', { exact: true }).waitFor();
   await page.getByRole('button', { name: /^Olga Owner/ }).click();
@@ -143,7 +143,7 @@ test('a person of two organizations switches between them, and sees of each its 
   await page.context().close();
 });
 
-test('what people are called, and what their browser says it is, stays text on every page that shows it', async () => {
+test('hostile names and user agents are shown as text on every page', async () => {
   const hostile = `<img src=x onerror="document.title='taken'"><script>document.title='taken'</script>`;
   const named = await console.person('viewer', hostile);
   const userAgent = `${hostile} Chrome/1`;
@@ -195,7 +195,7 @@ test('a passkey is added and signs in, without a password', async () => {
   await page.context().close();
 });
 
-test('a second link that is opened in the same tab is the one that counts', async () => {
+test('a second link opened in the same tab replaces the first', async () => {
   const links: string[] = [];
   for (const role of ['viewer', 'admin'] as const) {
     const { link } = await console.owner.client.invitations.create({ role, name: `A ${role}` });
@@ -215,7 +215,7 @@ test('a second link that is opened in the same tab is the one that counts', asyn
   await page.context().close();
 });
 
-test('every button in a row is named for its row', async () => {
+test('every button in a table row has an accessible name that identifies the row', async () => {
   const person = await console.person('admin', 'Nora Named');
   for (const role of ['viewer', 'member'] as const) await person.client.invitations.create({ role });
   const page = await console.open(person, '/account');
@@ -242,7 +242,7 @@ test('every button in a row is named for its row', async () => {
   await page.context().close();
 });
 
-test('whoever changes their password goes on in the same page, and other browsers are out', async () => {
+test('changing the password keeps the page signed in and signs out other browsers', async () => {
   const member = await console.person('member', 'Paul Password');
   const other = await fresh();
   await other.goto(`${console.origin}/console/sign-in`);

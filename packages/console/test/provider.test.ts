@@ -23,7 +23,7 @@ async function fresh(path: string): Promise<Page> {
   return page;
 }
 
-test('who is invited comes in by the provider, and signs in by it from then on, to the page that they wanted', async () => {
+test('an invited person joins with the provider, and later signs in with it to the page they asked for', async () => {
   const { link } = await console.owner.client.invitations.create({ role: 'member' });
   watchSecret(new URL(link!).hash.slice(1));
   provider.next = { sub: 'ida', email: 'ida@example.com', email_verified: true, name: 'Ida Invited' };
@@ -45,7 +45,7 @@ test.each([
   ['eve@example.com', /No user here has this account/],
   ['olga@example.com', /This account is not connected to a user/],
 ])(
-  'whom nobody invited stays outside and is told why, also with the email of somebody who is here: %s',
+  'a person without an invitation is refused with the reason, even with the email of a member: %s',
   async (email, why) => {
     provider.next = { sub: 'eve', email, email_verified: true, name: 'Eve' };
     const page = await fresh('/sign-in');
@@ -58,7 +58,7 @@ test.each([
   },
 );
 
-test('who is signed in connects the provider to their account, and disconnects it again', async () => {
+test('a signed-in user connects the provider to their account and disconnects it again', async () => {
   const member = await console.person('member', 'Connie Connected');
   provider.next = { sub: 'connie', email: 'connie@example.com', email_verified: true, name: 'Connie' };
   const page = await console.open(member, '/account');

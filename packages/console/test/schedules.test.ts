@@ -33,7 +33,7 @@ async function untilRun(scheduleId: string): Promise<void> {
   while ((await console.service.client.schedules.get(scheduleId)).lastRun === null) clock.advance(1_000);
 }
 
-test('a schedule is made in words that are understood, changed, paused, enabled and deleted', async () => {
+test('a schedule is created, described in plain words, edited, paused, enabled and deleted', async () => {
   const { client } = console.service;
   const page = await console.open(member, '/schedules', { timezoneId: 'Europe/Berlin' });
   await page.getByRole('heading', { name: 'No schedules yet' }).waitFor();
@@ -84,13 +84,13 @@ test('a schedule is made in words that are understood, changed, paused, enabled 
   await actions.press('Enter');
   await page.getByRole('menuitem', { name: 'Edit' }).press('Enter');
   const edit = page.getByRole('dialog', { name: 'Edit schedule' });
-  await edit.getByLabel('once').check();
+  await edit.getByLabel('Once').check();
   await edit.getByRole('button', { name: 'Save' }).click();
   await edit.getByText('Enter a date and a time.', { exact: true }).waitFor();
   const at = new Date(clock.now().getTime() + 24 * HOUR_MS);
   at.setUTCSeconds(0, 0);
   const inBerlin = new Date(at).toLocaleString('sv-SE', { timeZone: 'Europe/Berlin' }).replace(' ', 'T');
-  await edit.getByLabel('At', { exact: true }).fill(inBerlin);
+  await edit.getByLabel('Date and time', { exact: true }).fill(inBerlin);
   await edit.getByRole('button', { name: 'Save' }).click();
   await edit.waitFor({ state: 'detached' });
   expect(await client.schedules.get(made!.scheduleId)).toMatchObject({
@@ -107,7 +107,7 @@ test('a schedule is made in words that are understood, changed, paused, enabled 
   await expect(client.schedules.get(made!.scheduleId)).rejects.toMatchObject({ status: 404 });
 });
 
-test('what became of each occurrence is said: its Session, that it was missed, or why it was refused', async () => {
+test('each run shows its session, that it was missed, or why it failed', async () => {
   const { client } = console.service;
   const schedule = { agentId, environment: 'staging', cron: '0 * * * *', input: 'now' };
   const { scheduleId } = await client.schedules.create(schedule);
@@ -136,7 +136,7 @@ test('what became of each occurrence is said: its Session, that it was missed, o
   await rows.filter({ hasText: 'failed' }).getByText('agent_archived').waitFor();
 });
 
-test('a viewer reads schedules and is offered nothing that changes them; filters stand in the address', async () => {
+test('a viewer reads schedules and is offered no changes; filters are in the URL', async () => {
   const { client } = console.service;
   await client.schedules.create({ agentId, environment: 'production', cron: '0 9 * * *', input: '<b>bold</b>' });
   const page = await console.open(viewer, '/schedules?environment=production&status=nonsense');

@@ -35,7 +35,7 @@ test('the first load is at most 200 KB of compressed JavaScript, and pages come 
   expect(Object.keys(manifest).filter((name) => name.startsWith('src/pages/') && needed.has(name))).toEqual([]);
 });
 
-test('assets come compressed as the browser takes them, are kept for ever, and hold the same bytes', async () => {
+test('assets are compressed as the browser accepts, cached as immutable, and decompress to the same bytes', async () => {
   const [file = ''] = globSync('assets/index-*.js', { cwd: consoleDir });
   const ask = (encoding: string) =>
     fetch(`${service.url}/console/${file}`, { headers: { 'accept-encoding': encoding } });
@@ -49,7 +49,7 @@ test('assets come compressed as the browser takes them, are kept for ever, and h
   expect(brotliDecompressSync(readFileSync(join(consoleDir, `${file}.br`))).toString()).toBe(text);
 });
 
-test('every address of the console is its page, under a policy without inline scripts or other sites; never framed', async () => {
+test('every console URL serves the page with a policy that forbids inline scripts, other sites and framing', async () => {
   for (const path of ['/console', '/console/', '/console/sign-in', '/console/org_x/sessions/ses_y?a=b']) {
     const { status, headers } = await fetch(service.url + path);
     expect([path, status]).toEqual([path, 200]);
@@ -64,7 +64,7 @@ test('every address of the console is its page, under a policy without inline sc
   }
 });
 
-test('what is not there is 404 as a problem, and no path leads out of the files', async () => {
+test('missing files give a 404 problem, and no path escapes the console’s directory', async () => {
   const paths = ['/console/assets/none.js', '/console/api/none', '/console/assets/..%2f.vite%2fmanifest.json'];
   for (const path of [...paths, '/console/assets/%2e%2e%2findex.html']) {
     const response = await fetch(service.url + path);
@@ -73,7 +73,7 @@ test('what is not there is 404 as a problem, and no path leads out of the files'
   }
 });
 
-test('opening it asks nobody but the service, and the browser refuses nothing of it', async () => {
+test('opening the console contacts only the service, and the browser blocks nothing', async () => {
   const page = await (await browser()).newPage();
   const hosts = new Set<string>();
   const complaints: string[] = [];
@@ -87,7 +87,7 @@ test('opening it asks nobody but the service, and the browser refuses nothing of
   await page.close();
 });
 
-test('without a built console its addresses say how to build it', async () => {
+test('without a built console, its URLs say how to build it', async () => {
   const bare = await startTestService({ database: service.database });
   const response = await fetch(`${bare.url}/console`);
   expect(response.status).toBe(404);

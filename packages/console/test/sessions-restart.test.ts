@@ -19,7 +19,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-test('over a restart of the service a turn is shown to its end: nothing is lost, nothing stands there twice', async () => {
+test('a turn is shown to its end across a restart of the service, with nothing lost or duplicated', async () => {
   const words = Array.from({ length: 60 }, (_, index) => `w${index + 1}`);
   const tool = { type: 'client' as const, name: 'look_up', description: 'Looks up.', inputSchema: { type: 'object' } };
   const { client } = console.service;

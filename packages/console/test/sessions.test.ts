@@ -55,7 +55,7 @@ const expectNoSideways = (page: Page) =>
     .poll(() => page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'))
     .toBeLessThanOrEqual(0);
 
-test('what the Agent says is shown as it comes, then the message box gives the next turn its message', async () => {
+test('the agent’s text streams in, and the message box starts the next turn', async () => {
   const sessionId = await sessionOf([
     { text: 'one two three four five', tokenDelayMs: 40 },
     { text: 'You said {{input}}.' },
@@ -74,7 +74,7 @@ test('what the Agent says is shown as it comes, then the message box gives the n
   await expectAccessible(page);
 });
 
-test('an approval is decided and a result given where the call stands', async () => {
+test('an approval is decided and a tool result entered within the conversation', async () => {
   const asking = { ...lookUp, approval: 'always' };
   const script = [
     { text: 'I look.', toolCalls: [{ name: 'look_up', input: { order: '1042' } }] },
@@ -114,7 +114,7 @@ test('an approval is decided and a result given where the call stands', async ()
   await page.getByRole('heading', { name: 'Turn 1' }).waitFor();
 });
 
-test('while a turn is under way a message waits for it, or stops it', async () => {
+test('a message during a turn is queued, or stops the turn', async () => {
   const words = Array.from({ length: 400 }, (_, index) => `w${index}`).join(' ');
   const sessionId = await sessionOf([{ text: words, tokenDelayMs: 50 }, { text: 'Then {{input}}.' }]);
   const page = await console.open(member, `/sessions/${sessionId}`);
@@ -132,7 +132,7 @@ test('while a turn is under way a message waits for it, or stops it', async () =
   await expect.poll(() => talk(page).getByText('queued').count()).toBe(0);
 });
 
-test('interrupt, close, cancel and delete are done by keyboard, each after it was asked', async () => {
+test('interrupt, close, cancel and delete work with the keyboard, and ask for confirmation', async () => {
   const sessionId = await sessionOf([{ text: 'slow '.repeat(500), tokenDelayMs: 100 }]);
   const page = await console.open(member, `/sessions/${sessionId}`);
   await talk(page).getByText('slow slow').waitFor();
@@ -147,7 +147,7 @@ test('interrupt, close, cancel and delete are done by keyboard, each after it wa
   await page.keyboard.press('ArrowDown');
   await page.getByRole('menuitem', { name: 'Cancel' }).and(page.locator(':focus')).waitFor();
   await page.keyboard.press('Enter');
-  await page.getByRole('dialog', { name: 'Cancel this Session?' }).waitFor();
+  await page.getByRole('dialog', { name: 'Cancel this session?' }).waitFor();
   await expectAccessible(page);
   await page.keyboard.press('Escape');
   await actions.and(page.locator(':focus')).waitFor();
@@ -166,7 +166,7 @@ test('interrupt, close, cancel and delete are done by keyboard, each after it wa
   await expect(console.service.client.sessions.get(sessionId)).rejects.toMatchObject({ status: 404 });
 });
 
-test('filters stand in the address: they outlive a reload, and whatever else stands there is left out', async () => {
+test('filters in the URL survive a reload, and invalid parameters are ignored', async () => {
   const mine = await sessionOf([{ text: 'ok' }], { name: 'Filtered', metadata: { customer: '17', note: 'a=b' } });
   await sessionOf([{ text: 'ok' }], { name: 'Other', metadata: { customer: '18' } });
   await until(mine, 'idle');
@@ -193,7 +193,7 @@ test('filters stand in the address: they outlive a reload, and whatever else sta
   await page.getByText('Enter key=value.').waitFor();
 });
 
-test('a new Session is opened in a dialog, and the page goes there', async () => {
+test('a new session is started in a dialog, and its page opens', async () => {
   await agentOf([{ text: 'Hello, {{input}}.' }], 'Greeter');
   const page = await console.open(member, '/sessions');
   await page.getByRole('button', { name: 'New session' }).click();
@@ -218,7 +218,7 @@ test('a new Session is opened in a dialog, and the page goes there', async () =>
   expect(opened).toMatchObject({ budget: { maxSteps: 3 }, metadata: { customer: 17 } });
 });
 
-test('a viewer sees all of it, and is offered nothing that changes it', async () => {
+test('a viewer sees everything and is offered no changes', async () => {
   const sessionId = await sessionOf([{ toolCalls: [{ name: 'look_up', input: {} }] }]);
   await until(sessionId, 'waiting');
   const page = await console.open(viewer, `/sessions/${sessionId}`);
@@ -232,7 +232,7 @@ test('a viewer sees all of it, and is offered nothing that changes it', async ()
   await expect(viewer.client.sessions.cancel(sessionId)).rejects.toMatchObject({ status: 403 });
 });
 
-test('a parent and its child are a click apart', async () => {
+test('parent and child sessions link to each other', async () => {
   const child = await agentOf([{ text: 'Child says hi.' }], 'Assistant');
   const tool = { type: 'agent', name: 'ask_assistant', description: 'Asks.', agentId: child };
   const sessionId = await sessionOf(
@@ -252,7 +252,7 @@ test('a parent and its child are a click apart', async () => {
   await page.getByRole('complementary').getByRole('link', { name: 'Assistant' }).waitFor();
 });
 
-test('whatever an agent, a tool or a program brings in is text', async () => {
+test('content from an agent, a tool or a program is shown as text', async () => {
   const script = '<script>document.title="owned"</script><img src=x onerror="document.title=1">';
   const turned = 'pay \u202E001 ot';
   const long = 'x'.repeat(3000);
@@ -292,7 +292,7 @@ test('whatever an agent, a tool or a program brings in is text', async () => {
   expect(await page.locator('main script, main img, main a[href^="javascript"]').count()).toBe(0);
 });
 
-test('ten thousand chunks scroll with a hundred of them in the page, and more come at the end', async () => {
+test('ten thousand chunks scroll with at most a hundred in the page, and new ones are appended', async () => {
   const sessionId = await sessionOf([{ text: 'a '.repeat(9_999) }, { text: 'the last word' }]);
   await until(sessionId, 'idle');
   const page = await console.open(member, `/sessions/${sessionId}?tab=chunks`);
@@ -319,7 +319,7 @@ test('ten thousand chunks scroll with a hundred of them in the page, and more co
   await expect.poll(() => chunks.getByRole('listitem').count()).toBe(2);
 });
 
-test('whoever reads further up is left there, and a click goes on at the end', async () => {
+test('a reader who scrolled up stays there, and a click returns to the end', async () => {
   const sessionId = await sessionOf([{ text: 'line\n'.repeat(300), tokenDelayMs: 30 }]);
   const page = await console.open(member, `/sessions/${sessionId}`);
   const top = () => page.evaluate<number>('document.scrollingElement.scrollTop');
@@ -340,7 +340,7 @@ test('whoever reads further up is left there, and a click goes on at the end', a
   await expect.poll(left).toBeLessThan(80);
 });
 
-test('an answer by outputSchema is read as JSON; a turn of a worker says whose it is; a child says what it waits for', async () => {
+test('structured output is shown as JSON, a worker turn names its queue, and a child shows what it waits for', async () => {
   const { client } = console.service;
   const { agentId: classifier } = await client.agents.create({
     name: 'Classifier',
@@ -355,7 +355,7 @@ test('an answer by outputSchema is read as JSON; a turn of a worker says whose i
   const { agentId: own } = await client.agents.create({ name: 'Own', model: { provider: 'worker', queue: 'support' } });
   const worked = await client.sessions.open({ agentId: own, environment: 'staging', input: 'hello' });
   await page.goto(`${console.origin}/console/${console.organizationId}/sessions/${worked.sessionId}`);
-  await page.getByText('by your worker, from the queue support').waitFor();
+  await page.getByText('by your worker, from the queue support', { exact: true }).waitFor();
 
   const child = await agentOf([{ toolCalls: [{ name: 'look_up', input: {} }] }], 'Asker', [
     { ...lookUp, approval: 'always' },

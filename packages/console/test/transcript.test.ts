@@ -5,7 +5,7 @@ import { startConsole } from './support/console.ts';
 
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
 
-test('a long transcript opens at its end; what is before comes to whoever scrolls up or asks, and moves nothing', async () => {
+test('a long transcript opens at its end; earlier messages load on scroll or click without moving the page', async () => {
   const console = await startConsole();
   const member = await console.person('member');
   const { client } = console.service;

@@ -4,7 +4,7 @@ import { parsePrices } from '../../server/src/usage/prices.ts';
 import { expectAccessible } from './support/axe.ts';
 import { startConsole } from './support/console.ts';
 
-test('usage is reported by day, Agent, Environment and model; a cost that nobody knows is not one of nothing', async () => {
+test('usage is reported by day, agent, environment and model, and an unknown cost is not shown as zero', async () => {
   const prices = parsePrices('{ "scripted/priced": { "inputUsd": 3, "outputUsd": 15 } }');
   const console = await startConsole({ config: { prices } });
   const { client } = console.service;
@@ -21,12 +21,12 @@ test('usage is reported by day, Agent, Environment and model; a cost that nobody
 
   const viewer = await console.person('viewer');
   const page = await console.open(viewer, '/usage');
-  const total = page.getByRole('region', { name: 'Together' });
+  const total = page.getByRole('region', { name: 'Total' });
   await total.getByText(/^\$0\.0000/).waitFor();
   await total.getByText('1 model call had no price and is not included.').waitFor();
   await page.getByRole('heading', { name: 'Tokens by day' }).waitFor();
 
-  await page.getByLabel('By').selectOption('agent');
+  await page.getByLabel('Group by').selectOption('agent');
   const rows = page.getByRole('table', { name: 'Usage by Agent' }).getByRole('row');
   await rows
     .filter({ hasText: 'Costly' })
@@ -37,19 +37,19 @@ test('usage is reported by day, Agent, Environment and model; a cost that nobody
   await expect.poll(() => rows.count()).toBe(2);
   // Nothing that was priced: the sum is not known either.
   await total.getByText('no price').waitFor();
-  await page.getByLabel('Time').selectOption('7');
+  await page.getByLabel('Period').selectOption('7');
   await page.reload();
   await rows.filter({ hasText: 'Free of charge' }).waitFor();
-  expect(await page.getByLabel('Time').inputValue()).toBe('7');
+  expect(await page.getByLabel('Period').inputValue()).toBe('7');
   expect(await rows.count()).toBe(2);
   await expectAccessible(page);
 
   await page.getByLabel('Environment').selectOption('');
-  await page.getByLabel('By').selectOption('model');
+  await page.getByLabel('Group by').selectOption('model');
   await page.getByRole('table', { name: 'Usage by Model' }).getByText('scripted/priced').waitFor();
-  await page.getByLabel('Time').selectOption('last-month');
+  await page.getByLabel('Period').selectOption('last-month');
   await page.getByText('No model calls in this period.').waitFor();
   expect(await total.getByText('no price').count()).toBe(0);
-  await page.getByLabel('By').selectOption('day');
+  await page.getByLabel('Group by').selectOption('day');
   await page.getByText('No model calls last month.').waitFor();
 });

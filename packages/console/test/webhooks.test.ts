@@ -54,7 +54,7 @@ async function secretShown(page: Page): Promise<string> {
   return secret;
 }
 
-test('a subscription is made by keyboard; its secret verifies, is shown once, and is nowhere in the page after that', async () => {
+test('a webhook is added with the keyboard; its secret verifies deliveries, is shown once and then leaves the page', async () => {
   const name = await environment();
   const receiver = await receiverOf();
   const page = await console.open(console.owner, '/webhooks');
@@ -89,7 +89,7 @@ test('a subscription is made by keyboard; its secret verifies, is shown once, an
   await page.context().close();
 });
 
-test('a secret is rotated as a person does it: told what is next, until the receiver has accepted the new one', async () => {
+test('rotating a secret shows each next step until the receiver has accepted the new one', async () => {
   const name = await environment();
   const made = console.service.client.webhookSubscriptions;
   const known: string[] = [];
@@ -120,13 +120,13 @@ test('a secret is rotated as a person does it: told what is next, until the rece
   // It knows the old one alone, and loses nothing.
   await page.getByRole('button', { name: 'Send test event' }).click();
   await page.getByText('Accepted with 200.').waitFor();
-  await page.getByText('signed with version 1').waitFor();
+  await page.getByText('Signed with secret version 1').waitFor();
   await page.getByText('Version 2. The receiver has not accepted it yet.').waitFor();
   await expectAccessible(page);
 
   known.unshift(next);
   await page.getByRole('button', { name: 'Send test event' }).click();
-  await page.getByText('signed with version 2').waitFor();
+  await page.getByText('Signed with secret version 2').waitFor();
   await now.getByText('Remove the old secret').waitFor();
   const { confirmedSecretVersion, previousSecretExpiresAt } = await made.get(name);
   expect(confirmedSecretVersion).toBe(2);
@@ -134,7 +134,7 @@ test('a secret is rotated as a person does it: told what is next, until the rece
   await page.context().close();
 });
 
-test('a receiver that fails is explained with its answer, which stays text; mended, it gets what waited; recovered, all of it again', async () => {
+test('a failing receiver is explained with its response as text; once fixed it gets what was queued, and a resend sends everything again', async () => {
   const hostile = `<img src=x onerror="document.title='taken'"><script>document.title='taken'</script>`;
   const receiver = await receiverOf(() => ({ status: 502, headers: { 'content-type': 'text/html' }, body: hostile }));
   const name = await subscribed(receiver.url);
@@ -163,10 +163,10 @@ test('a receiver that fails is explained with its answer, which stays text; mend
   await expect.poll(isAllIn).toBe(true);
   const before = receiver.received.length;
   await page.getByRole('button', { name: 'Resend since' }).click();
-  await page.getByRole('button', { name: 'Resend', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Resend', exact: true }).click();
   await page.getByRole('textbox', { name: 'Since' }).and(page.locator('[aria-invalid=true]')).waitFor();
   await page.getByRole('textbox', { name: 'Since' }).fill('2020-01-01T00:00:00');
-  await page.getByRole('button', { name: 'Resend', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Resend', exact: true }).click();
   await page.getByText('Resending').waitFor();
   await receiver.first(before + 1);
   const again = receiver.received[before]!.envelope;
@@ -174,7 +174,7 @@ test('a receiver that fails is explained with its answer, which stays text; mend
   await page.context().close();
 });
 
-test('a subscription that was disabled says why, keeps what comes, and sends it when a person enables it', async () => {
+test('a disabled webhook says why, queues deliveries, and sends them when it is enabled', async () => {
   const receiver = await receiverOf(() => 410);
   const name = await subscribed(receiver.url);
   const { sessionId } = await say(name);
@@ -196,7 +196,7 @@ test('a subscription that was disabled says why, keeps what comes, and sends it 
   await page.context().close();
 });
 
-test('a delivery that was given up says what the receiver lacks; its Session is sent again from there', async () => {
+test('an exhausted delivery says what the receiver is missing, and its session is resent from there', async () => {
   const receiver = await receiverOf();
   const name = await subscribed(receiver.url);
   const { sessionId } = await say(name);
@@ -214,14 +214,14 @@ test('a delivery that was given up says what the receiver lacks; its Session is 
   const before = receiver.received.length;
   await page.getByRole('button', { name: 'Resend the session from here' }).click();
   expect(await page.getByRole('textbox', { name: 'Cursor' }).inputValue()).toBe('turn_0:seq_0');
-  await page.getByRole('button', { name: 'Resend', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Resend', exact: true }).click();
   await receiver.first(before + 1);
   const again = receiver.received[before]!.envelope;
   expect([again.sessionId, again.chunks[0]]).toMatchObject([sessionId, { turn: 1, seq: 1 }]);
   await page.context().close();
 });
 
-test('one for which nothing can be sent says why, and how to fix it', async () => {
+test('a blocked webhook says why and how to fix it', async () => {
   const name = await subscribed('https://example.com/hook');
   await console.service.db.query(sql`
     update webhook_subscriptions set sealed_secret = '\\x00' where environment = ${name}`);
@@ -235,7 +235,7 @@ test('one for which nothing can be sent says why, and how to fix it', async () =
   await page.context().close();
 });
 
-test('one that is degraded says since when it fails, when it is tried, and when it will be disabled; after that, how it comes back', async () => {
+test('a degraded webhook says since when it fails, when it is retried and when it will be disabled, and then how to enable it', async () => {
   const name = await subscribed('https://example.com/hook');
   const { db } = console.service;
   await db.query(sql`
@@ -262,7 +262,7 @@ test('one that is degraded says since when it fails, when it is tried, and when 
   await page.context().close();
 });
 
-test('another address is given and another is refused at its field; deleting asks first', async () => {
+test('the URL is changed, an invalid one is refused at its field, and deleting asks first', async () => {
   const [before, after] = [await receiverOf(() => 404), await receiverOf()];
   const name = await subscribed(before.url);
   const page = await console.open(console.owner, `/webhooks/${name}`);
@@ -294,7 +294,7 @@ test('another address is given and another is refused at its field; deleting ask
   await page.context().close();
 });
 
-test('which deliveries are shown stands in the URL: a reload, and a colleague, see the same', async () => {
+test('delivery filters are in the URL, so a reload or a shared link shows the same', async () => {
   const receiver = await receiverOf();
   const name = await subscribed(receiver.url);
   const [first, second] = [await say(name), await say(name)];
@@ -319,7 +319,7 @@ test('which deliveries are shown stands in the URL: a reload, and a colleague, s
   await page.context().close();
 });
 
-test('the test receiver shows what arrives as it arrives, and that it verified it', async () => {
+test('the test receiver shows deliveries as they arrive and that they are verified', async () => {
   const name = await environment();
   const page = await console.open(console.owner, '/webhooks');
   await page.getByRole('button', { name: `Add webhook to ${name}` }).click();
@@ -337,7 +337,7 @@ test('the test receiver shows what arrives as it arrives, and that it verified i
   await page.context().close();
 });
 
-test('a viewer sees all of it and can change nothing', async () => {
+test('a viewer sees everything and can change nothing', async () => {
   const receiver = await receiverOf(() => 500);
   const name = await subscribed(receiver.url);
   await say(name);

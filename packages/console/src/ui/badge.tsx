@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 
 export type Tone = 'good' | 'warn' | 'bad' | 'live';
 
-/** A state in a word. The word says it; colour and shape only help. */
+/** A state as a word. Color and shape only support it. */
 export function Badge({ tone, children }: { tone?: Tone | undefined; children: ReactNode }) {
   return <span className={tone ? `badge ${tone}` : 'badge'}>{children}</span>;
 }
@@ -32,7 +32,7 @@ const tones: Record<string, Tone> = {
   exhausted: 'bad',
 };
 
-/** A state that the interface names: of a Session, approval, subscription, delivery or record. */
+/** A status as the API names it, of a session, approval, subscription, delivery or event. */
 export function Status({ value }: { value: string }) {
   return <Badge tone={tones[value]}>{value}</Badge>;
 }

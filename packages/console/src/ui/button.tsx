@@ -6,7 +6,7 @@ type Look = 'primary' | 'danger' | 'bare' | undefined;
 interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   look?: Look;
   small?: boolean;
-  /** Something is under way: shown, and not pressed twice. */
+  /** Shows a spinner and ignores clicks. */
   busy?: boolean;
   ref?: Ref<HTMLButtonElement>;
   children: ReactNode;
@@ -19,7 +19,7 @@ export function Button({ look, small, busy, children, className, onClick, type =
       type={type}
       className={classes(look, small, className)}
       aria-busy={busy || undefined}
-      // Not `disabled`: that would take the focus away from whoever pressed it.
+      // Not `disabled`, which would drop the keyboard focus.
       aria-disabled={busy || rest.disabled || undefined}
       onClick={(event) => (busy ? event.preventDefault() : onClick?.(event))}
     >

@@ -1,12 +1,12 @@
-// Bars over days: a picture for the eye, the same numbers as a table for whoever wants to read or hear them.
+// A bar chart by day, with the same numbers as a table, also for screen readers.
 
 interface Bar {
   label: string;
-  /** One for each series, none below 0; they stand upon one another. */
+  /** One for each series, stacked. None is negative. */
   values: readonly number[];
 }
 
-/** At most two series: for more there are no colours that everybody can tell apart. */
+/** At most two series, because more colours are hard to distinguish for some people. */
 export function BarChart({
   title,
   total,
@@ -15,7 +15,7 @@ export function BarChart({
   format,
 }: {
   title: string;
-  /** What it comes to, in words. */
+  /** The total, in words. */
   total?: string;
   series: readonly string[];
   bars: readonly Bar[];
@@ -95,9 +95,9 @@ export function BarChart({
   );
 }
 
-// Of the width that a day has.
+// As a share of a day's width.
 const BAR_WIDTH = 0.72;
-// A day on which little was used is not one on which nothing was.
+// A small value must not look like zero.
 const LEAST_HEIGHT = 1;
 
 function Stack({
@@ -123,7 +123,7 @@ function Stack({
   return (
     <g>
       <title>{`${bar.label}. ${words}`}</title>
-      {/* The whole column shows its words, not the bar alone. */}
+      {/* The tooltip covers the whole column, not only the bar. */}
       <rect x={at} width="1" y="0" height="100" fill="transparent" />
       {parts.map((part, index) => (
         <rect
@@ -139,7 +139,7 @@ function Stack({
   );
 }
 
-/** The next of 1, 2, 5, 10, 20 … that is not below; 1 for nothing. */
+/** The smallest of 1, 2, 5, 10, 20 … that is not below the value. 1 for zero. */
 export function roundAbove(value: number): number {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));

@@ -1,5 +1,5 @@
 import { type ReactNode, useState } from 'react';
-import { escapeUnseen } from '../words.ts';
+import { escapeInvisible } from '../text-format.ts';
 import { Button } from './button.tsx';
 import { useToast } from './toast.tsx';
 
@@ -20,7 +20,7 @@ function CopyButton({ text, label = 'Copy', look }: { text: string; label?: stri
   );
 }
 
-/** Text of programs and machines, with a button to copy it. */
+/** Code or output, with a copy button. */
 export function Code({ text, wide, label = 'Copy' }: { text: string; wide?: boolean; label?: string }) {
   return (
     <div className={wide ? 'code wide' : 'code'}>
@@ -33,9 +33,9 @@ export function Code({ text, wide, label = 'Copy' }: { text: string; wide?: bool
   );
 }
 
-/** A value as JSON, with its keys and values told apart. Characters that nobody would see stand as escapes. */
+/** A value as JSON with syntax colours. Invisible characters are escaped. */
 export function Json({ value }: { value: unknown }) {
-  const text = escapeUnseen(JSON.stringify(value, null, 2) ?? 'null');
+  const text = escapeInvisible(JSON.stringify(value, null, 2) ?? 'null');
   return (
     <div className="code">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
@@ -47,7 +47,7 @@ export function Json({ value }: { value: unknown }) {
   );
 }
 
-/** An id: the end of it, which tells it from others; the whole is copied by a click. */
+/** The end of an id, which identifies it. A click copies the whole id. */
 export function Id({ value }: { value: string }) {
   const toast = useToast();
   const [prefix = '', body = value] = value.split('_');
@@ -55,14 +55,14 @@ export function Id({ value }: { value: string }) {
   const copy = async () => void ((await writeClipboard(value)) && toast('Copied'));
   return (
     <button type="button" className="id mono" title={`${value}: copy`} onClick={copy}>
-      {/* What is seen is part of the name by which people who speak to their machine call it. */}
+      {/* The visible text is part of the accessible name, as voice control needs it. */}
       {short}
       <span className="visually-hidden">: copy</span>
     </button>
   );
 }
 
-// Longer texts are shown without colours: each is a node of the page.
+// Longer texts are shown without colours, because each token is a DOM node.
 const MAX_COLOURED = 20_000;
 const token = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
@@ -85,7 +85,7 @@ function coloured(text: string): ReactNode {
   return parts;
 }
 
-/** Without https the browser has no clipboard for pages; what is selected can still be copied in the old way. */
+/** Without https there is no clipboard API; execCommand still works. */
 async function writeClipboard(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);

@@ -1,4 +1,4 @@
-// The browser's own modal dialog: it keeps the focus inside, closes with Escape and gives the focus back.
+// The browser's modal dialog: it traps the focus, closes with Escape and restores the focus.
 import { type FormEvent, type ReactNode, useId, useLayoutEffect, useRef, useState } from 'react';
 import { Button } from './button.tsx';
 import { ErrorNotice } from './notice.tsx';
@@ -13,13 +13,13 @@ export function Dialog({
   title: string;
   onClose: () => void;
   wide?: boolean;
-  /** Not closed by Escape: what it shows is shown once. */
+  /** Escape does not close it, because its content is shown only once. */
   lasting?: boolean;
   children: ReactNode;
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  // Closed while it is still in the page: only then does the browser give the focus back.
+  // Close it while it is in the DOM: only then does the browser restore the focus.
   useLayoutEffect(() => {
     const element = dialog.current!;
     element.showModal();
@@ -43,7 +43,7 @@ export function Dialog({
   );
 }
 
-/** A form in a dialog: it stays open with the error where `submit` fails, and is closed where it succeeds. */
+/** A form in a dialog. It closes when `submit` succeeds, and stays open with the error when it fails. */
 export function FormDialog({
   title,
   action,
@@ -55,11 +55,11 @@ export function FormDialog({
   children,
 }: {
   title: string;
-  /** What the button says: the verb. */
+  /** The label of the submit button. */
   action: string;
   danger?: boolean;
   wide?: boolean;
-  /** Fields that say themselves what is wrong with them (`ErrorNotice`). */
+  /** Fields that show their own errors (`ErrorNotice`). */
   beside?: readonly string[];
   submit: () => Promise<unknown>;
   onClose: () => void;

@@ -1,4 +1,4 @@
-// Labelled inputs. Hint and error are tied to the input, so that they are read out with it.
+// Labelled inputs. Screen readers read the hint and the error with the input.
 import {
   type InputHTMLAttributes,
   type ReactElement,
@@ -12,7 +12,7 @@ interface Labelled {
   label: string;
   hint?: ReactNode;
   error?: string | undefined;
-  /** The label is for screen readers alone: where the place says what it is. */
+  /** Shows the label only to screen readers, if the context makes it clear. */
   quiet?: boolean;
 }
 
@@ -22,7 +22,7 @@ interface Ties {
   'aria-invalid'?: true;
 }
 
-/** For an input of one's own: `children` is given what ties it to its label, hint and error. */
+/** Wraps an input. `children` receives the attributes that tie it to its label, hint and error. */
 function Field({ label, hint, error, quiet, children }: Labelled & { children: (ties: Ties) => ReactElement }) {
   const id = useId();
   const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ');
@@ -115,7 +115,7 @@ export function Select({
   );
 }
 
-/** One of a few, each with an explanation. */
+/** Radio buttons with explanations. */
 export function Choices<T extends string>({
   label,
   value,
@@ -159,7 +159,7 @@ export function Checkbox({ label, ...input }: { label: ReactNode } & InputHTMLAt
   );
 }
 
-/** What was typed into inputs of a form, by their names. */
+/** The values of a form's inputs by name. */
 export function textsOf<N extends string>(form: HTMLFormElement, names: readonly N[]): Record<N, string> {
   const data = new FormData(form);
   return Object.fromEntries(names.map((name) => [name, String(data.get(name) ?? '')])) as Record<N, string>;

@@ -1,8 +1,7 @@
 import { useEffect, useState } from 'react';
 import { type Option, Select, TextField } from './field.tsx';
 
-/**
- * A filter of text that lives in the URL: it counts when the person is done (Enter, or going on), and not before it is whole.
+/** A text filter in the URL. It applies on Enter or blur, and only if it is valid.
  */
 export function FilterField({
   label,
@@ -13,17 +12,17 @@ export function FilterField({
   placeholder,
 }: {
   label: string;
-  /** As the URL has it; empty: none. */
+  /** The value in the URL. Empty for none. */
   value: string;
   onChange: (value: string) => void;
-  /** What is no filter, and what to say of it. */
+  /** The pattern of valid values, and the error for others. */
   pattern?: RegExp;
   refusal?: string;
   placeholder?: string;
 }) {
   const [text, setText] = useState(value);
   const [wrong, setWrong] = useState(false);
-  // Somebody followed a link, or went back.
+  // The URL changed by a link or by going back.
   useEffect(() => {
     setText(value);
     setWrong(false);
@@ -49,7 +48,7 @@ export function FilterField({
   );
 }
 
-/** A filter that is one of a list, or none. What the URL names is shown as chosen also where the list does not have it. */
+/** A filter with a list of values. A value from the URL is shown even if the list does not contain it. */
 export function FilterSelect<T extends string>({
   label,
   value,

@@ -1,18 +1,18 @@
-// A list as the service gives it, page by page, in a table that becomes cards on a phone.
+// A paginated list as a table, which becomes cards on a phone.
 import type { ReactNode } from 'react';
 import type { ListQuery } from '../organization.tsx';
 import { Button } from './button.tsx';
 import { ErrorNotice } from './notice.tsx';
 
 export interface Column<T> {
-  /** Empty for actions. */
+  /** Empty for the column of actions. */
   label: string;
   cell: (item: T) => ReactNode;
-  /** Numbers and actions. */
+  /** Aligns numbers and actions to the end. */
   end?: boolean;
 }
 
-/** `empty` says what could be here and how it comes to be. */
+/** `empty` says what belongs here and how to create it. */
 export function List<T>({
   caption,
   query,
@@ -48,7 +48,7 @@ export function List<T>({
   );
 }
 
-/** The table alone, for what is there already. */
+/** The table without loading, for items that are there. */
 export function Rows<T>({
   caption,
   items,

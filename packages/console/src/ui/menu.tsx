@@ -8,9 +8,9 @@ export interface MenuItem {
   disabled?: boolean;
 }
 
-/** What else can be done with a thing. */
+/** A menu of further actions. */
 export function Menu({ label, items, children }: { label: string; items: readonly MenuItem[]; children?: ReactNode }) {
-  // What was chosen is done when the menu has given the focus back: a dialog then gives it back to the menu's button.
+  // The action runs after the menu restored the focus, so that a dialog later returns it to the menu's button.
   const chosen = useRef<() => void>(undefined);
   function onClosed() {
     const onSelect = chosen.current;

@@ -2,7 +2,7 @@ import { TextArea } from './field.tsx';
 
 export type Metadata = Record<string, string | number | boolean | null>;
 
-/** As people write it: a line each, `name = value`. */
+/** As text, one `name = value` per line. */
 export function metadataText(metadata: Metadata): string {
   return Object.entries(metadata)
     .map(

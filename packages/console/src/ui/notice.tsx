@@ -11,7 +11,7 @@ export function Notice({
   kind?: 'good' | 'warn' | 'bad';
   title?: string;
   children?: ReactNode;
-  /** Read out when it appears. */
+  /** Screen readers announce it when it appears. */
   live?: boolean;
 }) {
   return (
@@ -22,7 +22,7 @@ export function Notice({
   );
 }
 
-/** What went wrong, what to do about it, and the request's id, by which the operator finds it in the log. */
+/** What went wrong, what to do, and the request id for the operator's log. */
 export function ErrorNotice({
   error,
   retry,
@@ -30,7 +30,7 @@ export function ErrorNotice({
 }: {
   error: unknown;
   retry?: () => void;
-  /** Fields (`errors[].path`) that stand in the form with what is wrong with them: it is not said twice. */
+  /** Fields (`errors[].path`) whose errors the form already shows. */
   beside?: readonly string[];
 }) {
   const { title, detail, fields: all, requestId } = describe(error);
@@ -64,7 +64,7 @@ export function ErrorNotice({
   );
 }
 
-/** Whether the same may succeed later: what was refused for what it is will be refused again. */
+/** Whether a retry may succeed. */
 function mayPass(error: unknown): boolean {
   if (!(error instanceof SignalboxError)) return true;
   const { status } = error;
@@ -84,7 +84,7 @@ function describe(error: unknown): Described {
   }
   const { status, detail, requestId = null } = error;
   const fields = error.errors ?? [];
-  // What the browser says of a connection tells nobody more.
+  // The browser's message about a connection adds nothing.
   if (status === 0) return { title: titleOf(status, error.code), detail: '', fields, requestId };
   return { title: titleOf(status, error.code), detail: fields.length > 0 ? '' : detail, fields, requestId };
 }
@@ -109,7 +109,7 @@ function titleOf(status: number, code: string): string {
   }
 }
 
-/** Of a form: what the service said of one field (`errors[].path`), or of something in it. */
+/** The service's error for a field of a form (`errors[].path`), or for something inside it. */
 export function fieldError(error: unknown, field: string): string | undefined {
   if (!(error instanceof SignalboxError)) return undefined;
   return error.errors.find(({ path }) => isIn(path, field))?.message;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { numberIn } from './number.ts';
 
-test('what is not a number reaches the service as it was typed, never as null', () => {
+test('input that is not a number is sent as typed, never as null', () => {
   const typed = [' 30 ', '0.5', '', ' ', 'a week', '1e999', '12 days'];
   expect(typed.map((text) => JSON.stringify({ days: numberIn(text) }))).toEqual([
     '{"days":30}',

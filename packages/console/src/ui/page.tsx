@@ -1,12 +1,10 @@
 import { type ReactNode, useEffect, useRef } from 'react';
 import { usePending } from '../pending.tsx';
-import { capped } from '../words.ts';
+import { capped } from '../text-format.ts';
 import { Loading } from './list.tsx';
 import { ErrorNotice } from './notice.tsx';
 
-/**
- * A page: its title, what it is for in a sentence, and what can be done on it. The title of the browser's tab begins with how
- * many approvals are pending.
+/** A page with its title, a sentence about it, and its actions. The tab's title starts with the number of pending approvals.
  */
 export function Page({
   title,
@@ -24,7 +22,7 @@ export function Page({
   useEffect(() => {
     document.title = `${pending > 0 ? `(${capped(pending)}) ` : ''}${title} · Signalbox`;
   }, [title, pending]);
-  // Whoever came here by a link is at its beginning, also with a screen reader.
+  // After navigation, screen readers start at the heading.
   useEffect(() => heading.current?.focus({ preventScroll: true }), []);
   return (
     <main className="page" id="main">
@@ -48,7 +46,7 @@ interface Asked<T> {
   refetch: () => unknown;
 }
 
-/** What is asked for, once it is there; until then that it is loading, or why it does not come. */
+/** Shows a query's data, or that it is loading, or its error. */
 export function Await<T>({ query, children }: { query: Asked<T>; children: (data: T) => ReactNode }) {
   const { data, error, refetch } = query;
   if (data === undefined) return error ? <ErrorNotice error={error} retry={() => void refetch()} /> : <Loading />;

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { useOrganization } from '../organization.tsx';
 
-/** To a Session, by the end of its id, which tells it from others. */
+/** A link to a session, shown as the end of its id. */
 export function SessionLink({ sessionId }: { sessionId: string }) {
   const { organizationId } = useOrganization();
   return (

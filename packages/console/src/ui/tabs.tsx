@@ -1,7 +1,7 @@
 import * as Radix from '@radix-ui/react-tabs';
 import type { ReactNode } from 'react';
 
-/** Views of one thing. Which one is shown belongs in the URL where people send links to it. */
+/** Tabs. If people share links to a tab, keep the value in the URL. */
 export function Tabs<T extends string>({
   label,
   value,
@@ -11,7 +11,7 @@ export function Tabs<T extends string>({
   label: string;
   value: T;
   onChange: (value: T) => void;
-  /** `kept`: what somebody left there is there when they come back. */
+  /** `kept` keeps the tab mounted, with its input. */
   tabs: readonly { value: T; label: ReactNode; content: ReactNode; kept?: boolean }[];
 }) {
   return (

@@ -1,13 +1,13 @@
-// Text that an agent, a tool or a person brought in: always as text, with nothing in it unseen.
+// Untrusted text from agents, tools and users: always shown as text, with invisible characters made visible.
 import { useId, useState } from 'react';
-import { codePoint, unseenApart } from '../words.ts';
+import { codePoint, splitInvisible } from '../text-format.ts';
 import { Button } from './button.tsx';
 
-// What fits a phone's screen above the buttons.
+// Fits a phone's screen above the buttons.
 const SHOWN_CHARACTERS = 400;
 const SHOWN_LINES = 8;
 
-/** A text of any length: its beginning, and the whole on demand. */
+/** A text of any length: its start, and the rest on demand. */
 export function LongText({ text }: { text: string }) {
   const [whole, setWhole] = useState(false);
   const id = useId();
@@ -25,11 +25,11 @@ export function LongText({ text }: { text: string }) {
   );
 }
 
-/** Text as it is: its lines kept, and characters that would hide or turn something named by their number. */
+/** Text with its line breaks. Invisible and bidirectional control characters are shown as code points. */
 export function PlainText({ text }: { text: string }) {
   return (
     <bdi className="plain-text">
-      {unseenApart(text).map((part, index) =>
+      {splitInvisible(text).map((part, index) =>
         index % 2 === 1 ? (
           // biome-ignore lint/suspicious/noArrayIndexKey: the parts of one text never move
           <code className="unseen" key={index} title="An invisible character">

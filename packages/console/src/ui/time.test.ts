@@ -12,7 +12,7 @@ test.each([
   [119_600, '2 m 0 s'],
   [3_599_600, '1 h 0 m'],
   [172_799_600, '2 d 0 h'],
-])('%d ms is said as %s: what rounds to a whole unit is one', (ms, said) => {
+])('%d ms is shown as %s; values that round up to the next unit use it', (ms, said) => {
   expect(duration(ms)).toBe(said);
 });
 
@@ -23,6 +23,6 @@ test.each([
   [-3_571_000, '1 hr ago'],
   [86_000_000, 'tomorrow'],
   [-84_000_000, '23 hr ago'],
-])('what is %d ms away is said as %s', (ms, said) => {
+])('a time %d ms away is shown as %s', (ms, said) => {
   expect(spoken(ms, new Date(0))).toBe(said);
 });

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-// One timer for every time on the page.
+// One timer for all times on the page.
 const TICK_MS = 10_000;
 const listeners = new Set<() => void>();
 let now = Date.now();
@@ -9,7 +9,7 @@ let timer: ReturnType<typeof setInterval> | undefined;
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
   if (timer === undefined) {
-    // Nobody looked for a while.
+    // The timer was stopped.
     now = Date.now();
     timer = setInterval(tick, TICK_MS);
   }
@@ -25,21 +25,21 @@ function tick(): void {
   for (const listener of listeners) listener();
 }
 
-/** The time, to some seconds; the component is drawn again as it passes. */
+/** The current time, updated every 10 seconds. */
 export function useNow(): number {
   return useSyncExternalStore(subscribe, () => now);
 }
 
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' });
-/** Each with its length, and how many of them are one of the next. */
+/** Units with their length and the count at which the next unit is used. */
 const units: [Intl.RelativeTimeFormatUnit, lengthMs: number, limit: number][] = [
   ['minute', 60_000, 60],
   ['hour', 3_600_000, 24],
   ['day', 86_400_000, Number.POSITIVE_INFINITY],
 ];
 
-/** An instant: how long ago or in how long, and exactly on hovering. Far ones as a date. */
+/** A relative time with the exact one as a tooltip. Times more than 30 days away are shown as a date. */
 export function Time({ at, absent = 'never' }: { at: string | null; absent?: string }) {
   const present = useNow();
   if (at === null) return <span className="quiet">{absent}</span>;
@@ -61,10 +61,10 @@ export function exactly(at: string): string {
   return exact.format(new Date(at));
 }
 
-/** How far an instant is from the present. */
+/** A relative time in words. */
 export function spoken(ms: number, instant: Date): string {
   if (Math.abs(ms) > 30 * 86_400_000) return instant.toLocaleDateString(undefined, { dateStyle: 'medium' });
-  // What has just happened may be later than the last tick.
+  // A recent event may be later than the last tick.
   if (Math.abs(ms) < 60_000) return ms > TICK_MS ? 'in a moment' : 'just now';
   const [unit, length] = units.find(([, size, limit]) => Math.round(Math.abs(ms) / size) < limit)!;
   // Without the full stop of "min.", which ends no sentence.

@@ -1,10 +1,10 @@
-// Short words about what just happened, read out by screen readers.
+// Short messages about what just happened, announced by screen readers.
 import { createContext, type ReactNode, useCallback, useContext, useState } from 'react';
 
 const SHOWN_MS = 4000;
 const ToastContext = createContext<(text: string) => void>(() => {});
 
-/** Shows a line for some seconds: for what succeeded. Errors stay where they happened (`ErrorNotice`). */
+/** Shows a message for 4 seconds, for successes. Errors use `ErrorNotice` in place. */
 export const useToast = () => useContext(ToastContext);
 
 export function Toasts({ children }: { children: ReactNode }) {

@@ -45,7 +45,10 @@ async function launch(): Promise<Browser> {
   return await chromium.launch({ executablePath, args: ['--no-sandbox'], env });
 }
 
-/** Once for each version: the package unpacks into the temporary directory and trusts what it finds there, so it is given its own. */
+/**
+ * Once for each version: the package unpacks into the temporary directory and trusts what it finds there, so it is given its
+ * own.
+ */
 async function unpack(): Promise<string> {
   const entry = fileURLToPath(import.meta.resolve('@sparticuz/chromium'));
   const cache = join(entry, '../../../../.cache');

@@ -99,7 +99,7 @@ function SignIns() {
   );
 }
 
-/** As a person would say it; the whole is in the event log. */
+/** A readable name. The full user agent is in the event log. */
 function browserName(userAgent: string | null): string {
   if (!userAgent) return 'unknown';
   const browser = [
@@ -112,7 +112,7 @@ function browserName(userAgent: string | null): string {
   return browser ? `${browser}${system ? ` on ${system}` : ''}` : userAgent.slice(0, 60);
 }
 
-/** The organization's own sign-in, where one is configured. */
+/** The organization's sign-in provider, if one is configured. */
 function Provider() {
   const { organizationId } = useOrganization();
   const { data: account } = useQuery(accountQuery);
@@ -243,7 +243,7 @@ function Password() {
     setBusy(true);
     setError(undefined);
     try {
-      // The same person with another sign-in: its CSRF token is what the page goes on with.
+      // Changing the password starts a new sign-in with its own CSRF token.
       queries.setQueryData(
         accountQuery.queryKey,
         await consoleCall('POST /password', textsOf(form, ['currentPassword', 'newPassword'])),

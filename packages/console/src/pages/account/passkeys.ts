@@ -1,4 +1,4 @@
-// Passkeys, by the browser's own dialogs. Loaded where somebody uses one.
+// Passkeys with the browser's own dialogs. Loaded on first use.
 
 import type { Passkey } from '@signalbox/contract/console';
 import {
@@ -13,7 +13,7 @@ export function listPasskeys(): Promise<Passkey[]> {
   return consoleCall('GET /auth/passkey/list-user-passkeys');
 }
 
-/** The browser asks the person; rejects where they decline. */
+/** Opens the browser's dialog. Rejects if the user declines. */
 export async function addPasskey(name: string): Promise<void> {
   const options = await consoleCall('GET /auth/passkey/generate-register-options');
   const response = await startRegistration({ optionsJSON: options as PublicKeyCredentialCreationOptionsJSON });
@@ -24,7 +24,7 @@ export function removePasskey(id: string): Promise<unknown> {
   return consoleCall('POST /auth/passkey/delete-passkey', { id });
 }
 
-/** Signs in by a passkey of this device, or one near it. */
+/** Signs in with a passkey of this device or a nearby one. */
 export async function signInWithPasskey(): Promise<void> {
   const options = await consoleCall('GET /auth/passkey/generate-authenticate-options');
   const response = await startAuthentication({ optionsJSON: options as PublicKeyCredentialRequestOptionsJSON });

@@ -1,7 +1,7 @@
 import type { Agent } from '@signalbox/client';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useAsk, useChange, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useApiQuery, useOrganization } from '../../organization.tsx';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { Id } from '../../ui/copy.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
@@ -21,7 +21,7 @@ import './agents.css';
 export function AgentPage() {
   const { organizationId, may } = useOrganization();
   const { agentId } = useParams({ from: '/$organizationId/agents/$agentId' });
-  const query = useAsk(['agents', agentId], (client) => client.agents.get(agentId));
+  const query = useApiQuery(['agents', agentId], (client) => client.agents.get(agentId));
   const [archiving, setArchiving] = useState(false);
   const agent = query.data;
   return (
@@ -68,7 +68,7 @@ function SavedAgent({ newest }: { newest: Agent }) {
   const [comparing, setComparing] = useState<Agent>();
   const draft = useNewDraft(definitionOf(seen));
   const changed = draft.differs(definitionOf(seen));
-  const update = useChange(saveVersion, ['agents']);
+  const update = useApiMutation(saveVersion, ['agents']);
   const isPassed = newest.version > seen.version;
   const readOnly = !may('write') || archivedAt !== null;
 
@@ -159,7 +159,7 @@ function SavedAgent({ newest }: { newest: Agent }) {
 
 function ArchiveDialog({ agent, onClose }: { agent: Agent; onClose: () => void }) {
   const toast = useToast();
-  const archive = useChange((client, agentId: string) => client.agents.archive(agentId), ['agents']);
+  const archive = useApiMutation((client, agentId: string) => client.agents.archive(agentId), ['agents']);
   return (
     <FormDialog
       title={`Archive ${agent.name}?`}

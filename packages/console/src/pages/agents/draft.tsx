@@ -1,4 +1,5 @@
-// One state behind the form and the JSON: the value, and beside it the texts of JSON fields that cannot be read (yet). The text of
+// One state behind the form and the JSON: the value, and beside it the texts of JSON fields that cannot be read (yet). The
+// text of
 // the whole is the JSON field at the path ''. What is wrong is shown at a field once somebody was there, and everywhere once
 // they tried to save.
 import type { FieldError } from '@signalbox/contract';

@@ -1,6 +1,6 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useChange, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useOrganization } from '../../organization.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Page } from '../../ui/page.tsx';
 import { useToast } from '../../ui/toast.tsx';
@@ -65,7 +65,10 @@ function NewAgent({ template }: { template: Template }) {
   const toast = useToast();
   const draft = useNewDraft(template.definition);
   const [view, setView] = useState<View>('form');
-  const create = useChange((client, definition: Definition) => client.agents.create(bodyOf(definition)), ['agents']);
+  const create = useApiMutation(
+    (client, definition: Definition) => client.agents.create(bodyOf(definition)),
+    ['agents'],
+  );
   async function submit() {
     const { agentId, name } = await create.mutateAsync(draft.value);
     toast(`${name} created`);

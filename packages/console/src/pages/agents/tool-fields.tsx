@@ -9,7 +9,7 @@ import { DraftJson, DraftNumber, DraftSelect, DraftText, textOf } from './fields
 export const toolTypes = ['http', 'mcp', 'client', 'agent'] as const;
 export type ToolType = (typeof toolTypes)[number];
 
-export const toolWords: Record<ToolType, { label: string; about: string }> = {
+export const toolTypeText: Record<ToolType, { label: string; about: string }> = {
   http: { label: 'HTTP request', about: 'Signalbox sends an HTTP request from a template.' },
   mcp: { label: 'MCP server', about: 'Tools of a Model Context Protocol server: all or some.' },
   client: { label: 'Client tool', about: 'Your program runs it and posts the result.' },

@@ -8,7 +8,7 @@ import { useDraft } from './draft.tsx';
 import { DraftJson, textOf } from './fields.tsx';
 import { isRecord } from './model.ts';
 import { isWithin } from './path.ts';
-import { isEffectful, newTools, ToolFields, type ToolType, toolTypes, toolWords } from './tool-fields.tsx';
+import { isEffectful, newTools, ToolFields, type ToolType, toolTypes, toolTypeText } from './tool-fields.tsx';
 
 // Tools have no identity of their own: the list gives them numbers, so that a moved one keeps its focus and stays open.
 let lastKey = 0;
@@ -84,9 +84,9 @@ export function ToolsForm({ readOnly }: { readOnly: boolean }) {
           {toolTypes.map((type) => (
             <div key={type}>
               <Button small onClick={() => add(type)}>
-                Add {toolWords[type].label}
+                Add {toolTypeText[type].label}
               </Button>
-              <span className="quiet small">{toolWords[type].about}</span>
+              <span className="quiet small">{toolTypeText[type].about}</span>
             </div>
           ))}
         </div>
@@ -112,7 +112,7 @@ function ToolItem({
   const path = `tools[${index}]`;
   const record = isRecord(tool) ? tool : {};
   const wrong = draft.shown.some((one) => isWithin(one.path, path));
-  const type = toolWords[record.type as ToolType]?.label ?? textOf(record.type);
+  const type = toolTypeText[record.type as ToolType]?.label ?? textOf(record.type);
   return (
     <div className="tool">
       <details open={open} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>

@@ -2,7 +2,7 @@
 import type { Environment } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
-import { useAsk, useChange, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useApiQuery, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Select, TextArea } from '../../ui/field.tsx';
 import { ErrorNotice, fieldError, Notice } from '../../ui/notice.tsx';
@@ -32,7 +32,7 @@ export function TryIt({
     if (shown.current !== sessionId) panel.current?.focus();
     shown.current = sessionId;
   }, [sessionId]);
-  const environments = useAsk(['environments', 'choice'], (client) => client.environments.list({ limit: MOST }));
+  const environments = useApiQuery(['environments', 'choice'], (client) => client.environments.list({ limit: MOST }));
   return (
     <div className="stack" ref={panel} tabIndex={-1}>
       {unsaved && (
@@ -79,7 +79,7 @@ function OpenForm({
     () => (environments.find(({ name }) => name === 'staging') ?? environments[0])?.name ?? '',
   );
   const [input, setInput] = useState('');
-  const open = useChange(
+  const open = useApiMutation(
     (client, body: { environment: string; input: string }) => client.sessions.open({ agentId, ...body }),
     ['sessions', 'overview'],
   );

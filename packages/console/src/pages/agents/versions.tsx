@@ -1,7 +1,7 @@
 import type { Agent } from '@signalbox/client';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
-import { type ListQuery, useAsk, useChange, useList, useOrganization } from '../../organization.tsx';
+import { type ListQuery, useApiMutation, useApiQuery, useList, useOrganization } from '../../organization.tsx';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Select } from '../../ui/field.tsx';
@@ -89,7 +89,7 @@ const MOST_EVENTS = 100;
 
 /** Who saved a version, as the event log has it. */
 function useSavedBy(agentId: string): (version: number) => string | undefined {
-  const { data } = useAsk(['agents', agentId, 'events'], (client) =>
+  const { data } = useApiQuery(['agents', agentId, 'events'], (client) =>
     client.events.list({ resourceId: agentId, limit: MOST_EVENTS }),
   );
   const names = new Map(
@@ -173,7 +173,7 @@ function GoBackDialog({ shown, newest, onClose }: { shown: Agent; newest: Agent;
   const { organizationId } = useOrganization();
   const navigate = useNavigate();
   const toast = useToast();
-  const update = useChange(saveVersion, ['agents']);
+  const update = useApiMutation(saveVersion, ['agents']);
   const [seen, setSeen] = useState(newest);
   const [isPassed, setPassed] = useState(false);
   async function submit() {

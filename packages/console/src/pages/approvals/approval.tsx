@@ -1,24 +1,24 @@
 // One approval, where a link from a chat leads: on a phone the buttons stay under the thumb.
 import { Link, useParams } from '@tanstack/react-router';
 import { useRef } from 'react';
-import { useAsk } from '../../organization.tsx';
+import { useApiQuery } from '../../organization.tsx';
+import { toolTitle } from '../../text-format.ts';
 import { Id } from '../../ui/copy.tsx';
 import { Await, Page } from '../../ui/page.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { ExactTime } from '../../ui/time.tsx';
-import { toolWords } from '../../words.ts';
-import { Asker } from './asker.tsx';
+import { ApprovalSource } from './approval-source.tsx';
+import { CallOutcome } from './call-outcome.tsx';
 import { Decision } from './decision.tsx';
 import { InputView } from './input-view.tsx';
 import { useShortcuts } from './shortcuts.ts';
-import { Since } from './since.tsx';
 
 // Live by the event log; this is the net under it.
 const AGAIN_MS = 60_000;
 
 export function ApprovalPage() {
   const { organizationId, operationId } = useParams({ from: '/$organizationId/approvals/$operationId' });
-  const query = useAsk(['approvals', operationId], (client) => client.approvals.get(operationId), {
+  const query = useApiQuery(['approvals', operationId], (client) => client.approvals.get(operationId), {
     everyMs: AGAIN_MS,
   });
   const page = useRef<HTMLDivElement>(null);
@@ -26,7 +26,7 @@ export function ApprovalPage() {
   const { data } = query;
   return (
     <Page
-      title={data ? toolWords(data.name) : 'Approval'}
+      title={data ? toolTitle(data.name) : 'Approval'}
       about={
         <Link to="/$organizationId/approvals" params={{ organizationId }}>
           All approvals
@@ -36,8 +36,8 @@ export function ApprovalPage() {
       <div ref={page}>
         <Await query={query}>
           {(approval) => (
-            <article className="stack one-approval" data-item tabIndex={-1} aria-label={toolWords(approval.name)}>
-              <Asker approval={approval} />
+            <article className="stack one-approval" data-item tabIndex={-1} aria-label={toolTitle(approval.name)}>
+              <ApprovalSource approval={approval} />
               <section className="card" aria-labelledby="input">
                 <h2 id="input">Input</h2>
                 <InputView value={approval.input} />
@@ -45,7 +45,7 @@ export function ApprovalPage() {
               <div className={approval.status === 'pending' ? 'under-thumb' : 'card'}>
                 <Decision approval={approval} />
               </div>
-              {approval.status !== 'pending' && <Since approval={approval} />}
+              {approval.status !== 'pending' && <CallOutcome approval={approval} />}
               <dl className="facts small">
                 <dt>Tool</dt>
                 <dd>

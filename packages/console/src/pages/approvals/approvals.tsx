@@ -4,7 +4,8 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useRef, useState } from 'react';
 import { EnvironmentFilter } from '../../filters.tsx';
 import { useList, useOrganization } from '../../organization.tsx';
-import { sessionIdPattern } from '../../search.ts';
+import { sessionIdPattern } from '../../search-params.ts';
+import { counted, toolTitle } from '../../text-format.ts';
 import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Select } from '../../ui/field.tsx';
@@ -14,12 +15,11 @@ import { ErrorNotice } from '../../ui/notice.tsx';
 import { Page } from '../../ui/page.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
-import { counted, toolWords } from '../../words.ts';
-import { AgentName, SessionLink } from './asker.tsx';
-import { Item } from './item.tsx';
+import { AgentName, SessionLink } from './approval-source.tsx';
+import { InboxItem } from './inbox-item.tsx';
 import { KeysHelp } from './keys-help.tsx';
 import { nameOf } from './resolution.tsx';
-import type { ApprovalsSearch } from './search.ts';
+import type { ApprovalsSearch } from './search-params.ts';
 import { useShortcuts } from './shortcuts.ts';
 
 // Live by the event log; this is the net under it.
@@ -139,7 +139,7 @@ function Inbox({ query }: { query: ReturnType<typeof useList<Approval>> }) {
       {may('write') && <KeysHelp {...shortcuts} />}
       <div className="stack" ref={list}>
         {shown.map((approval) => (
-          <Item key={approval.operationId} approval={approval} isPending={now.has(approval.operationId)} />
+          <InboxItem key={approval.operationId} approval={approval} isPending={now.has(approval.operationId)} />
         ))}
       </div>
       {hasNextPage && (
@@ -176,7 +176,7 @@ export function ApprovalLink({ operationId, name }: Pick<Approval, 'operationId'
   const { organizationId } = useOrganization();
   return (
     <Link to="/$organizationId/approvals/$operationId" params={{ organizationId, operationId }}>
-      <PlainText text={toolWords(name)} />
+      <PlainText text={toolTitle(name)} />
     </Link>
   );
 }

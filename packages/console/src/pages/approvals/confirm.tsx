@@ -1,15 +1,15 @@
 // The second stroke: what goes with a decision, and the button that makes it.
 import type { Approval, ResolveApproval } from '@signalbox/client';
 import { type FormEvent, type KeyboardEvent, type MouseEvent, useEffect, useId, useRef, useState } from 'react';
+import { toolTitle } from '../../text-format.ts';
 import { Button } from '../../ui/button.tsx';
 import { Checkbox, TextField } from '../../ui/field.tsx';
 import { ErrorNotice, fieldError, Notice } from '../../ui/notice.tsx';
-import { toolWords } from '../../words.ts';
 import { draftOf, type Problem, problemsOf, readDraft, same } from './input-draft.ts';
 import { InputEditor } from './input-editor.tsx';
 
 export type Step = 'approve' | 'edit' | 'deny' | undefined;
-export type Answer = Pick<ResolveApproval, 'decision' | 'reason' | 'input' | 'scope'>;
+export type DecisionInput = Pick<ResolveApproval, 'decision' | 'reason' | 'input' | 'scope'>;
 
 // A finger that taps twice without wanting to takes less.
 const DOUBLE_TAP_MS = 500;
@@ -27,7 +27,7 @@ export function Confirm({
   step: NonNullable<Step>;
   busy: boolean;
   error: unknown;
-  onAnswer: (answer: Answer) => void;
+  onAnswer: (answer: DecisionInput) => void;
   onCancel: () => void;
 }) {
   const [reason, setReason] = useState('');
@@ -39,7 +39,7 @@ export function Confirm({
   const openedAt = useRef(Number.POSITIVE_INFINITY);
   const granting = useId();
   const denies = step === 'deny';
-  const words = toolWords(approval.name);
+  const words = toolTitle(approval.name);
 
   useEffect(() => {
     openedAt.current = performance.now();

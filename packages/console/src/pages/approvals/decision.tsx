@@ -3,11 +3,11 @@
 import { type Approval, SignalboxError } from '@signalbox/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
-import { useChange, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useOrganization } from '../../organization.tsx';
+import { toolTitle } from '../../text-format.ts';
 import { Button } from '../../ui/button.tsx';
 import { useToast } from '../../ui/toast.tsx';
-import { toolWords } from '../../words.ts';
-import { type Answer, Confirm, type Step } from './confirm.tsx';
+import { Confirm, type DecisionInput, type Step } from './confirm.tsx';
 import { Resolution } from './resolution.tsx';
 import './approvals.css';
 
@@ -30,8 +30,8 @@ export function Decision({ approval, onDecided }: { approval: Approval; onDecide
   const [busy, setBusy] = useState(false);
   const underWay = useRef(false);
   const buttons = useRef<HTMLDivElement>(null);
-  const resolve = useChange(
-    (_, { decision, ...more }: Answer) => client.approvals.resolve(approval.operationId, { decision, ...more }),
+  const resolve = useApiMutation(
+    (_, { decision, ...more }: DecisionInput) => client.approvals.resolve(approval.operationId, { decision, ...more }),
     ['approvals', 'sessions', 'overview'],
   );
 
@@ -48,7 +48,7 @@ export function Decision({ approval, onDecided }: { approval: Approval; onDecide
     setAnswered(one);
   }
 
-  async function answer(sent: Answer) {
+  async function answer(sent: DecisionInput) {
     if (underWay.current) return;
     underWay.current = true;
     setBusy(true);
@@ -58,7 +58,7 @@ export function Decision({ approval, onDecided }: { approval: Approval; onDecide
       const isOwn = one.resolvedBy?.id === user.userId && one.reason === (sent.reason ?? null) && takes(one, sent);
       keep(one);
       setLate(!isOwn);
-      if (isOwn) toast(`${one.status === 'approved' ? 'Approved' : 'Denied'}: ${toolWords(one.name)}`);
+      if (isOwn) toast(`${one.status === 'approved' ? 'Approved' : 'Denied'}: ${toolTitle(one.name)}`);
       onDecided?.();
     } catch (problem) {
       if (problem instanceof SignalboxError && problem.code === 'approval_already_resolved') await hearWho();
@@ -120,6 +120,6 @@ export function Decision({ approval, onDecided }: { approval: Approval; onDecide
 }
 
 /** Whether the approval holds the input that was sent with the decision. */
-function takes(approval: Approval, { input }: Answer): boolean {
+function takes(approval: Approval, { input }: DecisionInput): boolean {
   return JSON.stringify(approval.editedInput ?? null) === JSON.stringify(input ?? null);
 }

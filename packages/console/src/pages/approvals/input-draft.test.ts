@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { draftOf, problemsOf, readDraft } from './input-draft.ts';
 
-test('a draft that nobody touched is the input that was asked for', () => {
+test('an untouched draft is the requested input', () => {
   const inputs = [
     { order: '1042', cents: 9900, rate: 1e-7, fast: true, note: null, empty: '' },
     { deep: { a: [1, 'two', null] } },
@@ -25,7 +25,7 @@ describe('a form', () => {
     return readDraft({ as: 'form', fields: { ...draft.fields, ...fields } }, original);
   };
 
-  test('keeps the kinds of its fields', () => {
+  test('keeps the types of its fields', () => {
     expect(edited({ order: '7', cents: '-1.5e3', fast: 'false', note: 'hm' })).toEqual({
       value: { order: '7', cents: -1500, fast: false, note: 'hm' },
     });
@@ -36,19 +36,19 @@ describe('a form', () => {
   });
 
   test.each([{ deep: {} }, { list: [1] }, { hidden: 'a\u200bb' }, {}, [1]])(
-    'is not offered where it would lose or hide something: %j',
+    'is not offered if it would lose or hide something: %j',
     (input) => {
       expect(draftOf(input).as).toBe('json');
     },
   );
 });
 
-test('JSON that is none is said to be', () => {
+test('invalid JSON is reported', () => {
   const read = readDraft({ as: 'json', text: '{ "order": ' }, {});
   expect('problems' in read && read.problems[0]!.text).toMatch(/^This is not valid JSON/);
 });
 
-test('what the service says stands at the fields that it names, the rest at the whole', () => {
+test('the service’s errors appear at the fields that they name, others at the form', () => {
   const message =
     "does not match the tool's schema: /cents must be >= 1; / must have required properties: to; /a/b is odd";
   expect(problemsOf(message, ['cents', 'order', 'a'])).toEqual([

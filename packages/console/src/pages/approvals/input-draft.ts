@@ -1,5 +1,5 @@
 // An input while a person edits it: as a form where each field is one text, number, truth value or null; else as JSON.
-import { escapeUnseen, unseenApart } from '../../words.ts';
+import { escapeInvisible, splitInvisible } from '../../text-format.ts';
 
 /** An object that is no array. */
 export type Fields = Record<string, unknown>;
@@ -34,7 +34,7 @@ export function fitsForm(input: unknown): input is Fields {
     values.length > 0 &&
     values.length <= MAX_FIELDS &&
     values.every((value) => value === null || typeof value !== 'object') &&
-    [...Object.keys(input), ...values].every((one) => typeof one !== 'string' || unseenApart(one).length === 1)
+    [...Object.keys(input), ...values].every((one) => typeof one !== 'string' || splitInvisible(one).length === 1)
   );
 }
 
@@ -48,7 +48,7 @@ export function formOf(input: Fields): Draft {
 }
 
 export function jsonOf(input: unknown): Draft {
-  return { as: 'json', text: escapeUnseen(JSON.stringify(input, null, 2) ?? 'null') };
+  return { as: 'json', text: escapeInvisible(JSON.stringify(input, null, 2) ?? 'null') };
 }
 
 const jsonNumber = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;

@@ -2,7 +2,7 @@ import type { Environment, EnvironmentSecret } from '@signalbox/client';
 import { ownProviders } from '@signalbox/contract';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useChange, useList, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useList, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { TextArea, TextField } from '../../ui/field.tsx';
@@ -108,7 +108,7 @@ function KeepSessionsField({
 function Retention({ environment, onClose }: { environment: Environment; onClose: () => void }) {
   const { name, keepSessionsDays } = environment;
   const [days, setDays] = useState(String(keepSessionsDays ?? ''));
-  const change = useChange(
+  const change = useApiMutation(
     (client, _: undefined) => client.environments.update(name, { keepSessionsDays: numberIn(days) ?? null }),
     ['environments'],
   );
@@ -132,7 +132,7 @@ function Retention({ environment, onClose }: { environment: Environment; onClose
 function Create({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState('');
   const [days, setDays] = useState('');
-  const create = useChange(
+  const create = useApiMutation(
     (client, _: undefined) => client.environments.create({ name, keepSessionsDays: numberIn(days) ?? null }),
     ['environments'],
   );
@@ -158,7 +158,7 @@ function Create({ onClose }: { onClose: () => void }) {
 }
 
 function Delete({ name, onClose }: { name: string; onClose: () => void }) {
-  const remove = useChange((client, _: undefined) => client.environments.delete(name), ['environments']);
+  const remove = useApiMutation((client, _: undefined) => client.environments.delete(name), ['environments']);
   return (
     <FormDialog
       title={`Delete ${name}?`}
@@ -252,7 +252,7 @@ function SetSecret({
   const [name, setName] = useState(secret?.name ?? '');
   const [value, setValue] = useState('');
   const [hosts, setHosts] = useState((secret?.allowedHosts ?? []).join('\n'));
-  const set = useChange(
+  const set = useApiMutation(
     (client, _: undefined) =>
       client.environments.secrets.set(environment, name, {
         value,
@@ -304,7 +304,7 @@ function SetSecret({
 }
 
 function DeleteSecret({ environment, name, onClose }: { environment: string; name: string; onClose: () => void }) {
-  const remove = useChange(
+  const remove = useApiMutation(
     (client, _: undefined) => client.environments.secrets.delete(environment, name),
     ['secrets'],
   );

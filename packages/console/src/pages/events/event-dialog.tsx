@@ -2,7 +2,7 @@ import type { Event } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { eventText } from '../../event-text.ts';
-import { useAsk, useOrganization } from '../../organization.tsx';
+import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Id, Json } from '../../ui/copy.tsx';
@@ -11,7 +11,7 @@ import { Await } from '../../ui/page.tsx';
 import { SessionLink } from '../../ui/session-link.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { ExactTime } from '../../ui/time.tsx';
-import type { EventsSearch } from './search.ts';
+import type { EventsSearch } from './search-params.ts';
 
 /** One record in full. */
 export function EventDialog({
@@ -23,7 +23,7 @@ export function EventDialog({
   filters: EventsSearch;
   onClose: () => void;
 }) {
-  const query = useAsk(['event-log', 'one', eventId], (client) => client.events.get(eventId));
+  const query = useApiQuery(['event-log', 'one', eventId], (client) => client.events.get(eventId));
   return (
     <Dialog title={query.data ? `Event ${query.data.sequence}` : 'Event'} onClose={onClose} wide>
       <Await query={query}>{(event) => <Details event={event} filters={filters} />}</Await>

@@ -10,7 +10,7 @@ import { Loading } from '../../ui/list.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
-import type { EventsSearch } from './search.ts';
+import type { EventsSearch } from './search-params.ts';
 import { type EventLog, useEventLog } from './use-event-log.ts';
 import './events.css';
 

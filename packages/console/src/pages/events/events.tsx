@@ -8,7 +8,7 @@ import { EventDialog } from './event-dialog.tsx';
 import { EventList } from './event-list.tsx';
 import { ExportEvents } from './export.tsx';
 import { Filters } from './filters.tsx';
-import type { EventsSearch } from './search.ts';
+import type { EventsSearch } from './search-params.ts';
 import { VerifyDialog } from './verify.tsx';
 
 export function EventsPage() {

@@ -2,12 +2,12 @@ import type { EventType } from '@signalbox/client';
 import { useEffect, useState } from 'react';
 import { eventKinds } from '../../event-text.ts';
 import { EnvironmentFilter } from '../../filters.tsx';
-import { sessionIdPattern, withFilter } from '../../search.ts';
+import { sessionIdPattern, withFilter } from '../../search-params.ts';
 import { Button } from '../../ui/button.tsx';
 import { Select, TextField } from '../../ui/field.tsx';
 import { FilterField } from '../../ui/filter.tsx';
 import { instantOf, localOf } from '../../ui/time.tsx';
-import type { EventsSearch } from './search.ts';
+import type { EventsSearch } from './search-params.ts';
 
 const kinds = [
   { value: '', label: 'All types' },

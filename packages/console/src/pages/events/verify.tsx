@@ -3,10 +3,10 @@ import { type EventCheckpoint, type EventVerification, type Signalbox, verifyEve
 import { Link } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
 import { useOrganization } from '../../organization.tsx';
+import { counted } from '../../text-format.ts';
 import { Button } from '../../ui/button.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { ErrorNotice, Notice } from '../../ui/notice.tsx';
-import { counted } from '../../words.ts';
 
 // As often as the page is drawn with the progress.
 const DRAW_EVERY_RECORDS = 500;

@@ -2,7 +2,7 @@
 import type { ApiKey, ApiKeyWithSecret, Permission } from '@signalbox/client';
 import { useState } from 'react';
 import { useEnvironmentNames } from '../../environment-names.ts';
-import { useChange } from '../../organization.tsx';
+import { useApiMutation } from '../../organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Checkbox, Choices, Select, TextArea, TextField } from '../../ui/field.tsx';
 import { MetadataField, metadataText, parseMetadata } from '../../ui/metadata.tsx';
@@ -44,7 +44,7 @@ export function KeyForm({
   const [metadata, setMetadata] = useState(metadataText(apiKey?.metadata ?? {}));
   const [metadataError, setMetadataError] = useState<string>();
   const all = useEnvironmentNames();
-  const save = useChange(
+  const save = useApiMutation(
     async (client, _: undefined) => {
       const allowedIps = addresses.split(/[\s,]+/).filter(Boolean);
       const body = {

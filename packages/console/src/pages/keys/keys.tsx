@@ -1,6 +1,6 @@
 import type { ApiKey, ApiKeyWithSecret } from '@signalbox/client';
 import { useState } from 'react';
-import { useChange, useList, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useList, useOrganization } from '../../organization.tsx';
 import { Badge, type Tone } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
@@ -129,7 +129,7 @@ function Rotate({
   onClose: () => void;
   onMade: (key: ApiKeyWithSecret) => void;
 }) {
-  const rotate = useChange((client, _: undefined) => client.keys.rotate(apiKey.keyId), ['keys']);
+  const rotate = useApiMutation((client, _: undefined) => client.keys.rotate(apiKey.keyId), ['keys']);
   return (
     <FormDialog
       title={`Rotate the secret of ${apiKey.name}?`}
@@ -150,7 +150,7 @@ function Rotate({
 }
 
 function Delete({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void }) {
-  const remove = useChange((client, _: undefined) => client.keys.delete(apiKey.keyId), ['keys']);
+  const remove = useApiMutation((client, _: undefined) => client.keys.delete(apiKey.keyId), ['keys']);
   return (
     <FormDialog
       title={`Delete ${apiKey.name}?`}

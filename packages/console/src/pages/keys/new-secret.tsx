@@ -1,15 +1,15 @@
 import type { ApiKeyWithSecret } from '@signalbox/client';
 import { useState } from 'react';
 import { Code } from '../../ui/copy.tsx';
-import { SecretOnce } from '../../ui/secret-once.tsx';
+import { OneTimeSecret } from '../../ui/one-time-secret.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 
 /** The secret of a key that was just made or rotated, and the first call with it. */
 export function NewSecret({ apiKey, onClose }: { apiKey: ApiKeyWithSecret; onClose: () => void }) {
   return (
-    <SecretOnce title={`Secret of ${apiKey.name}`} secret={apiKey.secret} onClose={onClose}>
+    <OneTimeSecret title={`Secret of ${apiKey.name}`} secret={apiKey.secret} onClose={onClose}>
       {apiKey.secret && <FirstCall secret={apiKey.secret} />}
-    </SecretOnce>
+    </OneTimeSecret>
   );
 }
 

@@ -1,13 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { accountQuery, becomeAccount, consoleCall, signOut } from '../../account.ts';
-import { Alone } from '../../ui/alone.tsx';
 import { Button } from '../../ui/button.tsx';
 import { TextField, textsOf } from '../../ui/field.tsx';
 import { ErrorNotice, fieldError } from '../../ui/notice.tsx';
-import { enter } from '../sign-in/enter.ts';
+import { StandalonePage } from '../../ui/standalone-page.tsx';
+import { useEnter } from '../sign-in/enter.ts';
 
 export function NewOrganizationPage() {
+  const enter = useEnter();
   const { data: account } = useQuery(accountQuery);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
@@ -30,17 +31,17 @@ export function NewOrganizationPage() {
   }
   if (account?.organizations.length === 0) {
     return (
-      <Alone title="You are not in an organization">
+      <StandalonePage title="You are not in an organization">
         <p>Ask an admin to invite you, and open the invitation link in this browser.</p>
         <div>
           <Button onClick={() => void signOut().catch(setError)}>Sign out</Button>
         </div>
         {error !== undefined && <ErrorNotice error={error} />}
-      </Alone>
+      </StandalonePage>
     );
   }
   return (
-    <Alone title="New organization">
+    <StandalonePage title="New organization">
       <form className="stack" onSubmit={submit} noValidate>
         <TextField label="Name" name="name" autoComplete="organization" required error={fieldError(error, 'name')} />
         {error !== undefined && <ErrorNotice error={error} beside={['name']} />}
@@ -48,6 +49,6 @@ export function NewOrganizationPage() {
           Create organization
         </Button>
       </form>
-    </Alone>
+    </StandalonePage>
   );
 }

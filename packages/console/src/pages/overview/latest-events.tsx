@@ -1,15 +1,15 @@
 import type { Event } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { eventText } from '../../event-text.ts';
-import { useAsk, useOrganization } from '../../organization.tsx';
+import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { Await } from '../../ui/page.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
 
-/** The last records of the event log, in words. */
+/** The latest events, in words. */
 export function LatestEvents() {
   const { organizationId } = useOrganization();
-  const query = useAsk(['events', 'latest'], async (client) => (await client.events.list({ limit: 10 })).data);
+  const query = useApiQuery(['events', 'latest'], async (client) => (await client.events.list({ limit: 10 })).data);
   return (
     <section className="stack tight" aria-labelledby="latest">
       <div className="row apart">
@@ -38,7 +38,7 @@ export function LatestEvents() {
   );
 }
 
-/** Where to look at what it speaks of. */
+/** A link to the event's resource. */
 function About({ event: { type, resource, sessionId } }: { event: Event }) {
   const { organizationId } = useOrganization();
   if (resource.type === 'approval') {

@@ -1,21 +1,21 @@
-// What goes on now: what waits for a person first, then what needs care, then how much was used, then what happened last.
+// The current state: pending approvals and problems first, then sessions, usage and the latest events.
 import { Link } from '@tanstack/react-router';
-import { useAsk, useOrganization } from '../../organization.tsx';
+import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { ButtonLink } from '../../ui/button.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';
-import { Care } from './care.tsx';
 import { LatestEvents } from './latest-events.tsx';
-import { SessionsNow } from './sessions-now.tsx';
+import { NeedsAttention } from './needs-attention.tsx';
+import { PendingApprovals } from './pending-approvals.tsx';
+import { SessionCounts } from './session-counts.tsx';
 import { UsageCharts } from './usage-charts.tsx';
-import { Waiting } from './waiting.tsx';
 import './overview.css';
 
-// Some of the numbers change without a record in the event log: deliveries, and what ended a day ago.
+// Some counts change without an event: deliveries, and sessions that ended a day ago.
 const AGAIN_MS = 30_000;
 
 export function OverviewPage() {
-  const query = useAsk(['overview'], (client) => client.overview(), { everyMs: AGAIN_MS });
+  const query = useApiQuery(['overview'], (client) => client.overview(), { everyMs: AGAIN_MS });
   return (
     <Page title="Overview">
       <FirstMinutes />
@@ -23,10 +23,10 @@ export function OverviewPage() {
         {(overview) => (
           <>
             <div className="columns">
-              <Waiting count={overview.pendingApprovals} />
-              <Care overview={overview} />
+              <PendingApprovals count={overview.pendingApprovals} />
+              <NeedsAttention overview={overview} />
             </div>
-            <SessionsNow sessions={overview.sessions} />
+            <SessionCounts sessions={overview.sessions} />
           </>
         )}
       </Await>
@@ -36,14 +36,14 @@ export function OverviewPage() {
   );
 }
 
-/** Where there is nothing yet, the way to the first Session. */
+/** In an empty organization, a link to the first steps. */
 function FirstMinutes() {
   const { organizationId, may } = useOrganization();
-  const sessions = useAsk(
+  const sessions = useApiQuery(
     ['sessions', 'any'],
     async (client) => (await client.sessions.list({ limit: 1 })).data.length,
   );
-  const agents = useAsk(['agents', 'any'], async (client) => (await client.agents.list({ limit: 1 })).data.length);
+  const agents = useApiQuery(['agents', 'any'], async (client) => (await client.agents.list({ limit: 1 })).data.length);
   if (sessions.data !== 0 || agents.data !== 0) return null;
   return (
     <Notice title="Nothing is running yet.">

@@ -1,12 +1,12 @@
 import { Link } from '@tanstack/react-router';
-import { useAsk, useOrganization } from '../../organization.tsx';
+import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { Await } from '../../ui/page.tsx';
 import { DayCharts } from '../usage/day-charts.tsx';
 
 /** Tokens and cost of the last 30 days, by day of UTC. */
 export function UsageCharts() {
   const { organizationId } = useOrganization();
-  const query = useAsk(['usage', 'by-day'], (client) => client.usage.get({ groupBy: 'day' }));
+  const query = useApiQuery(['usage', 'by-day'], (client) => client.usage.get({ groupBy: 'day' }));
   return (
     <section className="stack tight" aria-labelledby="usage">
       <div className="row apart">

@@ -1,6 +1,6 @@
 import type { Invitation, Member, Role } from '@signalbox/client';
 import { useState } from 'react';
-import { useChange, useList, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useList, useOrganization } from '../../organization.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
@@ -10,15 +10,15 @@ import { Menu } from '../../ui/menu.tsx';
 import { fieldError, Notice } from '../../ui/notice.tsx';
 import { Page } from '../../ui/page.tsx';
 import { exactly, Time } from '../../ui/time.tsx';
-import { OnceLink } from './once-link.tsx';
+import { OneTimeLink } from './one-time-link.tsx';
 
 type Doing =
   | { what: 'invite' | 'rename' }
   | { what: 'role' | 'reset' | 'remove'; member: Member }
   | { what: 'withdraw'; invitation: Invitation };
 
-/** A link that was just made, to be handed over. */
-export interface MadeLink {
+/** A link that was just created. */
+export interface CreatedLink {
   title: string;
   link: string | undefined;
   about: string;
@@ -54,7 +54,7 @@ function People() {
   const members = useList(['people', 'members'], (client, page) => client.members.list(page));
   const invitations = useList(['people', 'invitations'], (client, page) => client.invitations.list(page));
   const [doing, setDoing] = useState<Doing>();
-  const [made, setMade] = useState<MadeLink>();
+  const [made, setMade] = useState<CreatedLink>();
   const close = () => setDoing(undefined);
   const outranks = (member: Member) => own === 'owner' || member.role !== 'owner';
   const columns: Column<Member>[] = [
@@ -143,7 +143,7 @@ function People() {
       {doing?.what === 'reset' && <Reset member={doing.member} onClose={close} onMade={setMade} />}
       {doing?.what === 'remove' && <Remove member={doing.member} onClose={close} />}
       {doing?.what === 'withdraw' && <Withdraw invitation={doing.invitation} onClose={close} />}
-      {made && <OnceLink {...made} onClose={() => setMade(undefined)} />}
+      {made && <OneTimeLink {...made} onClose={() => setMade(undefined)} />}
     </Page>
   );
 }
@@ -155,12 +155,12 @@ function Invite({
 }: {
   mayOwner: boolean;
   onClose: () => void;
-  onMade: (made: MadeLink) => void;
+  onMade: (made: CreatedLink) => void;
 }) {
   const [name, setName] = useState('');
   const [email, setEmail] = useState('');
   const [role, setRole] = useState<Role>('member');
-  const invite = useChange(
+  const invite = useApiMutation(
     (client, _: undefined) => client.invitations.create({ role, ...(name && { name }), ...(email && { email }) }),
     ['people'],
   );
@@ -206,7 +206,7 @@ function rolesFor(mayOwner: boolean) {
 function Rename({ onClose }: { onClose: () => void }) {
   const organization = useOrganization();
   const [name, setName] = useState(organization.name);
-  const rename = useChange((client, _: undefined) => client.organization.update({ name }), ['people']);
+  const rename = useApiMutation((client, _: undefined) => client.organization.update({ name }), ['people']);
   return (
     <FormDialog
       title="Rename organization"
@@ -231,7 +231,7 @@ function Rename({ onClose }: { onClose: () => void }) {
 function ChangeRole({ member, mayOwner, onClose }: { member: Member; mayOwner: boolean; onClose: () => void }) {
   const organization = useOrganization();
   const [role, setRole] = useState<Role>(member.role);
-  const change = useChange((client, _: undefined) => client.members.update(member.userId, { role }), ['people']);
+  const change = useApiMutation((client, _: undefined) => client.members.update(member.userId, { role }), ['people']);
   return (
     <FormDialog
       title={`Change the role of ${member.name}`}
@@ -248,8 +248,16 @@ function ChangeRole({ member, mayOwner, onClose }: { member: Member; mayOwner: b
   );
 }
 
-function Reset({ member, onClose, onMade }: { member: Member; onClose: () => void; onMade: (made: MadeLink) => void }) {
-  const reset = useChange((client, _: undefined) => client.members.resetPassword(member.userId), ['people']);
+function Reset({
+  member,
+  onClose,
+  onMade,
+}: {
+  member: Member;
+  onClose: () => void;
+  onMade: (made: CreatedLink) => void;
+}) {
+  const reset = useApiMutation((client, _: undefined) => client.members.resetPassword(member.userId), ['people']);
   return (
     <FormDialog
       title={`Reset the password of ${member.name}?`}
@@ -272,7 +280,7 @@ function Reset({ member, onClose, onMade }: { member: Member; onClose: () => voi
 
 function Remove({ member, onClose }: { member: Member; onClose: () => void }) {
   const organization = useOrganization();
-  const remove = useChange((client, _: undefined) => client.members.remove(member.userId), ['people']);
+  const remove = useApiMutation((client, _: undefined) => client.members.remove(member.userId), ['people']);
   const isSelf = member.userId === organization.user.userId;
   return (
     <FormDialog
@@ -293,13 +301,16 @@ function Remove({ member, onClose }: { member: Member; onClose: () => void }) {
   );
 }
 
-/** Those for anyone differ in when they end. */
+/** Invitations for anyone differ only in their expiry. */
 function nameOf({ name, email, role, expiresAt }: Invitation): string {
   return `the invitation for ${name ?? email ?? 'anyone'} as ${role}, until ${exactly(expiresAt)}`;
 }
 
 function Withdraw({ invitation, onClose }: { invitation: Invitation; onClose: () => void }) {
-  const withdraw = useChange((client, _: undefined) => client.invitations.delete(invitation.invitationId), ['people']);
+  const withdraw = useApiMutation(
+    (client, _: undefined) => client.invitations.delete(invitation.invitationId),
+    ['people'],
+  );
   return (
     <FormDialog
       title={`Withdraw ${nameOf(invitation)}?`}

@@ -1,7 +1,7 @@
 // What can be done with a schedule: change, pause, enable again, delete.
 import type { Schedule } from '@signalbox/client';
 import { useState } from 'react';
-import { useChange, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useOrganization } from '../../organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
@@ -23,7 +23,7 @@ export function ScheduleMenu({
   const toast = useToast();
   const [doing, setDoing] = useState<'edit' | 'delete'>();
   const { scheduleId } = schedule;
-  const change = useChange(
+  const change = useApiMutation(
     (client, status: Schedule['status']) => client.schedules.update(scheduleId, { status }),
     ['schedules'],
   );
@@ -66,7 +66,7 @@ function Delete({
   onDeleted?: () => void;
 }) {
   const toast = useToast();
-  const remove = useChange(
+  const remove = useApiMutation(
     async (client, _: undefined) => {
       await client.schedules.delete(scheduleId);
       onDeleted?.();

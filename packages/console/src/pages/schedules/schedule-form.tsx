@@ -3,7 +3,7 @@ import type { CreateSchedule, Schedule } from '@signalbox/client';
 import { useState } from 'react';
 import { useAgents } from '../../agent-names.ts';
 import { useEnvironmentNames } from '../../environment-names.ts';
-import { useChange } from '../../organization.tsx';
+import { useApiMutation } from '../../organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Checkbox, Choices, Select, TextArea, TextField } from '../../ui/field.tsx';
 import { MetadataField, metadataText, parseMetadata } from '../../ui/metadata.tsx';
@@ -11,7 +11,7 @@ import { fieldError, Notice } from '../../ui/notice.tsx';
 import { exactly, instantOf, localOf, ownTimeZone, timeZones } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { BudgetFields, budgetTexts, parseBudget } from '../sessions/budget-fields.tsx';
-import { cronWords } from './cron-words.ts';
+import { cronText } from './cron-text.ts';
 
 export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClose: () => void }) {
   const toast = useToast();
@@ -34,7 +34,7 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
   // Not the one where things are real.
   const environment =
     chosenEnvironment || (environments.find((name) => name !== 'production') ?? environments[0] ?? '');
-  const save = useChange(
+  const save = useApiMutation(
     (client, body: CreateSchedule) =>
       schedule ? client.schedules.update(schedule.scheduleId, changed(schedule, body)) : client.schedules.create(body),
     ['schedules'],
@@ -70,7 +70,7 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
     toast(nextAt ? `Schedule saved. Next run: ${exactly(nextAt)}` : 'Schedule saved');
   }
 
-  const words = cronWords(cron);
+  const words = cronText(cron);
   return (
     <FormDialog
       title={schedule ? 'Edit schedule' : 'New schedule'}

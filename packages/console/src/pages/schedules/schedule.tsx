@@ -2,7 +2,7 @@
 import type { Schedule, ScheduleRun, ScheduleRunStatus } from '@signalbox/client';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { Fragment } from 'react';
-import { useAsk, useList, useOrganization } from '../../organization.tsx';
+import { useApiQuery, useList, useOrganization } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
 import { Id } from '../../ui/copy.tsx';
 import { Select } from '../../ui/field.tsx';
@@ -12,16 +12,16 @@ import { Await, Page } from '../../ui/page.tsx';
 import { LongText, PlainText } from '../../ui/text.tsx';
 import { ExactTime, Time } from '../../ui/time.tsx';
 import { useAgent } from '../sessions/facts.tsx';
-import { costWords, number } from '../sessions/words.ts';
+import { costText, number } from '../sessions/session-text.ts';
 import { ScheduleMenu } from './actions.tsx';
 import { RunStatus } from './run-status.tsx';
 import { textOf } from './schedule-form.tsx';
-import { scheduleSearch } from './search.ts';
-import { When } from './when.tsx';
+import { ScheduleTime } from './schedule-time.tsx';
+import { scheduleSearch } from './search-params.ts';
 
 export function SchedulePage() {
   const { scheduleId } = useParams({ from: '/$organizationId/schedules/$scheduleId' });
-  const query = useAsk(['schedules', scheduleId], (client) => client.schedules.get(scheduleId));
+  const query = useApiQuery(['schedules', scheduleId], (client) => client.schedules.get(scheduleId));
   if (query.data) return <Shown schedule={query.data} />;
   return (
     <Page title="Schedule">
@@ -39,7 +39,7 @@ function Shown({ schedule }: { schedule: Schedule }) {
       title={agent ? `Schedule of ${agent.name}` : 'Schedule'}
       about={
         <>
-          <Status value={schedule.status} /> <When schedule={schedule} />
+          <Status value={schedule.status} /> <ScheduleTime schedule={schedule} />
         </>
       }
       actions={
@@ -69,7 +69,7 @@ function Facts({ schedule, agentName }: { schedule: Schedule; agentName: string 
   const limits = [
     budget?.maxTokens !== undefined && `${number(budget.maxTokens)} tokens`,
     budget?.maxSteps !== undefined && `${number(budget.maxSteps)} steps`,
-    budget?.maxCostUsd !== undefined && costWords(budget.maxCostUsd),
+    budget?.maxCostUsd !== undefined && costText(budget.maxCostUsd),
   ].filter((limit) => limit !== false);
   return (
     <dl className="facts">

@@ -5,7 +5,7 @@ import { useState } from 'react';
 import { useAgentNames } from '../../agent-names.ts';
 import { AgentFilter, EnvironmentFilter } from '../../filters.tsx';
 import { useList, useOrganization } from '../../organization.tsx';
-import { withFilter } from '../../search.ts';
+import { withFilter } from '../../search-params.ts';
 import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { FilterSelect } from '../../ui/filter.tsx';
@@ -16,8 +16,8 @@ import { Time } from '../../ui/time.tsx';
 import { ScheduleMenu } from './actions.tsx';
 import { RunStatus } from './run-status.tsx';
 import { ScheduleForm, textOf } from './schedule-form.tsx';
-import { type SchedulesSearch, schedulesSearch } from './search.ts';
-import { When } from './when.tsx';
+import { ScheduleTime } from './schedule-time.tsx';
+import { type SchedulesSearch, schedulesSearch } from './search-params.ts';
 
 export function SchedulesPage() {
   const { may, organizationId } = useOrganization();
@@ -44,7 +44,7 @@ export function SchedulesPage() {
         </>
       ),
     },
-    { label: 'When', cell: (schedule) => <When schedule={schedule} /> },
+    { label: 'When', cell: (schedule) => <ScheduleTime schedule={schedule} /> },
     { label: 'Environment', cell: ({ environment }) => environment },
     { label: 'Status', cell: ({ status }) => <Status value={status} /> },
     { label: 'Next run', cell: ({ nextAt }) => <Time at={nextAt} absent="none" /> },

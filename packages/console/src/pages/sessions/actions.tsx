@@ -1,7 +1,7 @@
 // Interrupt, close, cancel, delete: what stops a Session, from the softest to the hardest.
 import type { Session } from '@signalbox/client';
 import { useState } from 'react';
-import { useChange, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Menu } from '../../ui/menu.tsx';
@@ -14,7 +14,7 @@ export function Interrupt({ session }: { session: Session }) {
   const { may } = useOrganization();
   const toast = useToast();
   const { sessionId } = session;
-  const interrupt = useChange((client, _: undefined) => client.sessions.interrupt(sessionId), ['sessions']);
+  const interrupt = useApiMutation((client, _: undefined) => client.sessions.interrupt(sessionId), ['sessions']);
   if (!may('write') || !isBusy(session)) return null;
   return (
     <>
@@ -86,7 +86,7 @@ function Confirm({
 }) {
   const toast = useToast();
   const { title, action, about, done } = endings[ending];
-  const change = useChange(
+  const change = useApiMutation(
     async (client, _: undefined) => {
       await client.sessions[ending](sessionId);
       if (ending === 'delete') onDeleted();

@@ -3,17 +3,17 @@ import type { Approval, Session } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { memo, type ReactNode } from 'react';
 import { useOrganization } from '../../organization.tsx';
+import { toolTitle } from '../../text-format.ts';
 import { Badge, Status, type Tone } from '../../ui/badge.tsx';
 import { Json } from '../../ui/copy.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { LongText, PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
-import { toolWords } from '../../words.ts';
 import { Decision, pressShortcut } from '../approvals/decision.tsx';
 import { InputView } from '../approvals/input-view.tsx';
 import type { CallEntry } from './conversation.ts';
+import { waitingText } from './session-text.ts';
 import { ToolResultForm } from './tool-result.tsx';
-import { waitingWords } from './words.ts';
 
 export const Call = memo(function Call({
   call,
@@ -33,7 +33,7 @@ export const Call = memo(function Call({
   const { organizationId } = useOrganization();
   const { tool, input, editedInput, result } = call;
   const isPending = approval?.status === 'pending';
-  const words = toolWords(tool);
+  const words = toolTitle(tool);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: keys for the buttons within
     <div className="call" onKeyDown={pressShortcut}>
@@ -69,7 +69,7 @@ export const Call = memo(function Call({
           </Link>
           {child.session && (
             <span>
-              <Status value={child.session.status} /> <span className="quiet small">{waitingWords(child.session)}</span>
+              <Status value={child.session.status} /> <span className="quiet small">{waitingText(child.session)}</span>
             </span>
           )}
         </p>

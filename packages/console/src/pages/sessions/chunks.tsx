@@ -3,6 +3,7 @@ import type { Chunk, ChunkType, Session } from '@signalbox/client';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useRef, useState } from 'react';
 import { useOrganization } from '../../organization.tsx';
+import { counted } from '../../text-format.ts';
 import { Button } from '../../ui/button.tsx';
 import { Json } from '../../ui/copy.tsx';
 import { Select, TextField } from '../../ui/field.tsx';
@@ -10,7 +11,6 @@ import { Loading } from '../../ui/list.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { ExactTime } from '../../ui/time.tsx';
-import { counted } from '../../words.ts';
 import { ChunkList } from './chunk-list.ts';
 import { isBefore } from './follow.ts';
 

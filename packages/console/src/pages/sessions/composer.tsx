@@ -1,6 +1,6 @@
 import type { Session } from '@signalbox/client';
 import { type KeyboardEvent, useId, useRef, useState } from 'react';
-import { useChange, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { TextArea } from '../../ui/field.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
@@ -30,7 +30,7 @@ export function Composer({
   const box = useRef<HTMLFormElement>(null);
   const [error, setError] = useState<unknown>();
   const name = useId();
-  const send = useChange(
+  const send = useApiMutation(
     (client, { text, onBusy }: Draft) => client.sessions.sendMessage(sessionId, { content: text, onBusy }),
     ['sessions'],
   );

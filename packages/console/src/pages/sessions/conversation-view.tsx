@@ -1,21 +1,21 @@
 // The conversation as it is read: what was said, the calls of tools where they were made, and why a turn ended.
 import type { Approval, Session, SessionTurn } from '@signalbox/client';
 import { Fragment, memo, type RefObject, useCallback, useEffect, useMemo, useRef, useState } from 'react';
-import { useAsk } from '../../organization.tsx';
+import { useApiQuery } from '../../organization.tsx';
+import { toolTitle } from '../../text-format.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Json } from '../../ui/copy.tsx';
 import { Loading } from '../../ui/list.tsx';
 import { ErrorNotice, Notice } from '../../ui/notice.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
-import { toolWords } from '../../words.ts';
 import { Call } from './call.tsx';
 import { type Entry, operationIdOf, type UserEntry } from './conversation.ts';
 import { Earlier, KeepPlace } from './earlier.tsx';
 import { useAgent, useChildren } from './facts.tsx';
 import type { Followed } from './follow.ts';
+import { stopReasonText } from './session-text.ts';
 import { type FollowedSession, isEnded } from './use-session.ts';
-import { stopWords } from './words.ts';
 
 // More of them at once would make the page slow; what is before is shown on demand.
 const SHOWN_ENTRIES = 200;
@@ -168,14 +168,14 @@ function TurnEnd({ turn }: { turn: SessionTurn | undefined }) {
   if (!turn) return null;
   if (turn.status === 'cancelled') return <li className="quiet small">The turn ended with the session.</li>;
   if (turn.stopReason === null || turn.stopReason === 'endTurn') return null;
-  return <li className="quiet small">{stopWords[turn.stopReason]}</li>;
+  return <li className="quiet small">{stopReasonText[turn.stopReason]}</li>;
 }
 
 // Those of the newest calls; of a Session with more, an old one that is still pending is asked for all the same.
 const MAX_APPROVALS = 500;
 
 function useApprovals(sessionId: string): { approvals: ReadonlyMap<string, Approval>; areThere: boolean } {
-  const { data } = useAsk(['approvals', 'of', sessionId], async (client) => {
+  const { data } = useApiQuery(['approvals', 'of', sessionId], async (client) => {
     const all: Approval[] = [...(await client.approvals.list({ sessionId, status: 'pending', limit: 100 })).data];
     for await (const approval of client.approvals.list({ sessionId, order: 'desc', limit: 100 })) {
       all.push(approval);
@@ -187,7 +187,10 @@ function useApprovals(sessionId: string): { approvals: ReadonlyMap<string, Appro
   return { approvals, areThere: data !== undefined };
 }
 
-/** For whoever hears the page: each message of the Agent once it is whole, and what waits for a person. Not what was there before. */
+/**
+ * For whoever hears the page: each message of the Agent once it is whole, and what waits for a person. Not what was there
+ * before.
+ */
 function SpokenAloud({
   entries,
   growing,
@@ -205,7 +208,7 @@ function SpokenAloud({
       if (entry.turn === null || entry.turn < newest.current) return [];
       if (entry.kind === 'text' && !growing.has(entry.key)) return [{ key: entry.key, text: entry.text }];
       const isAsked = entry.kind === 'call' && approvals.get(operationIdOf(entry))?.status === 'pending';
-      return isAsked ? [{ key: `${entry.key} asks`, text: `${toolWords(entry.tool)} is waiting for approval` }] : [];
+      return isAsked ? [{ key: `${entry.key} asks`, text: `${toolTitle(entry.tool)} is waiting for approval` }] : [];
     });
     const fresh = known.current ? sayable.filter(({ key }) => !known.current!.has(key)) : [];
     known.current ??= new Set();

@@ -1,12 +1,12 @@
 import type { Agent, Session } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { Fragment } from 'react';
-import { useAsk, useList, useOrganization } from '../../organization.tsx';
+import { useApiQuery, useList, useOrganization } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
 import { Id } from '../../ui/copy.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
-import { costWords, number, stopWords, waitingWords } from './words.ts';
+import { costText, number, stopReasonText, waitingText } from './session-text.ts';
 
 /** What is known of a Session beside what it says. */
 export function Facts({ session, agent }: { session: Session; agent: Agent | undefined }) {
@@ -50,7 +50,7 @@ export function Facts({ session, agent }: { session: Session; agent: Agent | und
       <dt>Turn</dt>
       <dd>
         {session.turn}
-        {stopReason && stopReason !== 'endTurn' && <div className="quiet small">{stopWords[stopReason]}</div>}
+        {stopReason && stopReason !== 'endTurn' && <div className="quiet small">{stopReasonText[stopReason]}</div>}
       </dd>
       <dt>Tokens</dt>
       <dd className="number">
@@ -74,10 +74,10 @@ export function Facts({ session, agent }: { session: Session; agent: Agent | und
             unknown <span className="quiet small">The model has no price.</span>
           </>
         ) : (
-          costWords(usage.costUsd ?? 0)
+          costText(usage.costUsd ?? 0)
         )}
         {budget?.maxCostUsd !== undefined && (
-          <Spent what="Cost" used={usage.costUsd ?? 0} of={budget.maxCostUsd} words={costWords} />
+          <Spent what="Cost" used={usage.costUsd ?? 0} of={budget.maxCostUsd} words={costText} />
         )}
       </dd>
       <dt>Opened</dt>
@@ -154,7 +154,7 @@ export function Children({
             <Link to="/$organizationId/sessions/$sessionId" params={{ organizationId, sessionId: child.sessionId }}>
               <PlainText text={nameOf(child.agentId) ?? child.sessionId} />
             </Link>
-            <Status value={child.status} /> <span className="quiet small">{waitingWords(child)}</span>
+            <Status value={child.status} /> <span className="quiet small">{waitingText(child)}</span>
           </li>
         ))}
       </ul>
@@ -169,5 +169,5 @@ export function Children({
 
 /** The Agent of a Session; archived ones too. */
 export function useAgent(agentId: string) {
-  return useAsk(['agents', agentId], (client) => client.agents.get(agentId));
+  return useApiQuery(['agents', agentId], (client) => client.agents.get(agentId));
 }

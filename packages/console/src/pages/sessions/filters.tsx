@@ -1,12 +1,12 @@
 // Which Sessions are listed. All of it stands in the address, so that it can be kept and sent.
 import { type FormEvent, useState } from 'react';
 import { AgentFilter, EnvironmentFilter } from '../../filters.tsx';
-import { withFilter } from '../../search.ts';
+import { withFilter } from '../../search-params.ts';
 import { Button } from '../../ui/button.tsx';
 import { TextField } from '../../ui/field.tsx';
 import { FilterSelect } from '../../ui/filter.tsx';
 import { PlainText } from '../../ui/text.tsx';
-import { MAX_METADATA, type SessionSearch, sessionStatuses } from './search.ts';
+import { MAX_METADATA, type SessionSearch, sessionStatuses } from './search-params.ts';
 
 const statuses = sessionStatuses.map((value) => ({ value, label: value }));
 

@@ -71,7 +71,7 @@ function follow(client: Signalbox, session: Session) {
 
 const ended = (following: Following) => expect.poll(() => following.snapshot().connection).toBe('over');
 
-test('a turn under way is shown from its chunks, and from the transcript when it is over: each text once, under one key', async () => {
+test('a running turn is shown from its chunks, a finished one from the transcript: each text once, under one key', async () => {
   const transcript = [
     message('user', 1, text('Hi')),
     message('assistant', 1, text('Hello.')),
@@ -102,7 +102,7 @@ test('a turn under way is shown from its chunks, and from the transcript when it
   expect(following.snapshot().growing.size).toBe(0);
 });
 
-test('of a long transcript the newest turns are read, those before them on demand, and of what came since no more than that', async () => {
+test('only the newest turns of a long transcript are read, earlier ones on demand, and an update reads only what is new', async () => {
   const turnOf = (turn: number) => [
     message('user', turn, text(`Question ${turn}`)),
     message('assistant', turn, text(`Answer ${turn}`)),
@@ -137,7 +137,7 @@ test('of a long transcript the newest turns are read, those before them on deman
   expect(new Set(lines()).size).toBe(243);
 });
 
-test('more than a page that came since is read whole, and so is a turn that is longer than a page', async () => {
+test('updates longer than a page and turns longer than a page are read completely', async () => {
   const long = Array.from({ length: 250 }, (_, index) =>
     message('assistant', 2, text(`Step ${index}`.padEnd(300 + index))),
   );
@@ -156,7 +156,7 @@ test('more than a page that came since is read whole, and so is a turn that is l
   expect(following.snapshot().queued).toHaveLength(1);
 });
 
-test('what older messages do not come for is said, and asked for again', async () => {
+test('a failure to read older messages is reported, and can be retried', async () => {
   const transcript = Array.from({ length: 90 }, (_, index) => message('user', index + 1, text(`${index}`)));
   let isAway = false;
   const { client } = clientOf(() => {
@@ -175,7 +175,7 @@ test('what older messages do not come for is said, and asked for again', async (
   expect(following.snapshot().olderError).toBeUndefined();
 });
 
-test('message.reset drops what was said from there on, also behind a call, and nothing else', async () => {
+test('message.reset drops exactly the text from its position on, also after a call', async () => {
   const call: Chunk = { type: 'tool.call', tool: 'look_up', toolCallId: 'call_1', input: {}, turn: 1, seq: 3 };
   const { client } = clientOf(
     () => [message('user', 1, text('Hi'))],
@@ -192,7 +192,7 @@ test('message.reset drops what was said from there on, also behind a call, and n
   expect(lines()).toEqual(['user: Hi', 'text: I look.', 'look_up', 'text: Again.']);
 });
 
-test('whatever the client gives up on is taken up again after the last chunk', async () => {
+test('after the client gives up, the stream resumes after the last chunk', async () => {
   const { client, cursors } = clientOf(
     () => [],
     [
@@ -211,7 +211,7 @@ test('whatever the client gives up on is taken up again after the last chunk', a
   expect(cursors).toEqual([null, 'turn_1:seq_1']);
 });
 
-test('what was shown of a turn that was cut off stays: the transcript does not have it', async () => {
+test('the shown part of an interrupted turn stays, because the transcript does not have it', async () => {
   const { client } = clientOf(
     () => [message('user', 1, text('Hi'))],
     [
@@ -227,7 +227,7 @@ test('what was shown of a turn that was cut off stays: the transcript does not h
   expect(following.snapshot().growing.size).toBe(0);
 });
 
-test('an edited input, a decision and an outcome stand at their call', async () => {
+test('an edited input, a decision and an outcome are shown at their call', async () => {
   const position = (seq: number) => ({ turn: 1, seq });
   const { client } = clientOf(
     () => [],

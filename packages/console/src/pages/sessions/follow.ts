@@ -3,7 +3,8 @@
  *
  * - The **transcript** is read from its end: the newest page, what came since whenever there may be more, and what is before on
  *   demand. Turns are shown whole: of one that a page cuts, what was read is held back until its beginning is there.
- * - The **journal** is followed from the beginning of the turn under way, by cursor: each chunk comes once and in order, over lost
+ * - The **journal** is followed from the beginning of the turn under way, by cursor: each chunk comes once and in order, over
+ * lost
  *   connections and restarts of the service, however long they last.
  * - A turn is shown from its chunks until it is over and the transcript was read after that; then its chunks are let go.
  *

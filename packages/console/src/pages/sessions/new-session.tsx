@@ -2,7 +2,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useAgents } from '../../agent-names.ts';
 import { useEnvironmentNames } from '../../environment-names.ts';
-import { useChange, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useOrganization } from '../../organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Checkbox, Select, TextArea } from '../../ui/field.tsx';
 import { MetadataField, parseMetadata } from '../../ui/metadata.tsx';
@@ -26,7 +26,7 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
   // Not the one where things are real.
   const environment =
     chosenEnvironment || (environments.find((name) => name !== 'production') ?? environments[0] ?? '');
-  const open = useChange(
+  const open = useApiMutation(
     (client, _: undefined) =>
       client.sessions.open({
         agentId,

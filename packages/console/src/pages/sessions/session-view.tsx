@@ -11,8 +11,8 @@ import { Conversation } from './conversation-view.tsx';
 import { useAgent } from './facts.tsx';
 import type { Followed } from './follow.ts';
 import { useFollowEnd } from './follow-end.ts';
+import { waitingText } from './session-text.ts';
 import { type FollowedSession, isEnded, useFollowing, useSession } from './use-session.ts';
-import { waitingWords } from './words.ts';
 import './sessions.css';
 
 /** The timeline, newest turn first. */
@@ -54,13 +54,13 @@ function Contained({ session }: { session: Session }) {
   const [draft, setDraft] = useState(emptyDraft);
   return (
     <div className="session-view contained">
-      <Talk session={session} followed={followed} timeline={timeline} draft={draft} onDraft={setDraft} />
+      <LiveConversation session={session} followed={followed} timeline={timeline} draft={draft} onDraft={setDraft} />
     </div>
   );
 }
 
 /** The conversation with what stands below it. */
-export function Talk({
+export function LiveConversation({
   session,
   followed,
   timeline,
@@ -98,7 +98,7 @@ export function Talk({
         )}
         <div className="row apart">
           <div className="row small">
-            <Status value={session.status} /> <span className="quiet">{waitingWords(session)}</span>
+            <Status value={session.status} /> <span className="quiet">{waitingText(session)}</span>
             <ByWorker session={session} />
             <Connection followed={followed} />
           </div>

@@ -11,11 +11,11 @@ import { Time } from '../../ui/time.tsx';
 import { SessionMenu } from './actions.tsx';
 import { emptyDraft } from './composer.tsx';
 import { Children, Facts, useAgent } from './facts.tsx';
-import { sessionSearch } from './search.ts';
-import { Talk, useTurns } from './session-view.tsx';
+import { sessionSearch } from './search-params.ts';
+import { waitingText } from './session-text.ts';
+import { LiveConversation, useTurns } from './session-view.tsx';
 import { Timeline } from './timeline.tsx';
 import { useFollowing, useSession } from './use-session.ts';
-import { waitingWords } from './words.ts';
 import './sessions.css';
 
 // With the virtual list, which nothing else on the page needs.
@@ -47,7 +47,7 @@ function Shown({ session }: { session: Session }) {
       title={agent ? `Session of ${agent.name}` : 'Session'}
       about={
         <>
-          <Status value={session.status} /> {waitingWords(session)}
+          <Status value={session.status} /> {waitingText(session)}
           {session.waitingFor?.expiresAt && (
             <>
               , expires <Time at={session.waitingFor.expiresAt} />
@@ -80,7 +80,13 @@ function Shown({ session }: { session: Session }) {
                 label: 'Conversation',
                 content: (
                   <div className="session-view">
-                    <Talk session={session} followed={followed} timeline={timeline} draft={draft} onDraft={setDraft} />
+                    <LiveConversation
+                      session={session}
+                      followed={followed}
+                      timeline={timeline}
+                      draft={draft}
+                      onDraft={setDraft}
+                    />
                   </div>
                 ),
               },

@@ -3,17 +3,17 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useAgentNames } from '../../agent-names.ts';
 import { useList, useOrganization } from '../../organization.tsx';
+import { counted } from '../../text-format.ts';
 import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { type Column, List } from '../../ui/list.tsx';
 import { Page } from '../../ui/page.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
-import { counted } from '../../words.ts';
 import { Filters } from './filters.tsx';
 import { NewSession } from './new-session.tsx';
-import { sessionsSearch } from './search.ts';
-import { costWords, waitingWords } from './words.ts';
+import { sessionsSearch } from './search-params.ts';
+import { costText, waitingText } from './session-text.ts';
 import './sessions.css';
 
 export function SessionsPage() {
@@ -42,7 +42,7 @@ export function SessionsPage() {
       label: 'Status',
       cell: (session) => (
         <>
-          <Status value={session.status} /> <span className="quiet small">{waitingWords(session)}</span>
+          <Status value={session.status} /> <span className="quiet small">{waitingText(session)}</span>
         </>
       ),
     },
@@ -52,7 +52,7 @@ export function SessionsPage() {
       cell: ({ turn, usage: { inputTokens, outputTokens, costUsd } }) => (
         <span className="number small">
           {counted(turn, 'turn')}, {counted(inputTokens + outputTokens, 'token')}
-          {costUsd !== null && `, ${costWords(costUsd)}`}
+          {costUsd !== null && `, ${costText(costUsd)}`}
         </span>
       ),
     },

@@ -2,14 +2,14 @@
 import type { SessionTurn, TurnOperation } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { type ListQuery, useOrganization } from '../../organization.tsx';
+import { toolTitle } from '../../text-format.ts';
 import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Loading } from '../../ui/list.tsx';
 import { ErrorNotice, Notice } from '../../ui/notice.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { duration, Time, useNow } from '../../ui/time.tsx';
-import { toolWords } from '../../words.ts';
-import { costWords, number, stopWords } from './words.ts';
+import { costText, number, stopReasonText } from './session-text.ts';
 
 export function Timeline({ query }: { query: ListQuery<SessionTurn> }) {
   const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = query;
@@ -54,10 +54,10 @@ function Turn({ turn }: { turn: SessionTurn }) {
         <Time at={turn.startedAt} />
         <span>{duration(until - from)}</span>
         <span>{number(usage.inputTokens + usage.outputTokens)} tokens</span>
-        {usage.costUsd !== null && <span>{costWords(usage.costUsd)}</span>}
+        {usage.costUsd !== null && <span>{costText(usage.costUsd)}</span>}
         <span>Agent version {turn.agentVersion}</span>
       </p>
-      {stopReason && stopReason !== 'endTurn' && <p>{stopWords[stopReason]}</p>}
+      {stopReason && stopReason !== 'endTurn' && <p>{stopReasonText[stopReason]}</p>}
       {turn.unavailableToolServers.map(({ name, reason }) => (
         <Notice kind="warn" key={name}>
           <p>
@@ -111,7 +111,7 @@ function Operation({
         <span className="quiet small">
           {step} · {kinds[kind]}
         </span>{' '}
-        <PlainText text={kind === 'model' ? name : toolWords(name)} />
+        <PlainText text={kind === 'model' ? name : toolTitle(name)} />
         {childSessionId && (
           <>
             {' '}

@@ -1,10 +1,10 @@
 import { type FormEvent, useState } from 'react';
-import { useChange, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useOrganization } from '../../organization.tsx';
+import { toolTitle } from '../../text-format.ts';
 import { Button } from '../../ui/button.tsx';
 import { Choices, TextArea } from '../../ui/field.tsx';
 import { ErrorNotice, fieldError } from '../../ui/notice.tsx';
 import { useToast } from '../../ui/toast.tsx';
-import { toolWords } from '../../words.ts';
 
 type As = 'text' | 'json' | 'error';
 
@@ -24,7 +24,7 @@ export function ToolResultForm({
   const [as, setAs] = useState<As>('text');
   const [text, setText] = useState('');
   const [said, setSaid] = useState<string>();
-  const send = useChange(
+  const send = useApiMutation(
     (client, result: { output: unknown } | { error: string }) =>
       client.sessions.sendToolResult(sessionId, { toolCallId, ...result }),
     ['sessions'],
@@ -58,7 +58,7 @@ export function ToolResultForm({
   }
 
   return (
-    <form className="stack tight" onSubmit={submit} noValidate aria-label={`Result of ${toolWords(tool)}`}>
+    <form className="stack tight" onSubmit={submit} noValidate aria-label={`Result of ${toolTitle(tool)}`}>
       <Choices
         label="Result type"
         value={as}

@@ -2,7 +2,7 @@
 import type { Session } from '@signalbox/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react';
-import { useAsk, useOrganization } from '../../organization.tsx';
+import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { type Followed, Following, type Pacing } from './follow.ts';
 
 // Several pieces of text a moment are one drawing.
@@ -28,7 +28,7 @@ const pacing: Pacing = {
 };
 
 export function useSession(sessionId: string) {
-  return useAsk(['sessions', sessionId], (client) => client.sessions.get(sessionId));
+  return useApiQuery(['sessions', sessionId], (client) => client.sessions.get(sessionId));
 }
 
 export interface FollowedSession extends Followed {

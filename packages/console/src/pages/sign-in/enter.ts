@@ -1,8 +1,11 @@
-import { router } from '../../router.tsx';
+import { useRouter } from '@tanstack/react-router';
 
-/** Goes to the page that the person wanted, if it is one of ours, else to the first. */
-export function enter(from: string | undefined): void {
-  // An address of another site begins with a scheme, or with two slashes of either kind.
-  const path = from !== undefined && /^\/[^/\\]/.test(from) ? from : '/';
-  router.history.push(`/console${path}`);
+/** Returns a function that opens the page the user asked for if it belongs to the console, else the first page. */
+export function useEnter(): (from: string | undefined) => void {
+  const { history } = useRouter();
+  return (from) => {
+    // An address of another site begins with a scheme, or with two slashes of either kind.
+    const path = from !== undefined && /^\/[^/\\]/.test(from) ? from : '/';
+    history.push(`/console${path}`);
+  };
 }

@@ -1,19 +1,19 @@
-// A link with a one-time token: the first person of an installation, an invitation, a new password.
+// A link with a one-time token: setup of an installation, an invitation, or a new password.
 
 import type { Account, Link } from '@signalbox/contract/console';
 import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useState } from 'react';
 import { accountQuery, becomeAccount, consoleCall } from '../../account.ts';
-import { Alone } from '../../ui/alone.tsx';
 import { Button } from '../../ui/button.tsx';
 import { TextField } from '../../ui/field.tsx';
 import { ErrorNotice, fieldError, Notice } from '../../ui/notice.tsx';
 import { Await } from '../../ui/page.tsx';
+import { StandalonePage } from '../../ui/standalone-page.tsx';
 import { Time } from '../../ui/time.tsx';
-import { enter } from './enter.ts';
+import { useEnter } from './enter.ts';
 import { ProviderButtons } from './provider.tsx';
 
-// Kept by this tab alone, for a reload and for the way back from a provider; taken out of the address bar and the history.
+// Kept in this tab only, for reloads and the redirect back from a provider. Removed from the address bar and the history.
 const KEY = 'signalbox.link';
 function takeToken(): string {
   if (location.hash.length > 1) {
@@ -23,7 +23,7 @@ function takeToken(): string {
   return sessionStorage.getItem(KEY) ?? '';
 }
 
-/** The newest link that was opened here: a second one differs in what is behind the # alone, and loads no page. */
+/** The newest link opened in this tab. A second one differs only in the fragment and does not reload the page. */
 function useToken(): string {
   const [token, setToken] = useState(takeToken);
   useEffect(() => {
@@ -44,15 +44,15 @@ export function LinkPage() {
   });
   if (!token) {
     return (
-      <Alone title="This link is incomplete">
+      <StandalonePage title="This link is incomplete">
         <p>Copy the whole link and open it again. It ends with # and a long code.</p>
-      </Alone>
+      </StandalonePage>
     );
   }
   return (
-    <Alone title={query.data ? titles[query.data.type](query.data.organizationName) : 'Your link'}>
+    <StandalonePage title={query.data ? titles[query.data.type](query.data.organizationName) : 'Your link'}>
       <Await query={query}>{(link) => <LinkForm key={token} token={token} link={link} account={account} />}</Await>
-    </Alone>
+    </StandalonePage>
   );
 }
 
@@ -62,20 +62,21 @@ const titles: Record<Link['type'], (organization: string) => string> = {
   passwordReset: () => 'Choose a new password',
 };
 
-/** Those that the form shows. */
+/** The fields that the form shows. */
 function fieldsOf(isReset: boolean, isSignedIn: boolean): string[] {
   if (isReset) return ['password'];
   return isSignedIn ? ['organizationName'] : ['organizationName', 'name', 'email', 'password'];
 }
 
 function LinkForm({ token, link, account }: { token: string; link: Link; account: Account | undefined }) {
+  const enter = useEnter();
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
   const isReset = link.type === 'passwordReset';
   const person = isReset ? null : account?.user;
   async function submit(event: FormEvent<HTMLFormElement>) {
     event.preventDefault();
-    // The fields that the form has depend on the link and on who is signed in.
+    // The fields depend on the link and on who is signed in.
     const fields = Object.fromEntries(
       [...new FormData(event.currentTarget)].map(([name, value]) => [name, String(value)]),
     );

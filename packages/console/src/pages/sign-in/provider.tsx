@@ -4,7 +4,7 @@ import { accountQuery, consoleCall } from '../../account.ts';
 import { Button } from '../../ui/button.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
 
-/** Goes to the organization's own sign-in (OpenID Connect), and comes back to `returnTo`. Nothing where none is configured. */
+/** Buttons for the organization's OpenID Connect sign-in, which returns to `returnTo`. None if no provider is configured. */
 export function ProviderButtons({
   verb,
   returnTo,
@@ -14,9 +14,9 @@ export function ProviderButtons({
   verb: string;
   /** A page of the console, such as `/console/link`. */
   returnTo: string;
-  /** Of a link that a new person comes with. */
+  /** The token of an invitation or setup link. */
   token?: string;
-  /** Connects the account to who is signed in. */
+  /** Connects the provider to the signed-in user. */
   link?: true;
 }) {
   const { data: account } = useQuery(accountQuery);
@@ -56,7 +56,7 @@ const errors: ReadonlyMap<string, string> = new Map([
   ],
 ]);
 
-/** What the provider, or the way back from it, said instead of letting the person in. */
+/** The message for an error of the provider's sign-in. */
 export function providerError(code: string): string {
   return errors.get(code) ?? `Sign-in failed (${code.slice(0, 100)}). Try again, or sign in with your password.`;
 }

@@ -2,14 +2,15 @@ import { useQuery } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { accountQuery, becomeAccount, consoleCall } from '../../account.ts';
-import { Alone } from '../../ui/alone.tsx';
 import { Button } from '../../ui/button.tsx';
 import { TextField, textsOf } from '../../ui/field.tsx';
 import { ErrorNotice, Notice } from '../../ui/notice.tsx';
-import { enter } from './enter.ts';
+import { StandalonePage } from '../../ui/standalone-page.tsx';
+import { useEnter } from './enter.ts';
 import { ProviderButtons, providerError } from './provider.tsx';
 
 export function SignInPage() {
+  const enter = useEnter();
   const { from, error: refused } = useSearch({ from: '/sign-in' });
   const { data: account } = useQuery(accountQuery);
   const [busy, setBusy] = useState(false);
@@ -29,7 +30,7 @@ export function SignInPage() {
     }
   }
   return (
-    <Alone title="Sign in">
+    <StandalonePage title="Sign in">
       {refused !== undefined && <Notice kind="bad" title={providerError(refused)} />}
       <form className="stack" onSubmit={submit}>
         <TextField label="Email" name="email" type="email" autoComplete="username webauthn" required autoFocus />
@@ -60,6 +61,6 @@ export function SignInPage() {
         No account, or forgot your password? Ask an admin of your organization for a link. Operators can create one with{' '}
         <code>signalbox users</code>.
       </p>
-    </Alone>
+    </StandalonePage>
   );
 }

@@ -1,6 +1,6 @@
 import type { CreateAgent } from '@signalbox/client';
 
-/** The Agent of the first minutes: needs no provider's key, and asks before it gives money back. */
+/** The agent of the Getting started page. It needs no provider key and asks before it refunds. */
 export const refundDesk: CreateAgent = {
   name: 'Refund desk',
   description: 'Created on the console’s Getting started page.',
@@ -43,7 +43,7 @@ export const refundDesk: CreateAgent = {
 
 export const firstMessage = 'My order 1042 (42.50 EUR) arrived damaged. Please refund it.';
 
-/** What the program of the integrator would do: here, nothing but say so. */
+/** Stands for the integrator's program: returns a result and moves no money. */
 export function refund(input: unknown): string {
   const { amount, currency } = input as { amount: number; currency: string };
   return `${amount.toFixed(2)} ${currency} refunded. (This page ran the tool in place of your program. No money moved.)`;

@@ -1,9 +1,9 @@
-// Get started of an installation, led by the hand. What is done is read from the service, so that a reload, or a
-// colleague, goes on where this page was left.
+// Guides a new installation through its first steps. Progress is read from the service, so that a reload or a colleague
+// continues where the page was left.
 import type { ApiKeyWithSecret, Session } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
-import { useAsk, useChange, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useApiQuery, useOrganization } from '../../organization.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Code } from '../../ui/copy.tsx';
@@ -11,7 +11,7 @@ import { ErrorNotice, Notice } from '../../ui/notice.tsx';
 import { Await, Page } from '../../ui/page.tsx';
 import { FirstCall } from '../keys/new-secret.tsx';
 import { SessionView } from '../sessions/session-view.tsx';
-import { Arrived } from './arrived.tsx';
+import { ReceivedWebhooks } from './received-webhooks.tsx';
 import { firstMessage, refund, refundDesk } from './refund-desk.ts';
 import './start.css';
 
@@ -20,16 +20,16 @@ const ENVIRONMENT = 'staging';
 
 export function StartPage() {
   const { may } = useOrganization();
-  const agents = useAsk(['agents', 'first-minutes'], async (client) => {
+  const agents = useApiQuery(['agents', 'first-minutes'], async (client) => {
     const { data } = await client.agents.list({ limit: 100 });
     return data.find(({ metadata }) => metadata.template === 'first-minutes') ?? null;
   });
-  const subscription = useAsk(['webhooks', 'first-minutes'], async (client) => {
+  const subscription = useApiQuery(['webhooks', 'first-minutes'], async (client) => {
     const { data } = await client.webhookSubscriptions.list({ limit: 100 });
     return data.find(({ environment }) => environment === ENVIRONMENT) ?? null;
   });
   const agentId = agents.data?.agentId;
-  const sessions = useAsk(
+  const sessions = useApiQuery(
     ['sessions', 'first-minutes', agentId],
     async (client) =>
       (await client.sessions.list({ agentId: agentId!, environment: ENVIRONMENT, limit: 1 })).data[0] ?? null,
@@ -88,7 +88,7 @@ export function StartPage() {
         </Step>
         <Step number={5} title="See the webhooks" done={false}>
           {subscription.data?.url === TEST_RECEIVER ? (
-            <Arrived environment={ENVIRONMENT} />
+            <ReceivedWebhooks environment={ENVIRONMENT} />
           ) : (
             <p className="quiet">Webhooks appear here once they are sent to the built-in receiver.</p>
           )}
@@ -124,9 +124,9 @@ function Step({
 
 function KeyStep() {
   const { may } = useOrganization();
-  const keys = useAsk(['keys', 'any'], (client) => client.keys.list({ limit: 1 }), { enabled: may('admin') });
+  const keys = useApiQuery(['keys', 'any'], (client) => client.keys.list({ limit: 1 }), { enabled: may('admin') });
   const [made, setMade] = useState<ApiKeyWithSecret>();
-  const make = useChange(
+  const make = useApiMutation(
     (client, _: undefined) => client.keys.create({ name: 'First key', permission: 'write' }),
     ['keys'],
   );
@@ -160,7 +160,7 @@ function KeyStep() {
 }
 
 function MakeAgent() {
-  const make = useChange((client, _: undefined) => client.agents.create(refundDesk), ['agents']);
+  const make = useApiMutation((client, _: undefined) => client.agents.create(refundDesk), ['agents']);
   return (
     <>
       <div className="row">
@@ -189,7 +189,7 @@ function MadeAgent({ agentId, name }: { agentId: string; name: string }) {
 }
 
 function Subscribe() {
-  const subscribe = useChange(
+  const subscribe = useApiMutation(
     (client, _: undefined) => client.webhookSubscriptions.create({ environment: ENVIRONMENT, url: TEST_RECEIVER }),
     ['webhooks'],
   );
@@ -206,7 +206,7 @@ function Subscribe() {
 }
 
 function Run({ agentId, session }: { agentId: string; session: Session | null }) {
-  const open = useChange(
+  const open = useApiMutation(
     (client, _: undefined) =>
       client.sessions.open({ agentId, environment: ENVIRONMENT, input: firstMessage, closeOnIdle: true }),
     ['sessions'],
@@ -233,7 +233,7 @@ function Run({ agentId, session }: { agentId: string; session: Session | null })
   );
 }
 
-/** Plays the integrator's program: runs the approved tool, and posts its result. */
+/** Acts as the integrator's program: runs the approved tool and posts its result. */
 function PlayProgram({ session: { sessionId, waitingFor } }: { session: Session }) {
   const { client } = useOrganization();
   const [error, setError] = useState<unknown>();

@@ -1,6 +1,6 @@
 import type { UsageReport } from '@signalbox/client';
+import { counted } from '../../text-format.ts';
 import { BarChart } from '../../ui/chart.tsx';
-import { counted } from '../../words.ts';
 
 const day = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 const tokens = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });

@@ -3,16 +3,16 @@ import type { UsageGroup, UsageReport, UsageSum } from '@signalbox/client';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useAgentNames } from '../../agent-names.ts';
 import { EnvironmentFilter } from '../../filters.tsx';
-import { useAsk, useOrganization } from '../../organization.tsx';
-import { withFilter } from '../../search.ts';
+import { useApiQuery, useOrganization } from '../../organization.tsx';
+import { withFilter } from '../../search-params.ts';
 import { Select } from '../../ui/field.tsx';
 import { type Column, Rows } from '../../ui/list.tsx';
 import { Await, Page } from '../../ui/page.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { inDays, monthFromNow } from '../../ui/time.tsx';
-import { costWords, number } from '../sessions/words.ts';
+import { costText, number } from '../sessions/session-text.ts';
 import { DayCharts, Unpriced } from './day-charts.tsx';
-import { type Period, type UsageSearch, usageSearch } from './search.ts';
+import { type Period, type UsageSearch, usageSearch } from './search-params.ts';
 import './usage.css';
 
 const periodWords: Record<Period, { label: string; within: string }> = {
@@ -43,7 +43,7 @@ export function UsagePage() {
   const search = usageSearch(useSearch({ from: '/$organizationId/usage' }));
   const { period = '30', groupBy = 'day', environment } = search;
   const navigate = useNavigate();
-  const query = useAsk(['usage', period, groupBy, environment ?? null], (client) =>
+  const query = useApiQuery(['usage', period, groupBy, environment ?? null], (client) =>
     client.usage.get({ ...rangeOf(period), groupBy, ...(environment && { environment }) }),
   );
   return (
@@ -132,7 +132,7 @@ function Total({ report: { total, from, to } }: { report: UsageReport }) {
 
 /** A cost that nobody knows is not one of nothing. */
 function costOf({ costUsd, steps }: UsageSum): string {
-  if (costUsd !== null) return costWords(costUsd);
+  if (costUsd !== null) return costText(costUsd);
   return steps === 0 ? '–' : 'no price';
 }
 

@@ -33,7 +33,7 @@ export function Attempt({
           stored.
         </p>
         <h3>Response</h3>
-        <Answer attempt={attempt} />
+        <ReceiverResponse attempt={attempt} />
       </div>
     </details>
   );
@@ -54,7 +54,7 @@ export function Headers({ of }: { of: readonly (readonly [name: string, value: s
 }
 
 /** What the receiver answered, as text: it can be anything. */
-export function Answer({ attempt: { status, responseBody } }: { attempt: WebhookAttempt }) {
+export function ReceiverResponse({ attempt: { status, responseBody } }: { attempt: WebhookAttempt }) {
   if (status === null) return <p className="quiet">No response.</p>;
   if (responseBody === null) return <p className="quiet">{status} without a body.</p>;
   return (

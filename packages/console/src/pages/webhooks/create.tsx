@@ -1,6 +1,6 @@
 import type { ChunkType } from '@signalbox/client';
 import { useState } from 'react';
-import { useChange } from '../../organization.tsx';
+import { useApiMutation } from '../../organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Checkbox, Choices, TextField } from '../../ui/field.tsx';
 import { fieldError } from '../../ui/notice.tsx';
@@ -71,7 +71,7 @@ export function ChunkTypes({
 type Where = 'own' | 'test';
 
 /** Where deliveries go: an address of one's own, or the receiver that is built in. */
-export function Destination({
+export function DestinationFields({
   where,
   setWhere,
   url,
@@ -130,7 +130,7 @@ export function CreateSubscription({
 }) {
   const destination = useDestination(undefined);
   const [types, setTypes] = useState<readonly ChunkType[]>(usual);
-  const create = useChange(
+  const create = useApiMutation(
     async (client, _: undefined) => {
       const { signingSecret } = await client.webhookSubscriptions.create({
         environment,
@@ -149,7 +149,7 @@ export function CreateSubscription({
       onClose={onClose}
       submit={() => create.mutateAsync(undefined)}
     >
-      <Destination {...destination.fields} error={fieldError(create.error, 'url')} />
+      <DestinationFields {...destination.fields} error={fieldError(create.error, 'url')} />
       <details>
         <summary>Events to send: {types.length} types</summary>
         <ChunkTypes value={types} onChange={setTypes} error={fieldError(create.error, 'chunkTypes')} />

@@ -2,7 +2,7 @@ import type { WebhookDelivery } from '@signalbox/client';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useList, useOrganization } from '../../organization.tsx';
-import { sessionIdPattern, withFilter } from '../../search.ts';
+import { sessionIdPattern, withFilter } from '../../search-params.ts';
 import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Select } from '../../ui/field.tsx';
@@ -11,7 +11,7 @@ import { type Column, List } from '../../ui/list.tsx';
 import { SessionLink } from '../../ui/session-link.tsx';
 import { Time } from '../../ui/time.tsx';
 import { RecoverDialog } from './recover.tsx';
-import type { SubscriptionSearch } from './search.ts';
+import type { SubscriptionSearch } from './search-params.ts';
 
 const LOOK_EVERY_MS = 5_000;
 

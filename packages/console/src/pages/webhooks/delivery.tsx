@@ -1,7 +1,8 @@
 import type { WebhookDeliveryWithAttempts } from '@signalbox/client';
 import { Link, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useAsk, useChange, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useApiQuery, useOrganization } from '../../organization.tsx';
+import { counted } from '../../text-format.ts';
 import { Status } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Id } from '../../ui/copy.tsx';
@@ -10,7 +11,6 @@ import { Await, Page } from '../../ui/page.tsx';
 import { SessionLink } from '../../ui/session-link.tsx';
 import { ExactTime, Time } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
-import { counted } from '../../words.ts';
 import { Attempt, RequestBody } from './attempt.tsx';
 import { RecoverDialog } from './recover.tsx';
 
@@ -21,7 +21,7 @@ export function DeliveryPage() {
     from: '/$organizationId/webhooks/$environment/deliveries/$deliveryId',
   });
   const { organizationId } = useOrganization();
-  const query = useAsk(
+  const query = useApiQuery(
     ['webhooks', environment, 'deliveries', deliveryId],
     (client) => client.webhookSubscriptions.deliveries.get(environment, deliveryId),
     { everyMs: LOOK_EVERY_MS },
@@ -48,7 +48,7 @@ export function DeliveryPage() {
 function Resend({ delivery: { environment, deliveryId, status } }: { delivery: WebhookDeliveryWithAttempts }) {
   const { may } = useOrganization();
   const toast = useToast();
-  const resend = useChange(
+  const resend = useApiMutation(
     (client, _: undefined) => client.webhookSubscriptions.deliveries.resend(environment, deliveryId),
     ['webhooks'],
   );

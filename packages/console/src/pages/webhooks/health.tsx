@@ -2,7 +2,7 @@
 import type { Signalbox, WebhookAttempt, WebhookSubscription } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { useAsk, useOrganization } from '../../organization.tsx';
+import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { ExactTime, Time } from '../../ui/time.tsx';
@@ -14,7 +14,11 @@ const LOOK_EVERY_MS = 5_000;
 const DISABLED_AFTER_MS = 5 * 86_400_000;
 
 /** In a word: its status, or how its destination does where it is enabled. */
-export function Standing({ subscription: { status, health, lastSuccessAt } }: { subscription: WebhookSubscription }) {
+export function WebhookState({
+  subscription: { status, health, lastSuccessAt },
+}: {
+  subscription: WebhookSubscription;
+}) {
   if (status !== 'enabled') return <Badge tone={status === 'paused' ? 'warn' : 'bad'}>{status}</Badge>;
   if (health.state === 'blocked') return <Badge tone="bad">blocked</Badge>;
   if (health.state === 'degraded') return <Badge tone="bad">degraded</Badge>;
@@ -22,7 +26,7 @@ export function Standing({ subscription: { status, health, lastSuccessAt } }: { 
   return lastSuccessAt === null ? <Badge>nothing sent yet</Badge> : <Badge tone="good">healthy</Badge>;
 }
 
-export function Address({ url }: { url: string }) {
+export function Destination({ url }: { url: string }) {
   return url === testReceiverUrl ? <>the test receiver</> : <span className="mono">{url}</span>;
 }
 
@@ -126,7 +130,7 @@ function LastFailure({ subscription: { environment } }: { subscription: WebhookS
     }
     return null;
   };
-  const { data } = useAsk(['webhooks', environment, 'last failure'], look, { everyMs: LOOK_EVERY_MS });
+  const { data } = useApiQuery(['webhooks', environment, 'last failure'], look, { everyMs: LOOK_EVERY_MS });
   if (!data) return null;
   return (
     <>

@@ -1,5 +1,5 @@
 import { Code } from '../../ui/copy.tsx';
-import { SecretOnce } from '../../ui/secret-once.tsx';
+import { OneTimeSecret } from '../../ui/one-time-secret.tsx';
 import { ExactTime } from '../../ui/time.tsx';
 import type { NewSigningSecret } from './create.tsx';
 
@@ -8,7 +8,7 @@ export function NewSecret({ made, onClose }: { made: NewSigningSecret; onClose: 
   const { environment, secret, previousExpiresAt } = made;
   const isRotated = previousExpiresAt !== undefined;
   return (
-    <SecretOnce title={`Signing secret of ${environment}`} secret={secret} onClose={onClose}>
+    <OneTimeSecret title={`Signing secret of ${environment}`} secret={secret} onClose={onClose}>
       {isRotated && (
         <p>
           {previousExpiresAt === null ? (
@@ -27,7 +27,7 @@ export function NewSecret({ made, onClose }: { made: NewSigningSecret; onClose: 
         Keep the secret in an environment variable, not in your source code. In other languages, use a Standard Webhooks
         library to verify deliveries.
       </p>
-    </SecretOnce>
+    </OneTimeSecret>
   );
 }
 

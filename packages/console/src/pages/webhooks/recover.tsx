@@ -1,6 +1,6 @@
 import { SignalboxError } from '@signalbox/client';
 import { useState } from 'react';
-import { useChange } from '../../organization.tsx';
+import { useApiMutation } from '../../organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Choices, TextField } from '../../ui/field.tsx';
 import { fieldError } from '../../ui/notice.tsx';
@@ -35,7 +35,7 @@ export function RecoverDialog({
   const [since, setSince] = useState('');
   const [session, setSession] = useState(sessionId ?? '');
   const [cursor, setCursor] = useState(heldCursor === null ? beginning : (heldCursor ?? ''));
-  const recover = useChange(
+  const recover = useApiMutation(
     async (client, _: undefined) => {
       const place = { sessionId: session.trim(), cursor: cursor.trim() };
       await client.webhookSubscriptions.recover(environment, what === 'since' ? { since: timeIn(since) } : place);

@@ -1,7 +1,7 @@
 // The signing secret: which one the receiver knows, and how it is exchanged without losing anything.
 import type { WebhookSubscription } from '@signalbox/client';
 import { type ReactNode, useState } from 'react';
-import { useChange } from '../../organization.tsx';
+import { useApiMutation } from '../../organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Choices } from '../../ui/field.tsx';
 import { Notice } from '../../ui/notice.tsx';
@@ -101,7 +101,7 @@ export function RotateDialog({
   onMade: (made: NewSigningSecret) => void;
 }) {
   const [grace, setGrace] = useState<(typeof graces)[number]['value']>('86400');
-  const rotate = useChange(
+  const rotate = useApiMutation(
     async (client, _: undefined) => {
       const made = await client.webhookSubscriptions.rotateSecret(environment, { gracePeriodSeconds: Number(grace) });
       onMade({

@@ -1,10 +1,10 @@
 import type { ChunkType, WebhookSubscription } from '@signalbox/client';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useChange, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useOrganization } from '../../organization.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { fieldError } from '../../ui/notice.tsx';
-import { ChunkTypes, Destination, useDestination } from './create.tsx';
+import { ChunkTypes, DestinationFields, useDestination } from './create.tsx';
 
 export function EditDialog({
   subscription: { environment, ...before },
@@ -16,7 +16,7 @@ export function EditDialog({
   const destination = useDestination(before.url);
   const [types, setTypes] = useState<readonly ChunkType[]>(before.chunkTypes);
   const { url } = destination;
-  const change = useChange(
+  const change = useApiMutation(
     (client, _: undefined) =>
       client.webhookSubscriptions.update(environment, {
         ...(url !== before.url && { url }),
@@ -32,7 +32,7 @@ export function EditDialog({
       onClose={onClose}
       submit={() => change.mutateAsync(undefined)}
     >
-      <Destination {...destination.fields} error={fieldError(change.error, 'url')} />
+      <DestinationFields {...destination.fields} error={fieldError(change.error, 'url')} />
       <ChunkTypes value={types} onChange={setTypes} error={fieldError(change.error, 'chunkTypes')} />
       <p className="quiet small">
         Applies from the next delivery, including retries. The signing secret stays the same. A new URL is tried
@@ -51,7 +51,7 @@ export function DeleteDialog({
 }) {
   const { organizationId } = useOrganization();
   const navigate = useNavigate();
-  const remove = useChange(
+  const remove = useApiMutation(
     async (client, _: undefined) => {
       await client.webhookSubscriptions.delete(environment);
       await navigate({ to: '/$organizationId/webhooks', params: { organizationId } });

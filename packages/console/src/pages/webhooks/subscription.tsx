@@ -1,7 +1,7 @@
 import type { WebhookSubscription } from '@signalbox/client';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useAsk, useChange, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useApiQuery, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
@@ -11,7 +11,7 @@ import { Time } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import type { NewSigningSecret } from './create.tsx';
 import { Deliveries } from './deliveries.tsx';
-import { Address, Health, Standing } from './health.tsx';
+import { Destination, Health, WebhookState } from './health.tsx';
 import { NewSecret } from './new-secret.tsx';
 import { testReceiverUrl } from './reasons.ts';
 import { ReceivedDeliveries } from './received.tsx';
@@ -27,7 +27,7 @@ type Doing = 'edit' | 'rotate' | 'recover' | 'delete';
 export function SubscriptionPage() {
   const { environment } = useParams({ from: '/$organizationId/webhooks/$environment' });
   const { organizationId } = useOrganization();
-  const query = useAsk(['webhooks', environment], (client) => client.webhookSubscriptions.get(environment), {
+  const query = useApiQuery(['webhooks', environment], (client) => client.webhookSubscriptions.get(environment), {
     everyMs: LOOK_EVERY_MS,
   });
   return (
@@ -84,7 +84,7 @@ function Actions({ subscription }: { subscription: WebhookSubscription }) {
 }
 
 function useStatus(environment: string, status: 'enabled' | 'paused') {
-  return useChange(
+  return useApiMutation(
     (client, _: undefined) => client.webhookSubscriptions.update(environment, { status }),
     ['webhooks', 'overview'],
   );
@@ -155,11 +155,11 @@ function Overview({ subscription }: { subscription: WebhookSubscription }) {
         <dl className="facts">
           <dt>State</dt>
           <dd>
-            <Standing subscription={subscription} />
+            <WebhookState subscription={subscription} />
           </dd>
           <dt>Sent to</dt>
           <dd>
-            <Address url={url} />
+            <Destination url={url} />
           </dd>
           <dt>Last accepted</dt>
           <dd>

@@ -1,16 +1,16 @@
 import type { WebhookAttempt, WebhookSubscription } from '@signalbox/client';
-import { useChange, useOrganization } from '../../organization.tsx';
+import { useApiMutation, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { ErrorNotice, Notice } from '../../ui/notice.tsx';
 import { duration } from '../../ui/time.tsx';
-import { Answer } from './attempt.tsx';
+import { ReceiverResponse } from './attempt.tsx';
 import { Explained } from './health.tsx';
 import { outcomeOf } from './reasons.ts';
 
 /** Sends one signed delivery of no Session, and shows what was answered. */
 export function TestDelivery({ subscription: { environment } }: { subscription: WebhookSubscription }) {
   const { may } = useOrganization();
-  const test = useChange((client, _: undefined) => client.webhookSubscriptions.test(environment), ['webhooks']);
+  const test = useApiMutation((client, _: undefined) => client.webhookSubscriptions.test(environment), ['webhooks']);
   return (
     <section className="card" aria-labelledby="test">
       <h2 id="test">Test</h2>
@@ -40,7 +40,7 @@ function Outcome({ attempt }: { attempt: WebhookAttempt }) {
         Took {duration(attempt.durationMs)}. Signed with secret version {attempt.secretVersion}.
       </p>
       <Explained attempt={attempt} />
-      <Answer attempt={attempt} />
+      <ReceiverResponse attempt={attempt} />
     </Notice>
   );
 }

@@ -1,13 +1,13 @@
 import type { Environment, WebhookSubscription } from '@signalbox/client';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useAsk, useList, useOrganization } from '../../organization.tsx';
+import { useApiQuery, useList, useOrganization } from '../../organization.tsx';
 import { Button } from '../../ui/button.tsx';
 import { type Column, List } from '../../ui/list.tsx';
 import { Await, Page } from '../../ui/page.tsx';
 import { Time } from '../../ui/time.tsx';
 import { CreateSubscription, type NewSigningSecret } from './create.tsx';
-import { Address, Standing } from './health.tsx';
+import { Destination, WebhookState } from './health.tsx';
 import { NewSecret } from './new-secret.tsx';
 
 // The last success and failure stand in no record of the event log.
@@ -17,7 +17,7 @@ export function WebhooksPage() {
   const { organizationId, may } = useOrganization();
   const navigate = useNavigate();
   const environments = useList(['environments'], (client, page) => client.environments.list(page));
-  const subscriptions = useAsk(
+  const subscriptions = useApiQuery(
     ['webhooks', 'by environment'],
     async (client) => {
       const all = new Map<string, WebhookSubscription>();
@@ -46,14 +46,14 @@ export function WebhooksPage() {
       label: 'State',
       cell: ({ name }) => {
         const subscription = all.get(name);
-        return subscription ? <Standing subscription={subscription} /> : <span className="quiet">no webhook</span>;
+        return subscription ? <WebhookState subscription={subscription} /> : <span className="quiet">no webhook</span>;
       },
     },
     {
       label: 'Sent to',
       cell: ({ name }) => {
         const subscription = all.get(name);
-        if (subscription) return <Address url={subscription.url} />;
+        if (subscription) return <Destination url={subscription.url} />;
         if (!may('write')) return <span className="quiet">–</span>;
         return (
           <Button small aria-label={`Add webhook to ${name}`} onClick={() => setCreating(name)}>

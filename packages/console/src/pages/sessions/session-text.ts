@@ -1,11 +1,11 @@
 // What states of a Session mean, for people.
 import type { Session, SessionTurn } from '@signalbox/client';
-import { counted } from '../../words.ts';
+import { counted } from '../../text-format.ts';
 
 export type StopReason = NonNullable<SessionTurn['stopReason']>;
 
 /** Why a turn ended, where that is not simply that the model had answered. */
-export const stopWords: Record<StopReason, string> = {
+export const stopReasonText: Record<StopReason, string> = {
   endTurn: 'The model finished its answer.',
   maxOutputTokens: 'The turn ended because the model’s answer reached the token limit.',
   maxSteps: 'The turn ended because it reached the agent’s step limit.',
@@ -16,7 +16,7 @@ export const stopWords: Record<StopReason, string> = {
   error: 'The turn failed.',
 };
 
-export function waitingWords({ waitingFor }: Session): string {
+export function waitingText({ waitingFor }: Session): string {
   if (!waitingFor) return '';
   const { operationIds, toolCallIds, sessionIds } = waitingFor;
   const parts = [
@@ -35,7 +35,7 @@ const dollars = new Intl.NumberFormat('en', {
 });
 
 /** `$0.0123`; a cost that nobody knows has no price configured. */
-export function costWords(costUsd: number | null): string {
+export function costText(costUsd: number | null): string {
   return costUsd === null ? 'unknown' : dollars.format(costUsd);
 }
 

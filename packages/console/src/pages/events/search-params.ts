@@ -1,5 +1,5 @@
 import type { EventType } from '@signalbox/client';
-import { environmentPattern, sessionIdPattern, textIn } from '../../search.ts';
+import { environmentPattern, sessionIdPattern, textIn } from '../../search-params.ts';
 
 /** Which records are shown, and which of them is opened. */
 export interface EventsSearch {

@@ -1,14 +1,14 @@
 // Who asks, where, since when, and until when.
 import type { Approval } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
-import { useAsk, useOrganization } from '../../organization.tsx';
+import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time, useNow } from '../../ui/time.tsx';
 
 /** The name of an Agent; its id while it is not known. */
 export function AgentName({ agentId }: { agentId: string }) {
-  const { data } = useAsk(['agents', agentId, 'name'], async (client) => (await client.agents.get(agentId)).name);
+  const { data } = useApiQuery(['agents', agentId, 'name'], async (client) => (await client.agents.get(agentId)).name);
   return data === undefined ? <code>{shortId(agentId)}</code> : <PlainText text={data} />;
 }
 
@@ -27,7 +27,7 @@ export function SessionLink({ sessionId }: { sessionId: string }) {
   );
 }
 
-export function Asker({ approval }: { approval: Approval }) {
+export function ApprovalSource({ approval }: { approval: Approval }) {
   const { agentId, sessionId, environment, requestedAt, expiresAt, status } = approval;
   return (
     <p className="asker small">

@@ -1,13 +1,13 @@
-// Names that programs gave, in words for people.
+// Formats names, counts and untrusted text for display.
 
 /** `refund_payment` → `Refund payment`; of an MCP tool, `shop__findOrder` → `Find order (shop)`. */
-export function toolWords(name: string): string {
+export function toolTitle(name: string): string {
   const [server, tool] = name.includes('__') ? splitOnce(name, '__') : ['', name];
   const words = tool
     .replaceAll(/([\p{Ll}\d])(\p{Lu})/gu, '$1 $2')
     .split(/[\s_.-]+/)
     .filter(Boolean)
-    // What is all capitals stays so: `export_CSV`.
+    // Words in capitals are kept: `export_CSV`.
     .map((word, index) => (index > 0 && !/^\p{Lu}+$/u.test(word) ? word.toLowerCase() : word))
     .join(' ');
   if (words === '') return name;
@@ -25,7 +25,7 @@ export function counted(count: number, one: string, several = `${one}s`): string
   return `${count.toLocaleString('en')} ${count === 1 ? one : several}`;
 }
 
-/** The service counts no further, in the overview. */
+/** The overview counts no further. */
 const MAX_COUNT = 10_000;
 
 /** A number of the overview: `12`, `10,000+`. */
@@ -33,11 +33,11 @@ export function capped(count: number): string {
   return count >= MAX_COUNT ? `${MAX_COUNT.toLocaleString('en')}+` : count.toLocaleString('en');
 }
 
-// Characters that are not seen, or that turn the text around them: with them a text can look like another one.
+// Invisible and bidirectional control characters, which can make a text look like another one.
 const unseen = /[[\p{Cc}\p{Cf}\u2028\u2029]--[\n\r\t\u200c\u200d]]/v;
 
-/** The text in parts: those at odd places are single characters that nobody would see. */
-export function unseenApart(text: string): string[] {
+/** Splits the text. Parts at odd positions are single invisible characters. */
+export function splitInvisible(text: string): string[] {
   return unseen.test(text) ? text.split(new RegExp(`(${unseen.source})`, 'v')) : [text];
 }
 
@@ -46,8 +46,8 @@ export function codePoint(character: string): string {
   return `U+${hex(character.codePointAt(0)!).toUpperCase()}`;
 }
 
-/** Of JSON: the same value, with `\u202e` for what nobody would see. */
-export function escapeUnseen(json: string): string {
+/** The same JSON value, with invisible characters as escapes such as `\u202e`. */
+export function escapeInvisible(json: string): string {
   return json.replaceAll(new RegExp(unseen.source, 'gv'), (character) =>
     Array.from({ length: character.length }, (_, at) => `\\u${hex(character.charCodeAt(at))}`).join(''),
   );

@@ -4,7 +4,7 @@ const days = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 
 const abbreviations = days.map((day) => day.slice(0, 3).toUpperCase());
 
 /** `0 9 * * 1-5` → `Monday to Friday at 09:00`; undefined where there are no short words for it. */
-export function cronWords(cron: string): string | undefined {
+export function cronText(cron: string): string | undefined {
   const [minute, hour, dayOfMonth, month, dayOfWeek, ...more] = cron.trim().toUpperCase().split(/\s+/);
   if (minute === undefined || hour === undefined || more.length > 0 || month !== '*') return undefined;
   const time = timeWords(minute, hour);

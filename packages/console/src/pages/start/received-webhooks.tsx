@@ -14,10 +14,10 @@ const columns: Column<ReceivedWebhook>[] = [
   { label: 'Contains', cell: ({ body }) => kindsIn(body) },
 ];
 
-/** What came to the built-in receiver, the newest first. */
-export function Arrived({ environment }: { environment: string }) {
+/** Webhooks at the built-in receiver, newest first. */
+export function ReceivedWebhooks({ environment }: { environment: string }) {
   const { organizationId } = useOrganization();
-  // What arrives is no record of the event log: it is looked for while somebody looks.
+  // Received webhooks write no events, so they are polled.
   const received = useList(
     ['webhooks', environment, 'arrived'],
     (client, page) => client.webhookSubscriptions.received(environment, { ...page, limit: 10 }),
@@ -41,7 +41,7 @@ export function Arrived({ environment }: { environment: string }) {
   );
 }
 
-/** The types of the chunks in an envelope, each once. */
+/** The distinct types of the chunks in an envelope. */
 function kindsIn(body: string): string {
   try {
     const { chunks } = JSON.parse(body) as { chunks: { type: string }[] };

@@ -1,9 +1,13 @@
 import type { Schedule } from '@signalbox/client';
 import { ExactTime } from '../../ui/time.tsx';
-import { cronWords } from './cron-words.ts';
+import { cronText } from './cron-text.ts';
 
 /** When a schedule opens Sessions, in words where there are any. */
-export function When({ schedule: { cron, timezone, at } }: { schedule: Pick<Schedule, 'cron' | 'timezone' | 'at'> }) {
+export function ScheduleTime({
+  schedule: { cron, timezone, at },
+}: {
+  schedule: Pick<Schedule, 'cron' | 'timezone' | 'at'>;
+}) {
   if (at !== null) {
     return (
       <>
@@ -12,7 +16,7 @@ export function When({ schedule: { cron, timezone, at } }: { schedule: Pick<Sche
     );
   }
   if (cron === null) return null;
-  const words = cronWords(cron);
+  const words = cronText(cron);
   return (
     <>
       {words && `${words[0]!.toUpperCase()}${words.slice(1)} `}

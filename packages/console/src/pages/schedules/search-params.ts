@@ -1,5 +1,5 @@
 import type { ScheduleRunStatus, ScheduleStatus } from '@signalbox/client';
-import { agentIdPattern, environmentPattern, oneOf, textIn } from '../../search.ts';
+import { agentIdPattern, environmentPattern, oneOf, textIn } from '../../search-params.ts';
 
 export interface SchedulesSearch {
   status?: ScheduleStatus;

@@ -2,10 +2,10 @@ import { Button } from '../../ui/button.tsx';
 import { Code } from '../../ui/copy.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Notice } from '../../ui/notice.tsx';
-import type { MadeLink } from './people.tsx';
+import type { CreatedLink } from './people.tsx';
 
-/** A one-time link, shown this once, to be handed over by other means. */
-export function OnceLink({ title, link, about, onClose }: MadeLink & { onClose: () => void }) {
+/** A one-time link, shown once, for the user to send. */
+export function OneTimeLink({ title, link, about, onClose }: CreatedLink & { onClose: () => void }) {
   return (
     <Dialog title={title} onClose={onClose} wide lasting>
       {link === undefined ? (

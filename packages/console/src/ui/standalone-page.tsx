@@ -1,8 +1,8 @@
 import { type ReactNode, useEffect } from 'react';
 import icon from '../icon.svg';
 
-/** A page outside of the frame: signing in, a link, an error. */
-export function Alone({ title, children }: { title: string; children: ReactNode }) {
+/** A page without the navigation: sign-in, links, errors. */
+export function StandalonePage({ title, children }: { title: string; children: ReactNode }) {
   useEffect(() => {
     document.title = `${title} · Signalbox`;
   }, [title]);

@@ -1,5 +1,5 @@
 import type { WebhookDelivery } from '@signalbox/client';
-import { oneOf, sessionIdPattern, textIn } from '../../search.ts';
+import { oneOf, sessionIdPattern, textIn } from '../../search-params.ts';
 
 /** What the page of a subscription shows; `status` and `sessionId` of deliveries. */
 export interface SubscriptionSearch {

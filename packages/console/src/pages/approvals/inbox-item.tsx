@@ -1,21 +1,21 @@
 import { type Approval, NotFoundError } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { useId, useRef } from 'react';
-import { useAsk, useOrganization } from '../../organization.tsx';
+import { useApiQuery, useOrganization } from '../../organization.tsx';
+import { toolTitle } from '../../text-format.ts';
 import { PlainText } from '../../ui/text.tsx';
-import { toolWords } from '../../words.ts';
-import { Asker } from './asker.tsx';
+import { ApprovalSource } from './approval-source.tsx';
+import { CallOutcome } from './call-outcome.tsx';
 import { Decision } from './decision.tsx';
 import { InputView } from './input-view.tsx';
-import { Since } from './since.tsx';
 
 /** One approval of the inbox. It stays where it is when it is decided, by whomever, and says what came of it. */
-export function Item({ approval: last, isPending }: { approval: Approval; isPending: boolean }) {
+export function InboxItem({ approval: last, isPending }: { approval: Approval; isPending: boolean }) {
   const { organizationId } = useOrganization();
   const { operationId } = last;
   const article = useRef<HTMLElement>(null);
   const id = useId();
-  const { data, error } = useAsk(['approvals', operationId], (client) => client.approvals.get(operationId), {
+  const { data, error } = useApiQuery(['approvals', operationId], (client) => client.approvals.get(operationId), {
     enabled: !isPending,
   });
   const approval = data && (!isPending || data.status !== 'pending') ? data : last;
@@ -24,11 +24,11 @@ export function Item({ approval: last, isPending }: { approval: Approval; isPend
       <header className="stack tight">
         <h2 id={id}>
           <Link to="/$organizationId/approvals/$operationId" params={{ organizationId, operationId }}>
-            <PlainText text={toolWords(approval.name)} />
+            <PlainText text={toolTitle(approval.name)} />
           </Link>{' '}
           <code className="quiet">{approval.name}</code>
         </h2>
-        <Asker approval={approval} />
+        <ApprovalSource approval={approval} />
       </header>
       <InputView value={approval.input} />
       {error instanceof NotFoundError ? (
@@ -39,7 +39,7 @@ export function Item({ approval: last, isPending }: { approval: Approval; isPend
           onDecided={() => requestAnimationFrame(() => article.current?.focus({ preventScroll: true }))}
         />
       )}
-      {approval.status !== 'pending' && !error && <Since approval={approval} />}
+      {approval.status !== 'pending' && !error && <CallOutcome approval={approval} />}
     </article>
   );
 }

@@ -2,11 +2,11 @@ import type { Overview } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useOrganization } from '../../organization.tsx';
+import { capped } from '../../text-format.ts';
 import { Badge, type Tone } from '../../ui/badge.tsx';
-import { capped } from '../../words.ts';
 
-/** What somebody should look at: receivers of webhooks, keys that end. */
-export function Care({ overview }: { overview: Overview }) {
+/** Problems that need attention: failing webhooks, expiring keys. */
+export function NeedsAttention({ overview }: { overview: Overview }) {
   const { organizationId, may } = useOrganization();
   const { webhooks, keysExpiringSoon: keys } = overview;
   const { blocked, failing, degraded, disabled, waitingDeliveries } = webhooks;

@@ -1,6 +1,6 @@
 // What the addresses of these pages hold beside the ids.
 import type { SessionStatus } from '@signalbox/client';
-import { agentIdPattern, environmentPattern, oneOf, sessionIdPattern, textIn } from '../../search.ts';
+import { agentIdPattern, environmentPattern, oneOf, sessionIdPattern, textIn } from '../../search-params.ts';
 
 export interface SessionSearch {
   status?: SessionStatus;

@@ -1,5 +1,5 @@
 // What the addresses of these pages hold beside the ids.
-import { oneOf, sessionIdPattern, textIn } from '../../search.ts';
+import { oneOf, sessionIdPattern, textIn } from '../../search-params.ts';
 
 export function agentsSearch({ archived }: Record<string, unknown>): { archived?: true } {
   return archived === true ? { archived } : {};

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { cronWords } from './cron-words.ts';
+import { cronText } from './cron-text.ts';
 
-test('the usual expressions have words that say just what they mean', () => {
+test('common expressions are described exactly', () => {
   const words = {
     '* * * * *': 'every minute',
     '*/15 * * * *': 'every 15 minutes',
@@ -16,10 +16,10 @@ test('the usual expressions have words that say just what they mean', () => {
     '0 9 1 * *': 'day 1 of every month at 09:00',
     '15 23 L * *': 'the last day of every month at 23:15',
   };
-  for (const [cron, expected] of Object.entries(words)) expect(cronWords(cron), cron).toBe(expected);
+  for (const [cron, expected] of Object.entries(words)) expect(cronText(cron), cron).toBe(expected);
 });
 
-test('what words would say wrongly has none', () => {
+test('expressions that words would describe wrongly have no description', () => {
   // Uneven steps, two kinds of day, months, nearest days, what is wrong or not yet whole.
   for (const cron of [
     '*/7 * * * *',
@@ -37,5 +37,5 @@ test('what words would say wrongly has none', () => {
     '',
     'hourly',
   ])
-    expect(cronWords(cron), cron).toBeUndefined();
+    expect(cronText(cron), cron).toBeUndefined();
 });

@@ -1,5 +1,5 @@
 import type { UsageReport } from '@signalbox/client';
-import { environmentPattern, oneOf, textIn } from '../../search.ts';
+import { environmentPattern, oneOf, textIn } from '../../search-params.ts';
 
 export const periods = ['7', '30', '90', '365', 'month', 'last-month'] as const;
 export type Period = (typeof periods)[number];

@@ -1,14 +1,14 @@
 import type { Overview } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { useOrganization } from '../../organization.tsx';
+import { capped } from '../../text-format.ts';
 import { Status } from '../../ui/badge.tsx';
-import { capped } from '../../words.ts';
 
 const now = ['running', 'waiting', 'idle'] as const;
 const ended = ['completed', 'failed', 'cancelled'] as const;
 
-/** Sessions by status: those that are open now, those that ended within a day. */
-export function SessionsNow({ sessions }: { sessions: Overview['sessions'] }) {
+/** Sessions by status: open now, and ended within a day. */
+export function SessionCounts({ sessions }: { sessions: Overview['sessions'] }) {
   return (
     <section className="stack tight" aria-labelledby="sessions">
       <h2 id="sessions">Sessions</h2>

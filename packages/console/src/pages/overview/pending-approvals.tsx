@@ -1,15 +1,15 @@
 import { Link } from '@tanstack/react-router';
-import { useAsk, useOrganization } from '../../organization.tsx';
+import { useApiQuery, useOrganization } from '../../organization.tsx';
+import { capped, counted, toolTitle } from '../../text-format.ts';
 import { ButtonLink } from '../../ui/button.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
-import { capped, counted, toolWords } from '../../words.ts';
-import { AgentName } from '../approvals/asker.tsx';
+import { AgentName } from '../approvals/approval-source.tsx';
 
-/** What waits for a person: how many approvals, and the one that has waited longest. */
-export function Waiting({ count }: { count: number }) {
+/** The number of pending approvals and the oldest one. */
+export function PendingApprovals({ count }: { count: number }) {
   const { organizationId, may } = useOrganization();
-  const { data: oldest } = useAsk(['approvals', 'oldest'], async (client) => {
+  const { data: oldest } = useApiQuery(['approvals', 'oldest'], async (client) => {
     const { data } = await client.approvals.list({ status: 'pending', limit: 1 });
     return data[0] ?? null;
   });
@@ -30,7 +30,7 @@ export function Waiting({ count }: { count: number }) {
               to="/$organizationId/approvals/$operationId"
               params={{ organizationId, operationId: oldest.operationId }}
             >
-              <PlainText text={toolWords(oldest.name)} />
+              <PlainText text={toolTitle(oldest.name)} />
             </Link>{' '}
             <span className="quiet">
               by <AgentName agentId={oldest.agentId} />, <Time at={oldest.requestedAt} />

@@ -4,11 +4,10 @@ import { Code } from './copy.tsx';
 import { Dialog } from './dialog.tsx';
 import { Notice } from './notice.tsx';
 
-/**
- * A secret that the service shows this once. It stands in this dialog alone: closed, it is nowhere in the page any more.
- * `secret` is absent where an answer was repeated to somebody who may not see it again.
+/** A secret that the service returns once. It is only in this dialog: once closed, the page no longer contains it.
+ * `secret` is absent if an idempotent request was repeated by a caller who may not see it again.
  */
-export function SecretOnce({
+export function OneTimeSecret({
   title,
   secret,
   onClose,

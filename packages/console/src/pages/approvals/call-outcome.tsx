@@ -1,10 +1,10 @@
 // What came of it: whether the call ran and what it answered, and where the Session is now.
 import type { Approval, Session, Signalbox, ToolResultChunk, TurnOperation } from '@signalbox/client';
 import { useState } from 'react';
-import { useAsk } from '../../organization.tsx';
+import { useApiQuery } from '../../organization.tsx';
 import { Status } from '../../ui/badge.tsx';
 import { duration, Time } from '../../ui/time.tsx';
-import { SessionLink } from './asker.tsx';
+import { SessionLink } from './approval-source.tsx';
 import { InputView } from './input-view.tsx';
 
 interface Outcome {
@@ -17,10 +17,10 @@ interface Outcome {
 // A call that runs has no record in the event log.
 const AGAIN_MS = 3000;
 
-export function Since({ approval }: { approval: Approval }) {
+export function CallOutcome({ approval }: { approval: Approval }) {
   const { sessionId, operationId } = approval;
   const [over, setOver] = useState(false);
-  const { data } = useAsk(['sessions', sessionId, 'since', operationId], (client) => outcomeOf(client, approval), {
+  const { data } = useApiQuery(['sessions', sessionId, 'since', operationId], (client) => outcomeOf(client, approval), {
     everyMs: over ? undefined : AGAIN_MS,
   });
   if (!data) return null;

@@ -1,10 +1,10 @@
-// Filters in the URL: what is none there is left out.
+// Filters in the URL. Invalid values are ignored.
 
 export const environmentPattern = /^[a-z][a-z0-9_-]{0,62}$/;
 export const agentIdPattern = /^agt_[0-9a-z]{26}$/;
 export const sessionIdPattern = /^ses_[0-9a-z]{26}$/;
 
-/** One of these words. */
+/** A parameter with one of these values. */
 export function oneOf<K extends string, const T extends string>(
   search: Record<string, unknown>,
   name: K,
@@ -13,7 +13,7 @@ export function oneOf<K extends string, const T extends string>(
   return (values as readonly unknown[]).includes(search[name]) ? ({ [name]: search[name] } as { [name in K]: T }) : {};
 }
 
-/** Any text, or what matches. */
+/** A text parameter, optionally with a pattern. */
 export function textIn<K extends string>(
   search: Record<string, unknown>,
   name: K,
@@ -23,7 +23,7 @@ export function textIn<K extends string>(
   return typeof value === 'string' && pattern.test(value) ? ({ [name]: value } as { [name in K]: string }) : {};
 }
 
-/** The filters with one as it was chosen; empty: without it. */
+/** The filters with one changed. An empty value removes it. */
 export function withFilter<T extends object, K extends keyof T>(search: T, name: K, value: T[K] | ''): T {
   const { [name]: _, ...rest } = search;
   return (value ? { ...rest, [name]: value } : rest) as T;

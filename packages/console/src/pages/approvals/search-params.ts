@@ -1,4 +1,4 @@
-import { environmentPattern, oneOf, sessionIdPattern, textIn } from '../../search.ts';
+import { environmentPattern, oneOf, sessionIdPattern, textIn } from '../../search-params.ts';
 
 /** Which approvals the inbox shows, as it stands in the URL; without a status those that are pending. */
 export interface ApprovalsSearch {
