@@ -1,4 +1,4 @@
-// Whether a definition is whole: what the schemas of the contract cannot say.
+// Validation of a definition beyond the schemas of the contract.
 import {
   type ApprovalPolicy,
   type FieldError,
@@ -15,10 +15,10 @@ import { checkTemplate } from '../runtime/tools/template.ts';
 import { isPolicy } from '../runtime/tools/turn-tool.ts';
 import type { Definition } from './agents.ts';
 
-/** As many as people correct at once. */
+/** Errors in one response: as many as someone corrects at once. */
 const MAX_ERRORS = 20;
 
-/** Throws 400 with what is wrong, or 422 `url_not_allowed`. Schemas are judged by `firstBrokenSchema`. */
+/** Throws 400 with what is wrong, or 422 `url_not_allowed`. Schemas are checked by `firstBrokenSchema`. */
 export function checkDefinition(definition: Definition, egress: Egress): void {
   const errors: FieldError[] = [...checkModel(definition)];
   const names = new Set<string>();
@@ -43,7 +43,7 @@ export function checkDefinition(definition: Definition, egress: Egress): void {
   }
 }
 
-/** The first schema that is none, or that cannot be evaluated. */
+/** The first schema that is invalid, or that can't be evaluated. */
 export async function firstBrokenSchema(
   organizationId: string,
   tools: readonly Tool[],
@@ -71,7 +71,7 @@ function refuse(errors: readonly FieldError[]): void {
   throw new ApiError('invalid_request', `${first.path}: ${first.message}`, { errors: errors.slice(0, MAX_ERRORS) });
 }
 
-/** Whether an MCP server could offer a tool by the other's name, or by that of one of its tools: a model can't tell them apart. */
+/** Whether an MCP server could offer a tool with the other's name, or with that of one of its tools: a model can't distinguish them. */
 function mayOffer({ name }: McpTool, other: Tool): boolean {
   return (other.type === 'mcp' ? `${other.name}__` : other.name).startsWith(`${name}__`);
 }
@@ -86,7 +86,7 @@ function checkTool(tool: Tool): FieldError[] {
     errors.push(...problems.map(({ path, message }) => ({ path: `request.${path}`, message })));
   }
   if (tool.type === 'mcp') {
-    // A server's address is fixed, and there is no input yet when it is asked for its tools.
+    // A server's URL can't contain input: there is none yet when its tools are listed.
     if (/\{\{/.test(tool.url)) errors.push({ path: 'url', message: 'must not contain placeholders' });
     const inputs = Object.entries(tool.headers ?? {}).filter(([, value]) => /\{\{\s*input\b/.test(value));
     for (const [name] of inputs) errors.push({ path: `headers.${name}`, message: 'can contain only {{secrets.NAME}}' });
@@ -139,7 +139,7 @@ function checkModel({ model }: Definition): FieldError[] {
 
 function checkUrl(egress: Egress, url: string, path: string): void {
   try {
-    // What stands in braces is in path and query alone, as checkTemplate has seen.
+    // Placeholders are only in path and query; checkTemplate has checked that.
     egress.check(url.replaceAll(/\{\{[^}]*\}\}/g, 'x'));
   } catch (error) {
     if (!(error instanceof UrlNotAllowed)) throw error;

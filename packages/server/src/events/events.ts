@@ -15,7 +15,7 @@ import { readEventHead, sequenceEvents } from './sequencer.ts';
 
 type ListInput = Input<'listEvents'>;
 
-/** A sequence that a number holds exactly. */
+/** A sequence number that is exact as a JavaScript number. */
 const isKey: IsKey = (text) => /^\d{1,15}$/.test(text);
 
 /**
@@ -59,9 +59,9 @@ async function readOldest(
   const { db, organizationId } = ctx;
   await sequenceEvents(db, organizationId);
   const { sequence: end } = await readEventHead(db, organizationId);
-  // Of a log that was put back from a backup: going on would leave out what is written under these numbers anew.
+  // After the log was restored from a backup: continuing would skip the records that get these numbers next.
   if (after > end) throw new ApiError('invalid_cursor', 'cursor: is ahead of the event log.');
-  // After the head was read: a record that comes between the two is not passed by.
+  // Computed after the head was read, so a record that is written in between is not missed.
   const bounds = await boundsOf(ctx, input);
   const from = [sql`and e.sequence > ${after}`, sql`and e.sequence <= ${end}`];
   const page = selectPage(organizationId, input, [...from, ...bounds], empty, request.limit + 1);

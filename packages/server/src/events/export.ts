@@ -12,7 +12,7 @@ import { readEventHead, sequenceEvents } from './sequencer.ts';
 export interface FileStream {
   contentType: string;
   fileName: string;
-  /** Pieces of it. Throws where it can't go on: what was written is then not the whole. */
+  /** Parts of the file. Throws if it can't continue; the file is then incomplete. */
   read(signal: AbortSignal): AsyncGenerator<string>;
 }
 
@@ -20,7 +20,7 @@ export interface FileStream {
 const WINDOW = 500;
 const MAX_HELD_BYTES = 64 * 1024;
 
-/** Answers at once; the file is read while it is written. */
+/** Returns at once; the records are read while the file is sent. */
 export async function exportEvents(ctx: PoolContext, input: Input<'exportEvents'>): Promise<FileStream> {
   const { db, organizationId } = ctx;
   const filters = filtersOf(input);
@@ -41,7 +41,7 @@ export async function exportEvents(ctx: PoolContext, input: Input<'exportEvents'
             ${selectEvents(organizationId)} and e.sequence > ${after} and e.sequence <= ${last} ${conditions(filters)}) r) w
         where before is null or before < ${MAX_HELD_BYTES}
         order by sequence`);
-      // Retention came past: without this, the file would look as if somebody had taken records out of it.
+      // Retention deleted records that were not read yet. Without this error, the file would look as if records had been removed.
       if ((await readEventHead(db, organizationId)).anchorSequence > after) {
         throw new Error('Records were dropped by retention while they were exported');
       }
@@ -83,7 +83,7 @@ const csvColumns: Record<string, (event: Event) => string | number | null> = {
   hash: ({ hash }) => hash,
 };
 
-/** RFC 4180. What a spreadsheet would take for a formula gets an apostrophe: names and user agents are anybody's text. */
+/** RFC 4180. Text that a spreadsheet would run as a formula gets an apostrophe: names and user agents can contain any text. */
 function csvLine(cells: readonly (string | number | null)[]): string {
   const written = cells.map((cell) => {
     const text = String(cell ?? '');

@@ -22,7 +22,7 @@ const BATCH = 500;
 export interface EventHead {
   /** Of the last record. */
   sequence: number;
-  /** Of the last record that retention has dropped; 0 where it has dropped none. */
+  /** Of the last record that retention has deleted; 0 if it has deleted none. */
   anchorSequence: number;
 }
 
@@ -41,7 +41,7 @@ export async function readEventHead(db: Db, organizationId: string): Promise<Eve
 export async function sequenceEvents(db: Db, organizationId: string, { isBackground = false } = {}): Promise<void> {
   // A cheap check first: most reads find nothing to move, and take no lock.
   while ((await db.execute(sql`select 1 from events_pending where organization_id = ${organizationId} limit 1`)) > 0) {
-    // A batch that was not full held all there was when this was called; what comes meanwhile is not waited for.
+    // A batch that is not full contained every record that was there; later ones are not waited for.
     if ((await moveBatch(db, organizationId, isBackground)) < BATCH) return;
   }
 }

@@ -298,7 +298,7 @@ function compare(a: string, b: string): number {
  * Rows in id order, so that two flushes cannot deadlock; a locked row is skipped. The lock is what makes the condition on
  * `epoch` hold until the commit: without it a claim can come between the check and the insert.
  *
- * The rows are looked up one by one, by a lateral join: as a plain join, a database without statistics compares each Session
+ * The rows are looked up one by one, by a lateral join: as a plain join, a database without statistics compares each session
  * of the batch with all of its organization's.
  */
 function appendStatement(group: readonly Batch[], now: Date): Sql {

@@ -1,6 +1,6 @@
 // The stored form of chunks, and the envelope in which readers get them.
 //
-// A segment is the run of chunks that one commit added to one turn of a Session. Its body is a JSON array in which a string
+// A segment is the run of chunks that one commit added to one turn of a session. Its body is a JSON array in which a string
 // is the delta of a `message.chunk`, by far the commonest chunk, and an object is any other chunk without `turn` and `seq`:
 // both follow from the segment's position.
 import type { Chunk, ChunkType, Envelope } from '@signalbox/contract';
@@ -49,7 +49,7 @@ export function chunksOf(segment: Segment, after: Position, types?: ReadonlySet<
   return chunks;
 }
 
-/** The envelope of some chunks, whose last position is `at` (also where the last chunks were filtered out). */
+/** The envelope of some chunks, whose last position is `at` (also if the last chunks were filtered out). */
 export function envelopeOf(owner: JournalOwner, at: Position, timestamp: Date, chunks: Chunk[]): Envelope {
   return {
     event: 'session.chunks',

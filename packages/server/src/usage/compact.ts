@@ -1,4 +1,4 @@
-// Compaction: calls become sums, so that a report reads some rows a day rather than every call.
+// Compaction: adds calls to daily sums, so that a report reads some rows a day instead of every call.
 //
 // The answer of a call inserts a row of its own, for all calls of an Agent would queue for the row of its sums. A batch is one
 // transaction: lock some calls, add them to their sums, delete them. A call is in one batch, for others skip what is locked; so

@@ -19,7 +19,7 @@ interface ModelPrice {
 
 export interface Prices {
   /**
-   * The cost of a call in US dollars, to a billionth; null where the model has no price. The cached tokens are among the input
+   * The cost of a call in US dollars, to a billionth; null if the model has no price. The cached tokens are among the input
    * tokens.
    */
   costOf(model: string, usage: Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedTokens'>): number | null;

@@ -45,7 +45,7 @@ export function createWake({ db, log, clock, acrossNodes }: WakeOptions): Wake {
   local.setMaxListeners(0);
   const stop = new AbortController();
   const origin = process.pid.toString(36) + Math.random().toString(36).slice(2, 8);
-  // Plain numbers: each commit of text to a Session is one.
+  // Plain numbers, because every commit of text is a hint.
   const here = new Map<string, number>();
   const elsewhere = new Map<string, number>();
   let gathered = new HintBatch();
