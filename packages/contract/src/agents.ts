@@ -249,7 +249,7 @@ export type AgentTool = Static<typeof AgentTool>;
 export const Tool = Tagged([HttpTool, McpTool, ClientTool, AgentTool], { title: 'Tool' });
 export type Tool = Static<typeof Tool>;
 
-/** What a definition has if it leaves these fields out. A limit of null is no limit of Signalbox's own. */
+/** The defaults of a definition. A limit of null means that the service sets none. */
 export const agentDefaults: Readonly<
   Pick<Agent, 'description' | 'instructions' | 'tools' | 'limits' | 'outputSchema' | 'metadata'>
 > = {

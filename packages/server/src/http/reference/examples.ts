@@ -1,4 +1,4 @@
-// A body for every operation that takes one, as the OpenAPI document and the reference page show it. A test holds each
+// An example body for every operation that has one, for the OpenAPI document and the reference page. A test validates each
 // against the contract's schema.
 import type { RouteName } from '@signalbox/contract';
 

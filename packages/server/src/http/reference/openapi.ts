@@ -308,7 +308,7 @@ function codesOf(route: Route): ErrorCode[] {
   if (route.permission !== 'read' || reachOf(route) !== 'open') can.add('insufficient_permission');
   if (route.byPerson) can.add('person_required');
   if (route.params) can.add('not_found');
-  // Also where none is taken: what comes is read before it is refused.
+  // Also for routes without a body: it is read before it is refused.
   if (route.method !== 'GET') can.add('payload_too_large').add('unsupported_media_type');
   if (route.method === 'POST') can.add('idempotency_conflict').add('idempotency_in_progress');
   return (Object.keys(errorCodes) as ErrorCode[]).filter((code) => can.has(code));

@@ -1,8 +1,8 @@
-// JSON Schema for people: types, limits and fields as nested lists of HTML.
+// Renders a JSON Schema for people: types, limits and fields as nested HTML lists.
 import { componentPrefix, type SchemaObject } from '@signalbox/contract';
 import type { OpenApiDocument } from './openapi.ts';
 
-/** The fields of an object, with those of inner objects folded in down to `depth`; '' where it has none. */
+/** The fields of an object, with those of inner objects folded, down to `depth`. Empty if it has none. */
 export function fieldList(document: OpenApiDocument, schema: SchemaObject, depth: number): string {
   const object = objectIn(document, schema);
   if (!object) return '';
@@ -28,7 +28,7 @@ function alternatives(document: OpenApiDocument, schemas: SchemaObject[], depth:
   return `<p class="limits">One of:</p><ul class="fields">${items.join('')}</ul>`;
 }
 
-/** The object that a schema is, or is a list of, or is when it is not null; undefined: it is none. */
+/** The object that a schema describes, also as an item of a list or if it can be null; undefined if there is none. */
 function objectIn(document: OpenApiDocument, schema: SchemaObject): SchemaObject | undefined {
   const { properties, oneOf, anyOf, items } = schema;
   if (schema.$ref) return objectIn(document, resolve(document, schema));
@@ -66,7 +66,7 @@ export function typeName(schema: SchemaObject): string {
     .join(' or ');
 }
 
-/** Bounds and default, in words. HTML; '' where there are none. */
+/** Bounds and default, in words. HTML; empty if there are none. */
 export function constraints(schema: SchemaObject): string {
   const { minimum, maximum, exclusiveMinimum, minLength, maxLength, minItems, maxItems, maxProperties } = schema;
   const words = [
@@ -102,7 +102,7 @@ export function prose(text: string, inline = false): string {
         .join('\n');
 }
 
-/** An anchor out of a heading. */
+/** The anchor of a heading. */
 export function slug(text: string): string {
   return `tag-${text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`;
 }
