@@ -1,4 +1,4 @@
-// Organizations: the unit of tenancy. A fresh installation has one, made at its first start.
+// Organizations: the unit of tenancy. A fresh installation has one, created at its first start.
 import sql from 'sql-template-tag';
 import type { Db, Tx } from '../db/db.ts';
 import { firstHash } from '../events/sequencer.ts';

@@ -65,13 +65,13 @@ export function addOtherSignIns(app: FastifyInstance, platform: Platform, option
         }
         const ask = () => identity.handle({ method, path, body }, visitor);
         const response = isSignIn ? await signInBy(visitor, body, ask) : await ask();
-        const answer = await answerOf(response);
+        const result = await resultOf(response);
         if (isSignIn) await replaceSignIn(platform.db, identity, visitor, response.headers.getSetCookie());
         if (records && signIn) await recordOfPerson(platform, signIn.userId, visitor, { type: records });
         passCookies(response, reply);
         // better-auth's response contains its session token, which the page must not see: only the cookie has it.
         if (isSignIn) return { signedIn: true } satisfies ConsoleResult<'POST /auth/passkey/verify-authentication'>;
-        return isOptions ? { ...(answer as object), userVerification: 'required' } : answer;
+        return isOptions ? { ...(result as object), userVerification: 'required' } : result;
       },
     });
   }
@@ -161,10 +161,10 @@ function passCookies(response: Response, reply: FastifyReply): void {
   if (cookies.length > 0) reply.header('set-cookie', cookies);
 }
 
-async function answerOf(response: Response): Promise<unknown> {
-  const answer = (await response.json().catch(() => ({}))) as { message?: string };
-  if (response.ok) return answer;
-  const detail = answer.message ?? 'It did not work. Try again.';
+async function resultOf(response: Response): Promise<unknown> {
+  const result = (await response.json().catch(() => ({}))) as { message?: string };
+  if (response.ok) return result;
+  const detail = result.message ?? 'The passkey request failed. Try again.';
   switch (response.status) {
     case 401:
       throw new ApiError('not_found', 'You have no such passkey.');
@@ -175,6 +175,6 @@ async function answerOf(response: Response): Promise<unknown> {
     case 400:
       throw new ApiError('invalid_request', `${detail}.`);
     default:
-      throw new ApiError('unavailable', 'This failed. Try again in a moment.', { retryAfterSeconds: 1 });
+      throw new ApiError('unavailable', 'Passkeys are not available. Try again in a moment.', { retryAfterSeconds: 1 });
   }
 }

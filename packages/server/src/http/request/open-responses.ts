@@ -14,26 +14,26 @@ const STEPS = 20;
 export function createOpenResponses(clock: Clock): OpenResponses {
   const open = new Set<() => void>();
 
-  function end(answer: () => void): void {
-    if (open.delete(answer)) answer();
+  function end(response: () => void): void {
+    if (open.delete(response)) response();
   }
 
   return {
-    add(answer) {
+    add(endResponse) {
       // A new function for each: two responses may share one.
-      const own = () => answer();
+      const own = () => endResponse();
       open.add(own);
       return () => void open.delete(own);
     },
     endAll() {
-      for (const answer of open) end(answer);
+      for (const response of open) end(response);
     },
     async endOver(ms) {
       const begun = [...open];
       for (let step = 1; step <= STEPS; step += 1) {
         await clock.sleep(ms / STEPS);
         const upTo = Math.ceil((begun.length * step) / STEPS);
-        for (const answer of begun.slice(Math.ceil((begun.length * (step - 1)) / STEPS), upTo)) end(answer);
+        for (const response of begun.slice(Math.ceil((begun.length * (step - 1)) / STEPS), upTo)) end(response);
       }
     },
   };

@@ -10,7 +10,7 @@ export interface StalledReaders {
   stop(): Promise<void>;
 }
 
-const LOOK_EVERY_MS = 10_000;
+const CHECK_EVERY_MS = 10_000;
 /** For a client that takes nothing. */
 const STALLED_MS = 60_000;
 // Node reports only whole writes, and a response may be a single write of several MiB: a slow connection gets this much longer.
@@ -25,26 +25,26 @@ interface WatchedResponse {
 }
 
 export function createStalledReaders(clock: Clock): StalledReaders {
-  const answers = new Set<WatchedResponse>();
+  const watched = new Set<WatchedResponse>();
   const stopping = new AbortController();
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
-      await clock.sleep(LOOK_EVERY_MS, stopping.signal).catch(() => {});
+      await clock.sleep(CHECK_EVERY_MS, stopping.signal).catch(() => {});
       const now = clock.now().getTime();
-      for (const answer of answers) look(answer, now);
+      for (const entry of watched) check(entry, now);
     }
   }
 
-  function look(answer: WatchedResponse, now: number): void {
-    const { response } = answer;
+  function check(entry: WatchedResponse, now: number): void {
+    const { response } = entry;
     const { socket } = response;
     if (!socket) return;
     const takenBytes = socket.bytesWritten - socket.writableLength;
-    if (response.writableLength === 0 || takenBytes !== answer.takenBytes) {
-      answer.takenBytes = takenBytes;
-      answer.since = now;
-    } else if (now - answer.since >= STALLED_MS + (response.writableLength / LEAST_BYTES_A_SECOND) * 1000) {
+    if (response.writableLength === 0 || takenBytes !== entry.takenBytes) {
+      entry.takenBytes = takenBytes;
+      entry.since = now;
+    } else if (now - entry.since >= STALLED_MS + (response.writableLength / LEAST_BYTES_A_SECOND) * 1000) {
       socket.destroy();
     }
   }
@@ -52,9 +52,9 @@ export function createStalledReaders(clock: Clock): StalledReaders {
   const running = run();
   return {
     watch(response) {
-      const answer = { response, takenBytes: -1, since: 0 };
-      answers.add(answer);
-      onceClosed(response, () => answers.delete(answer));
+      const entry = { response, takenBytes: -1, since: 0 };
+      watched.add(entry);
+      onceClosed(response, () => watched.delete(entry));
     },
     async stop() {
       stopping.abort();
