@@ -14,14 +14,14 @@ export interface Received {
 }
 
 /** A status or a whole response; `reset` closes the connection. A promise delays the response. */
-export type Answer = number | 'reset' | { status: number; headers?: Record<string, string>; body?: string };
+export type ReceiverResponse = number | 'reset' | { status: number; headers?: Record<string, string>; body?: string };
 
 export interface Receiver {
   url: string;
   received: Received[];
   /** The number of POSTs without a response yet. */
   open: number;
-  answer: (request: Received) => Answer | Promise<Answer>;
+  answer: (request: Received) => ReceiverResponse | Promise<ReceiverResponse>;
   /** Resolves with the first `count` POSTs. */
   first(count: number): Promise<Received[]>;
   close(): Promise<void>;

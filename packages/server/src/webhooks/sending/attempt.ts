@@ -66,7 +66,7 @@ export async function attemptDelivery(
   async function post(signer: SigningSecret): Promise<Omit<AttemptResult, 'attempts'> | undefined> {
     const at = clock.now();
     const attempt = delivery.attemptCount + attempts.length + 1;
-    let answer: Pick<WebhookAttempt, 'status' | 'error' | 'responseBody'>;
+    let result: Pick<WebhookAttempt, 'status' | 'error' | 'responseBody'>;
     let verdict: Verdict = 'failed';
     let wait = 0;
     const headers = headersOf({
@@ -108,17 +108,17 @@ export async function attemptDelivery(
       const { status } = response;
       verdict = verdictOf(status);
       wait = retryAfterMs(status, response.headers['retry-after'], at);
-      answer = { status, error: errorOfStatus(status), responseBody: storableBody(response.body) };
+      result = { status, error: errorOfStatus(status), responseBody: storableBody(response.body) };
     } catch (error) {
       if (!(error instanceof EgressError) || signal.aborted) span?.end();
       if (!(error instanceof EgressError)) throw error;
       if (signal.aborted) return undefined;
-      answer = { status: null, error: error.kind satisfies EgressErrorKind, responseBody: null };
+      result = { status: null, error: error.kind satisfies EgressErrorKind, responseBody: null };
     }
     const durationMs = clock.now().getTime() - at.getTime();
     const sent = storedHeaders(headers, version);
-    attempts.push({ attempt, at: at.toISOString(), durationMs, ...answer, secretVersion: signer.version, sent });
-    const { status, error } = answer;
+    attempts.push({ attempt, at: at.toISOString(), durationMs, ...result, secretVersion: signer.version, sent });
+    const { status, error } = result;
     took();
     metrics.attempts.inc({ outcome: verdict === 'failed' ? (error ?? verdict) : verdict });
     span?.end({ 'http.response.status_code': status ?? undefined }, error ?? undefined);
@@ -135,10 +135,10 @@ export async function attemptDelivery(
   };
   for (const signer of signers) {
     if (!activeSecrets(assignment, clock.now()).includes(signer)) continue;
-    const answered = await post(signer);
-    if (!answered) break;
-    outcome = answered;
-    if (answered.verdict !== 'refused') break;
+    const posted = await post(signer);
+    if (!posted) break;
+    outcome = posted;
+    if (posted.verdict !== 'refused') break;
   }
   return { ...outcome, attempts };
 }
