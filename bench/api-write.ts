@@ -1,5 +1,5 @@
-// Sessions opened without input over 64 connections, each with a key of its own for idempotency: the Session's row, its event and
-// the kept answer. The limit: transactions of `pg` that insert the same two rows and keep no answer.
+// Sessions opened without input over 64 connections, each with its own Idempotency-Key: the session's row, its event and the stored
+// response. The limit: transactions of `pg` that insert the same two rows and store no response.
 import pg from 'pg';
 import { Pool } from 'undici';
 import { newUuid, parseId } from '../packages/server/src/lib/ids.ts';

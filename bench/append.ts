@@ -1,4 +1,4 @@
-// The journal's writer, fed by 500 Sessions at once. It runs in this process, on the service's database, the service idle.
+// The journal's writer with 500 concurrent sessions. It runs in this process on the service's database, while the service is idle.
 //
 // `append` is how many chunks it writes a second where each Session always has some that wait; the limit inserts the rows of
 // the very same batches with nothing but `unnest`. `append-latency` is how long a chunk takes from the model's hand to the
@@ -20,7 +20,7 @@ import { createScriptedAgent } from './support/session-client.ts';
 import { quantile, rowOf } from './support/table.ts';
 
 const SESSIONS = 500;
-// Chunks that each Session has under way where throughput is measured: half a second of a fast model.
+// Unacknowledged chunks of each session when throughput is measured: half a second of a fast model.
 const WINDOW = 50;
 const TICK_MS = 10;
 const LATENCY_SAMPLE_MS = 3_000;
@@ -100,7 +100,7 @@ export async function insertSessions(
   return sessionIds.map((sessionId) => `${organizationId} ${sessionId}`);
 }
 
-/** The journal's writer, with these Sessions as its own. */
+/** The journal's writer, for these sessions. */
 export function createFeed(db: Db, ids: readonly string[]): Feed {
   const heads = ids.map((id): TextHead => {
     const [organizationId = '', sessionId = ''] = id.split(' ');
@@ -124,7 +124,7 @@ export function createFeed(db: Db, ids: readonly string[]): Feed {
   let open: Batch | undefined;
 
   function committed(sessionId: string, _: unknown, segments: readonly Segment[]): void {
-    // All segments of a commit are told in one go.
+    // All segments of a commit are announced together.
     if (!open) {
       open = [];
       feed.batches.push(open);
@@ -189,7 +189,7 @@ async function latencyMs(feed: Feed): Promise<number> {
   const begin = performance.now();
   let ticks = 0;
   while (performance.now() - begin < LATENCY_SAMPLE_MS) {
-    // Sessions stream at their own times: a part of them at each millisecond, each once in ten.
+    // Sessions stream at different times: a tenth of them in each millisecond.
     for (; ticks < performance.now() - begin; ticks += 1) {
       for (let at = ticks % TICK_MS; at < SESSIONS; at += TICK_MS) {
         const head = feed.heads[at]!;

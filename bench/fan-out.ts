@@ -1,4 +1,4 @@
-// 5,000 streams open on one node, five for each of 1,000 Sessions whose models say a word a second: 1,000 chunks a second.
+// 5,000 streams on one node, five for each of 1,000 sessions whose models send a word a second: 1,000 chunks a second.
 //
 // `fan-out` is the time from a chunk's time stamp, which it gets just before its commit, until the last of its readers has it, all of
 // them in this process. `fan-out-memory` is what the service's memory grows by for each stream after the first thousand.
@@ -39,7 +39,7 @@ export const fanOut: Benchmark = {
       await sleep(SETTLE_MS);
       return (await bench.usage()).residentMb;
     }
-    // With the first ones grows what is not theirs alone: the part of the heap where all objects begin, up to 50 MB.
+    // The first ones also grow what all share: the young generation of the heap, up to 50 MB.
     await read(sessionIds.slice(0, FIRST));
     const before = await residentMb();
     await read(sessionIds.slice(FIRST));
@@ -73,7 +73,7 @@ export async function createTalker(bench: Bench): Promise<string> {
   return agent.agentId;
 }
 
-/** So many streams of one Session; `heard` is called with each chunk of text, when the last of them has it. */
+/** Opens streams of one session; `heard` is called with each chunk of text when the last stream has it. */
 export async function readStreams(
   pool: Pool,
   key: string,

@@ -1,4 +1,4 @@
-// What the length of a Session costs: one of 100,000 chunks beside one of 100. Each chunk is a segment of its own, the most there can be.
+// The cost of a long session: 100,000 chunks compared with 100. Each chunk is a segment of its own, the worst case.
 //
 // `append` is the commit of one more, `resume` a stream that begins behind the last chunk but one until it has that, `page` a page of
 // 50 from the middle of the list.

@@ -13,7 +13,7 @@ const EVENTS = 1_000_000;
 const DELIVERIES = 1_000_000;
 const PENDING = 10_000;
 const CHILDREN = 1_000;
-/** So many of the oldest have what is rare. */
+/** How many of the oldest rows have the rare value. */
 const FEW = 7;
 const TIMES = 10;
 const SHOWN = 4;
@@ -22,7 +22,7 @@ const START = Date.parse('2026-01-01T00:00:00.000Z');
 export const lists: Benchmark = {
   name: 'lists',
   async run() {
-    // No runtime and no delivery: what was filled in stays as it is.
+    // No runtime and no delivery, so the inserted rows do not change.
     const bench = await startBench({ roles: 'api' });
     const begin = performance.now();
     const agents = [await createScriptedAgent(bench), await createScriptedAgent(bench)] as const;
@@ -207,7 +207,7 @@ async function fill(
     insert into pending_deliveries (organization_id, webhook_subscription_id, delivery_id, session_id, previous_cursor, from_turn,
       from_seq, to_turn, to_seq, chunk_types, occurred_at, created_at)
     select ${delivery}, ${time} from generate_series(${DELIVERIES + 1}, ${DELIVERIES + PENDING}) n`);
-  // As autovacuum leaves them after a while.
+  // As after autovacuum.
   await database.query(
     'vacuum (analyze) sessions, session_metadata, approvals, events, webhook_deliveries, pending_deliveries',
   );

@@ -1,4 +1,4 @@
-// What a million parked Sessions cost, each waiting for a person's approval. Two services, one with them and one without.
+// The cost of a million parked sessions, each waiting for an approval. Compares a service with them to one without.
 //
 // `parked` is the time from `POST /sessions` with input to the first delta on its stream: opened, found, claimed and appended to.
 // `parked-idle` is the processor time of service and database while nothing happens, `parked-disk` what the row of
@@ -12,7 +12,7 @@ import { quantile, rowOf } from './support/table.ts';
 
 const TIMES = 50;
 const IDLE_MS = 3_000;
-/** The tables that hold a Session; its chunks come last. */
+/** The tables with a session's rows, chunks last. */
 const TABLES = ['sessions', 'messages', 'operations', 'approvals', 'segments'];
 
 export const parked: Benchmark = {
@@ -60,7 +60,7 @@ async function park(bench: Bench, count: number): Promise<{ own: number; all: nu
     create temporary table copies as
     select uuidv7() as session_id, uuidv7() as operation_id from generate_series(1, ${count})`);
   for (const table of TABLES) await copy(database, table, sessionId);
-  // As autovacuum leaves them after a while.
+  // As after autovacuum.
   for (const table of TABLES) await database.query(`vacuum (analyze) ${table}`);
   const [own, all] = [await sizeOf(database, ['sessions']), await sizeOf(database, TABLES.slice(0, -1))];
   await database.end();
@@ -101,7 +101,7 @@ async function parkOne(bench: Bench): Promise<string> {
   }
 }
 
-/** The rows of a Session in a table once more for each copy, with ids of their own. */
+/** Copies the rows of a session in a table, with new ids. */
 async function copy(database: pg.Client, table: string, sessionId: string): Promise<void> {
   const { rows } = await database.query(
     'select attname from pg_attribute where attrelid = $1::regclass and attnum > 0',

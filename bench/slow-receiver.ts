@@ -8,7 +8,7 @@ import { rowOf } from './support/table.ts';
 const ENVIRONMENTS = 10;
 const HANGING = 2;
 const SESSIONS_EACH = 20;
-// By then the dispatcher has heard of a change that another process made.
+// Until the dispatcher notices a change by another process.
 const POLL_MS = 1_000;
 
 export const slowReceiver: Benchmark = {
@@ -46,7 +46,7 @@ export const slowReceiver: Benchmark = {
 
     const pairs = await measurePairs(
       async () => {
-        // What failed before is set aside: all of their Sessions hang, or are attempted again where the time-out has come.
+        // Earlier failures are excluded: all of their sessions hang, or are retried after the timeout.
         await setHanging('enabled');
         await sleep(POLL_MS);
         const rate = await rateOf(names);

@@ -21,7 +21,7 @@ export const webhookLatency: Benchmark = {
     let taken: number[] = [];
     let example: EgressRequest | undefined;
     const committedAt = new Map<string, number>();
-    // One that comes while the last is on its way is sent together with those after it: it counts from the first of them.
+    // Chunks that are committed during a delivery are sent together: the latency counts from the first of them.
     writer.onCommitted = (sessionId) => {
       if (!committedAt.has(sessionId)) committedAt.set(sessionId, performance.now());
     };
@@ -65,7 +65,7 @@ export const webhookLatency: Benchmark = {
   },
 };
 
-/** Calls for each Session once in `EACH_MS`, spread evenly over it. */
+/** Calls once for each session in every `EACH_MS`, evenly spread. */
 async function inTurn(act: (session: number) => void): Promise<void> {
   const begin = performance.now();
   let calls = 0;

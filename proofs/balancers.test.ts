@@ -1,5 +1,5 @@
-// A rolling restart that nobody sees: two nodes behind each load balancer of docs/load-balancers.md, restarted one after the other while
-// people open Sessions, read them and ask through all of the balancers. `npm run prove -- balancer` does so for long.
+// A rolling restart without failed requests: two nodes behind each load balancer of docs/load-balancers.md are restarted one after the
+// other while clients open sessions, read them and send requests through all balancers. `npm run prove -- balancer` does so for long.
 import { setTimeout as delay } from 'node:timers/promises';
 import { Signalbox } from '@signalbox/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -10,7 +10,7 @@ import { type Nodes, startNodes } from './support/nodes.ts';
 /** How often each node is restarted. Only a proof does so: how long each takes to notice the other is a matter of seconds. */
 const restarts = Number(process.env.SIGNALBOX_ROLLING_RESTARTS ?? 0);
 const isProof = restarts > 0;
-// nginx notices a node that has gone only by being refused, and leaves it out for 10 s, also when it is back. Both left out is nobody.
+// nginx notices a stopped node only when a connection is refused, and then avoids it for 10 s, even if it is back. It must not avoid both.
 const NGINX_FORGETS_MS = 10_000;
 const LEAST_REQUESTS = 1000;
 const LANES = 4;

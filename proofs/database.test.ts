@@ -76,14 +76,14 @@ afterAll(async () => {
   await fs.rm(base, { recursive: true, force: true });
 }, 120_000);
 
-test(`PostgreSQL crashes under load, again and again: nothing acknowledged is lost, and all goes on (seed ${faults.seed})`, {
+test(`PostgreSQL crashes under load, repeatedly: nothing acknowledged is lost, and everything continues (seed ${faults.seed})`, {
   timeout: TIMEOUT_MS,
 }, async () => {
   const chances = random.fork();
   const broken = await load.during(async () => {
     for (let crashes = 0; crashes < faults.times; crashes += 1) {
       await load.shown(20 + chances.below(60));
-      // Whoever runs it starts it again.
+      // Its supervisor restarts it.
       await crash(primary.dataDir);
     }
   });

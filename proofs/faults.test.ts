@@ -1,5 +1,5 @@
-// Three nodes that reach their database by way of a proxy: nodes that stand still past their lease, answers to commits that are lost
-// with their connection, wake-ups that nobody hears. (P1–P5, P7, P8)
+// Three nodes that reach their database through a proxy: nodes are suspended past their lease, responses to commits are lost with
+// their connection, and wake-ups are lost. (P1–P5, P7, P8)
 import type { Chunk, CreateAgent } from '@signalbox/client';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { countSessionsOf, endListenersOn, listenersOn } from '../packages/server/test/support/database-state.ts';
@@ -46,7 +46,7 @@ const heardOf = (index: number) => nodes.metric(index, /^signalbox_wakeups_total
 
 const said = ['said to the one that stood still', 'said to the one that went on'];
 
-/** What a turn waits for outside: asked for the first or the second time, it says so, and then answers when it may. */
+/** Something outside that a turn waits for: it reports the first and second call, and responds when it is allowed to. */
 type Source = (asked: (index: number) => Promise<void>) => Promise<{ agent: CreateAgent; close(): Promise<void> }>;
 
 const sources: [string, Source][] = [
@@ -82,7 +82,7 @@ const sources: [string, Source][] = [
 ];
 
 test.each(sources)(
-  'a node that stood still past its lease does not write %s, though nobody else has written yet',
+  'a node that was suspended past its lease does not write %s, even if no other node has written yet',
   {
     timeout: TIMEOUT_MS,
   },
@@ -100,7 +100,7 @@ test.each(sources)(
     const stopped = await nodes.driverOf(sessionId, database.url);
     const losses = await lossesOf(stopped);
     nodes.pause(stopped);
-    // Another node has the Session, and has asked again: the journal is as the first left it.
+    // Another node has the session and has repeated the call: the journal is as the first node left it.
     await came[1]!.promise;
     mayAnswer[0]!.resolve();
     nodes.goOn(stopped);
@@ -119,7 +119,7 @@ test.each(sources)(
   },
 );
 
-test(`nodes that stand still past their lease, one after another, under load (seed ${faults.seed})`, {
+test(`nodes are suspended past their lease, one after another, under load (seed ${faults.seed})`, {
   timeout: TIMEOUT_MS,
 }, async () => {
   const chances = random.fork();
@@ -139,7 +139,7 @@ test(`nodes that stand still past their lease, one after another, under load (se
   expect(broken).toEqual([]);
 });
 
-test(`the answers to commits are lost with their connections: nothing is lost or doubled (seed ${faults.seed})`, {
+test(`responses to commits are lost with their connections: nothing is lost or duplicated (seed ${faults.seed})`, {
   timeout: TIMEOUT_MS,
 }, async () => {
   const chances = random.fork();
@@ -157,7 +157,7 @@ test(`the answers to commits are lost with their connections: nothing is lost or
   expect(broken).toEqual([]);
 });
 
-test(`no node hears of another: everything arrives all the same (seed ${faults.seed})`, {
+test(`without wake-ups between nodes, everything still arrives (seed ${faults.seed})`, {
   timeout: TIMEOUT_MS,
 }, async () => {
   proxy.isDeaf = true;
@@ -169,7 +169,7 @@ test(`no node hears of another: everything arrives all the same (seed ${faults.s
   expect(await Promise.all(indices.map(heardOf)), 'wake-ups of other nodes').toEqual(heard);
 });
 
-test('no node hears of another: a turn stops when somebody says so to a node that does not run it', {
+test('without wake-ups between nodes, a turn stops when another node gets the request', {
   timeout: TIMEOUT_MS,
 }, async () => {
   const came = Promise.withResolvers<void>();
@@ -196,7 +196,7 @@ test('no node hears of another: a turn stops when somebody says so to a node tha
   await tools.close();
 });
 
-test(`connections that listen are ended again and again: nodes listen again, and hear (seed ${faults.seed})`, {
+test(`listening connections are closed repeatedly: nodes listen again and get notifications (seed ${faults.seed})`, {
   timeout: TIMEOUT_MS,
 }, async () => {
   const broken = await load.during(async () => {

@@ -1,5 +1,5 @@
-// Clients make the same POST again and again with one Idempotency-Key until somebody answers, while nodes are killed, or the answers
-// to their commits are lost: each has its effect once, and everyone who asks hears the same answer, to the byte. (P1)
+// Clients repeat a POST with one Idempotency-Key until they get a response, while nodes are killed or the responses to their commits
+// are lost: each has its effect once, and every client gets the same response, to the byte. (P1)
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import {
   createOnceWorld,
@@ -17,7 +17,7 @@ import { faults, type Nodes, startNodes } from './support/nodes.ts';
 
 const NODES = 2;
 const TIMES_AT_ONCE = 3;
-/** Posts that are made at a time, each of them by several clients. */
+/** Concurrent POSTs, each sent by several clients. */
 const LANES = 4;
 // A commit is not heard of by most chances.
 const UNHEARD = 0.7;
@@ -58,7 +58,7 @@ interface Posted {
   answers: OnceAnswer[];
 }
 
-test(`a POST that is made until it is answered has its effect once, and one answer, whoever is killed (seed ${seed})`, {
+test(`a POST that is repeated until it succeeds has its effect once, and one response, whichever node is killed (seed ${seed})`, {
   timeout: 240_000 + faults.times * 15_000,
 }, async () => {
   const { apiKey } = nodes;
@@ -78,7 +78,7 @@ test(`a POST that is made until it is answered has its effect once, and one answ
 
   async function makePosts(lane: number): Promise<Posted[]> {
     const all: Posted[] = [];
-    // Each kind once at least, and on for as long as somebody is to be killed.
+    // Each kind at least once, and more as long as nodes are to be killed.
     for (let round = 0; round < kinds.length / LANES || kills < faults.times; round += 1) {
       const [kind, prepare] = kinds[(round * LANES + lane) % kinds.length]!;
       const idempotencyKey = `${lane}-${round}`;
@@ -89,7 +89,7 @@ test(`a POST that is made until it is answered has its effect once, and one answ
     return all;
   }
 
-  /** What acts outside is answered at most once: after a crash nobody knows whether it has acted, and it is not done again. */
+  /** A route that acts outside responds at most once: after a crash its outcome is unknown, and it is not repeated. */
   async function makeTests(): Promise<{ made: number; answered: number }> {
     const path = '/webhook_subscriptions/production/test';
     let made = 0;
@@ -108,7 +108,7 @@ test(`a POST that is made until it is answered has its effect once, and one answ
 
   async function killNodes(): Promise<void> {
     for (; kills < faults.times; kills += 1) {
-      // Some answers later, in the middle of whatever is going on then.
+      // Some responses later, in the middle of any work.
       const at = answered + 5 + random.below(20);
       await new Promise<void>((resolve) => {
         onAnswered = () => {
@@ -142,10 +142,10 @@ test(`a POST that is made until it is answered has its effect once, and one answ
 
 const sharesItsCount = new Set(['recover deliveries', 'rotate a signing secret']);
 
-test(`a POST whose commit nobody heard of is answered when it is made again, and has had its effect once (seed ${seed})`, {
+test(`a POST whose commit was not acknowledged gets its response when it is repeated, and has its effect once (seed ${seed})`, {
   timeout: 240_000,
 }, async () => {
-  // A POST waits for answers in its transaction, so that its COMMIT comes after its BEGIN was answered; the journal's does not.
+  // A POST awaits results in its transaction, so its COMMIT is sent after the response to its BEGIN; the journal's is not.
   const isCommit = (tags: readonly string[]) => tags.at(-1) === 'COMMIT' && tags[0] !== 'BEGIN';
   for (const [kind, prepare] of kinds) {
     let wasUnheard = false;
@@ -157,7 +157,7 @@ test(`a POST whose commit nobody heard of is answered when it is made again, and
       let answer = await ask();
       while (!answer) answer = await ask();
       proxy.losesAnswer = () => false;
-      // The first that anybody hears of it is that it was done before.
+      // The first response is the stored one.
       wasUnheard = answer.replayed;
       expect(answer.status, `${kind}: ${answer.text}`).toBeLessThan(300);
       expect(await effects(), `effects of ${idempotencyKey}`).toBe(1);

@@ -1,4 +1,4 @@
-// Three nodes on one database, and kill -9 of them: again and again while Sessions go on, and in the middle of an effect.
+// Three nodes on one database are killed with kill -9: repeatedly while sessions run, and in the middle of an effect.
 // (P1–P5, P7, P8)
 import type { Chunk } from '@signalbox/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -33,7 +33,7 @@ test('a node killed in the middle of an effect: it is not repeated, and the mode
       return 'seen';
     }
     held[tool as 'pay' | 'look'].resolve();
-    // Nobody is there any more to hear an answer.
+    // The client of the first call is gone.
     return new Promise(() => {});
   });
   const [one, other] = nodes.clients;
@@ -64,7 +64,7 @@ test('a node killed in the middle of an effect: it is not repeated, and the mode
   };
   expect(resultsOf('pay')).toMatchObject([{ outcomeUnknown: true }]);
   expect(resultsOf('look')).toMatchObject([{ output: 'seen' }]);
-  // The second came with the idempotency key of the first, or it would be another call.
+  // The second has the Idempotency-Key of the first, or it would be another call.
   expect([...tools.calls.values()].toSorted((a, b) => a.times - b.times)).toEqual([
     { tool: 'pay', times: 1, answered: 0 },
     { tool: 'look', times: 2, answered: 1 },
@@ -83,7 +83,7 @@ test(`any node killed again and again: nothing shown is lost, no effect is repea
   const load = await startLoad({ nodes, random: random.fork(), databaseUrl: () => database.url });
   const broken = await load.during(async () => {
     for (let kills = 0; kills < times; kills += 1) {
-      // Some chunks later, in the middle of whatever is going on then.
+      // Some chunks later, in the middle of any work.
       await load.shown(20 + random.below(60));
       await nodes.kill(random.below(NODES));
     }

@@ -1,5 +1,5 @@
-// House rules that a reader of the sources could check, checked: who may import whom, who may read the clock and the
-// environment, how long a file may be.
+// House rules: which folder may import which, what may read the clock and the environment, how long a file may be, which words are
+// avoided.
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -26,15 +26,15 @@ const everything = globSync(['{packages,examples,bench,proofs,scripts,test}/**/*
     return { file, text, lines: text.split('\n') };
   });
 const isTest = ({ file }: Source) => /\.test\.ts$|\/test\/|^test\/|^proofs\//.test(file);
-/** What runs in production. */
+/** The code that runs in production. */
 const sources = everything.filter((source) => /^packages\/[\w-]+\/src\//.test(source.file) && !isTest(source));
 const server = sources.filter(({ file }) => file.startsWith('packages/server/src/'));
-/** What runs in the service's process and is written here for it. */
+/** Our own code in the process of the service. */
 const service = [...sources.filter(({ file }) => file.startsWith('packages/embedded-postgres/src/')), ...server];
-/** All but what runs in a browser, whose time is the person's own. */
+/** Everything except the code in the browser, where the time is the user's own. */
 const programs = sources.filter(({ file }) => !file.startsWith('packages/console/'));
 
-/** Lines of code that match, as `file:line`; comments and text in templates of documentation are left out. */
+/** Lines of code that match, as `file:line`, without comments. */
 function uses(of: readonly Source[], pattern: RegExp, allowed: Readonly<Record<string, string>> = {}): string[] {
   const found = of.flatMap(({ file, lines }) =>
     lines.flatMap((line, index) =>
@@ -42,12 +42,12 @@ function uses(of: readonly Source[], pattern: RegExp, allowed: Readonly<Record<s
     ),
   );
   const filesFound = new Set(found.map((place) => place.split(':')[0]!));
-  // An allowance that nothing needs any more would let the next one pass unseen.
+  // An unneeded allowance would hide the next violation.
   for (const file of Object.keys(allowed)) if (!filesFound.has(file)) found.push(`${file}: needs no allowance`);
   return found.filter((place) => !(place.split(':')[0]! in allowed));
 }
 
-/** What a file imports at its top: specifiers of packages, and files of its own package from the root. */
+/** The imports at the top of a file: package specifiers, and files with their path from the root. */
 function importsOf({ file, text }: Source): string[] {
   const [top = ''] = text.split(
     /^(?:export )?(?:async |declare )?(?:const|let|function|class|interface|type|try)\b/m,
@@ -81,14 +81,14 @@ test('packages import only downward: cli > console and server > client > contrac
   expect(wrong).toEqual([]);
 });
 
-test('a package imports what it declares', () => {
+test('a package declares what it imports', () => {
   const wrong = sources.flatMap((source) => {
     const [, own = ''] = source.file.split('/');
     const manifest = JSON.parse(readFileSync(join(root, 'packages', own, 'package.json'), 'utf8')) as {
       dependencies?: Record<string, string>;
       devDependencies?: Record<string, string>;
     };
-    // The console is published as it was built, with everything in it.
+    // The console is published as a bundle that contains its dependencies.
     const { dependencies = {} } = own === 'console' ? { dependencies: manifest.devDependencies } : manifest;
     return importsOf(source)
       .filter((specifier) => !/^(node:|packages\/)/.test(specifier))
@@ -99,7 +99,7 @@ test('a package imports what it declares', () => {
   expect(wrong).toEqual([]);
 });
 
-// Folders and loose files of the server from top to bottom: each may import from those below it, so no two import each other.
+// The folders and top-level files of the server, from top to bottom. Each may import only from those below it.
 const folders = [
   'main.ts',
   'http',
@@ -152,7 +152,7 @@ test('folders of the server import only downward, so they have no circles', () =
       importsOf(source)
         .filter((file) => file.startsWith('packages/server/src/'))
         .filter((file) => folders.indexOf(folderOf(file)) < folders.indexOf(own))
-        // A type is not needed at run time.
+        // Types do not exist at run time.
         .filter((file) => !onlyTypes(source, file))
         .map((file) => `${source.file} → ${file}`)
     );
@@ -167,7 +167,7 @@ function onlyTypes(source: Source, imported: string): boolean {
   return statements.every((statement) => statement.startsWith('import type '));
 }
 
-test('the start loads nothing that most nodes never use: it would cost each a second and 60 MB', () => {
+test('the start does not load packages that most nodes never use, which would take a second and 60 MB', () => {
   const reached = new Set<string>();
   const packages = new Set<string>();
   function load(file: string): void {
@@ -195,7 +195,7 @@ test('the turn machine knows neither SQL nor HTTP, and only the database folder 
   expect([...new Set(drivers)]).toEqual(['packages/server/src/db']);
 });
 
-test('every request to an address that somebody named goes through egress/', () => {
+test('every request to an address that a user configured goes through egress/', () => {
   const ways = [
     'undici',
     'node:http',
@@ -207,9 +207,9 @@ test('every request to an address that somebody named goes through egress/', () 
     'node:dgram',
   ];
   const allowed: Record<string, string> = {
-    'packages/server/src/http/request/telemetry.ts': 'the names of methods',
-    'packages/embedded-postgres/src/endpoint.ts': 'looks for a free port',
-    'packages/server/src/environments/secrets.ts': 'tells an address from a name',
+    'packages/server/src/http/request/telemetry.ts': 'the names of HTTP methods',
+    'packages/embedded-postgres/src/endpoint.ts': 'finds a free port',
+    'packages/server/src/environments/secrets.ts': 'distinguishes an address from a name',
   };
   const found = service
     .filter(({ file }) => !file.startsWith('packages/server/src/egress/'))
@@ -226,10 +226,10 @@ test('every request to an address that somebody named goes through egress/', () 
 
 test('only config.ts reads the environment', () => {
   const allowed = {
-    'packages/server/src/config/config.ts': 'its one reader',
-    'packages/server/src/http/reference/page.ts': 'stands in a sample program',
+    'packages/server/src/config/config.ts': 'the only reader',
+    'packages/server/src/http/reference/page.ts': 'in a sample program',
     'packages/cli/src/service.ts': 'a client of the service; an API key has no option, which others could read',
-    'packages/console/src/pages/webhooks/new-secret.tsx': 'stands in a sample program',
+    'packages/console/src/pages/webhooks/new-secret.tsx': 'in a sample program',
   };
   expect(uses(sources, /process\.env\b/, allowed)).toEqual([]);
 });
@@ -237,44 +237,44 @@ test('only config.ts reads the environment', () => {
 test('only the clocks read the time', () => {
   const allowed = {
     'packages/server/src/lib/clock.ts': 'the clock of the service',
-    'packages/server/src/http/request/loop-queue.ts': 'how long the event loop was held; no state depends on it',
+    'packages/server/src/http/request/loop-queue.ts': 'how long the event loop was blocked; no state depends on it',
     'packages/client/src/time.ts': 'the clock of the client',
     'packages/console/src/ui/time.tsx': 'the clock of the console',
-    'packages/console/src/pages/approvals/confirm.tsx': 'tells a double tap from two; no state depends on it',
-    'packages/cli/src/start.ts': 'tells a second Ctrl-C from the first one passed on; no state depends on it',
+    'packages/console/src/pages/approvals/confirm.tsx': 'recognizes a double tap; no state depends on it',
+    'packages/cli/src/start.ts': 'recognizes a forwarded Ctrl-C; no state depends on it',
   };
   expect(uses(sources, /Date\.now\(|new Date\(\)|performance\.now\(|Temporal\.Now/, allowed)).toEqual([]);
 });
 
-test('waiting is for the clock; a bare timer only bounds what happens on this machine', () => {
+test('only the clock waits; a bare timer only limits what happens on this machine', () => {
   const allowed = {
     'packages/server/src/lib/clock.ts': 'the clock of the service',
     'packages/client/src/time.ts': 'the clock of the client',
-    'packages/server/src/journal/appender.ts': 'gathers text for a few milliseconds',
+    'packages/server/src/journal/appender.ts': 'collects text for a few milliseconds',
     'packages/server/src/http/request/sse.ts': 'keeps idle connections open',
     'packages/server/src/egress/connector.ts': 'the deadline of a connection',
     'packages/server/src/egress/connections.ts': 'the lifetime of a connection',
     'packages/server/src/egress/egress.ts': 'the deadline of an exchange',
-    'packages/embedded-postgres/src/locked-server.ts': 'looks again at a server that starts or stops',
-    'packages/embedded-postgres/src/server.ts': 'looks again at a server that starts or stops',
-    'packages/server/src/runtime/schemas/threads.ts': 'ends a thread that takes too long, or has nothing to do',
+    'packages/embedded-postgres/src/locked-server.ts': 'polls a server that starts or stops',
+    'packages/embedded-postgres/src/server.ts': 'polls a server that starts or stops',
+    'packages/server/src/runtime/schemas/threads.ts': 'ends a thread that takes too long or is idle',
   };
   expect(uses(programs, /setTimeout|setInterval|AbortSignal\.timeout/, allowed)).toEqual([]);
 });
 
-test('who waits for an end is told also when it came before', () => {
-  // `close` and `abort` come once: a listener that is added later waits for ever.
+test('code that waits for a close or an abort notices one that has already happened', () => {
+  // `close` and `abort` are emitted once: a listener added afterwards waits forever.
   const closed = {
-    'packages/server/src/http/request/closed.ts': 'the one listener of responses',
-    'packages/server/src/egress/sockets.ts': 'of a socket that was made a moment ago',
-    'packages/embedded-postgres/src/cluster.ts': 'of a process that was started a moment ago',
+    'packages/server/src/http/request/closed.ts': 'the only listener for responses',
+    'packages/server/src/egress/sockets.ts': 'for a socket that was just created',
+    'packages/embedded-postgres/src/cluster.ts': 'for a process that was just started',
   };
   expect(uses(service, /\.(on|once)\('close'|once\(\w+(\.\w+)*, 'close'/, closed)).toEqual([]);
-  const aborted = { 'packages/server/src/lib/aborted.ts': 'the one listener of signals' };
+  const aborted = { 'packages/server/src/lib/aborted.ts': 'the only listener for signals' };
   expect(uses(service, /addEventListener\('abort'/, aborted)).toEqual([]);
 });
 
-test('what runs in a transaction has no other way to the database: a second connection would be waited for while one is held', () => {
+test('code in a transaction uses no second connection, which could deadlock the pool', () => {
   const wrong = server
     .filter(({ file }) => !/^packages\/server\/src\/(db\/|lib\/context\.ts$)/.test(file))
     .flatMap(({ file, lines }) =>
@@ -282,7 +282,7 @@ test('what runs in a transaction has no other way to the database: a second conn
         const isOfCall = /(?<!function )\binTransaction\(/.test(line);
         if (!isOfCall && !/\.transaction\(/.test(line)) return [];
         const [first, ...rest] = [line.slice(line.indexOf('ransaction(')), ...bodyAfter(lines, index)];
-        // The call's own `ctx` is hidden by that of the transaction, whose `db` is the transaction.
+        // The inner `ctx`, whose `db` is the transaction, shadows that of the request.
         const isHidden = isOfCall && (/\(tx, ctx\) =>/.test(first!) || rest.length === 0);
         const reaches = isOfCall ? /\bplatform\.db\b|\bpool\b/ : /\bdb\b(?!: tx\b)|\bpool\b/;
         const isWrong = (isOfCall && !isHidden) || [first!, ...rest].some((text) => reaches.test(text));
@@ -290,29 +290,29 @@ test('what runs in a transaction has no other way to the database: a second conn
       }),
     );
   expect(wrong).toEqual([]);
-  // By `inTransaction`, which joins the transaction that there may be.
+  // Only `inTransaction` does this: it joins the request's transaction if there is one.
   const allowed = {
     'packages/server/src/lib/context.ts': 'inTransaction itself',
     'packages/server/src/http/request/idempotency.ts': 'the transaction of a request',
-    'packages/server/src/events/denied.ts': 'stays when the request fails',
+    'packages/server/src/events/denied.ts': 'remains when the request fails',
   };
   expect(uses(server, /\bctx\.db\.transaction\(|'transaction' in/, allowed)).toEqual([]);
 });
 
-/** The lines that are indented more than this one. */
+/** The following lines that are indented more than this one. */
 function bodyAfter(lines: readonly string[], index: number): string[] {
   const indent = (line: string) => line.search(/\S/);
   const end = lines.findIndex((line, at) => at > index && line !== '' && indent(line) <= indent(lines[index]!));
   return lines.slice(index + 1, end === -1 ? undefined : end);
 }
 
-test('only runtime/schemas/ compiles schemas and patterns that strangers wrote: there they can be stopped', () => {
+test('only runtime/schemas/ compiles schemas and patterns of users, because it can stop them', () => {
   const allowed = {
-    'packages/contract/src/validation/check.ts': 'schemas of the contract, values of a limited size',
+    'packages/contract/src/validation/check.ts': 'schemas of the contract, values of limited size',
     'packages/server/src/http/request/validate.ts': 'schemas of the contract',
     'packages/server/src/http/api.ts': 'schemas of the contract',
     'packages/server/src/http/reference/openapi.ts': 'schemas of the contract',
-    'packages/server/src/runtime/schemas/judge.ts': 'runs in a thread, unless it costs next to nothing',
+    'packages/server/src/runtime/schemas/judge.ts': 'runs in a thread, unless it is cheap',
   };
   expect(uses(sources, /from 'typebox\/(schema|compile|value)'/, allowed)).toEqual([]);
   const patterns = {
@@ -341,22 +341,24 @@ test('only the command ends the process or writes to its streams', () => {
     sources.filter(({ file }) => !file.startsWith('packages/cli/')),
     /process\.(exit|stdout|stderr|on)\b|console\.(log|info|warn|error)\b/,
     {
-      'packages/server/src/http/reference/page.ts': 'stands in a sample program',
-      'packages/console/src/pages/keys/new-secret.tsx': 'stands in a sample program',
-      'packages/console/src/pages/webhooks/new-secret.tsx': 'stands in a sample program',
-      'packages/client/src/receiver.ts': 'says what the caller gave it no other way to hear of',
-      'packages/client/src/workers/run.ts': 'says what the caller gave it no other way to hear of',
+      'packages/server/src/http/reference/page.ts': 'in a sample program',
+      'packages/console/src/pages/keys/new-secret.tsx': 'in a sample program',
+      'packages/console/src/pages/webhooks/new-secret.tsx': 'in a sample program',
+      'packages/client/src/receiver.ts': 'reports what the program has no handler for',
+      'packages/client/src/workers/run.ts': 'reports what the program has no handler for',
     },
   );
   expect(wrong).toEqual([]);
 });
 
-test('a notice in the console is a Notice: its box puts each child on a line of its own, so a sentence needs a paragraph in it', () => {
+test('a notice in the console uses the Notice component, which puts text in a paragraph', () => {
   const consoleSources = sources.filter(({ file }) => file.startsWith('packages/console/'));
-  expect(uses(consoleSources, /className="notice\b/, { 'packages/console/src/ui/notice.tsx': 'is it' })).toEqual([]);
+  expect(
+    uses(consoleSources, /className="notice\b/, { 'packages/console/src/ui/notice.tsx': 'the component itself' }),
+  ).toEqual([]);
 });
 
-// Past this, look for the second noun in the file.
+// A longer file usually has a second noun.
 const MAX_LINES = 400;
 
 test(`no source file is longer than ${MAX_LINES} lines, unless there is a reason`, () => {
@@ -372,7 +374,7 @@ test(`no source file is longer than ${MAX_LINES} lines, unless there is a reason
   expect(unneeded, 'need no allowance').toEqual([]);
 });
 
-test('no test is skipped by hand or alone, and nothing is left to do later', () => {
+test('no test is skipped or run alone, and there are no TODO comments', () => {
   const self = 'test/house.test.ts';
   const others = everything.filter(({ file }) => file !== self);
   expect(uses(others.filter(isTest), /\b(test|describe|it)\.(only|skip|todo)\(/)).toEqual([]);
@@ -382,12 +384,77 @@ test('no test is skipped by hand or alone, and nothing is left to do later', () 
   expect(unfinished).toEqual([]);
 });
 
-test("before the installation nothing runs but what installs: a fresh clone starts on the machine's own Node", () => {
+// Documents that are not in the repository, and phrases that have a plainer word: "stands in" is "is in", "whoever calls" is "the
+// caller", "goes on" is "continues", "in vain" is "without effect", "mend" is "fix".
+const AVOIDED = new RegExp(
+  [
+    '(?<![\\w-])api\\.md\\b|\\bsource section',
+    '\\bstands in\\b|\\bwhoever\\b|\\bsomebody\\b|\\btell apart\\b|\\bgoes on\\b|\\bin vain\\b|\\bmend(s|ed)?\\b',
+    '(?<!model )\\bis told\\b',
+  ].join('|'),
+  'i',
+);
+// Areas that still have some of them.
+const NOT_REWORDED: readonly string[] = [
+  'CHANGELOG.md',
+  'docs/',
+  'examples/',
+  'packages/cli/',
+  'packages/client/',
+  'packages/console/',
+  'packages/contract/',
+  'packages/server/src/agents/',
+  'packages/server/src/approvals/',
+  'packages/server/src/environments/',
+  'packages/server/src/events/',
+  'packages/server/src/http/',
+  'packages/server/src/journal/',
+  'packages/server/src/keys/',
+  'packages/server/src/organizations/',
+  'packages/server/src/people/',
+  'packages/server/src/runtime/',
+  'packages/server/src/schedules/',
+  'packages/server/src/sessions/',
+  'packages/server/src/usage/',
+  'packages/server/src/wake/',
+  'packages/server/src/webhooks/',
+  'packages/server/src/workers/',
+  'packages/server/src/main.ts',
+  'packages/server/test/api/',
+  'packages/server/test/approvals/',
+  'packages/server/test/events/',
+  'packages/server/test/fixtures/',
+  'packages/server/test/keys/',
+  'packages/server/test/models/',
+  'packages/server/test/nodes/',
+  'packages/server/test/people/',
+  'packages/server/test/schedules/',
+  'packages/server/test/sessions/',
+  'packages/server/test/tools/',
+  'packages/server/test/usage/',
+  'packages/server/test/webhooks/',
+  'packages/server/test/workers/',
+];
+
+test('sources, tests and documentation use plain English, and cite no document that is not in the repository', () => {
+  const texts = globSync(['{docs,packages,examples}/**/*.{md,sql}', '*.md'], { cwd: root })
+    .map((path) => String(path).replaceAll('\\', '/'))
+    .filter((file) => !file.includes('node_modules/') && !file.includes('/dist/'))
+    .map((file) => ({ file, lines: readFileSync(join(root, file), 'utf8').split('\n') }));
+  const found = [...everything, ...texts]
+    .filter(({ file }) => file !== 'test/house.test.ts' && !NOT_REWORDED.some((area) => file.startsWith(area)))
+    .flatMap(({ file, lines }) =>
+      lines.flatMap((line, at) => (AVOIDED.test(line) ? [`${file}:${at + 1}: ${line.trim()}`] : [])),
+    );
+  expect(found).toEqual([]);
+});
+
+test("a pre-script only installs, because in a fresh clone it runs on the machine's own Node", () => {
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     scripts: Record<string, string>;
   };
-  // A shell that has found `node` once looks nowhere else for it: what a `pre…` script runs after the install would still run on
-  // the machine's Node, 20 perhaps. npm runs the script itself in another shell, which finds the Node that was installed.
+  // A shell caches the path of `node`, so a command after the install in a `pre…` script would still run on the machine's Node,
+  // perhaps 20. npm runs the script itself in another shell, which finds the installed Node.
   const before = Object.entries(scripts).filter(([name]) => name.startsWith('pre') && name.slice(3) in scripts);
   expect(before.map(([name]) => name)).toContain('prestart');
   expect(before.filter(([, command]) => command !== 'node scripts/install.mjs')).toEqual([]);
@@ -403,8 +470,8 @@ test('the lock file has every optional package for every platform', () => {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { optionalDependencies?: Record<string, string>; version?: string; integrity?: string }>;
   };
-  // npm leaves out what it did not install when the lock file is written under some conditions; `npm ci` elsewhere then fails
-  // to find its binaries.
+  // Under some conditions npm omits what it did not install when it writes the lock file. `npm ci` on another platform then lacks its
+  // binaries.
   const missing = Object.entries(packages).flatMap(([place, { optionalDependencies = {} }]) =>
     Object.keys(optionalDependencies)
       .filter((name) => !lockedAt(packages, place, name))
@@ -423,7 +490,7 @@ test('the lock file has every optional package for every platform', () => {
   }
 });
 
-/** Looks where Node would: below the package itself, then below each folder above it. */
+/** Searches as Node does: below the package itself, then below each folder above it. */
 function lockedAt(packages: Record<string, unknown>, place: string, name: string): boolean {
   for (let at = place; ; at = at.includes('/') ? at.slice(0, at.lastIndexOf('/')) : '') {
     if (`${at ? `${at}/` : ''}node_modules/${name}` in packages) return true;

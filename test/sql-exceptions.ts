@@ -6,19 +6,19 @@ import type { Exception } from './sql-rules.ts';
 export const exceptions: Exception[] = [
   {
     like: /^delete from nodes w where not exists \(select 1 from sessions s /,
-    reason: 'the only node of an installation forgets the nodes before it, and no program that holds a Session',
+    reason: 'the only node of an installation deletes earlier nodes, but no worker turns',
   },
   {
     like: /^select k\.status, c\.count from unnest\(\$1::text\[\]\) k\(status\) cross join lateral \( select count/,
-    reason: 'metrics count the open Sessions of the installation',
+    reason: 'metrics count the open sessions of the installation',
   },
   {
     like: /^select count\(\*\)::integer as count, min\(runnable_at\) as oldest from \( select runnable_at from sessions where node_id is null and runnable_at <= \$1 order by runnable_at limit \$2\) counted$/,
-    reason: 'metrics say how long Sessions wait for a worker',
+    reason: 'metrics report how long sessions wait for a node',
   },
   {
     like: /^select w\.status, sum\(d\.count\)::integer as count from webhook_subscriptions w cross join lateral /,
-    reason: 'metrics count what webhooks have not delivered',
+    reason: 'metrics count sessions with undelivered chunks',
   },
   {
     like: /^select count\(\*\)::integer as count, min\(occurred_at\) as oldest from \( select occurred_at from events_pending limit \$1\) counted$/,
@@ -26,7 +26,7 @@ export const exceptions: Exception[] = [
   },
   {
     like: /^select m\.organization_id as "organizationId", o\.name, m\.role from members m join organizations o /,
-    reason: 'who signs in is asked for their organizations, whichever these are',
+    reason: 'a sign-in lists all organizations of the user',
   },
   {
     like: /^select organization_id as "organizationId", name from organizations order by organization_id( limit 1)?$/,
@@ -38,7 +38,7 @@ export const exceptions: Exception[] = [
   },
   {
     like: /^select 1 from (environment_secrets|webhook_subscriptions) where substring\(sealed_\w+ from /,
-    reason: 'the start makes sure that its master keys open what the installation has sealed',
+    reason: 'the start checks that its master keys decrypt all stored secrets',
   },
 ];
 

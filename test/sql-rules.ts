@@ -45,7 +45,7 @@ const UNSTABLE = /^(now|clock_timestamp|statement_timestamp|transaction_timestam
 const ONE_NODE_ONLY = /^(nextval|currval|setval|lastval|pg_(try_)?advisory_.*)$/;
 const COMPARISONS = new Set(['=', '<>', '!=', '<', '>', '<=', '>=']);
 
-/** What is wrong with a statement; empty where nothing is. Throws where it does not parse. */
+/** The problems of a statement; empty if there are none. Throws if it does not parse. */
 export function problemsOf(
   text: string,
   { tenantTables, tables: allTables }: { tenantTables: ReadonlySet<string>; tables: ReadonlySet<string> },
@@ -243,7 +243,7 @@ export function problemsOf(
     }
   }
 
-  /** Deletes whatever is older than an instant, rather than rows that it names. */
+  /** Deletes rows by age rather than by key. */
   function isByAge(statement: Node): boolean {
     return (find(statement, 'A_Expr') as Node[]).some(
       (one) =>
@@ -336,7 +336,7 @@ function isUnstable(node: unknown): boolean {
   );
 }
 
-/** Every value below `node` that stands under the key. */
+/** Every value below `node` with this key. */
 function find(node: unknown, key: string): unknown[] {
   return [...kindsIn(node)].filter(([kind]) => kind === key).map(([, value]) => value);
 }

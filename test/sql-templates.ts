@@ -5,7 +5,7 @@ import { relative } from 'node:path';
 export interface SqlTemplate {
   /** `file:line`. */
   place: string;
-  /** What stands between the interpolations. */
+  /** The text between the interpolations. */
   pieces: string[];
   /** Whether it begins as a statement does, rather than being a part of one. */
   isStatement: boolean;

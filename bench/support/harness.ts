@@ -1,6 +1,6 @@
-// What every benchmark stands on: a service in a process of its own on a fresh data directory, and one way to measure.
+// Shared by all benchmarks: a service in its own process on a new data directory, and the measurement.
 //
-// This process makes the load, the same way for ours and for the limit beside it, so that what it costs weighs on both.
+// This process generates the load in the same way for our measurement and for the limit, so its cost affects both equally.
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -20,7 +20,7 @@ export interface Benchmark {
 }
 
 export interface BenchmarkOptions {
-  /** A million, unless somebody has less time or disk. */
+  /** A million, unless the caller has less time or disk. */
   parkedSessions: number;
 }
 
@@ -36,7 +36,7 @@ export interface Bench {
   readonly masterKey: string;
   /** What it uses. The database's processes count where they can be seen, on Linux. */
   usage(): Promise<Usage>;
-  /** Throws unless the answer is a 2xx. */
+  /** Throws unless the response is a 2xx. */
   call<T>(method: 'GET' | 'POST' | 'PATCH', path: string, body?: object): Promise<T>;
   stop(): Promise<void>;
 }
@@ -105,7 +105,7 @@ export async function startBench(options: { roles?: string; settings?: Record<st
 }
 
 export interface Child {
-  /** The first thing it said: where it can be reached. */
+  /** The first line of its output: its address. */
   readonly hello: string;
   /** Of the service, which answers when it is asked. */
   usage(): Promise<Pick<Usage, 'residentMb' | 'serviceMs'>>;
@@ -164,7 +164,7 @@ async function databaseMs(dataDir: string): Promise<number> {
   return 10 * ticks.reduce((sum, part) => sum + part, 0);
 }
 
-/** Measures both in turn, after each was warmed up: A B A B …, so that what else the machine does meets both. */
+/** Measures both alternately after a warm-up: A B A B …, so that other load on the machine affects both. */
 export async function measurePairs<T>(
   ours: () => Promise<T>,
   limit: () => Promise<T>,
@@ -192,7 +192,7 @@ export async function ratePerSecond(concurrency: number, act: () => Promise<unkn
   return (done / (performance.now() - begin)) * 1000;
 }
 
-/** How much a second a counter grows while something else goes on. */
+/** How much a counter grows per second while something else runs. */
 export async function growthPerSecond(count: () => number, ms = SAMPLE_MS): Promise<number> {
   await sleep(WARM_UP_MS / 2);
   const [from, begin] = [count(), performance.now()];

@@ -1,4 +1,4 @@
-// The service under test; its environment configures it. Asked, it says what it uses.
+// The service under test, configured by environment variables. Reports its resource use on request.
 import { readConfig, startService } from '../../packages/server/src/main.ts';
 
 const service = await startService(readConfig());
@@ -7,7 +7,7 @@ async function stop(): Promise<void> {
   process.exit();
 }
 process.once('SIGTERM', stop);
-// Whoever started it is gone.
+// The parent process is gone.
 process.once('disconnect', stop);
 process.on('message', () => {
   const { user, system } = process.cpuUsage();

@@ -1,15 +1,15 @@
-// Opens Sessions and reads their streams, as a client does.
+// Opens sessions and reads their streams, as a client does.
 import { Pool } from 'undici';
 import type { Bench } from './harness.ts';
 
 export interface SessionClient {
-  /** Opens a Session with input and reads its stream until this text stands in it. */
+  /** Opens a session with input and reads its stream until it contains this text. */
   openAndReadUntil(text: string): Promise<void>;
 }
 
 const DELTAS = 20;
 
-/** An Agent whose model answers at once with 20 words, a delta each. Its id. */
+/** Creates an agent whose model responds at once with 20 words, one delta each. Returns its id. */
 export async function createScriptedAgent(bench: Bench): Promise<string> {
   const text = Array.from({ length: DELTAS }, (_, at) => `word${at}`).join(' ');
   const { agent } = await bench.call<{ agent: { agentId: string } }>('POST', '/agents', {

@@ -1,6 +1,6 @@
 // What a benchmark found, as a line of a table for people and as JSON for programs.
 
-/** One line of the table. Only `ratio` says something that holds on another machine; where there is no limit there is none. */
+/** A line of the table. Only `ratio` is meaningful on another machine; there is none without a limit. */
 export interface Row {
   name: string;
   unit: string;
@@ -13,7 +13,7 @@ export interface Row {
   target: string;
 }
 
-/** `pairs` are what was measured one after the other: ours, then the limit, if there is one. */
+/** `pairs` are consecutive measurements: ours, then the limit, if there is one. */
 export function rowOf(
   head: Pick<Row, 'name' | 'unit' | 'target'>,
   pairs: readonly { ours: number; limit?: number }[],

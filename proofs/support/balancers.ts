@@ -18,7 +18,7 @@ interface Kind {
   config(port: number, nodes: readonly string[], directory: string): string;
 }
 
-/** What Debian's file has, without what is for its daemon alone. */
+/** Debian's configuration without the parts for its daemon. */
 const haproxy = (lines: string): Kind => ({
   command: 'haproxy',
   args: (file) => ['-db', '-f', file],

@@ -1,6 +1,6 @@
-// People and programs that use an installation while something goes wrong with it: Sessions that stream, call tools, are approved by
-// two people on two nodes, are written to, and are read by one who hops from node to node and by another who comes later, while a
-// webhook receiver gets them too. support/history.ts of the server judges what all of them saw. (P1–P5, P7, P8)
+// The load of the fault tests. Sessions stream, call tools, get messages and are approved by two people on two nodes. One reader moves
+// from node to node, another joins later, and a webhook receiver gets the chunks too. The server's support/history.ts checks what all of
+// them saw. (P1–P5, P7, P8)
 import { type Chunk, ConflictError, type CreateAgent, type Signalbox } from '@signalbox/client';
 import { chunkTypes } from '../../packages/contract/src/chunks.ts';
 import { leftoversIn } from '../../packages/server/test/support/database-state.ts';
@@ -33,19 +33,19 @@ export interface Load {
 export interface LoadOptions {
   nodes: Nodes;
   random: Random;
-  /** Where what is stored can be seen, whatever the nodes' own way there meets. */
+  /** A direct connection to the database, unaffected by faults of the nodes' connections. */
   databaseUrl: () => string;
 }
 
 const AT_ONCE = 8;
 const TOOL_TAKES_MS = 60;
-// Of its first chunks, the one after which somebody says more, or comes to read along.
+// The number of chunks after which another message is sent, or another reader joins.
 const EARLY_CHUNKS = 20;
 const HOPS = 0.04;
 
 const answers = ['one two three four five six ', 'seven eight nine ten eleven twelve ', 'and the end.'];
 
-/** Its last answer again in every turn but the first. */
+/** Repeats the last response in every turn after the first. */
 const isTextOfTurn = (turn: number, text: string) => text === (turn === 1 ? answers.join('') : answers.at(-1));
 
 function agentOn({ tool }: ToolServer): CreateAgent {
@@ -111,7 +111,7 @@ export async function startLoad({ nodes, random, databaseUrl }: LoadOptions): Pr
 
   const any = (chances: Random): Signalbox => chances.pick(nodes.clients);
 
-  /** To the end of the Session, now on this node and then on that. */
+  /** Reads to the end of the session, on changing nodes. */
   async function read(
     sessionId: string,
     after: Position | undefined,
@@ -135,7 +135,7 @@ export async function startLoad({ nodes, random, databaseUrl }: LoadOptions): Pr
     return { after, chunks };
   }
 
-  /** What the service said that it took; undefined where somebody else had decided otherwise. */
+  /** The decision that the service accepted; undefined if another approver had decided otherwise. */
   async function decide(operationId: string, chances: Random): Promise<string | undefined> {
     const decision = chances.chance(0.6) ? 'approved' : 'denied';
     try {
@@ -147,7 +147,7 @@ export async function startLoad({ nodes, random, databaseUrl }: LoadOptions): Pr
     }
   }
 
-  /** Opens a Session, talks with it and reads it to its end. Resolves with what is judged when all is quiet. */
+  /** Opens a session, sends messages and reads it to its end. Resolves with what is checked at the end. */
   async function converse(chances: Random): Promise<() => Promise<string[]>> {
     const messages = Array.from({ length: 1 + chances.below(2) }, (_, index) => `message ${index + 1}`);
     const input = messages[0]!;
@@ -218,7 +218,7 @@ export async function startLoad({ nodes, random, databaseUrl }: LoadOptions): Pr
   }
 
   return {
-    // Without it, a test whose Sessions all broke off would wait for more of them until its time is over.
+    // Otherwise a test whose sessions all failed would wait for more of them until its timeout.
     shown: (chunks) => Promise.race([shown.reaches(shown.count + chunks), laneFailed.promise]),
     async during(trouble) {
       let isOver = false;

@@ -22,14 +22,14 @@ export interface Nodes {
   kill(index: number): Promise<void>;
   /** Asks one to stop by SIGTERM, as a process manager does, and starts it again at the same address. */
   restart(index: number): Promise<void>;
-  /** The process stands still, and its connections with it, until it is told to go on. */
+  /** Suspends the process and its connections until `resume`. */
   pause(index: number): void;
   goOn(index: number): void;
-  /** By what id the database knows it. */
+  /** Its id in the database. */
   nodeId(index: number): string;
-  /** Which node drives the Session now; -1 where none does. `databaseUrl`: where that can be seen. */
+  /** The index of the node that runs the session; -1 if none does. `databaseUrl`: a direct connection. */
   driverOf(sessionId: string, databaseUrl: string): Promise<number>;
-  /** The sum of a metric of the node, over those of its labels that match. */
+  /** The sum of a metric of the node over all matching labels. */
   metric(index: number, pattern: RegExp): Promise<number>;
   /** Ends all of them. */
   end(): Promise<void>;

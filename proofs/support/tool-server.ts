@@ -8,7 +8,7 @@ import type { SeenCall } from '../../packages/server/test/support/history.ts';
 export interface ToolServer {
   /** By operation id. */
   calls: ReadonlyMap<string, SeenCall>;
-  /** A tool of this server, as an Agent has it. */
+  /** A tool of this server, for the definition of an agent. */
   tool(name: string, more?: object): NonNullable<CreateAgent['tools']>[number];
   close(): Promise<void>;
 }

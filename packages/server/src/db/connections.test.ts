@@ -63,7 +63,7 @@ const outcomeOf = (attempt: Promise<unknown>) =>
   );
 
 describe('a database that hangs', () => {
-  test('fails every statement, commit and new connection within 10 s, and is used again as soon as it goes on', async () => {
+  test('fails every statement, commit and new connection within 10 s, and is used again as soon as it responds', async () => {
     const { db, proxy, clock } = await behindProxy({ statementTimeoutMs: 60_000 });
     const hung = Promise.withResolvers<() => void>();
     const transaction = db.transaction(async (tx) => {
@@ -86,7 +86,7 @@ describe('a database that hangs', () => {
     await db.close();
   });
 
-  test('is told by a check within 5 s, also where every connection of the pool waits', async () => {
+  test('is detected by a check within 5 s, even if every connection of the pool is waiting', async () => {
     const { db, proxy, clock } = await behindProxy({ max: 1 });
     const goOn = proxy.hang();
     const waiting = outcomeOf(db.query(sql`select 1`));
@@ -107,7 +107,7 @@ describe('a database that hangs', () => {
     expect(await secondsUntil(clock, closed)).toBeLessThanOrEqual(5);
   });
 
-  test('is not one whose statement is slow: it is waited for while new connections are answered', async () => {
+  test('is not assumed for a slow statement while new connections succeed', async () => {
     const { db, proxy, clock } = await behindProxy();
     await admin.execute(sql`insert into notes values (3)`);
     let waiting: Promise<unknown> | undefined;
@@ -126,7 +126,7 @@ describe('a database that hangs', () => {
     await db.close();
   });
 
-  test('takes the sign-in connections with it no longer than the others', async () => {
+  test('fails sign-in connections no longer than the others', async () => {
     const proxy = await startPostgresProxy(database.url);
     onTestFinished(() => proxy.close());
     const clock = createManualClock();
@@ -186,7 +186,7 @@ describe('a read-only database', () => {
     expect(await Promise.all(writes)).toEqual([1, 1, 1, 1]);
   });
 
-  test('gives no new connection, is told by a check, and is used again without a restart', async () => {
+  test('gives no new connection, is detected by a check, and is used again without a restart', async () => {
     const [name] = await admin.query<{ name: string }>(sql`select current_database() as name`);
     const alter = async (text: string) => {
       const client = await admin.connect();

@@ -30,7 +30,7 @@ afterAll(async () => {
 const ids = async () => (await db.query<{ id: number }>(sql`select id from notes order by id`)).map((row) => row.id);
 
 describe('values', () => {
-  test('come back as what they went in as', async () => {
+  test('are read back as they were written', async () => {
     const given = {
       big: 2 ** 53 - 1,
       at: new Date('2026-01-02T03:04:05.678Z'),
@@ -69,7 +69,7 @@ describe('values', () => {
     expect(row).toEqual(given);
   });
 
-  test('arrive as a binary array of texts, whatever stands in them', async () => {
+  test('arrive as a binary array of texts, whatever they contain', async () => {
     for (const given of [['a', '', '"quoted" \\ {braces}, NULL', 'größe 🚀', 'x'.repeat(10_000)], []]) {
       const [row] = await db.query<{ texts: string[] }>(sql`select ${textArray(given)}::text[] as texts`);
       expect(row!.texts).toEqual(given);
@@ -257,7 +257,7 @@ describe('a batch', () => {
     expect(await db.batch([])).toEqual([]);
   });
 
-  test('is done as a whole or not at all', async () => {
+  test('runs completely or not at all', async () => {
     const failing = db.batch([sql`insert into notes values (1)`, sql`insert into notes values (1)`, sql`select 1`]);
     await expect(failing).rejects.toMatchObject({ code: '23505' });
     expect(await ids()).toEqual([]);

@@ -141,7 +141,7 @@ test('tables and indexes are in the order of the migrations, with their comments
   `);
 });
 
-test('schema.sql is what the migrations make: after a change to them, run `npm run schema`', async () => {
+test('schema.sql is the schema of the migrations: after a change to them, run `npm run schema`', async () => {
   const committed = await readFile(new URL('../../schema.sql', import.meta.url), 'utf8');
   const migrations = (await readMigrations()).map(({ text }) => text);
   const migrated = await createTestDatabase();

@@ -45,7 +45,7 @@ const organizationOn = (digit: string) => `${newUuid().slice(0, -1)}${digit}`;
 const lookUps = () => asked.filter((text) => text.includes('get_shard_id')).length;
 const same = (id: string) => id;
 
-test('on a database that is not sharded all organizations are in one lane, which is found out once', async () => {
+test('a database that is not sharded counts as one shard, which is determined once', async () => {
   const shards = createShards(db);
   const ids = Array.from({ length: 100 }, () => newUuid());
   const groups: (readonly string[])[] = [];
@@ -62,14 +62,14 @@ test('on a database that is not sharded all organizations are in one lane, which
   expect(asked).toHaveLength(1);
 });
 
-test('with Citus installed and nothing distributed all organizations are in one lane', async () => {
+test('with Citus installed and nothing distributed, all organizations are on one shard', async () => {
   await db.query(sql`create table pg_dist_partition (logicalrelid regclass)`);
   const shards = createShards(db);
   await shards.find([newUuid()]);
   expect(shards.of(newUuid())).toBe(0);
 });
 
-test('no group has organizations of two shards, and one query places all that are unknown', async () => {
+test('no group spans two shards, and one query looks up all unknown organizations', async () => {
   await shard();
   const shards = createShards(db);
   const ids = Array.from({ length: 200 }, (_, n) => organizationOn(`${n % 4}`));
@@ -86,7 +86,7 @@ test('no group has organizations of two shards, and one query places all that ar
   expect(lookUps()).toBe(2);
 });
 
-test('a shard that fails or hangs stops no other', async () => {
+test('a shard that fails or hangs does not affect the others', async () => {
   await shard();
   const shards = createShards(db);
   const [dead, hanging, ...alive] = ['0', '1', '2', '3'].map(organizationOn);
@@ -106,7 +106,7 @@ test('a shard that fails or hangs stops no other', async () => {
   expect(await whole).toEqual([{ items: [dead], error }]);
 });
 
-test('an organization that moved is placed anew after the statement that was refused', async () => {
+test('an organization that moved is looked up again after a refused statement', async () => {
   await shard(sql`1`);
   const shards = createShards(db);
   const ids = [organizationOn('0'), organizationOn('1')];
@@ -119,7 +119,7 @@ test('an organization that moved is placed anew after the statement that was ref
   expect(await shards.each(ids, same, refuseMixed)).toEqual([]);
 });
 
-test('while organizations cannot be placed only those that are unknown fail, and the next call asks again', async () => {
+test('if the placement fails, only unknown organizations fail, and the next call retries', async () => {
   await shard();
   let isDown = false;
   const shards = createShards({
@@ -160,7 +160,7 @@ test('on a database that is not sharded a statement across organizations is a si
   expect(asked).toEqual(Array(3).fill('select organization_id as id from organizations where true '));
 });
 
-test('on a sharded database that answers it is a single one as well', async () => {
+test('on a healthy sharded database it is a single one as well', async () => {
   await shard();
   const ids = await organizationsOn('0', '1');
   const shards = createShards(db);
@@ -172,7 +172,7 @@ test('on a sharded database that answers it is a single one as well', async () =
   expect(asked).toHaveLength(1);
 });
 
-test('while a server fails or hangs the rows of the others are there, and it is tried again less and less often', async () => {
+test('while a server fails or hangs, the others return their rows, and it is retried less and less often', async () => {
   await shard();
   const ids = await organizationsOn('0', '1', '2');
   const [dead, hanging, alive] = ids;
@@ -211,7 +211,7 @@ test('while a server fails or hangs the rows of the others are there, and it is 
   }
 });
 
-test('a server that is slow is waited for in the end', async () => {
+test('a slow server gets enough time after an attempt that succeeded', async () => {
   await shard();
   const [slow] = await organizationsOn('0', '1');
   const clock = createManualClock();
@@ -243,7 +243,7 @@ test('a server that is slow is waited for in the end', async () => {
     .toBe(2);
 });
 
-test('when no server answers a statement across organizations fails', async () => {
+test('a statement across organizations fails if no server responds', async () => {
   await shard();
   const ids = await organizationsOn('0', '1');
   const sharded = await shardedDb(db);
@@ -253,7 +253,7 @@ test('when no server answers a statement across organizations fails', async () =
   for (let n = 0; n < 2; n += 1) await expect(shards.query('look', ANYWHERE)).rejects.toThrow('not available');
 });
 
-test('deleting across organizations tells the most rows of any server', async () => {
+test('deleting across organizations returns the maximum of any server', async () => {
   await shard();
   const ids = await organizationsOn('0', '0', '1', '2');
   const sharded = await shardedDb(db);
@@ -280,7 +280,7 @@ test('a statement confined to a server is cancelled after 5 s', async () => {
   expect(limit.rows).toEqual([{ limit: '5s' }]);
 });
 
-test('work for a shard that hangs is not begun again until it has ended', async () => {
+test('work for a hanging shard is not started again until it has ended', async () => {
   await shard();
   const [hanging, alive] = ['0', '1'].map(organizationOn);
   const clock = createManualClock();

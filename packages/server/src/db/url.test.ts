@@ -17,12 +17,12 @@ test.each([
   expect(urlsOf(text)).toEqual(expected);
 });
 
-test('the place of a database names its hosts, and neither user nor password', () => {
+test('the hosts and database of a URL are shown without user and password', () => {
   expect(hostsAndDatabaseOf('postgres://user:secret@one:1,two/d')).toBe('one:1,two:5432/d');
   expect(hostsAndDatabaseOf('postgres://user:secret@/d?host=/run/pg')).toBe('/run/pg:5432/d');
 });
 
-describe('a URL that will not do is refused by what is wrong with it, without its password', () => {
+describe('an invalid URL is refused with the reason, and without its password', () => {
   test.each([
     ['mysql://u:secret@h/d', 'is not the URL of a database'],
     ['postgres://u:secret@h:port/d', 'is not the URL of a database'],

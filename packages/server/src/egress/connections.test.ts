@@ -84,7 +84,7 @@ function gate() {
   };
 }
 
-test('the connection that was given back last goes first, so those that are too many are left to end', async () => {
+test('the most recently returned connection is used first, so surplus ones time out', async () => {
   const { listener, release, most } = gate();
   const { url, sockets } = await serve(listener);
   const connections = connectionsOf();
@@ -98,7 +98,7 @@ test('the connection that was given back last goes first, so those that are too 
   expect(sockets.filter((socket, n) => socket.bytesRead > before[n]!)).toHaveLength(1);
 });
 
-test('no more than so many at once; who comes then waits for one that is given back', async () => {
+test('the number of connections is limited; further requests wait for a returned one', async () => {
   const { listener, arrived, release, most } = gate();
   const { url, sockets } = await serve(listener);
   const connections = connectionsOf(2);
@@ -110,7 +110,7 @@ test('no more than so many at once; who comes then waits for one that is given b
   expect(most()).toBeLessThanOrEqual(2);
 });
 
-test('who waits gets a new connection where the one before broke', async () => {
+test('a waiting request gets a new connection if the previous one broke', async () => {
   const { url, sockets } = await serve((_request, response) => {
     if (sockets.length === 1) response.destroy();
     else response.end();
@@ -133,7 +133,7 @@ test('an idle connection ends with its lifetime', async () => {
   expect(sockets).toHaveLength(2);
 });
 
-test('one that is in use when its lifetime is over answers what it was asked, and nothing more', async () => {
+test('a connection whose lifetime ends during a request completes it, and gets no further one', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const { listener, arrived, release } = gate();
   const { url, sockets } = await serve(listener);
@@ -149,7 +149,7 @@ test('one that is in use when its lifetime is over answers what it was asked, an
   await ended;
 });
 
-test('the end ends what is under way, what waits, and what comes later', async () => {
+test('closing aborts current, waiting and later requests', async () => {
   const { listener, arrived } = gate();
   const { url } = await serve(listener);
   const connections = connectionsOf(1);

@@ -113,7 +113,7 @@ describe('no connection is made to an address that is not allowed', () => {
     expect(target.connections).toBe(0);
   });
 
-  test('no address, name or port is told to who gave the url', async () => {
+  test('an error shows no address, name or port to the author of the url', async () => {
     const egress = egressFor('', { lookup: answering('10.1.2.3') });
     const error = await failure(egress.request(get('https://a.example.com/')));
     expect(error.message).toBe('The destination is not allowed');
@@ -136,7 +136,7 @@ describe('no connection is made to an address that is not allowed', () => {
     expect(forbidden.connections).toBe(0);
   });
 
-  test('every new connection judges anew, for all that an earlier one was allowed', async () => {
+  test('every new connection is checked again, even if an earlier one was allowed', async () => {
     const target = await serve((_request, response) => {
       response.setHeader('connection', 'close');
       response.end('ok');
@@ -151,7 +151,7 @@ describe('no connection is made to an address that is not allowed', () => {
   });
 
   test.each(['http', 'https'])(
-    'a socket that ends up elsewhere is closed before a byte of %s is sent',
+    'a socket connected to another address is closed before a byte of %s is sent',
     async (scheme) => {
       let received = 0;
       let closed: () => void = () => {};
@@ -243,7 +243,7 @@ describe('no connection is made to an address that is not allowed', () => {
   });
 });
 
-describe('what the operator listed is reached', () => {
+describe('what the operator allowed is reached', () => {
   test('an address, by literal and by name, over http', async () => {
     const target = await serve(ok);
     const egress = egressFor(`127.0.0.1:${target.port}`, { lookup: answering('127.0.0.1') });
@@ -276,13 +276,13 @@ describe('what the operator listed is reached', () => {
     expect(target.connections).toBe(1);
   });
 
-  test('the next vetted address is tried where one does not answer', async () => {
+  test('the next checked address is tried if one does not respond', async () => {
     const target = await serve(ok);
     const egress = egressFor('127.0.0.0/8,::1', { lookup: answering('127.0.0.9', '::1', '127.0.0.1') });
     expect((await egress.request(get(`http://a.example.com:${target.port}/`))).status).toBe(200);
   });
 
-  test('the system is asked only where the operator opened what a private name could lead to', async () => {
+  test('the system’s resolver is used only if the operator allowed something that a private name could lead to', async () => {
     const asked: boolean[] = [];
     const lookup: Lookup = (_host, { system }) => {
       asked.push(system);
@@ -570,7 +570,7 @@ describe('what is sent', () => {
 });
 
 describe('fetch', () => {
-  test('streams the answer as it comes', async () => {
+  test('streams the response as it arrives', async () => {
     let finish: () => void = () => {};
     const target = await serve((_request, response) => {
       response.write('first');
@@ -639,7 +639,7 @@ describe('DNS, by a server of the test’s own', () => {
     expect([...answers].sort()).toEqual(['10.0.0.1', '10.0.0.2', '2606:4700::1111']);
   });
 
-  test('any forbidden answer of either family refuses', async () => {
+  test('any forbidden address of either family refuses the name', async () => {
     const records = {
       'v4.example.com': { a: ['127.0.0.1'] },
       'v6.example.com': { aaaa: [LOOPBACK_IPV6] },
@@ -670,7 +670,7 @@ describe('DNS, by a server of the test’s own', () => {
     expect(await kindOf(egressFor('', { lookup }).request(get('https://a.example.com/')))).toBe('dns');
   });
 
-  test('a name server that never answers holds up nobody else', async () => {
+  test('a name server that never responds does not delay other look-ups', async () => {
     const { lookup, questions } = await serveDns({
       'silent.example.com': 'silent',
       'a.example.com': { a: ['127.0.0.1'] },

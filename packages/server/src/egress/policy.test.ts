@@ -220,7 +220,7 @@ const HOSTILE_URLS = [
   [`https://${'a'.repeat(64)}.com/`, `https://${'a.'.repeat(130)}com/`, 'https://xn--/', 'https://*.example.com/'],
 ].flat();
 
-describe('what a url is refused for, before anything is looked up', () => {
+describe('a url is refused before anything is looked up', () => {
   test('the table is worth its name', () => {
     expect(new Set(HOSTILE_URLS).size).toBe(HOSTILE_URLS.length);
     expect(HOSTILE_URLS.length).toBeGreaterThan(120);
@@ -250,7 +250,7 @@ describe('what a url is refused for, before anything is looked up', () => {
   });
 });
 
-describe('what the operator lists is opened, and no more', () => {
+describe('the operator’s rules allow what they list, and no more', () => {
   test.each([
     // An address rule opens the addresses to any spelling, and to http.
     ['10.0.0.0/8', 'https://10.1.2.3/', true],
@@ -309,7 +309,7 @@ describe('what the operator lists is opened, and no more', () => {
   });
 });
 
-describe('addresses, as DNS and sockets give them', () => {
+describe('addresses in the notation of DNS and sockets', () => {
   const at = (url: string) => destinationOf(new URL(url));
 
   test.each([

@@ -75,7 +75,7 @@ test.each([
   ['http', false],
   ['https', true],
 ])(
-  'a public address is reached by way of the %s proxy, which is told the address that was vetted and no name',
+  'a public address is reached through the %s proxy, which gets the checked address and no name',
   async (scheme, tls) => {
     const proxy = await startProxy({ tls });
     // The certificate of tests is for this address and for hooks.example.com.
@@ -98,7 +98,7 @@ test('the certificate is still checked for the host of the url', async () => {
 });
 
 test.each([[['127.0.0.1']], [['10.0.0.1']], [['93.184.216.34', '169.254.169.254']], [['::ffff:192.168.0.1']]])(
-  'a name that leads to %j is refused before the proxy hears of it',
+  'a name that leads to %j is refused before the proxy is contacted',
   async (addresses) => {
     const proxy = await startProxy();
     const egress = egressBy(`http://127.0.0.1:${proxy.port}`, addresses);
@@ -108,7 +108,7 @@ test.each([[['127.0.0.1']], [['10.0.0.1']], [['93.184.216.34', '169.254.169.254'
   },
 );
 
-test('a private address that the operator opened is connected to directly: where the proxy stands it may be another', async () => {
+test('an allowed private address is connected to directly: in the proxy’s network it may be another host', async () => {
   const proxy = await startProxy();
   const inner = await listen(createServer((_request, response) => response.end('direct')));
   const egress = egressBy(`http://127.0.0.1:${proxy.port}`, ['93.184.216.34', '127.0.0.1'], 'a.example.com,127.0.0.1');
@@ -118,7 +118,7 @@ test('a private address that the operator opened is connected to directly: where
   expect(proxy.asked).toEqual([]);
 });
 
-test('the next vetted address is asked for where the proxy has no way to the first', async () => {
+test('the proxy is asked for the next checked address if it can’t reach the first', async () => {
   const proxy = await startProxy({
     answer(socket, request) {
       if (!request.url?.startsWith('93.')) return false;
@@ -155,7 +155,7 @@ test.each<[string, (socket: Socket) => void]>([
   expect((error as EgressError).reason).not.toContain('secret');
 });
 
-test('a proxy that never answers costs the connect time-out', async () => {
+test('a proxy that never responds costs the connect timeout', async () => {
   const proxy = await startProxy({ answer: () => true });
   const egress = createEgress({
     policy: parseEgressAllow(''),

@@ -4,7 +4,7 @@ import { systemClock } from './clock.ts';
 
 vi.mock('node:timers/promises', () => ({ setTimeout: vi.fn(async () => {}) }));
 
-test('sleeps longer than a timer can be set for, as for an approval that has a year', async () => {
+test('sleeps longer than a timer can, as for an approval of a year', async () => {
   const yearMs = 365 * 24 * 3_600_000;
   await systemClock.sleep(yearMs);
   const timers = vi.mocked(delay).mock.calls.map(([ms]) => ms!);

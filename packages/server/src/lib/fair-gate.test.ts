@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createFairGate } from './fair-gate.ts';
 
-/** Enters as many times as it is told, and notes who was let in. */
+/** Records which organizations have entered. */
 function crowd(maxAtOnce: number) {
   const gate = createFairGate(maxAtOnce);
   const inside: string[] = [];
@@ -21,7 +21,7 @@ function crowd(maxAtOnce: number) {
   };
 }
 
-test('no more are inside at once than may be, and each that leaves lets one in', async () => {
+test('at most the maximum is inside, and each that leaves admits one', async () => {
   const { inside, enter, leave } = crowd(3);
   for (let n = 0; n < 10; n += 1) void enter('a');
   await new Promise<void>((resolve) => setImmediate(resolve));
@@ -44,7 +44,7 @@ test('organizations take turns, however many of one wait', async () => {
   expect(inside).toEqual(['many', 'many', 'few', 'many', 'few', 'many', 'few']);
 });
 
-test('one that gives up is passed over, and takes no place', async () => {
+test('an entrant that gives up is skipped', async () => {
   const { inside, enter, leave } = crowd(1);
   const gone = new AbortController();
   await enter('a');

@@ -10,20 +10,20 @@ test('identifiers sort as their UUIDs do', () => {
   fc.assert(fc.property(fc.uuid(), fc.uuid(), (a, b) => formatId('ses', a) < formatId('ses', b) === a < b));
 });
 
-test('identifiers of one process sort in the order in which they were made', () => {
+test('identifiers of one process sort in the order of their creation', () => {
   const made = Array.from({ length: 10_000 }, () => formatId('evt', newUuid()));
   expect(made.toSorted()).toEqual(made);
   expect(new Set(made).size).toBe(made.length);
 });
 
-test('what is made at a time or later sorts after the first UUID of that time', () => {
+test('UUIDs created at a time or later sort after the first UUID of that time', () => {
   const before = new Date();
   const made = newUuid();
   expect(firstUuidOf(before) < made).toBe(true);
   expect(made < firstUuidOf(new Date(Date.now() + 1))).toBe(true);
 });
 
-test('what is no identifier of the prefix is refused', () => {
+test('an identifier with another prefix is refused', () => {
   const id = formatId('ses', newUuid());
   for (const wrong of [
     '',

@@ -13,7 +13,7 @@ describe('an integer', () => {
     expect(parseJson(text)).toEqual(JSON.parse(text));
   });
 
-  test('that a double can’t hold is its digits', () => {
+  test('that a double can’t represent becomes its digits', () => {
     expect(parseJson('{"id":9007199254740993,"ids":[-12345678901234567890, 18446744073709551615 ],"n":1}')).toEqual({
       id: '9007199254740993',
       ids: ['-12345678901234567890', '18446744073709551615'],
@@ -22,7 +22,7 @@ describe('an integer', () => {
     expect(parseJson('9007199254740993')).toBe('9007199254740993');
   });
 
-  test('among a megabyte of escapes is found, and what is no JSON is not searched', () => {
+  test('among a megabyte of escapes is found, and invalid JSON is not searched', () => {
     const escapes = '\\"'.repeat(500_000);
     expect(parseJson(`["${escapes}",9007199254740993]`)).toEqual(['"'.repeat(500_000), '9007199254740993']);
     expect(parseJson(`["${escapes},9007199254740993]`)).toBeUndefined();

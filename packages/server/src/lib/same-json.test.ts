@@ -14,7 +14,7 @@ const reversed = (value: unknown): unknown => {
   );
 };
 
-test('values are the same if their canonical texts are, and only then', () => {
+test('values are equal if and only if their canonical texts are', () => {
   fc.assert(
     fc.property(small, small, (one, other) => {
       expect(isSameJson(one, other)).toBe(canonicalize(one) === canonicalize(other));
@@ -37,6 +37,6 @@ test.each([
   expect(isSameJson(other, one)).toBe(false);
 });
 
-test('0 is 0 whatever its sign, which JSON texts do not keep', () => {
+test('0 equals -0, because JSON does not keep the sign', () => {
   expect(isSameJson(-0, 0)).toBe(true);
 });

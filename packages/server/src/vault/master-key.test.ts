@@ -35,7 +35,7 @@ test('anything else is refused without being shown', () => {
   expect(() => parseMasterKeys(`${good},hunter2`)).toThrow(/^key 2 of 2 (?!.*hunter2)/);
 });
 
-test('the file is made once, for its owner alone, and is the same from then on', async () => {
+test('the key file is created once, readable only by its owner, and never changes', async () => {
   const [first, second] = await Promise.all([loadMasterKeys(dataDir), loadMasterKeys(dataDir)]);
   expect(first).toEqual(second);
   expect(await loadMasterKeys(dataDir)).toEqual(first);
@@ -44,7 +44,7 @@ test('the file is made once, for its owner alone, and is the same from then on',
   expect(await fs.readdir(dataDir)).toEqual(['master.key']);
 });
 
-test('a file that is open to others, or holds no key, is refused and stays as it is', async () => {
+test('a file that others can read, or that has no key, is refused and left unchanged', async () => {
   await loadMasterKeys(dataDir);
   await fs.chmod(path, 0o640);
   await expect(loadMasterKeys(dataDir)).rejects.toThrow(`chmod 600 ${path}`);

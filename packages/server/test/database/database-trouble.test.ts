@@ -108,7 +108,7 @@ async function untilWritten(during: () => Promise<unknown>): Promise<void> {
   expect([...others].filter((status) => status !== 503)).toEqual([]);
 }
 
-test('while it stands still requests are answered with 503, and it is used again when it goes on', async () => {
+test('while it is suspended requests get a 503, and it is used again when it resumes', async () => {
   expect([await post(), await ready()]).toEqual([201, 200]);
   const stopped = await processesOf(primary.dataDir);
   for (const pid of stopped) process.kill(pid, 'SIGSTOP');

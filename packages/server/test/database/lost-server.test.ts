@@ -107,7 +107,7 @@ describe.each(['fails', 'hangs'] as const)('while a server %s,', (how) => {
     await until('sessions', "status = 'idle'", { near: 1, far: 1 });
   });
 
-  test('sessions of a dead worker are taken over for the others', async () => {
+  test('sessions of a dead node are taken over for the others', async () => {
     for (const ctx of [near, far]) await open(ctx);
     await world.platform.db.execute(sql`
       update sessions set node_id = ${newUuid()}, epoch = epoch + 1
@@ -117,7 +117,7 @@ describe.each(['fails', 'hangs'] as const)('while a server %s,', (how) => {
     await until('sessions', "status = 'idle'", { near: 1, far: 0 });
   });
 
-  test('a worker keeps the sessions that it holds of both', async () => {
+  test('a node keeps its active sessions of both', async () => {
     for (const ctx of [near, far]) await open(ctx);
     const goOn = Promise.withResolvers<void>();
     let asked = 0;
@@ -149,7 +149,7 @@ describe.each(['fails', 'hangs'] as const)('while a server %s,', (how) => {
     expect(asked).toBe(2);
   });
 
-  test('event records of the others are sequenced, and what has expired is dropped', async () => {
+  test('event records of the others are sequenced, and expired data is deleted', async () => {
     for (const ctx of [near, far]) await createAgent(ctx, { name: 'Agent', model: 'scripted/test' });
     await world.platform.db.execute(sql`
       insert into idempotency_records (organization_id, caller_id, idempotency_key, fingerprint, expires_at)
@@ -178,7 +178,7 @@ describe.each(['fails', 'hangs'] as const)('while a server %s,', (how) => {
     await until('sessions', 'true', { near: 1, far: 1 });
   });
 
-  test('streams of the others find what no wake-up told of', async () => {
+  test('streams of the others find chunks without a wake-up', async () => {
     const sessions = [];
     for (const ctx of [near, far]) sessions.push({ ctx, sessionId: await open(ctx) });
     const over = new AbortController();

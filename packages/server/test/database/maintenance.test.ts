@@ -43,7 +43,7 @@ function start(): void {
   upkeep.start();
 }
 
-test('an organization whose records another node gives their places keeps no other waiting', async () => {
+test('an organization that another node is sequencing does not delay the others', async () => {
   const ids = await organizations(3);
   const [busy] = ids;
   await world.platform.db.transaction(async (tx) => {
@@ -55,7 +55,7 @@ test('an organization whose records another node gives their places keeps no oth
   await expect.poll(() => waiting(ids)).toEqual([]);
 });
 
-test('an organization whose records cannot be given places keeps no other waiting', async () => {
+test('an organization that cannot be sequenced does not delay the others', async () => {
   const ids = await organizations(3);
   const [broken] = ids;
   await world.platform.db.execute(sql`

@@ -16,7 +16,7 @@ import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { startTestService } from '../support/service.ts';
 import { startTransactionPooler } from '../support/transaction-pooler.ts';
 
-/** Runs the text as whoever owns the database. */
+/** Runs the text as the owner of the database. */
 async function prepare(url: string, text: string): Promise<void> {
   const client = new Client({ connectionString: url });
   await client.connect();
@@ -43,7 +43,7 @@ test('a database that has a schema auth, users and migrations of its own is used
   await database.drop();
 });
 
-describe('what is wrong with a database is said at the start, with what to do', () => {
+describe('the start reports what is wrong with a database, and what to do', () => {
   const admin = (database: TestDatabase, text: string) => prepare(database.url, text);
 
   async function database(): Promise<TestDatabase & { name: string }> {

@@ -63,7 +63,7 @@ describe.each(files)('%s', (file) => {
     await empty.drop();
   });
 
-  test('answers as it did, opens what was sealed, and goes on with what waited', async () => {
+  test('returns the same responses, decrypts its secrets, and continues the work that was waiting', async () => {
     const config = { masterKeys: [fixtureMasterKey] };
     const reader = await startTestService({ database, config: { ...config, roles: new Set(['api']) } });
     // Without a node that delivers, its subscriptions would be blocked.

@@ -109,11 +109,7 @@ test.each<[string, string, Change]>([
     (h) => (h.readings[0]!.chunks as Chunk[]).splice(2, 0, h.stored[2]!),
   ],
   ['a reader did not see the end', 'is the journal', (h) => (h.readings[0]!.chunks as Chunk[]).pop()],
-  [
-    'what was read is gone',
-    'stands in the journal',
-    (h) => Object.assign(h.readings[1]!, { after: { turn: 1, seq: 99 } }),
-  ],
+  ['what was read is gone', 'is in the journal', (h) => Object.assign(h.readings[1]!, { after: { turn: 1, seq: 99 } })],
   [
     'the model was told other text than was shown',
     'the model knows what it said',

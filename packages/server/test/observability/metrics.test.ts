@@ -169,7 +169,7 @@ test('a stream counts as a reader while it is open, and not as a slow request', 
   expect((await scrape(service)).has(`signalbox_http_request_duration_seconds_count{${labels}}`)).toBe(false);
 });
 
-test('no label and no line names an organization, a Session, a person’s word, a host or a secret', async () => {
+test('no label and no line contains an organization, a session, user text, a host or a secret', async () => {
   const observed = await start();
   const { service, receiver } = observed;
   const { client } = service;
@@ -195,7 +195,7 @@ test('no label and no line names an organization, a Session, a person’s word, 
   }
 });
 
-test('metrics are for this machine: told by the socket, and never when the request says that it was handed on', async () => {
+test('metrics are only for this machine, by the address of the socket, and never for a forwarded request', async () => {
   const { platform, close } = await createTestPlatform();
   endings.push(close);
   const read = async (token: string | undefined, remoteAddress: string, headers: Record<string, string> = {}) => {
@@ -221,7 +221,7 @@ test('metrics are for this machine: told by the socket, and never when the reque
     expect(await read(TOKEN, address)).toBe('401 missing_token');
     expect(await read(TOKEN, address, { authorization: `Bearer ${TOKEN.slice(1)}` })).toBe('401 invalid_token');
     expect(await read(TOKEN, address, { authorization: `Bearer ${TOKEN}` })).toBe('200 samples');
-    // Whoever is elsewhere can say anything.
+    // A client elsewhere can send any header.
     expect(await read(undefined, address, { 'x-forwarded-for': '127.0.0.1' })).toBe('403 ip_not_allowed');
   }
   for (const name of ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via', 'x-forwarded-host']) {
@@ -238,7 +238,7 @@ test('metrics are for this machine: told by the socket, and never when the reque
 
 const TOKEN = 'metrics-token-0123456789abcdef';
 
-test('the token opens /metrics of a service, and stands in no answer and no line of the log', async () => {
+test('the token gives access to /metrics, and is in no response and no line of the log', async () => {
   watchSecret(TOKEN);
   const { service } = await start({ metricsToken: TOKEN, trustProxy: ['127.0.0.1/32'] });
   const read = (headers: Record<string, string>) => fetch(`${service.url}/metrics`, { headers });
@@ -250,7 +250,7 @@ test('the token opens /metrics of a service, and stands in no answer and no line
   expect(await opened.text()).not.toContain(TOKEN);
 });
 
-test('a node without the interface is observed on a port of its own', async () => {
+test('a node without the API serves its metrics on a port of its own', async () => {
   const first = await start();
   const { service } = first;
   const node = await startTestService({
@@ -308,7 +308,7 @@ async function scrapeBy(batch: (really: () => Promise<unknown>) => Promise<unkno
   return { clock, text: async () => samplesOf(await observed.text()) };
 }
 
-test('open Sessions are counted up to 10,000 of a status, over all Environments', async () => {
+test('open sessions are counted up to 10,000 of a status, across all environments', async () => {
   const { platform, organizationId, close } = await createTestPlatform();
   endings.push(close);
   const now = platform.clock.now();
@@ -331,7 +331,7 @@ test('open Sessions are counted up to 10,000 of a status, over all Environments'
   expect(counts).toEqual([10_000, 0, 5]);
 });
 
-test('any number of scrapers cost the database one look in five seconds', async () => {
+test('any number of scrapes query the database once in five seconds', async () => {
   let looks = 0;
   const { clock, text } = await scrapeBy((really) => {
     looks += 1;
@@ -348,7 +348,7 @@ test('any number of scrapers cost the database one look in five seconds', async 
   expect(looks).toBe(2);
 });
 
-test('a look that was slow is kept ten times as long as it took', async () => {
+test('the result of a slow query is cached for ten times its duration', async () => {
   let looks = 0;
   const slow = await scrapeBy(async (really) => {
     looks += 1;
@@ -365,7 +365,7 @@ test('a look that was slow is kept ten times as long as it took', async () => {
   expect(looks).toBe(2);
 });
 
-test('a database that fails does not fail the scrape: it says so, and says nothing that it does not know', async () => {
+test('a scrape succeeds while the database fails, and omits unknown values', async () => {
   let isDown = false;
   const { clock, text } = await scrapeBy((really) => (isDown ? Promise.reject(new Error('away')) : really()));
   expect((await text()).get('signalbox_database_up')).toBe(1);
@@ -382,7 +382,7 @@ test('a database that fails does not fail the scrape: it says so, and says nothi
   expect((await text()).get('signalbox_events_pending')).toBeTypeOf('number');
 });
 
-test('a database that does not answer is waited for two seconds', async () => {
+test('a scrape waits two seconds for a database that does not respond', async () => {
   const answer = Promise.withResolvers<void>();
   const { clock, text } = await scrapeBy(async (really) => {
     await answer.promise;
@@ -399,7 +399,7 @@ test('a database that does not answer is waited for two seconds', async () => {
 const sumOf = async (metric: Metrics['leaseLosses']) =>
   (await metric.get()).values.map(({ value }) => value).reduce((sum, value) => sum + value, 0);
 
-test('a Session that another node took counts as lost, one that this node ended does not', async () => {
+test('a session that another node took over counts as lost, one that this node ended does not', async () => {
   const world = await createWorld();
   endings.push(() => world.close());
   const [first, second] = [await world.anotherNode(), await world.anotherNode()];
@@ -420,7 +420,7 @@ test('a Session that another node took counts as lost, one that this node ended 
   expect(await sumOf(second.metrics.leaseLosses)).toBe(0);
 });
 
-test('a Session that its own node cancels, because nobody decided in time, is not lost', async () => {
+test('a session that its own node cancels after an expired approval does not count as lost', async () => {
   const clock = createManualClock();
   const world = await createWorld({ clock });
   endings.push(() => world.close());
@@ -440,7 +440,7 @@ test('a Session that its own node cancels, because nobody decided in time, is no
   expect(await sumOf(world.platform.metrics.leaseLosses)).toBe(0);
 });
 
-test('a renewal of the lease that fails is counted', async () => {
+test('a failed renewal of the lease is counted', async () => {
   const clock = createManualClock();
   const { platform, close } = await createTestPlatform({ clock });
   endings.push(close);
@@ -455,7 +455,7 @@ test('a renewal of the lease that fails is counted', async () => {
   await expect.poll(() => sumOf(platform.metrics.leaseFailures)).toBe(1);
 });
 
-test('wake-ups are counted apart by where they come from', async () => {
+test('wake-ups are counted by their origin', async () => {
   const { platform, close } = await createTestPlatform();
   endings.push(close);
   const node = () => {

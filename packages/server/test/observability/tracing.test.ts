@@ -143,7 +143,7 @@ async function becomes({ service, clock }: Traced, sessionId: string, status: st
 const caller = (flags = '01', traceId = TRACE_ID) => `00-${traceId}-${CALLER}-${flags}`;
 const named = (spans: readonly Span[], name: RegExp) => spans.filter((span) => name.test(span.name));
 
-test('one trace goes from the request over the turn, its model and its tool, to the delivery', async () => {
+test('one trace spans the request, the turn with its model and tool calls, and the delivery', async () => {
   const traced = await start();
   const { service, clock, collector, receiver } = traced;
   const { client } = service;
@@ -201,7 +201,7 @@ test('one trace goes from the request over the turn, its model and its tool, to 
   expect(receiver.received.every(({ headers }) => !('traceparent' in headers))).toBe(true);
 });
 
-test('a turn that waited goes on in its trace, and a message that waited for its turn takes its own along', async () => {
+test('a turn that waited continues its trace, and a queued message keeps its own', async () => {
   const traced = await start();
   const { service } = traced;
   const { agentId } = await service.client.agents.create({
@@ -223,7 +223,7 @@ test('a turn that waited goes on in its trace, and a message that waited for its
   expect(turns.toSorted()).toEqual([`1 ${TRACE_ID}`, `1 ${TRACE_ID}`, `2 ${other}`]);
 });
 
-test('the turn of another Agent stands below the turn that called it', async () => {
+test('the span of a child session’s turn is below the turn that called it', async () => {
   const traced = await start();
   const { client } = traced.service;
   const child = await client.agents.create({ name: 'Child', model: scripted([{ text: 'found' }]) });
@@ -240,7 +240,7 @@ test('the turn of another Agent stands below the turn that called it', async () 
   expect(parents).toContain(below!.parentSpanId);
 });
 
-test('a caller that does not sample is not traced; one that says nothing, or nonsense, begins a trace', async () => {
+test('a caller that does not sample is not traced; without a valid traceparent a new trace starts', async () => {
   const traced = await start();
   const { service } = traced;
   for (const traceparent of [
@@ -261,7 +261,7 @@ test('a caller that does not sample is not traced; one that says nothing, or non
   expect(spans.every(({ traceId, parentSpanId }) => traceId !== TRACE_ID && !parentSpanId)).toBe(true);
 });
 
-test('a collector that refuses or never answers harms nothing, is told of once, and does not hold up the end', async () => {
+test('a collector that refuses or never responds harms nothing, is logged once, and does not delay the stop', async () => {
   for (const status of [500, undefined]) {
     const traced = await start();
     const { service, collector } = traced;
@@ -278,7 +278,7 @@ test('a collector that refuses or never answers harms nothing, is told of once, 
   }
 });
 
-test('without a collector nothing is traced and nothing is kept of the caller’s trace', async () => {
+test('without a collector nothing is traced, and the caller’s trace is not stored', async () => {
   const traced = await start({ isTraced: false });
   const { service } = traced;
   const { agentId } = await service.client.agents.create({ name: 'A', model: scripted([{ text: 'hello' }]) });

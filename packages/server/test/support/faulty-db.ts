@@ -56,7 +56,7 @@ export function faultyDb(base: Db, random: Random, shares: FaultShares): FaultyD
     const fault = draw(['lost', 'unanswered', 'late', 'slow']);
     if (fault === 'lost') throw lost();
     if (fault === 'late') {
-      // Before whoever asked has looked what came of it, or after it was done again.
+      // Before the caller has checked the outcome, or after it was repeated.
       const wait = random.chance(0.7) ? ticks() : delay(random.below(MAX_LATE_MS));
       void wait.then(act).catch(() => {});
       throw lost();

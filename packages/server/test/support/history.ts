@@ -7,7 +7,7 @@ export interface SeenCall {
   tool: string;
   /** How often it came. */
   times: number;
-  /** How often whoever called was still there for the answer. */
+  /** How often the caller was still there for the response. */
   answered: number;
 }
 
@@ -104,7 +104,7 @@ function checkJournal({ stored, transcript, isTextOfTurn }: History, check: Chec
 function checkReadings({ stored, readings }: History, check: Check): void {
   for (const { after, chunks } of readings) {
     const from = after ? stored.findIndex(({ turn, seq }) => turn === after.turn && seq === after.seq) + 1 : 0;
-    check(!after || from > 0, `what a reader saw at ${after && cursorOf(after)} stands in the journal`);
+    check(!after || from > 0, `what a reader saw at ${after && cursorOf(after)} is in the journal`);
     const rest = stored.slice(from);
     const wrong = Array.from({ length: Math.max(rest.length, chunks.length) }).findIndex(
       (_, index) => JSON.stringify(chunks[index]) !== JSON.stringify(rest[index]),
@@ -130,7 +130,7 @@ function checkMessages({ stored, sent, transcript }: History, check: Check): voi
   check(turns === told.length, `${told.length} messages have as many turns, not ${turns}`);
 }
 
-/** P7: an approval is decided once, as whoever decided was told, and nothing of it runs before, or after a refusal. */
+/** P7: an approval is decided once, as its approver was told, and its call runs neither before it nor after a denial. */
 function checkApprovals({ stored, decisions }: History, check: Check): void {
   for (const [index, request] of stored.entries()) {
     if (request.type !== 'approval.requested') continue;
@@ -140,7 +140,10 @@ function checkApprovals({ stored, decisions }: History, check: Check): void {
     const [first] = resolved;
     if (first?.type !== 'approval.resolved') continue;
     for (const told of decisions.get(operationId) ?? []) {
-      check(told === first.decision, `the approval of ${name} is ${first.decision}, though somebody was told ${told}`);
+      check(
+        told === first.decision,
+        `the approval of ${name} is ${first.decision}, though an approver was told ${told}`,
+      );
     }
     const decidedAt = stored.indexOf(first);
     check(decidedAt > index, `the approval of ${name} is resolved after it was requested`);
@@ -154,7 +157,7 @@ function checkApprovals({ stored, decisions }: History, check: Check): void {
   }
 }
 
-/** P7: an effect happens once at most unless its tool may repeat, and everyone is told what is known of it. */
+/** P7: an effect happens at most once unless its tool may be repeated, and its known outcome is reported everywhere. */
 function checkCalls({ stored, calls, repeatable }: History, check: Check): void {
   const started = stored.filter((chunk) => chunk.type === 'tool.call');
   for (const { toolCallId, tool, notRun } of started) {

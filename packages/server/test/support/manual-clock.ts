@@ -2,7 +2,7 @@
 import type { Clock } from '../../src/lib/clock.ts';
 
 export interface ManualClock extends Clock {
-  /** Moves the time; whoever's sleep is over wakes, in order. */
+  /** Moves the time; sleepers whose time has come wake in order. */
   advance(ms: number): void;
   /** Lets time pass in small steps until the promise is settled: for what is tried again in a moment. */
   passWhile<T>(awaited: Promise<T>): Promise<T>;

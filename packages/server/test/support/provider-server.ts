@@ -15,7 +15,7 @@ export interface RecordedRequest<Body = Record<string, unknown>> {
   path: string;
   headers: IncomingHttpHeaders;
   body: Body;
-  /** Resolves when the connection's answer is over, whoever ended it; true where it was complete. */
+  /** Resolves when the connection's response has ended on either side; true if it was complete. */
   closed: Promise<boolean>;
 }
 

@@ -6,7 +6,7 @@ export interface Random {
   /** True in so many of 1. */
   chance(share: number): boolean;
   pick<T>(of: readonly T[]): T;
-  /** Numbers of its own, so that what somebody else draws meanwhile does not change them. */
+  /** An independent sequence, which other draws do not change. */
   fork(): Random;
 }
 

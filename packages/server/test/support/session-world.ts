@@ -137,7 +137,7 @@ export function byModel(models: Record<string, AskModel>): AskModel {
   };
 }
 
-/** Ends only when whoever waits for it is stopped. */
+/** Ends only when its caller is stopped. */
 export const never = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => {
     if (signal.aborted) reject(signal.reason);
@@ -167,7 +167,7 @@ export function agentTool(name: string, agentId: string, more: object = {}): Too
   return { type: 'agent', name, description: name, agentId, ...more };
 }
 
-/** The same platform, where each answer to a query passes through `answered` before whoever asked has it. */
+/** The same platform, but each result of a query passes through `answered` before the caller gets it. */
 export function queryingBy(platform: Platform, answered: (statement: Sql, rows: unknown[]) => Promise<void>): Platform {
   const { db } = platform;
   return {

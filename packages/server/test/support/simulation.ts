@@ -194,7 +194,7 @@ class Simulation {
     this.#nodes[index] = next;
   }
 
-  /** For longer than its lease; then it goes on, and knows nothing of it. */
+  /** For longer than its lease; then it continues without noticing. */
   async #stop({ nodeId, faults }: Node, random: Random): Promise<void> {
     const goOn = faults.stop();
     await this.#world.expireLease(nodeId);
@@ -344,7 +344,7 @@ class Simulation {
               ended ||= chunk.type === 'session.status' && isEnd(chunk.status);
               seen(chunk);
             }
-            // Somebody's connection breaks.
+            // A reader's connection breaks.
             if (random.chance(0.02)) break;
           }
         })(),

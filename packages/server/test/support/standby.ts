@@ -9,7 +9,7 @@ import { clusterOf } from '../../../embedded-postgres/test/support/postgres-proc
 const LEFT_OUT = ['postmaster.pid', 'postmaster.opts', 'standby.signal', 'pg_internal.init', 'pgsql_tmp'];
 const EMPTIED = ['pg_wal', 'pg_stat_tmp', 'pg_notify', 'pg_serial', 'pg_snapshots', 'pg_subtrans', 'pg_dynshmem'];
 
-/** Writes the cluster below `dataDir`; whoever starts a server there has a standby. `primary.url` is by TCP. */
+/** Writes the cluster below `dataDir`; a server started there is a standby. `primary.url` uses TCP. */
 export async function copyAsStandby(primary: { dataDir: string; url: string }, dataDir: string): Promise<void> {
   const [from, to] = [clusterOf(primary.dataDir), clusterOf(dataDir)];
   const client = new Client({ connectionString: primary.url });
