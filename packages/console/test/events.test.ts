@@ -182,10 +182,10 @@ test('the browser verifies the hash chain and names an event that was tampered w
   await tamper('Somebody Else');
   await page.getByRole('button', { name: 'Verify again' }).click();
   await page.getByText(`The event log is not intact at event ${sequence.toLocaleString('en')}`).waitFor();
-  await page.getByText('is not what was recorded').waitFor();
+  await page.getByText('its hash does not match its content').waitFor();
   await page.getByRole('link', { name: 'Show the event' }).click();
   await page
-    .getByRole('dialog', { name: `Record ${sequence}` })
+    .getByRole('dialog', { name: `Event ${sequence}` })
     .getByText('Somebody Else')
     .first()
     .waitFor();
