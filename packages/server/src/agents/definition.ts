@@ -61,7 +61,7 @@ function schemasOf(tool: Tool, path: string): { path: string; schema: Record<str
   const rules = policiesOf(tool).flatMap(({ path: inner, policy }) =>
     typeof policy === 'object' ? [{ path: `${path}.${inner}.when`, schema: policy.when }] : [],
   );
-  const input = tool.type === 'http' || tool.type === 'client' ? [tool.inputSchema] : [];
+  const input = 'inputSchema' in tool ? [tool.inputSchema] : [];
   return [...input.map((schema) => ({ path: `${path}.inputSchema`, schema })), ...rules];
 }
 
@@ -79,7 +79,7 @@ function mayOffer({ name }: McpTool, other: Tool): boolean {
 /** What is wrong with a tool, by paths within it. */
 function checkTool(tool: Tool): FieldError[] {
   const errors: FieldError[] = [];
-  if ((tool.type === 'http' || tool.type === 'client') && !isOfObject(tool.inputSchema))
+  if ('inputSchema' in tool && !isOfObject(tool.inputSchema))
     errors.push({ path: 'inputSchema', message: NOT_OF_OBJECT });
   if (tool.type === 'http') {
     const problems = checkTemplate(tool.request, tool.inputSchema);

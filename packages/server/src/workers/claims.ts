@@ -5,6 +5,7 @@ import sql, { empty, join, type Sql } from 'sql-template-tag';
 import type { Queryable, Tx } from '../db/db.ts';
 import { ApiError } from '../lib/api-error.ts';
 import type { Platform } from '../platform.ts';
+import { releasedCall } from '../runtime/turn/recovery.ts';
 import { type SessionRow, sessionColumns } from '../sessions/state/session.ts';
 
 /** A session with a step that a worker has claimed; `nodeId` is the worker turn's id. */
@@ -68,9 +69,9 @@ export async function releaseLockedClaim(
       update sessions set node_id = null, queue = null, epoch = epoch + 1, runnable_at = ${now}
       where organization_id = ${organizationId} and session_id = ${sessionId}`),
     tx.query(sql`
-      update operations set status = 'awaiting_result'
+      update operations set status = ${releasedCall.to}
       where organization_id = ${organizationId} and session_id = ${sessionId} and turn = ${turn} and kind = 'tool'
-        and status = 'running'`),
+        and status = ${releasedCall.from}`),
     tx.query(deleteClaimLease(nodeId)),
   ]);
   tx.afterCommit(() => wake.publish('runnable', { organizationId, sessionId }));

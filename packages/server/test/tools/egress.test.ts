@@ -115,6 +115,7 @@ test('an http tool', async () => {
     inputSchema: {},
     approval: 'never',
     repeatable: true,
+    runsAs: 'here',
     source,
   };
   const { organizationId } = base;

@@ -68,6 +68,7 @@ function toolRun(
       inputSchema: {},
       approval: 'never',
       repeatable: true,
+      runsAs: 'here',
       source: {
         type: 'http',
         name: 'look',

@@ -84,6 +84,7 @@ test('its tools are listed as it describes them', async () => {
     inputSchema: expect.objectContaining({ type: 'object', required: ['a', 'b'] }),
     approval: 'never',
     repeatable: true,
+    runsAs: 'here',
     source: server(),
     remoteName: 'get-sum',
   });

@@ -64,6 +64,7 @@ function runOf(more: Partial<McpTool> = {}, run: Partial<ToolRun> = {}): ToolRun
     inputSchema: { type: 'object' },
     approval: 'never',
     repeatable: true,
+    runsAs: 'here',
     source: mcp(more),
     remoteName: 'look',
   };
@@ -87,6 +88,7 @@ describe('the list', () => {
         inputSchema: look.inputSchema,
         approval: 'never',
         repeatable: true,
+        runsAs: 'here',
         source: mcp(),
         remoteName: 'look',
       },

@@ -12,7 +12,7 @@ export async function startCall(context: TurnContext, call: Operation, tool: Tur
   const { session, platform, span } = context;
   const { row } = session;
   const from = { ...agentSource(context), traceParent: span?.traceParent };
-  const opened = tool.source.type === 'agent' ? await openChild(platform, row, tool.source, call, from) : undefined;
+  const opened = tool.runsAs === 'session' ? await openChild(platform, row, tool.source, call, from) : undefined;
   const child = typeof opened === 'object' ? opened : undefined;
   if (typeof opened === 'string') Object.assign(call, { status: 'failed', error: opened });
   if (child) call.childSessionId = child.row.sessionId;

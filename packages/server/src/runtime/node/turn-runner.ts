@@ -16,11 +16,11 @@ import {
 } from '../../sessions/state/operations.ts';
 import type { SessionRow } from '../../sessions/state/session.ts';
 import { shownText } from '../../sessions/state/shown-text.ts';
-import { isSubmitted } from '../../sessions/state/submission.ts';
 import { insertEntry, type TranscriptEntry } from '../../sessions/state/transcript.ts';
 import { modelName } from '../../usage/prices.ts';
 import type { AskModel } from '../models/model.ts';
 import type { Tools } from '../tools/tools.ts';
+import { afterCrash } from '../turn/recovery.ts';
 import { outcomeUnknown, TurnStopped } from '../turn/stop-turn.ts';
 import { runTurn, type TurnEnd, type TurnEvent, type TurnState } from '../turn/turn.ts';
 import { type Change, createActiveSession, expiredCalls } from './active-session.ts';
@@ -341,7 +341,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
     if (unanswered && head.nextSeq > unanswered.fromSeq!) {
       // What a turn has shown stays where it ends.
       if (stopping.signal.aborted) context.state.shownText = await shownText(db, row, unanswered);
-      else if (!isSubmitted(unanswered)) await resetText(unanswered);
+      else if (afterCrash(unanswered, undefined) === 'retried') await resetText(unanswered);
     }
     return true;
   }

@@ -181,6 +181,7 @@ function turnTool(server: McpTool, name: string, tool: RemoteTool, redact: Redac
     inputSchema: shownJson(tool.inputSchema, redact) as Record<string, unknown>,
     approval: policyOf(server, tool),
     repeatable: tool.readOnly || tool.idempotent,
+    runsAs: 'here',
     source: server,
     remoteName: tool.name,
   };

@@ -1,10 +1,23 @@
 // Tools as the turn machine knows them, and what it asks of one that the service runs itself.
-import type { ApprovalPolicy, Tool } from '@signalbox/contract';
+import type { AgentTool, ApprovalPolicy, ClientTool, Tool } from '@signalbox/contract';
 import type { Redacted } from './redact.ts';
 
-/** A tool as the model sees it and the machine treats it: one of the Agent's, or one that an MCP server of the Agent's offers. */
-export interface TurnTool {
-  /** What the model calls it by. */
+/**
+ * What runs the calls of a tool: `here` a node, by `RunTool`; `client` the integrator's program, which sends the result;
+ * `session` a child session.
+ */
+export type RunsAs = 'here' | 'client' | 'session';
+
+/** A tool as the model sees it: one of the agent's own, or one that an MCP server of the agent offers. */
+export type TurnTool = TurnToolDetails &
+  (
+    | { readonly runsAs: 'here'; readonly source: Exclude<Tool, ClientTool | AgentTool> }
+    | { readonly runsAs: 'client'; readonly source: ClientTool }
+    | { readonly runsAs: 'session'; readonly source: AgentTool }
+  );
+
+interface TurnToolDetails {
+  /** The name that the model calls. `source` is its definition in the agent; of an MCP server's tool, the server's. */
   readonly name: string;
   readonly description: string;
   readonly inputSchema: Record<string, unknown>;
@@ -12,8 +25,6 @@ export interface TurnTool {
   readonly approval: ApprovalPolicy;
   /** Whether a call that was cut off may be made again. */
   readonly repeatable: boolean;
-  /** What the Agent says of it; for a tool of an MCP server, of the server. */
-  readonly source: Tool;
   /** The MCP server's own name for it. */
   readonly remoteName?: string;
 }

@@ -1,5 +1,4 @@
-// The tools of an Agent, whatever their type: which there are, and running a call of one.
-
+// The tools of an agent, of every type: listing them, and running the calls that a node runs.
 import type { Platform } from '../../platform.ts';
 import { createHttpTool } from './http-tool.ts';
 import { createMcpTools } from './mcp-tools.ts';
@@ -15,6 +14,7 @@ export interface Tools {
 export function createTools(platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock' | 'log'>): Tools {
   const http = createHttpTool(platform);
   const mcp = createMcpTools(platform);
+  const runners: Record<Extract<TurnTool, { runsAs: 'here' }>['source']['type'], RunTool> = { http, mcp: mcp.run };
   return {
     async list(owner, tools, signal) {
       const answers = await Promise.all(
@@ -29,9 +29,9 @@ export function createTools(platform: Pick<Platform, 'db' | 'vault' | 'egress' |
       return { tools: offered, unavailable };
     },
     async run(call, signal) {
-      if (call.tool.source.type === 'http') return http(call, signal);
-      if (call.tool.source.type === 'mcp') return mcp.run(call, signal);
-      throw new TypeError(`A call of a ${call.tool.source.type} tool is not run here`);
+      if (call.tool.runsAs !== 'here')
+        throw new TypeError(`A node does not run calls of ${call.tool.source.type} tools`);
+      return runners[call.tool.source.type](call, signal);
     },
     close: () => mcp.close(),
   };

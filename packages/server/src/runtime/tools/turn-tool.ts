@@ -1,5 +1,5 @@
 // A tool of an agent's definition as a turn knows it, and what its type implies.
-import type { AgentTool, ApprovalPolicy, ClientTool, HttpTool, McpTool } from '@signalbox/contract';
+import type { ApprovalPolicy, ClientTool, HttpTool, McpTool, Tool } from '@signalbox/contract';
 import type { TurnTool } from './tool.ts';
 
 /** The input of an `agent` tool: the first message of the child session. */
@@ -13,7 +13,7 @@ const AGENT_INPUT = {
 };
 
 /** A tool of the Agent's own as a turn knows it. Those of MCP servers are asked of the server. */
-export function turnToolOf(tool: HttpTool | ClientTool | AgentTool): TurnTool {
+export function turnToolOf(tool: Exclude<Tool, McpTool>): TurnTool {
   const { name, description } = tool;
   if (tool.type === 'agent') {
     // The child's Session is opened once and awaited; it asks for itself.
@@ -23,18 +23,21 @@ export function turnToolOf(tool: HttpTool | ClientTool | AgentTool): TurnTool {
       inputSchema: AGENT_INPUT,
       approval: tool.approval ?? 'never',
       repeatable: false,
+      runsAs: 'session',
       source: tool,
     };
   }
   const effectful = isEffectful(tool);
-  return {
+  const shared = {
     name,
     description,
     inputSchema: tool.inputSchema,
     approval: tool.approval ?? (effectful ? 'always' : 'never'),
     repeatable: !effectful || (tool.type === 'http' && tool.idempotent === true),
-    source: tool,
   };
+  return tool.type === 'client'
+    ? { ...shared, runsAs: 'client', source: tool }
+    : { ...shared, runsAs: 'here', source: tool };
 }
 
 /** Whether it is one policy rather than one for each tool of an MCP server. */

@@ -22,6 +22,7 @@ import {
 import { type SessionRow, sessionEvent } from '../../sessions/state/session.ts';
 import type { ToolOutcome } from '../tools/tool.ts';
 import { callsOf, resultParts } from './calls.ts';
+import { afterStop } from './recovery.ts';
 import { thatFit } from './transcript-size.ts';
 import { endCall, type TurnState } from './turn.ts';
 
@@ -78,7 +79,7 @@ export function stopChange(
   for (const [operation, after] of stopped) {
     const outcome = outcomes.get(operation);
     if (outcome) endCall(after, outcome);
-    else if (after.status === 'running' && !after.repeatable)
+    else if (afterStop(after) === 'unknown')
       Object.assign(after, { status: 'unknown', error: `${WHY[why]} ${MAY_HAVE_HAD_ITS_EFFECT}` });
     else Object.assign(after, { status: 'cancelled', error: after.kind === 'tool' ? WHY[why] : null });
     if (after.status === 'unknown') change.statements.push(recordEvent(source, now, outcomeUnknown(row, after)));

@@ -1,19 +1,20 @@
 // The turn machine alone: what it yields for given models and tools.
-import type { Tool } from '@signalbox/contract';
 import { expect, test, vi } from 'vitest';
 import type { Definition } from '../../agents/agents.ts';
 import { newModelCall } from '../../sessions/state/operations.ts';
-import type { TurnTool } from '../tools/tool.ts';
+import type { RunsAs, TurnTool } from '../tools/tool.ts';
 import { runTurn, type TurnEvent, type TurnPorts, type TurnState } from './turn.ts';
 
-function toolsOf(type: Tool['type'], names: string[]): TurnTool[] {
+function toolsOf(runsAs: RunsAs, names: string[]): TurnTool[] {
+  const source = { type: runsAs === 'client' ? 'client' : 'http' } as never;
   return names.map((name) => ({
     name,
     description: '',
     inputSchema: { type: 'object' },
     approval: 'never',
     repeatable: true,
-    source: { type } as Tool,
+    runsAs,
+    source,
   }));
 }
 
@@ -49,7 +50,7 @@ const ports: TurnPorts = {
 };
 
 test('calls that end in the same instant each have their end, before the next step', async () => {
-  const state = stateWith(toolsOf('http', ['a', 'b', 'c']));
+  const state = stateWith(toolsOf('here', ['a', 'b', 'c']));
   const ended: (string | null)[] = [];
   for await (const event of runTurn(state, ports, new AbortController().signal)) {
     if (event.type === 'callEnded') ended.push(event.call.tool);
@@ -78,7 +79,7 @@ test.each([
   ['that must not be repeated is unknown', false, { status: 'unknown', error: 'Cut off.' }],
   ['that may be repeated is an error like others', true, { status: 'failed', error: 'Cut off.' }],
 ])('the outcome of a call that was sent and cut off and %s', async (_title, repeatable, ended) => {
-  const tools = toolsOf('http', ['a']).map((tool) => ({ ...tool, repeatable }));
+  const tools = toolsOf('here', ['a']).map((tool) => ({ ...tool, repeatable }));
   const cutOff: TurnPorts = { ...ports, run: async () => ({ error: 'Cut off.', outcomeUnknown: true }) };
   for await (const event of runTurn(stateWith(tools), cutOff, new AbortController().signal)) {
     if (event.type === 'callEnded') expect(event.call).toMatchObject(ended);
@@ -119,7 +120,7 @@ test('a model is not asked with a transcript of more than 4 MiB', async () => {
 });
 
 test('a step whose results make a transcript of more than 4 MiB is the last, and its results are not put together', async () => {
-  const state = stateWith(toolsOf('http', ['a', 'b', 'c', 'd', 'e']));
+  const state = stateWith(toolsOf('here', ['a', 'b', 'c', 'd', 'e']));
   const types: string[] = [];
   const run = async () => ({ output: LONG });
   for await (const event of runTurn(state, { ...ports, run }, new AbortController().signal)) {

@@ -14,10 +14,10 @@ import { exponentialMs } from '../../lib/back-off.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { formatId } from '../../lib/ids.ts';
 import { storableJson, storableText } from '../../lib/text.ts';
-import { isFinished, type Operation, type TokenUsage } from '../../sessions/state/operations.ts';
+import { isFinished, type Operation, type OperationStatus, type TokenUsage } from '../../sessions/state/operations.ts';
 import { isSubmitted } from '../../sessions/state/submission.ts';
 import { type AskModel, type ModelCall, ModelFailure } from '../models/model.ts';
-import type { RunTool, ToolOutcome, TurnTool } from '../tools/tool.ts';
+import type { RunsAs, RunTool, ToolOutcome, TurnTool } from '../tools/tool.ts';
 import {
   CUT_OFF,
   callsOf,
@@ -29,6 +29,7 @@ import {
   toolOf,
 } from './calls.ts';
 import { type Judgement, judgeOutput } from './output.ts';
+import { afterCrash, releasedCall } from './recovery.ts';
 import { refusalOfLength } from './transcript-size.ts';
 
 export interface TurnState {
@@ -122,6 +123,13 @@ export type TurnEvent =
 // The first and four more.
 const MAX_MODEL_ATTEMPTS = 5;
 const FIRST_RETRY_MS = 500;
+
+/** The status of a call that has started, by what runs it. */
+const STARTED = {
+  here: 'running',
+  client: 'awaiting_result',
+  session: 'awaiting_session',
+} as const satisfies Record<RunsAs, OperationStatus>;
 
 export async function* runTurn(state: TurnState, ports: TurnPorts, signal: AbortSignal): AsyncGenerator<TurnEvent> {
   const { definition, operations } = state;
@@ -293,21 +301,22 @@ async function* runCalls(
     running.catch(() => {});
     underWay.set(call, running);
   };
-  // What the machine finds running has been left so by a worker that died.
+  // Calls that are running before this machine has started any were interrupted by a crash.
   for (const call of callsOf(operations, step)) {
     if (call.status !== 'running') continue;
     const tool = toolOf(tools, call);
-    if (!call.repeatable) {
+    const recovery = afterCrash(call, tool?.runsAs);
+    if (recovery === 'unknown') {
       Object.assign(call, { status: 'unknown', error: OUTCOME_UNKNOWN });
       yield { type: 'callEnded', call };
-    } else if (!tool) {
+    } else if (recovery === 'failed') {
       Object.assign(call, { status: 'failed', error: noSuchTool(call.tool!, state.unavailable) });
       yield { type: 'callEnded', call };
-    } else if (tool.source.type === 'client') {
-      call.status = 'awaiting_result';
+    } else if (recovery === 'awaited') {
+      call.status = releasedCall.to;
       yield { type: 'callReturned', call };
     } else {
-      begin(call, tool);
+      begin(call, tool!);
     }
   }
 
@@ -322,8 +331,7 @@ async function* runCalls(
         Object.assign(call, { status: 'failed', error: noSuchTool(call.tool!, state.unavailable) });
         yield { type: 'callRefused', call };
       } else {
-        const { type } = tool.source;
-        call.status = type === 'client' ? 'awaiting_result' : type === 'agent' ? 'awaiting_session' : 'running';
+        call.status = STARTED[tool.runsAs];
         yield { type: 'callStarted', call, tool };
         if (call.status === 'running') begin(call, tool);
       }

@@ -29,11 +29,11 @@ export function storeOffer(
   unavailable: readonly string[],
 ): Sql {
   const offer: Offer = {
-    tools: tools.map(({ name, description, inputSchema, source }) => ({
+    tools: tools.map(({ name, description, inputSchema, runsAs }) => ({
       name,
       description,
       inputSchema,
-      client: source.type === 'client',
+      client: runsAs === 'client',
     })),
     unavailable,
   };
