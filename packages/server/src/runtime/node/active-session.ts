@@ -1,8 +1,8 @@
-// A Session that this node holds: what may be written of it, and what has come for it.
+// An active session: the fenced handle through which a node writes a session that it has claimed, and reads its inbox.
 //
-// Every write is a transaction conditional on the Session's epoch. The Session is let go of (node_id null) in the very
-// transaction that parks it or ends its turn, and only where nothing came meanwhile: that update is also conditional on the
-// inbox count and the flags to close and to stop that this node knows.
+// Every write is a transaction conditional on the session's epoch. The transaction that parks the session or ends its turn also
+// releases it (node_id null), but only if nothing arrived in the meantime: it is conditional on the inbox count and on the flags
+// `closing` and `stop` as this node last read them.
 import type { SessionStatus } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import { EXPIRED, expiredApprovals } from '../../approvals/approvals.ts';
@@ -31,30 +31,30 @@ export interface Change {
 }
 
 export interface ActiveSession {
-  /** As it was claimed; what others may change of it, and its status, turn and version are kept true. */
+  /** As it was claimed. Its status, turn and version are kept up to date, and so is what API calls may change. */
   readonly row: SessionRow;
   readonly head: TextHead;
-  /** Aborted when the Session is lost, or the worker stops. */
+  /** Aborted when the session is lost, or the node stops. */
   readonly signal: AbortSignal;
   abort(reason: Error): void;
-  /** Messages that wait for a turn of their own, oldest first, as far as this node knows. */
+  /** Messages that wait for a turn of their own, oldest first, as of the last read of the inbox. */
   queued(): readonly QueuedMessage[];
-  /** Something came for the Session: `came` resolves. */
+  /** Something arrived for the session: `arrival()` resolves. */
   wake(): void;
   arrival(): Promise<void>;
-  /** Writes the text on its way and the change in one transaction. Throws `Fenced` where the Session is lost. */
+  /** Writes pending text and the change in one transaction. Throws `Fenced` if the session is lost. */
   commit(change: Change): Promise<void>;
-  /** What the row counts of the present step ends with the next write: another begins, or the turn waits. */
+  /** Resets the count of crashes with the next write, because the step is over. */
   endCrashCount(): void;
-  /** Columns that go with the next `commit`, because they are not worth a transaction. */
+  /** Columns to set with the next `commit`, because they are not worth a transaction of their own. */
   setWithNextCommit(patch: Patch): void;
-  /** Lets go of the Session with the change. False, and nothing is written, where something came meanwhile. */
+  /** Releases the session with the change. False, and nothing is written, if something arrived in the meantime. */
   commitAndRelease(change: Change, operations: Operation[]): Promise<boolean>;
   /** Begins the turn of the first queued message with the change; false as above. */
   commitAndBegin(change: Change & { next: ChunkRun }, operations: Operation[]): Promise<boolean>;
   /**
-   * Shows decisions and results that came, and approvals whose time is over, brings them into `operations`, and learns of
-   * messages, of closing, and of whether to stop.
+   * Writes decisions and results from the inbox, and expired approvals, to the journal and into `operations`. Also reads queued
+   * messages and whether the session is to close or stop.
    */
   takeInbox(operations: Operation[]): Promise<void>;
 }
@@ -62,9 +62,9 @@ export interface ActiveSession {
 export type QueuedMessage = InboxEntry & { kind: 'message' };
 
 export interface ActiveSessionOptions {
-  /** Whether calls that nobody decided on in time are refused, rather than the Session cancelled for them. */
+  /** Whether expired approvals deny their calls, instead of cancelling the session. */
   expires(): boolean;
-  /** Somebody asked that the turn, or the Session, stop. */
+  /** The turn, or the session, is to stop. */
   onStop(stop: NonNullable<SessionRow['stop']>): void;
 }
 
@@ -100,7 +100,7 @@ export function createActiveSession(
   async function write(change: Change, conditions: Sql[]): Promise<void> {
     const text = await appender.take(head);
     const now = clock.now();
-    // The patch that begins a turn ends the count by itself.
+    // The patch that begins a turn resets the count by itself.
     const endsCount = endsCrashCount && !change.next;
     try {
       await commitTransition(platform, head, {
@@ -128,7 +128,7 @@ export function createActiveSession(
       return true;
     } catch (error) {
       if (!(error instanceof Fenced)) throw error;
-      await takeInbox(operations); // throws Fenced itself where the Session is lost
+      await takeInbox(operations); // throws Fenced if the session is lost
       return false;
     }
   }
@@ -137,15 +137,15 @@ export function createActiveSession(
     while (!(await showArrivals(operations)));
   }
 
-  /** False where more came while it was written. */
+  /** False if more arrived while it was written. */
   async function showArrivals(operations: Operation[]): Promise<boolean> {
     arrived = Promise.withResolvers();
-    // One after the other: with a decision that is in the inbox, what it grants must be seen.
+    // One after the other: the row must be at least as new as the decisions in the inbox, which may grant tools.
     const entries = await readInbox(db, organizationId, sessionId);
     const [current] = await db.query<Current>(sql`
       select closing, epoch, turn, next_seq as "nextSeq", stop, granted_tools as "grantedTools" from sessions
       where organization_id = ${organizationId} and session_id = ${sessionId}`);
-    // The journal may also have moved on under this very epoch: a commit came through whose answer was lost.
+    // The journal may have moved on under the same epoch: by a commit whose acknowledgement was lost.
     if (current?.epoch !== head.epoch || current.turn !== head.turn || current.nextSeq !== head.nextSeq)
       throw new Fenced();
     Object.assign(row, { closing: current.closing, stop: current.stop, grantedTools: current.grantedTools });
@@ -173,7 +173,7 @@ export function createActiveSession(
         ],
       };
       try {
-        // A decision that came first stands, however late it is shown.
+        // A decision that arrived first wins, even if it is shown after the expiry.
         await write(change, late.length > 0 ? [sql`inbox = ${entries.length}`] : []);
       } catch (error) {
         if (error instanceof Fenced && late.length > 0) return false;
@@ -189,7 +189,7 @@ export function createActiveSession(
     return true;
   }
 
-  /** A Session that was claimed while it waited says what it still waits for, or goes on. */
+  /** A session that was claimed while it waited shows what it still waits for, or resumes. */
   function statusAfter(operations: readonly Operation[], now: Date) {
     if (row.status !== 'waiting') return { items: [], patch: [], row: {} };
     const waitingFor = waitingForOf(operations);
@@ -239,7 +239,7 @@ export function createActiveSession(
   };
 }
 
-/** With what was decided elsewhere; what this node has under way is its own to know. */
+/** Takes over what was decided elsewhere. Operations that run on this node are newer here than in the database. */
 function mergeStored(known: Operation, stored: Operation | undefined): Operation {
   if (!stored || !['awaiting_approval', 'awaiting_result', 'awaiting_session'].includes(known.status))
     return { ...known };
@@ -247,7 +247,7 @@ function mergeStored(known: Operation, stored: Operation | undefined): Operation
   return { ...known, status, input, output, error };
 }
 
-/** Calls that nobody decided on in time. */
+/** Calls whose approvals have expired. */
 export function expiredCalls(operations: readonly Operation[], now: Date): Operation[] {
   return operations.filter(
     ({ status, expiresAt }) => status === 'awaiting_approval' && expiresAt !== null && expiresAt <= now,

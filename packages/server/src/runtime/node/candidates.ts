@@ -1,12 +1,12 @@
-// Finding sessions to claim, without a lock: what is found is then claimed where it still is as it was read.
+// Finding sessions to claim, without locks: a candidate is then claimed only if its row has not changed.
 //
-// A wake-up names its session, so nothing has to be searched for it. What no wake-up told of is found by pages of a bounded
-// number of index entries, however long the backlog of one organization is:
+// A wake-up names its session, so it needs no search. Sessions without a wake-up are found in pages of a bounded number of index
+// entries, however long the backlog of one organization is:
 //
 // - running sessions organization by organization (index sessions_ready). A page that ends within an organization is followed by
 //   one that begins behind it, so each is visited once in a round.
 // - those whose time has come, a deadline of an approval or of an offered step, oldest first (index sessions_timed).
-// - those of workers whose lease has run out.
+// - those of nodes and workers whose lease has expired.
 import sql, { empty } from 'sql-template-tag';
 import type { Platform } from '../../platform.ts';
 import type { SessionHint } from '../../wake/hints.ts';
@@ -15,7 +15,7 @@ import { notSuspicious } from './crashes.ts';
 /** A session that may be claimed as long as it has this epoch. */
 export interface ClaimCandidate extends SessionHint {
   epoch: number;
-  /** The worker that had it and is dead; null if it had none. */
+  /** The dead node that had it; null if none had. */
   nodeId: string | null;
   /** Before it is claimed. */
   crashes: number;
@@ -23,7 +23,7 @@ export interface ClaimCandidate extends SessionHint {
 
 export const PAGE_SIZE = 200;
 
-/** Of those that were named, the ones that may be claimed now. */
+/** Those of the hinted sessions that may be claimed now. */
 export async function hintedCandidates(
   { db, shards, clock }: Pick<Platform, 'db' | 'shards' | 'clock'>,
   hints: readonly SessionHint[],
@@ -46,11 +46,11 @@ export async function hintedCandidates(
       for (const row of rows) found.push(row);
     },
   );
-  // What comes late is found by the poll.
+  // The poll finds what was found too late.
   return [...found];
 }
 
-/** A page of what runs and nobody holds, of organizations behind this one; of each the longest waiting first. */
+/** A page of running sessions without a node, of organizations after this one; in each, the longest waiting first. */
 export async function readyCandidates(
   { shards, clock }: Pick<Platform, 'shards' | 'clock'>,
   organizationId: string,
@@ -76,7 +76,7 @@ export interface TimedCandidate extends ClaimCandidate {
   runnableAt: Date;
 }
 
-/** A page of those whose time has come, behind this one. */
+/** A page of sessions whose deadline has come, after this one. */
 export async function timedCandidates(
   { shards, clock }: Pick<Platform, 'shards' | 'clock'>,
   { runnableAt, sessionId }: Pick<TimedCandidate, 'runnableAt' | 'sessionId'>,
@@ -99,8 +99,8 @@ export async function timedCandidates(
 }
 
 /**
- * A page of those that dead workers held, which is no more than a worker holds; without those of full organizations, and
- * without suspects if one is held (crashes.ts).
+ * A page of the sessions of dead nodes, without those of full organizations, and without suspects (crashes.ts) if one is active
+ * already.
  */
 export async function ofDeadNodes(
   { shards }: Pick<Platform, 'shards'>,

@@ -1,7 +1,7 @@
-// Claiming sessions, and loading what their drives need.
+// Claiming sessions, and loading what their runners need.
 //
 // Sessions of many organizations are claimed by one statement (as many as db/shards.ts puts together). Their transcripts are
-// then loaded a few MiB at a time: a worker that takes over what a dead one held never has all of it on its way at once.
+// then loaded a few MiB at a time, so a node that takes over the sessions of a dead one never loads all of them at once.
 import sql from 'sql-template-tag';
 import type { Platform } from '../../platform.ts';
 import { type Operation, operationColumns } from '../../sessions/state/operations.ts';
@@ -14,7 +14,7 @@ import { countCrash } from './crashes.ts';
 export interface Loaded {
   row: SessionRow;
   transcript: TranscriptEntry[];
-  /** The transcript's, as JSON. */
+  /** Size of the transcript as JSON. */
   bytes: number;
 }
 
@@ -22,7 +22,7 @@ export interface Loaded {
 const LOADED_AT_ONCE_BYTES = 4 * 1024 * 1024;
 
 /**
- * Moves the epoch on and puts the worker's id on the rows that are still as their candidates say. Of one shard: at most as many
+ * Raises the epoch and puts the node's id on the rows that still match their candidates. All of one shard: at most as many
  * organizations as a statement may name.
  */
 export function claim(
@@ -82,7 +82,7 @@ export async function loadTranscripts(db: Platform['db'], rows: readonly Session
   });
 }
 
-/** Of their present turns, by session. Of one shard. */
+/** Operations of their current turns, by session. All of one shard. */
 export async function readOperationsOf(
   db: Platform['db'],
   rows: readonly SessionRow[],

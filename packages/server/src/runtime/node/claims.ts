@@ -1,7 +1,8 @@
-// Which sessions a worker drives: those that a wake-up names, those that nobody told of and that are found by searching, those of
-// dead workers, and those that the node's own calls give it.
+// Which sessions a node runs: those that a wake-up names, those that a search finds, those of dead nodes, and those that API calls
+// of this node start.
 //
-// Claims are made here alone and one after another, so what the worker does not hold when a search begins is nobody's.
+// Claims run only here, one after another. A session that names this node when a search begins, and is not active, has therefore
+// no runner.
 import sql from 'sql-template-tag';
 import { coalesced } from '../../lib/coalesced.ts';
 import type { Platform } from '../../platform.ts';
@@ -25,13 +26,13 @@ import type { ClaimedSession } from './turn-runner.ts';
 export interface Claimer {
   /** Claims this session or, without one, whatever can be found: now, or after the claim under way. */
   soon(hint?: SessionHint): void;
-  /** Takes what the node's own call gave the worker. What cannot be read now is found as a stray. */
+  /** Starts a session that an API call of this node assigned to it. If it can't be read now, a later search finds it as unowned. */
   take(localStarts: LocalStart): void;
-  /** Something came for a session that is not held. It may be one that is being claimed. */
+  /** Something arrived for a session that is not active. It may be one that is being claimed. */
   arrivedFor(sessionId: string): void;
-  /** Workers that sessions still name and whose lease has run out or is gone. */
+  /** Nodes and worker turns that sessions still name, and whose lease has expired or was removed. */
   setDeadNodes(workerIds: string[]): void;
-  /** Sessions that name this worker and that it does not drive: the answer to their claim was lost, or their drive's head. */
+  /** Sessions that name this node and are not active here: the result of a claim or of a commit was lost. */
   setUnowned(candidates: ClaimCandidate[]): void;
   /** Waits for the claim under way. */
   ended(): Promise<void>;
@@ -43,10 +44,10 @@ export interface ClaimerOptions {
   /** Aborted when no more is to be claimed. */
   signal: AbortSignal;
   isActive(sessionId: string): boolean;
-  /** Whether a suspect (crashes.ts) is held. */
+  /** Whether a suspect (crashes.ts) is active. */
   hasSuspect(): boolean;
   start(claimed: ClaimedSession, bytes: number): void;
-  /** Something came while the session was claimed. */
+  /** Something arrived while the session was claimed. */
   onArrival(sessionId: string): void;
 }
 
@@ -77,7 +78,7 @@ export function createClaimer(
   }
 
   const claimAll = coalesced(async () => {
-    // What arrives in one turn of the event loop is claimed together.
+    // Hints of one turn of the event loop are claimed together.
     await new Promise<void>((resolve) => setImmediate(resolve));
     const hints = [...hinted.values()];
     hinted.clear();
@@ -133,7 +134,7 @@ export function createClaimer(
     return isClaimed;
   }
 
-  /** Its row was locked, maybe by the very call that would have been the last to wake anybody for it. */
+  /** Its row was locked, perhaps by the API call that published its last wake-up. */
   function claimLater({ organizationId, sessionId }: ClaimCandidate): void {
     void clock.sleep(LOCKED_RETRY_MS, signal).then(
       () => soon({ organizationId, sessionId }),
@@ -164,7 +165,7 @@ export function createClaimer(
     });
   }
 
-  /** Hands over transcripts as they are loaded, for as long as they fit into memory; another worker may have the rest. */
+  /** Hands over transcripts as they are loaded, as long as they fit into memory. Releases the rest for other nodes. */
   async function load(
     rows: readonly SessionRow[],
     handOver: (some: Awaited<ReturnType<typeof loadTranscripts>>) => void | Promise<void>,
@@ -187,7 +188,7 @@ export function createClaimer(
     }
   }
 
-  // ── What the node's own calls give ─────────────────────────────────────────────────────────────────────────────────
+  // ── Sessions that API calls of this node start ─────────────────────────────────────────────────────────────────────────────────
 
   function take(one: LocalStart): void {
     const { row, operations, transcript } = one;
@@ -211,7 +212,7 @@ export function createClaimer(
       await shards.eachInTime('taking over sessions of this node', rows, organizationOf, (group) =>
         load(group, (some) => {
           for (const { row, transcript, bytes } of some) {
-            // By then it may have been found as a stray.
+            // A search may have found it in the meantime.
             if (isActive(row.sessionId)) continue;
             start({ row, isTakenOver: false, transcript, operations: operationsOf.get(row.sessionId)! }, bytes);
             onArrival(row.sessionId);

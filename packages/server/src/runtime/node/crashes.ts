@@ -1,13 +1,12 @@
-// Sessions whose step ends the process that runs it. Whatever the reason is, the next process would end too, and the one after it:
-// so the ends are counted on the Session's row (`crashes`), by each claim from a worker that died, and after three of them the
-// turn fails instead of being run once more.
+// Sessions whose step crashes the process that runs it. The next process would crash too, and the one after it. Each claim from a
+// dead node is therefore counted on the session's row (`crashes`), and after three of them the turn fails instead of running again.
 //
-// A process has many Sessions when it ends, and counts for all of them. So that no other pays for it, a Session whose step has
-// met two such ends is a suspect, and a worker runs one suspect at a time: the third end shows which one it was.
+// A process that crashes has many active sessions, and the crash counts for all of them. To protect the others, a session whose
+// step has met two crashes is a suspect, and a node runs one suspect at a time: the third crash shows which session it was.
 //
-// A Session that a worker gives back (a restart, a deployment) is not claimed from a dead worker; and what a step comes to ends
-// the count. A process that only stood still for longer than its lease is alive: when it finds that it lost the Session, it
-// takes its own count back.
+// A session that a node releases (a restart, a deployment) is not claimed from a dead node, and the end of the step resets the
+// count. A process that was only paused for longer than its lease is alive: when it finds that it lost the session, it removes
+// its own count.
 import sql, { type Sql } from 'sql-template-tag';
 import type { SessionRow } from '../../sessions/state/session.ts';
 import { TurnStopped } from '../turn/stop-turn.ts';
@@ -18,7 +17,7 @@ const SUSPICIOUS_CRASHES = MAX_CRASHES - 1;
 
 type SessionAt = Pick<SessionRow, 'organizationId' | 'sessionId' | 'epoch'>;
 
-/** Why the turn is not run once more; undefined if it is. */
+/** Why the turn is not run again; undefined if it is. */
 export function crashFailure(
   { crashes }: Pick<SessionRow, 'crashes'>,
   maxCrashes = MAX_CRASHES,
@@ -32,18 +31,18 @@ export function isSuspect({ crashes }: Pick<SessionRow, 'crashes'>): boolean {
   return crashes === SUSPICIOUS_CRASHES;
 }
 
-/** Whether what runs next is something else than what ran before: a model call is over, or the step is. */
+/** Whether the model call or the step is over, so that what runs next is something else. */
 export function endsCrashCount({ type }: TurnEvent): boolean {
   return ['responded', 'stepEnded', 'repair', 'wait', 'end', 'fail'].includes(type);
 }
 
-/** For the update that claims rows of `sessions s`. Programs that died with a worker turn (`queue`) are not the service. */
+/** For the update that claims rows of `sessions s`. Workers that died with a worker turn (`queue`) do not count. */
 export function countCrash(dead: readonly string[]): Sql {
   return sql`crashes = s.crashes
     + case when s.node_id = any(${[...dead]}::uuid[]) and s.queue is null and s.status = 'running' then 1 else 0 end`;
 }
 
-/** For a worker that lost this Session and lives: the claim that took it counted a crash that was none. */
+/** For a node that lost this session and is alive: the claim that took it counted a crash that did not happen. */
 export function uncountCrash({ organizationId, sessionId, epoch }: SessionAt): Sql {
   return sql`
     update sessions set crashes = crashes - 1
@@ -51,10 +50,10 @@ export function uncountCrash({ organizationId, sessionId, epoch }: SessionAt): S
       and epoch > ${epoch} and crashes > 0 and ended_at is null`;
 }
 
-/** What of a Session tells whether it will be a suspect. */
+/** What decides whether a session will be a suspect. */
 type Counted = Pick<SessionRow, 'crashes' | 'nodeId'>;
 
-/** All but those that will be suspects once they are claimed, and the first of those unless one is held already. */
+/** All but those that will be suspects once claimed, and the first of those unless one is active already. */
 export function withOneSuspect<C extends Counted>(
   candidates: readonly C[],
   dead: readonly string[],
@@ -66,5 +65,5 @@ export function withOneSuspect<C extends Counted>(
   return candidates.filter((candidate) => candidate === first || !willBe(candidate));
 }
 
-/** Of rows that dead workers held: all but those that will be suspects once they are claimed. */
+/** Of the rows of dead nodes: all but those that will be suspects once they are claimed. */
 export const notSuspicious: Sql = sql`crashes <> ${SUSPICIOUS_CRASHES - 1}`;

@@ -1,4 +1,4 @@
-// How a turn ends: by itself, stopped, or with its Session.
+// How a turn ends: by itself, stopped, or with its session.
 import type { SessionStatus, StopReason } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { currentVersion } from '../../agents/agents.ts';
@@ -23,10 +23,10 @@ import type { Change } from './active-session.ts';
 import { recordTurnEnd } from './telemetry.ts';
 import { agentEvent, agentSource, logTurn, nextEntry, type TurnContext, turnUsage } from './turn-context.ts';
 
-/** This node has ended the Session: nothing of it is written any more, though nobody else took it. */
+/** This node has ended the session: it must not write it any more, although no other node has claimed it. */
 export class SessionEnded extends Fenced {}
 
-/** What a turn's last transition changes beside its end. `entries` are for the transcript. */
+/** What a turn's last transition changes besides its end. `entries` are for the transcript. */
 export interface LastChange extends Change {
   entries?: Pick<TranscriptEntry, 'role' | 'content'>[];
 }
@@ -38,12 +38,12 @@ export interface NextTurn {
   transcript: TranscriptEntry[];
 }
 
-// How long tools have to end that were told to stop, before nobody knows what came of them.
+// How long aborted tools have to return a result, before the outcome of their calls is unknown.
 const STOP_GRACE_MS = 500;
 
 /**
- * Ends the turn in the same transaction as the change: with the next message's turn, or idle, or with the Session.
- * `changeNow` is asked again where something came meanwhile.
+ * Ends the turn in the same transaction as the change, which also begins the turn of the next message, makes the session idle or
+ * ends it. `changeNow` is called again if something arrived in the meantime.
  */
 export async function endTurn(
   context: TurnContext,
@@ -132,7 +132,7 @@ async function beginNext(context: TurnContext, change: WholeChange, stopReason: 
   return { beginning, agentVersion };
 }
 
-/** A message that was accepted has its turn, also when the Agent was archived meanwhile. */
+/** A message that was accepted gets its turn, even if the agent has been archived since. */
 async function newestVersion({ platform: { db }, session: { row } }: TurnContext): Promise<number> {
   return currentVersion(db, row.organizationId, row.agentId).catch((error) => {
     if (error instanceof ApiError && error.code === 'agent_archived') return row.agentVersion!;
@@ -140,7 +140,7 @@ async function newestVersion({ platform: { db }, session: { row } }: TurnContext
   });
 }
 
-/** Ends a turn that is stopped, with what its tools still say. */
+/** Ends a turn that is stopped, with the results that its tools still return. */
 export async function endStoppedTurn(
   context: TurnContext,
   appender: Appender,
@@ -163,24 +163,24 @@ export async function endStoppedTurn(
   return followed;
 }
 
-/** What calls come to that are told to stop; nothing of those that do not listen. */
+/** Results of calls that were aborted; none of those that ignore it. */
 async function collectLateResults({ platform: { clock }, state }: TurnContext): Promise<Map<Operation, ToolOutcome>> {
   const outcomes = new Map<Operation, ToolOutcome>();
-  const heard = [...state.underWay].map(async ([call, outcome]) => outcomes.set(call, await outcome));
+  const results = [...state.underWay].map(async ([call, outcome]) => outcomes.set(call, await outcome));
   const over = new AbortController();
-  await Promise.race([Promise.allSettled(heard), clock.sleep(STOP_GRACE_MS, over.signal).catch(() => {})]);
+  await Promise.race([Promise.allSettled(results), clock.sleep(STOP_GRACE_MS, over.signal).catch(() => {})]);
   over.abort();
   return new Map(outcomes);
 }
 
-/** Its parent goes on without it. */
+/** Cancels the session. */
 async function endWithSession(context: TurnContext, appender: Appender): Promise<undefined> {
   await cancelActive(context, appender, []);
 }
 
 /**
- * Cancels the Session that this node holds, because nobody decided on its `late` calls in time. False, and nothing is changed,
- * where something came first: it may be a decision, from a node whose clock is behind this one's.
+ * Cancels the active session because the approvals of its `late` calls have expired. False, and nothing is changed, if something
+ * arrived first: it may be a decision, from a node whose clock is behind this one's.
  */
 export function cancelForExpired(
   context: TurnContext,
@@ -193,7 +193,7 @@ export function cancelForExpired(
 async function cancelActive(context: TurnContext, appender: Appender, late: readonly Operation[]): Promise<boolean> {
   const { session, platform } = context;
   const { row, head } = session;
-  const unseen = await appender.take(head); // is not shown any more
+  const unseen = await appender.take(head); // will not be shown
   const isDone = await platform.db.transaction(async (tx) => {
     const current = await lockSession(tx, row.organizationId, row.sessionId);
     if (current.epoch !== head.epoch || current.nextSeq !== head.nextSeq) throw new Fenced();

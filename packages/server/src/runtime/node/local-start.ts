@@ -1,34 +1,33 @@
-// The worker of this node, as whoever begins a turn sees it. It is given the Session in the very transaction that begins the
-// turn, so that nobody has to find and claim it afterwards.
+// A turn that begins by an API call belongs to this node from its first commit, if the node runs sessions and has room: the
+// transaction that begins the turn also assigns the session, so no node has to find and claim it.
 //
-// Nothing rests on it. Without a worker on the node, or without room, the turn is written as one that any worker may claim. A
-// Session whose worker never heard that it was given one (the node died, the answer to the commit was lost) names it on its
-// row, and is found there like every other.
+// Correctness does not depend on it. If the node has no room, any node may claim the turn. If the runner is never notified (the
+// node died, or the acknowledgement of the commit was lost), the session names a node that does not run it, and a search finds it.
 import type { Operation } from '../../sessions/state/operations.ts';
 import type { SessionRow } from '../../sessions/state/session.ts';
 import type { TranscriptEntry } from '../../sessions/state/transcript.ts';
 
-/** A Session that the worker was given, as its row is after the commit. */
+/** A session that was assigned to this node, with its row as it is after the commit. */
 export interface LocalStart {
   row: SessionRow;
-  /** Of the turn that begins. */
+  /** The operations of the turn that begins. */
   operations: Operation[];
-  /** All of it; undefined where the worker has to read it. */
+  /** The whole transcript; undefined if the runner has to read it. */
   transcript?: TranscriptEntry[];
 }
 
 export interface LocalRunner {
   readonly nodeId: string;
-  /** For one more Session of the organization. */
+  /** For one more session of the organization. */
   hasRoom(organizationId: string): boolean;
-  /** After the commit that put the worker's id on the row and moved the epoch on. */
+  /** Called after the commit that put the node's id on the row and raised the epoch. */
   take(given: LocalStart): void;
 }
 
 export interface LocalRunners {
-  /** Returns how to leave. */
+  /** Returns a function that leaves. */
   join(worker: LocalRunner): () => void;
-  /** One that has room for a Session of the organization. */
+  /** A runner that has room for a session of the organization. */
   withRoom(organizationId: string): LocalRunner | undefined;
 }
 

@@ -1,4 +1,4 @@
-// What a model's answer changes: the same whether the service asked the model or the integrator's own program gave it.
+// What a response changes: the same for a model's response and a worker's submission.
 import type { Agent } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import { requestApproval } from '../../approvals/approvals.ts';
@@ -25,11 +25,11 @@ export interface ModelResponse {
   /** `provider/model`. */
   model: string;
   usage: PricedUsage;
-  /** What the transcript keeps of it. */
+  /** Its entry in the transcript. */
   entry: TranscriptEntry;
 }
 
-/** Chunks, row changes and statements of an answer. Gives the calls that wait for a person their deadline. */
+/** Chunks, row changes and statements of a response. Sets when the approvals of its calls expire. */
 export function modelResponseChange(
   row: SessionRow,
   { modelCall, calls, model, usage, entry }: ModelResponse,

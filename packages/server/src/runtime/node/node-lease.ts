@@ -1,5 +1,5 @@
-// A node's lease: its row in `workers`, renewed by the database's clock. Sessions and webhook subscriptions name the node that
-// holds them, and go to another once its lease has run out.
+// A node's lease: its row in `nodes`, renewed by the database's clock. Sessions and webhook subscriptions name the node that runs
+// them. Another node takes them over once the lease has expired.
 import sql from 'sql-template-tag';
 import type { Db } from '../../db/db.ts';
 import type { Platform } from '../../platform.ts';
@@ -7,11 +7,11 @@ import type { Platform } from '../../platform.ts';
 export interface NodeLease {
   /** Resolves when the row is written. */
   start(): Promise<void>;
-  /** Removes the row: whatever the node still holds may be taken at once. Stop what holds things first. */
+  /** Removes the row, so that others may take over at once what the node still has. Stop its runners first. */
   stop(): Promise<void>;
 }
 
-/** `leaseSeconds`: how long a dead node's holdings wait at most before another takes them; renewed three times in it. */
+/** `leaseSeconds`: how long sessions and subscriptions of a dead node wait at most for another; renewed three times within it. */
 export function createNodeLease(
   { db, clock, log, metrics }: Pick<Platform, 'db' | 'clock' | 'log' | 'metrics'>,
   { nodeId, leaseSeconds = 15 }: { nodeId: string; leaseSeconds?: number | undefined },
@@ -44,16 +44,16 @@ export function createNodeLease(
     async stop() {
       stopping.abort();
       await renewing;
-      // A database that is away removes nothing; the lease runs out by itself.
+      // If the database is unavailable, the lease expires instead.
       await db.execute(sql`delete from nodes where node_id = ${nodeId}`).catch(() => {});
     },
   };
 }
 
 /**
- * For a node that has its database to itself: whatever node held a lease there is gone, and what it held need not wait for the
- * lease to run out. Were it wrong, nothing would break: writers are fenced by the Session's epoch. The integrator's own
- * programs, whose Sessions name a queue, are not gone: they go on where they were.
+ * For a node that has its database to itself: other nodes with a lease there are dead, and their sessions need not wait for it to
+ * expire. If one is alive after all, nothing breaks, because writers are fenced by the session's epoch. Workers, whose sessions
+ * name a queue, are alive: they continue.
  */
 export async function forgetOtherNodes(db: Db): Promise<void> {
   await db.execute(sql`

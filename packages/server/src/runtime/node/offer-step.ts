@@ -1,4 +1,4 @@
-// Offering what a turn needs of the integrator's own program, and taking its answer as a model's.
+// Offering a step to workers, and reading a worker's submission as a model's response.
 import sql from 'sql-template-tag';
 import { firstExpiry } from '../../sessions/state/operations.ts';
 import { storeOffer } from '../../sessions/state/submission.ts';
@@ -7,8 +7,8 @@ import { readSubmission } from './read-submission.ts';
 import type { TurnContext } from './turn-context.ts';
 
 /**
- * Lets go of the Session with its queue named. When the turn's time is over, or an approval's, the service takes it back.
- * False, and nothing is written, where something came meanwhile.
+ * Releases the session with the name of its queue. At the turn's deadline, or when an approval expires, a node claims it again.
+ * False, and nothing is written, if something arrived in the meantime.
  */
 export async function offerStep({ session, state, deadline, platform: { wake } }: TurnContext): Promise<boolean> {
   const { operations, definition, tools, unavailable } = state;
@@ -27,12 +27,12 @@ export async function offerStep({ session, state, deadline, platform: { wake } }
   return true;
 }
 
-/** Who answers a step: the model, or for a worker's Agent the answer that its program has given. */
+/** What responds to a step: the model, or for an agent of workers the submission of its worker. */
 export function responderOf({ session, state, platform: { db } }: TurnContext, ask: AskModel): AskModel {
   if (state.definition.model.provider !== 'worker') return ask;
   return () => {
     const modelCall = state.operations.find(({ kind, status }) => kind === 'model' && status === 'pending');
-    if (!modelCall) throw new Error('No step waits for an answer');
+    if (!modelCall) throw new Error('No step waits for a response');
     return readSubmission(db, session.row, modelCall);
   };
 }

@@ -1,18 +1,18 @@
-// The answer of a step's program as a model's, for the turn machine.
+// A worker's submission, as a model's response for the turn machine.
 import type { Db } from '../../db/db.ts';
 import type { Operation } from '../../sessions/state/operations.ts';
 import { SHOWN_TEXT_MAX_CHARACTERS, shownText, type TurnOfSession } from '../../sessions/state/shown-text.ts';
 import type { Submission } from '../../sessions/state/submission.ts';
 import { type ModelEvent, ModelFailure } from '../models/model.ts';
 
-/** The stored answer as a model's, for the turn machine. */
+/** Reads the stored submission. Throws `ModelFailure` if it is an error, or too long. */
 export async function* readSubmission(
   db: Pick<Db, 'query'>,
   owner: TurnOfSession,
   modelCall: Operation,
 ): AsyncGenerator<ModelEvent> {
   const { toolCalls, stopReason, usage, costUsd, error } = modelCall.output as Submission;
-  // The machine asks once for each answer, and puts its own things there.
+  // The machine reads each submission once, and uses the field for itself then.
   modelCall.output = null;
   if (error) throw new ModelFailure(error.code, error.message, { retryable: false });
   const text = await shownText(db, owner, modelCall);

@@ -1,5 +1,5 @@
-// What a worker may hold: so many sessions, so many of each organization, and so many bytes of their transcripts, which stay in
-// memory for as long as a session is held.
+// How much a node may run: limits on active sessions, on those of one organization, and on the bytes of their transcripts, which
+// are in memory for as long as a session is active.
 
 export interface RoomOptions {
   maxSessions: number;
@@ -17,7 +17,7 @@ export class Room {
     this.#options = options;
   }
 
-  /** Returns how to leave; a second call does nothing. */
+  /** Returns a function that leaves; a second call of it does nothing. */
   enter(organizationId: string, bytes: number): () => void {
     this.#add(organizationId, 1, bytes);
     let isIn = true;
@@ -40,13 +40,13 @@ export class Room {
     return Math.min(this.left(), this.#options.maxSessionsOfOrganization - (this.#sessionsOf.get(organizationId) ?? 0));
   }
 
-  /** Organizations that have all that they may. */
+  /** Organizations at their limit. */
   full(): string[] {
     const { maxSessionsOfOrganization } = this.#options;
     return [...this.#sessionsOf].flatMap(([id, count]) => (count >= maxSessionsOfOrganization ? [id] : []));
   }
 
-  /** For sessions whose transcripts are as long as those held now are on average. */
+  /** For sessions whose transcripts have the average length of the active ones. */
   left(): number {
     const { maxSessions, maxBytes } = this.#options;
     const bytesLeft = maxBytes - this.#bytes;

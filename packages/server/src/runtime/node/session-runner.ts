@@ -1,12 +1,12 @@
-// A worker claims Sessions that can go on and drives them.
+// The session runner of a node: it claims sessions that can continue, and runs their turns.
 //
-// Claiming moves the Session's epoch on and puts the worker's id on its row. Sessions whose worker's lease (lease.ts) has run
-// out may be claimed by anyone. Nothing's safety rests on the lease: a worker that is wrong about it meets another epoch and
-// can't write.
+// A claim raises the session's epoch and puts the node's id on its row. Any node may claim the sessions of a node whose lease
+// (node-lease.ts) has expired. Correctness does not depend on the lease: a node that is wrong about it has an old epoch, so its
+// writes are refused.
 //
-// A turn that begins on this node comes to it without a claim (local-start.ts).
+// A turn that begins by an API call on this node needs no claim (local-start.ts).
 //
-// A wake-up makes a claim come at once; without any, the poll finds what is runnable.
+// A wake-up causes a claim at once. If it is lost, the poll finds the session.
 import sql, { type Sql } from 'sql-template-tag';
 import { createDefinitionCache } from '../../agents/agents.ts';
 import { Fenced } from '../../journal/append.ts';
@@ -29,7 +29,7 @@ import { type ClaimedSession, createTurnRunner, type TurnRunner } from './turn-r
 export interface SessionRunner {
   /** Resolves when the lease is written. */
   start(): Promise<void>;
-  /** Claims nothing more, gives turns under way a moment to end, and hands the rest over. */
+  /** Claims nothing more, waits up to `graceMs` for running turns to finish their step, and releases the others. */
   stop(): Promise<void>;
 }
 
@@ -37,38 +37,38 @@ export interface SessionRunnerOptions {
   nodeId: string;
   ask: AskModel;
   tools: Pick<Tools, 'list' | 'run'>;
-  /** How long a dead worker's Sessions wait at most before another takes them; renewed three times in it. */
+  /** How long the sessions of a dead node wait at most before another node claims them. Renewed three times within it. */
   leaseSeconds?: number;
-  /** How long a turn may take to come to the end of its step when the worker stops. */
+  /** How long a turn may take to finish its step when the node stops. */
   graceMs?: number;
-  /** How often the process may end while it runs one step. Default: as crashes.ts says. */
+  /** How often a process may crash while it runs one step. Default: see crashes.ts. */
   maxCrashes?: number | undefined;
-  /** Sessions held at once. */
+  /** Active sessions at once. */
   maxActive?: number;
-  /** Of the transcripts that they came with, as JSON. One that is larger by itself is held all the same. */
+  /** Of the transcripts of active sessions, as JSON. A single larger transcript is loaded all the same. */
   maxActiveBytes?: number;
 }
 
-// Sessions held at once: they wait for models most of the time, and each costs some kilobytes.
-// Of nodes and worker turns that died more than a day ago, at each look.
+// Rows of nodes and worker turns that died more than a day ago, deleted by one statement.
 const DELETED_NODES_MAX = 1_000;
+// Active sessions wait for models most of the time, and each costs some kilobytes.
 const MAX_ACTIVE = 2_000;
-// What one organization may have of them, so that slow tools and models of one leave room for the others.
+// The share of one organization, so that its slow tools and models leave room for others.
 const SHARE_OF_ORGANIZATION = 0.9;
 // What a transcript takes in memory is a small multiple of its JSON.
 const MAX_ACTIVE_BYTES = 256 * 1024 * 1024;
 const POLL_MS = 1_000;
 const DEFAULT_GRACE_MS = 20_000;
-// After a failure that was not foreseen, so that a Session that always fails does not occupy the worker.
+// After an unexpected error, so that a session that always fails does not occupy the node.
 const UNEXPECTED_PAUSE_SECONDS = 5;
 const RELEASE_RETRY_MS = 500;
-// How long a model or tool has to hear that it is to stop.
+// How long a model or tool has to react to its abort signal.
 const ABORT_GRACE_MS = 2_000;
 
-/** What the row of a held Session says of what came for it. */
+/** What the row of an active session says about what arrived for it. */
 type Hint = Pick<SessionRow, 'epoch' | 'turn' | 'inbox' | 'stop'>;
 
-/** The worker stops; another goes on. */
+/** The node stops, and another continues the session. */
 class HandedOver extends Error {
   override readonly name = 'HandedOver';
 }
@@ -103,7 +103,7 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
     onArrival: (sessionId) => void refreshActive(sessionId),
   });
 
-  // ── Driving ────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Running ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   function startRunner(claimed: ClaimedSession, bytes: number): void {
     const { ask, tools, maxCrashes } = options;
@@ -127,12 +127,12 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
   }
 
   /**
-   * Gives the Session back after a failure, so that it goes on here or elsewhere. Its turn's time goes on as well: one that
-   * breaks off each time it is taken up ends with it.
+   * Releases the session after a failure, so that this or another node continues it. Its turn keeps its deadline: a turn that
+   * fails each time it is resumed ends there.
    */
   async function releaseAfterFailure({ head, deadline }: TurnRunner, error: unknown): Promise<void> {
     if (error instanceof Fenced) {
-      // Nothing of it may be written any more: its successor may be on this very node.
+      // Its pending text must not be written any more: the session may have been claimed again by this very node.
       await appender.take(head);
       if (error instanceof SessionEnded) return;
       metrics.leaseLosses.inc();
@@ -161,14 +161,14 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
         await db.execute(statement);
         return;
       } catch {
-        // Stopping does not wait for a database that is away: the lease runs out, and another worker takes the Session.
+        // Stopping does not wait for an unavailable database: the lease expires, and another node claims the session.
         if (stopping.signal.aborted) return;
         await clock.sleep(RELEASE_RETRY_MS, stopping.signal).catch(() => {});
       }
     }
   }
 
-  // ── Lease and net ──────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Leases and polling ──────────────────────────────────────────────────────────────────────────────────────────────────
 
   async function findDeadNodes(): Promise<void> {
     const { rows } = await shards.query<{ nodeId: string }>(
@@ -186,7 +186,7 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
       where w.node_id = dead.node_id`);
   }
 
-  /** What a lost wake-up would have said of the Sessions held here, and which of this worker's nobody holds. */
+  /** Finds what lost wake-ups would have reported, and sessions that name this node although it does not run them. */
   async function checkActive(): Promise<void> {
     const before = [...active.values()];
     const { rows, covers } = await shards.query<ClaimCandidate & Hint>(
@@ -214,7 +214,7 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
     }
   }
 
-  /** Asks the row whether the Session is still this worker's: a cancelled one stops its model at once. */
+  /** Reads the row of an active session: if it was cancelled or claimed by another node, its model is aborted at once. */
   async function refreshActive(sessionId: string): Promise<void> {
     const one = active.get(sessionId);
     if (!one) return claimer.arrivedFor(sessionId);
@@ -230,12 +230,12 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
   }
 
   function applyHint(one: TurnRunner, { turn, inbox, stop }: Hint): void {
-    // The answer may be older than what is held: another turn than the one that was to stop goes on.
+    // The row may have been read before the next turn began, which is not to be stopped.
     if (stop && turn === one.head.turn) one.stop(stop);
     else if (inbox > 0) one.wake();
   }
 
-  /** Tells parents what came of their children, as far as nobody did. */
+  /** Gives parent sessions the results of children that have ended. */
   const notifyParents = coalesced(async () => {
     const children = await unreportedChildren(platform);
     await shards.eachInTime(
@@ -252,7 +252,7 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
     );
   });
 
-  /** Whether every turn under way ends in this time. */
+  /** Whether every running turn ends within this time. */
   async function endedWithin(ms: number): Promise<boolean> {
     const over = new AbortController();
     const ended = Promise.allSettled(running).then(() => true);
@@ -306,7 +306,7 @@ export function createSessionRunner(platform: Platform, options: SessionRunnerOp
       if (!(await endedWithin(graceMs))) {
         const reason = new HandedOver('The worker stops');
         for (const one of active.values()) one.abort(reason);
-        // What does not hear the abort is left behind: its Session is handed over all the same, and it can't write any more.
+        // What ignores the abort signal is left behind: its session is released all the same, so it can't write any more.
         if (!(await endedWithin(ABORT_GRACE_MS)))
           await Promise.all([...active.values()].map((one) => releaseAfterFailure(one, reason)));
       }

@@ -1,10 +1,10 @@
-// Whether a Session may make one more model call: its budget is the root's, which all below the root share.
+// Whether a session may make one more model call. Its budget is that of the root session, which all its descendants share.
 //
-// That a call is a step is known before it is made. So calls of Sessions that share a budget are let through one after another,
-// under the lock of the root's row, and those under way count: `maxSteps` is never passed. What a call costs in tokens and money
-// is known when it is answered: calls that were under way when the limit was reached still end.
+// Each call is one step, so calls of sessions that share a budget are admitted one after another, under the lock of the root's
+// row, and running calls count: `maxSteps` is never exceeded. What a call costs in tokens and money is known only with its
+// response, so calls that are running when that limit is reached still finish.
 //
-// A Session without relatives needs to ask nobody.
+// A session without relatives needs no lock.
 import type { Budget, SessionError } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import type { Db } from '../../db/db.ts';
@@ -14,9 +14,9 @@ import type { SessionRow } from '../../sessions/state/session.ts';
 import { type Prices, roundUsd } from '../../usage/prices.ts';
 
 export interface Spending {
-  /** Why this call is not made; undefined: it is, and counts from now on. `model` is `provider/model`. */
+  /** Why this call is not made; undefined if it is, and counts from now on. `model` is `provider/model`. */
   refusal(modelCall: Operation, model: string): Promise<'budgetReached' | SessionError | undefined>;
-  /** A call of this Session was answered. */
+  /** A call of this session has a response. */
   add(usage: PricedUsage): void;
   /** It has a child now. */
   share(): void;

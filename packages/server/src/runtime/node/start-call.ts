@@ -1,4 +1,4 @@
-// How a tool call starts: its chunk, its row and, for an `agent` tool, the child Session, in one transaction.
+// How a tool call starts: its chunk, its row and, for an `agent` tool, the child session, in one transaction.
 import type { NewChunk } from '../../journal/segment.ts';
 import { startTurn } from '../../sessions/begin-turn.ts';
 import { openChild } from '../../sessions/children.ts';
@@ -7,7 +7,7 @@ import { type Operation, resultChunk, toolCallIdOf, updateOperation } from '../.
 import type { TurnTool } from '../tools/tool.ts';
 import { agentSource, type TurnContext } from './turn-context.ts';
 
-/** Returns whether a child Session was opened. */
+/** Returns whether a child session was opened. */
 export async function startCall(context: TurnContext, call: Operation, tool: TurnTool, now: Date): Promise<boolean> {
   const { session, platform, span } = context;
   const { row } = session;

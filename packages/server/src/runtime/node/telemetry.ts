@@ -1,7 +1,7 @@
 // What a turn does, counted and traced: the turn itself, its model calls and its tool calls.
 //
-// A span of a turn lasts as long as a node drives it. While the turn waits for people nobody holds a span, as nobody holds
-// anything; the node that takes it up again begins another, in the same trace. What was sent to models and tools is in none.
+// A span of a turn lasts as long as a node runs it. A parked turn has no span; the node that resumes it begins another, in the
+// same trace. No span contains what was sent to models and tools.
 import { providerFacts } from '@signalbox/contract';
 import { formatId } from '../../lib/ids.ts';
 import type { Span } from '../../observe/tracing.ts';
@@ -18,7 +18,7 @@ const failureCodes: readonly string[] = [
   'model_protocol',
 ] satisfies ModelFailureCode[];
 
-/** In the words of OpenTelemetry's conventions. */
+/** As OpenTelemetry's conventions name them. */
 const finishReasons = {
   endTurn: 'stop',
   maxOutputTokens: 'length',
@@ -26,7 +26,7 @@ const finishReasons = {
   toolCalls: 'tool_call',
 } satisfies Record<Extract<ModelEvent, { type: 'finish' }>['reason'], string>;
 
-/** Below the request that brought the turn's message. */
+/** A child of the request that sent the turn's message. */
 export function turnSpan({ platform: { tracing }, session: { row }, state }: TurnContext): Span | undefined {
   return tracing?.span(
     `invoke_agent ${state.definition.name}`,
@@ -51,7 +51,7 @@ export function recordTurnEnd({ platform: { metrics, clock }, span, startedAt }:
   span?.end({ 'signalbox.stop_reason': outcome }, outcome === 'error' ? outcome : undefined);
 }
 
-/** The same model. */
+/** The model, with metrics and spans. */
 export function withModelTelemetry(
   { platform: { metrics, tracing }, span: turn }: TurnContext,
   ask: AskModel,
@@ -83,7 +83,7 @@ export function withModelTelemetry(
         }
         yield event;
       }
-      // It ended without saying so, which the turn takes for a failure.
+      // It ended without a finish reason, which is a failure of the turn.
       if (outcome === 'stopped') outcome = 'model_protocol';
     } catch (error) {
       if (error instanceof ModelFailure) outcome = failureCodes.includes(error.code) ? error.code : 'model_error';
@@ -97,7 +97,7 @@ export function withModelTelemetry(
   };
 }
 
-/** The same tools, for this Session. */
+/** The tools, with metrics and spans, for this session. */
 export function withToolTelemetry(
   { platform: { metrics, tracing }, session, span: turn }: TurnContext,
   run: RunTool,

@@ -1,6 +1,6 @@
-// MCP servers that can't be asked for their tools. The model is told in its instructions; people see it on the turn, and as an event
-// and a line of the log when a server of an agent in an environment becomes unavailable and when it is back. A turn that finds
-// it as the turn before did adds neither: an agent whose server is away for a day can have thousands of turns.
+// MCP servers that can't list their tools. The model is told in its instructions. The turn shows it, and an event and a log line
+// record when a server of an agent in an environment becomes unavailable and when it is available again. A turn that finds the
+// server as the turn before did adds neither: while a server is unavailable for a day, an agent can have thousands of turns.
 import sql from 'sql-template-tag';
 import { recordEvent } from '../../events/record.ts';
 import { formatId } from '../../lib/ids.ts';
@@ -9,7 +9,7 @@ import type { Redacted } from '../tools/redact.ts';
 import type { UnavailableServer } from '../tools/tool.ts';
 import { agentSource, logIds, type TurnContext } from './turn-context.ts';
 
-/** As much of a server's answer as says what is wrong. */
+/** Enough of a server's response to show what is wrong. */
 const REASON_MAX_CHARACTERS = 500;
 
 /** The text that the model gets. */
@@ -35,7 +35,7 @@ export async function recordToolServers(context: TurnContext, found: readonly Un
   }
 }
 
-/** Also those that were away when the turn was taken up before: a turn that waits is taken up again. */
+/** Keeps those that were unavailable when the turn was loaded before: a turn that waits is loaded again. */
 async function recordOnTurn({ session, state }: TurnContext, unavailable: readonly UnavailableServer[]): Promise<void> {
   const [first] = state.operations;
   const known = first!.unavailableServers ?? [];

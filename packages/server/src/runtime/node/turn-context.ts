@@ -1,4 +1,4 @@
-// What the parts of a drive share: the turn under way as the database knows it, and how its records are written.
+// What the parts of a turn runner share: the running turn as the database has it, and how its events and logs are written.
 import type { SessionStatus, StopReason, Usage } from '@signalbox/contract';
 import type { Sql } from 'sql-template-tag';
 import { type EventDraft, type EventSource, recordEvent } from '../../events/record.ts';
@@ -18,13 +18,13 @@ export interface TurnContext {
   /** Of the turn's next transcript entry. */
   position: number;
   startedAt: Date;
-  /** Of the turn, while this node drives it. */
+  /** Of the turn, while this node runs it. */
   span?: Span | undefined;
-  /** When the turn has taken too long. */
+  /** When the turn times out. */
   deadline: Date;
 }
 
-/** Who an Agent's own doings are recorded as. */
+/** The agent, as the source of events. */
 export function agentSource({ session: { row }, state }: TurnContext): EventSource {
   const actor = { type: 'agent' as const, id: formatId('agt', row.agentId), name: state.definition.name };
   return { organizationId: row.organizationId, actor, requestId: null, ipAddress: null, userAgent: null };

@@ -1,5 +1,20 @@
-// Drives the turns of one Session that this node holds: what the turn machine yields becomes chunks, rows and events here.
-// How turns end stands in finish-turn.ts.
+// Runs the turns of one active session: stores what the turn machine yields, as chunks, rows and events.
+//
+//   runner                                     turn machine (turn/turn.ts, pure)
+//   loadTurn: definition, operations           -
+//   resume: inbox, status, void text           -
+//   runOneTurn: lists tools, runTurn(state) →  finds the step that `state` is in
+//   append to the journal                   ←  yields `text` while the model responds
+//   store response, calls, approvals        ←  yields `responded`
+//   store that the call starts              ←  yields `callStarted`; runs the call only when asked for the next event
+//   store result or unknown outcome         ←  yields `callEnded`
+//   read the inbox into `state`             ←  yields `inbox` when something arrived
+//   store results and the next model call   ←  yields `stepEnded`, and begins the next step
+//   park the session, or continue           ←  yields `wait` (or `offer`, for a worker)
+//   end the turn, begin the next or release ←  yields `end` or `fail`
+//
+// Each event is stored before the machine continues, so a crash loses nothing that was shown, and the machine resumes from the
+// same state. To stop a turn, the runner aborts the machine's signal and ends the turn itself (finish-turn.ts).
 import sql from 'sql-template-tag';
 import type { createDefinitionCache } from '../../agents/agents.ts';
 import type { Appender, TextHead } from '../../journal/appender.ts';
@@ -42,13 +57,13 @@ import { recordToolServers, unavailableText } from './tool-servers.ts';
 import { agentEvent, agentSource, logIds, nextEntry, type TurnContext } from './turn-context.ts';
 import { parkTurn, stopAtDeadline, wakeAtExpiry } from './waiting.ts';
 
-/** A Session as it was claimed. */
+/** A session as it was claimed. */
 export interface ClaimedSession {
   row: SessionRow;
-  /** Its worker died. */
+  /** Its node died. */
   isTakenOver: boolean;
   transcript: TranscriptEntry[];
-  /** Of the present turn. */
+  /** Of the current turn. */
   operations: Operation[];
 }
 
@@ -58,23 +73,23 @@ export interface TurnRunnerOptions {
   definitionOf: ReturnType<typeof createDefinitionCache>;
   ask: AskModel;
   tools: Pick<Tools, 'list' | 'run'>;
-  /** The reason to leave the Session at the end of a step, if there is one. */
+  /** The reason to release the session at the end of a step, if there is one. */
   leaving(): Error | undefined;
   maxCrashes: number | undefined;
 }
 
 export interface TurnRunner {
-  /** Resolves when the Session is parked, idle or ended. Throws `Fenced` where another writer has it, or the failure. */
+  /** Resolves when the session is parked, idle or ended. Throws `Fenced` if another node has claimed it, or the failure. */
   run(): Promise<void>;
-  /** Something came for the Session. */
+  /** Something arrived for the session. */
   wake(): void;
-  /** Somebody asked that its turn, or the whole of it, stop. */
+  /** Stops its turn, or the whole session. */
   stop(stop: NonNullable<SessionRow['stop']>): void;
   /** Stops at once; `run` throws the reason. */
   abort(reason: Error): void;
-  /** Whether its step may be what ended the processes that ran it. */
+  /** Whether its step may have crashed the processes that ran it. */
   isSuspect(): boolean;
-  /** When the turn under way has taken too long; undefined while it is taken up. */
+  /** Of the running turn; undefined while it is loaded. */
   deadline(): Date | undefined;
   readonly head: TextHead;
 }
@@ -84,9 +99,9 @@ type Proceeding = 'continue' | 'stop'; // whether the machine continues with thi
 export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOptions): TurnRunner {
   const { platform, appender } = options;
   const { db, clock, log, prices } = platform;
-  /** Aborted when the turn under way is to stop. */
+  /** Aborted when the running turn is to stop. */
   let stopping = new AbortController();
-  /** Aborted when its time need not be watched any more. */
+  /** Aborted when the turn's timers are not needed any more. */
   let watching = new AbortController();
   const session = createActiveSession(claimed.row, platform, appender, {
     expires: () => context.state.definition.limits.onApprovalTimeout === 'deny',
@@ -97,7 +112,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
   const context: TurnContext = {
     platform,
     session,
-    state: undefined as unknown as TurnState, // until the turn is taken up
+    state: undefined as unknown as TurnState, // until the turn is loaded
     position: claimed.transcript.filter(({ turn }) => turn === row.turn).length,
     startedAt: clock.now(),
     deadline: clock.now(),
@@ -190,7 +205,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
         return (await parkTurn(context, now)) ? 'stop' : 'continue';
 
       case 'end': {
-        // A model call that was stored and is not made after all.
+        // A model call that was stored and never started.
         const unasked = state.operations.filter(({ status }) => status === 'pending');
         for (const operation of unasked) operation.status = 'cancelled';
         return end(event.end, () => ({
@@ -215,7 +230,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
     return 'stop';
   }
 
-  /** Goes on with the step, unless this node is about to stop. */
+  /** Continues with the step, unless this node is about to stop. */
   function beginStep(next: Operation): Proceeding {
     context.state.operations.push(next);
     head.first = true;
@@ -224,9 +239,9 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
     return 'continue';
   }
 
-  /** Says that text shown by an unanswered model call is void, and remembers where its next text begins. */
+  /** Voids text that a model call without a response has shown, and stores where its next text begins. */
   async function resetText(modelCall: Operation, patch: Change['patch'] = []): Promise<void> {
-    await appender.take(head); // what was never shown need not be taken back
+    await appender.take(head); // text that was never shown needs no reset
     context.state.shownText = '';
     const shown = head.nextSeq > modelCall.fromSeq!;
     const items: NewChunk[] = shown ? [{ type: 'message.reset', fromSeq: modelCall.fromSeq! }] : [];
@@ -235,14 +250,14 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
     head.first = true;
   }
 
-  // ── What comes from outside ──────────────────────────────────────────────────────────────────────────────
+  // ── The inbox ──────────────────────────────────────────────────────────────────────────────
 
   async function takeInbox(): Promise<void> {
     const { operations, definition } = context.state;
     while (true) {
       await session.takeInbox(operations);
       const late = expiredCalls(operations, clock.now());
-      // A turn that is to stop has no use for its approvals any more.
+      // A turn that is to stop does not need its approvals any more.
       if (late.length === 0 || row.stop || definition.limits.onApprovalTimeout === 'deny') return;
       if (await cancelForExpired(context, appender, late)) session.abort(new SessionEnded());
       session.signal.throwIfAborted();
@@ -251,7 +266,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
 
   // ── Turn after turn ────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Takes up a turn: one that was claimed, or the next. */
+  /** Loads a turn: the one that was claimed, or the next. */
   async function loadTurn(transcript: TurnState['transcript'], operations: Operation[]): Promise<void> {
     isLoaded = false;
     watching.abort();
@@ -269,7 +284,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
       definition,
       tools: [],
       unavailable: [],
-      // Of the row, which every look at the inbox brings up to date, also those within a commit.
+      // Every read of the inbox updates the row, also those within a commit.
       get grantedTools() {
         return row.grantedTools;
       },
@@ -282,7 +297,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
     isLoaded = true;
   }
 
-  /** Drives the turn to where the Session is let go of, or the next begins. */
+  /** Runs the turn until the session is released or the next turn begins. */
   async function runOneTurn(): Promise<NextTurn | undefined> {
     nextTurn = undefined;
     context.span = turnSpan(context);
@@ -303,9 +318,9 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
     void wakeAtExpiry(context, watching.signal);
     try {
       anyStop.throwIfAborted();
-      // At once, or a turn whose workers die of it before it shows anything would begin its time anew for ever.
+      // Stored at once: a turn that crashes its node before it shows anything would otherwise never reach its deadline.
       if (claimed.isTakenOver && !row.turnDeadline) await session.commit({});
-      // A server of tools may take its time: here the turn can be stopped.
+      // An MCP server may be slow, so the turn can already be stopped here.
       const listed = await options.tools.list(row, state.definition.tools, anyStop);
       state.tools = listed.tools;
       state.unavailable = listed.unavailable.map(unavailableText);
@@ -324,10 +339,10 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
     }
   }
 
-  /** Shows what came while nobody held the Session; false where it goes on waiting. */
+  /** Shows what arrived while no node ran the session. False if it keeps waiting. */
   async function resume(): Promise<boolean> {
     const { operations } = context.state;
-    // A decision that came between the claim and the reading of the operations is shown before it is acted on.
+    // A decision that arrived between the claim and the read of the operations is shown before it takes effect.
     const hasCalls = operations.some(({ kind }) => kind === 'tool');
     if (row.inbox > 0 || hasCalls || row.stop) await takeInbox();
     if (row.status === 'waiting' && !stopping.signal.aborted) {
@@ -339,7 +354,7 @@ export function createTurnRunner(claimed: ClaimedSession, options: TurnRunnerOpt
     if (context.deadline <= clock.now()) stopping.abort(new TurnStopped('timedOut'));
     const unanswered = operations.find(({ kind, status }) => kind === 'model' && status === 'pending');
     if (unanswered && head.nextSeq > unanswered.fromSeq!) {
-      // What a turn has shown stays where it ends.
+      // Text that a stopped turn has shown stays.
       if (stopping.signal.aborted) context.state.shownText = await shownText(db, row, unanswered);
       else if (afterCrash(unanswered, undefined) === 'retried') await resetText(unanswered);
     }

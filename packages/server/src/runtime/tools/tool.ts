@@ -1,4 +1,4 @@
-// Tools as the turn machine knows them, and what it asks of one that the service runs itself.
+// Tools as the turn machine sees them, and the function that runs a call on a node.
 import type { AgentTool, ApprovalPolicy, ClientTool, Tool } from '@signalbox/contract';
 import type { Redacted } from './redact.ts';
 
@@ -23,13 +23,13 @@ interface TurnToolDetails {
   readonly inputSchema: Record<string, unknown>;
   /** Never undefined: the default is already applied. */
   readonly approval: ApprovalPolicy;
-  /** Whether a call that was cut off may be made again. */
+  /** Whether an interrupted call may be repeated. */
   readonly repeatable: boolean;
   /** The MCP server's own name for it. */
   readonly remoteName?: string;
 }
 
-/** Whose tools: the Environment's secrets are theirs to use. */
+/** Whose tools they are. They may use the environment's secrets. */
 export interface ToolOwner {
   readonly organizationId: string;
   readonly environment: string;
@@ -41,8 +41,8 @@ export interface ToolRun extends ToolOwner {
   /** `op_…`, sent as the `Idempotency-Key` of the call. */
   operationId: string;
   /**
-   * Whose calls they are: those of one Session share what an MCP server keeps for its client (a browser, a transaction), and
-   * nobody else does. Without it each call is a client of its own.
+   * Calls of one session share what an MCP server keeps for a client (a browser, a transaction); calls of different sessions do
+   * not. Without it, each call is a client of its own.
    */
   sessionId?: string;
 }
@@ -51,30 +51,29 @@ export interface ToolRun extends ToolOwner {
 export type ToolOutcome = { output: unknown; error?: undefined } | ToolFailure;
 
 export interface ToolFailure {
-  /** In words that may be shown: it never holds a secret. */
+  /** May be shown: it never contains a secret. */
   error: string;
-  /** The call was sent and cut off: it may have had its effect. */
+  /** The call was sent and interrupted: it may have had its effect. */
   outcomeUnknown?: true;
   output?: undefined;
 }
 
 /**
- * Runs a call to its end. Never throws but for the signal's reason when it is aborted: whatever goes wrong is an outcome, which
- * the model is told.
+ * Runs a call to its end. Throws only the signal's reason, when it is aborted: every failure is an outcome, and the model gets it.
  */
 export type RunTool = (run: ToolRun, signal: AbortSignal) => Promise<ToolOutcome>;
 
-/** An MCP server that could not be asked for its tools, by its name in the Agent, and why. */
+/** An MCP server that could not list its tools, by its name in the agent, and why. */
 export interface UnavailableServer {
   readonly name: string;
   readonly reason: Redacted;
 }
 
-/** The tools of an Agent now, and the servers that could not say theirs. */
+/** The tools of an agent now, and the servers that could not list theirs. */
 export interface ListedTools {
   tools: TurnTool[];
   unavailable: UnavailableServer[];
 }
 
-/** Never throws but for the signal's reason. */
+/** Throws only the signal's reason. */
 export type ListTools = (owner: ToolOwner, tools: readonly Tool[], signal: AbortSignal) => Promise<ListedTools>;

@@ -12,11 +12,11 @@ const AGENT_INPUT = {
   additionalProperties: false,
 };
 
-/** A tool of the Agent's own as a turn knows it. Those of MCP servers are asked of the server. */
+/** A tool of the agent's own. MCP servers list theirs themselves. */
 export function turnToolOf(tool: Exclude<Tool, McpTool>): TurnTool {
   const { name, description } = tool;
   if (tool.type === 'agent') {
-    // The child's Session is opened once and awaited; it asks for itself.
+    // The child session is opened once. Its own tools request their own approvals.
     return {
       name,
       description,

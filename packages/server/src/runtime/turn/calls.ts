@@ -1,4 +1,4 @@
-// The tool calls of a turn as the machine sees them: how one begins its life, what the model is told of how it ended.
+// The tool calls of a turn: how a call is created, and what the model is told about its end.
 import type { MessagePart } from '@signalbox/contract';
 import { newUuid } from '../../lib/ids.ts';
 import { isSameJson } from '../../lib/same-json.ts';
@@ -7,20 +7,20 @@ import { type Operation, toolCallIdOf } from '../../sessions/state/operations.ts
 import { inputErrors, mayMatch } from '../schemas/schemas.ts';
 import type { TurnTool } from '../tools/tool.ts';
 
-/** What decides on a call that the model asks for. */
+/** What decides about a call that the model requests. */
 export interface CallRules {
   readonly organizationId: string;
   readonly turn: number;
   readonly tools: readonly TurnTool[];
-  /** Tools whose calls run unasked in this Session since a person said so. */
+  /** Tools that an approver has granted for the rest of this session. */
   readonly grantedTools: readonly string[];
-  /** What is said of servers of tools that are not there now. */
+  /** What the model is told about MCP servers that are unavailable. */
   readonly unavailable: readonly string[];
 }
 
 /**
- * The calls of a step as they are stored: waiting for a person, ready, or refused at once because there is no such tool or no
- * such input. What schemas say of them is judged together, in the time that one call may take.
+ * The calls of a step as they are stored: waiting for an approval, ready, or failed because the tool does not exist or the input
+ * does not match its schema. All schemas are evaluated together, within the time limit of one evaluation.
  */
 export async function newCalls(
   rules: CallRules,
@@ -51,7 +51,7 @@ export async function newCalls(
   return calls;
 }
 
-/** Ready, or refused because there is no such tool. */
+/** Ready, or failed because the tool does not exist. */
 function newCall(rules: CallRules, step: number, index: number, name: string, given: unknown): Operation {
   const tool = toolOf(rules.tools, { tool: storableText(name) });
   return {
@@ -87,7 +87,7 @@ export function callsOf(operations: readonly Operation[], step: number): Operati
   return operations.filter((operation) => operation.step === step && operation.kind === 'tool');
 }
 
-/** What the model answered, as the transcript keeps it. */
+/** A response as the transcript has it. */
 export function responseParts(text: string, calls: readonly Operation[]): MessagePart[] {
   return [
     ...(text === '' ? [] : [{ type: 'text' as const, text }]),
@@ -100,7 +100,7 @@ export function responseParts(text: string, calls: readonly Operation[]): Messag
   ];
 }
 
-/** What the model is told of how the calls of its last answer ended, in its own order. */
+/** The results of the calls of the model's last response, in its order. */
 export function resultParts(
   calls: readonly Operation[],
   transcript: readonly { role: string; content: readonly MessagePart[] }[],
@@ -119,7 +119,7 @@ export function resultParts(
   });
 }
 
-/** Also why, where the tool may be one of a server that is away. */
+/** With the reason, if the tool may belong to an MCP server that is unavailable. */
 export function noSuchTool(name: string, unavailable: readonly string[]): string {
   return [`There is no tool named "${name}".`, ...(name.includes('__') ? unavailable : [])].join(' ');
 }

@@ -1,4 +1,4 @@
-// Whether an answer is what an Agent's `outputSchema` asks for.
+// Whether a response matches an agent's `outputSchema`.
 import type { SessionError } from '@signalbox/contract';
 import { parseJson } from '../../lib/json.ts';
 import { storableJson } from '../../lib/text.ts';
@@ -7,7 +7,7 @@ import type { TurnEnd } from './turn.ts';
 
 export type Judgement =
   | { type: 'end'; end: TurnEnd }
-  /** The model is told `message`, and asked once more. */
+  /** The model gets `message`, and is called once more. */
   | { type: 'repair'; message: string }
   | { type: 'fail'; error: SessionError };
 
@@ -35,7 +35,7 @@ export async function judgeOutput(
   };
 }
 
-/** The JSON of an answer, which models like to put into a fenced block; undefined where it is none. */
+/** The JSON of a response, which models often put into a fenced block; undefined if it is not JSON. */
 export function outputIn(text: string): unknown {
   const whole = text.trim();
   const isFenced = whole.length >= 2 * FENCE.length && whole.startsWith(FENCE) && whole.endsWith(FENCE);

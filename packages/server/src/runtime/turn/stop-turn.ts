@@ -1,10 +1,7 @@
-// A turn that is stopped before its end, also with its Session: what becomes of what was under way.
+// A turn that is stopped before its end, also with its session: what its operations become (the table is in recovery.ts).
 //
-//   a model call       is cancelled; text that it has shown stays, in the transcript too
-//   awaiting approval  is cancelled, and so is the approval
-//   a call that runs   is cancelled where it may be repeated; else nobody knows, and that is what the model is told
-//   a client's call    is cancelled; a result that comes later is refused
-//   a child Session    is cancelled
+// Text that a cancelled model call has shown stays, also in the transcript. Approvals and child sessions of cancelled calls are
+// cancelled with them, and a client's result that arrives later is refused.
 import type { MessagePart, SessionError, StopReason } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import { cancelledApprovals } from '../../approvals/approvals.ts';
@@ -26,11 +23,11 @@ import { afterStop } from './recovery.ts';
 import { thatFit } from './transcript-size.ts';
 import { endCall, type TurnState } from './turn.ts';
 
-/** Why a turn is stopped: what its signal is aborted with. */
+/** Why a turn is stopped: the reason with which its signal is aborted. */
 export class TurnStopped extends Error {
   override readonly name = 'TurnStopped';
   readonly why: Extract<StopReason, 'interrupted' | 'timedOut' | 'error'> | 'cancelled';
-  /** What the Session fails with. */
+  /** The error of a session that fails. */
   readonly error: SessionError | undefined;
   constructor(why: Exclude<TurnStopped['why'], 'error'>);
   constructor(why: 'error', error: SessionError);
@@ -41,14 +38,14 @@ export class TurnStopped extends Error {
   }
 }
 
-/** What a turn was doing, as far as its end has to know. */
+/** What ending a stopped turn needs of its state. */
 export type UnderWay = Pick<TurnState, 'operations' | 'transcript' | 'shownText'>;
 
 export interface StopChange {
   items: NewChunk[];
   patch: Sql[];
   statements: Sql[];
-  /** Calls whose child Sessions are to be cancelled. */
+  /** Calls whose child sessions are to be cancelled. */
   orphans: string[];
   /** For the transcript, in order. */
   entries: { role: 'assistant' | 'tool'; content: MessagePart[] }[];
@@ -62,7 +59,7 @@ const WHY: Record<TurnStopped['why'], string> = {
 };
 const MAY_HAVE_HAD_ITS_EFFECT = 'It may or may not have had its effect.';
 
-/** From the state as it is now, which stays as it is: the turn may turn out to be another's to end. */
+/** Does not change the state: the session may turn out to be lost, or the change may have to be computed again. */
 export function stopChange(
   row: SessionRow,
   state: UnderWay,
@@ -98,7 +95,7 @@ export function stopChange(
   if (shown !== '') change.entries.push({ role: 'assistant', content: [{ type: 'text', text: shown }] });
   const step = Math.max(...state.operations.map((operation) => operation.step));
   const calls = callsOf(state.operations, step);
-  // A step whose results the model has heard of has a next one.
+  // The results of earlier steps are in the transcript already.
   if (calls.length > 0) {
     const ended = calls.map((call) => stopped.get(call) ?? call);
     change.entries.push({ role: 'tool', content: thatFit(state.transcript, resultParts(ended, state.transcript)) });
@@ -107,7 +104,7 @@ export function stopChange(
   return change;
 }
 
-/** Nobody knows whether the call had its effect: people can look it up. */
+/** The event that records that a call may or may not have had its effect. */
 export function outcomeUnknown(row: SessionRow, call: Operation): EventDraft {
   return {
     type: 'tool_call.outcome_unknown',

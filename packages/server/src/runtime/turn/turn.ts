@@ -1,12 +1,13 @@
-// The turn machine: one turn of a Session, from its message to its end, step by step. A step is one model call and the tool
-// calls that it asked for.
+// The turn machine: one turn of a session, from its message to its end, step by step. A step is one model call and the tool
+// calls that it requested.
 //
-// It is a generator over an injected model and injected tools. It yields what has happened or is about to happen, and whoever
-// drives it stores that before asking for more: so a tool call starts only after "it starts" is on disk. It knows no SQL, no
-// HTTP and no chunks. The driver keeps `state` true: it changes operations in place when decisions and results come in.
+// It is a generator over an injected model and injected tools. It yields what has happened or is about to happen, and the turn
+// runner (node/turn-runner.ts) stores that before it asks for the next event: a tool call starts only after its start is stored.
+// It knows no SQL, no HTTP and no chunks. The runner keeps `state` up to date: it changes operations in place when decisions and
+// results arrive.
 //
-// Begun again from the same state after a crash it goes on where the state says, and nowhere else. Stopped by its signal (an
-// interrupt, the turn's time) it throws the signal's reason, and leaves to the driver what is to become of calls under way.
+// After a crash, a new machine continues from the same state (recovery.ts). When its signal is aborted (an interrupt, the
+// deadline), it throws the signal's reason, and the runner ends the calls that are running.
 import type { MessagePart, SessionError, StopReason } from '@signalbox/contract';
 import type { Definition } from '../../agents/agents.ts';
 import { orAborted } from '../../lib/aborted.ts';
@@ -38,19 +39,19 @@ export interface TurnState {
   readonly turn: number;
   readonly definition: Definition;
   tools: readonly TurnTool[];
-  /** What the model is told of tools that it can't be offered now. */
+  /** What the model is told about tools that are not available now. */
   unavailable: readonly string[];
   /** Changed in place. */
   readonly grantedTools: readonly string[];
-  /** What the model was told and answered, of all turns. */
+  /** Messages, responses and tool results of all turns. */
   transcript: { role: 'user' | 'assistant' | 'tool'; content: MessagePart[]; providerData?: unknown }[];
   /** Of this turn, in order; changed in place. */
   operations: Operation[];
-  /** Of the Session, this turn included. */
+  /** Of the session, this turn included. */
   modelCalls: number;
-  /** What the unanswered model call has shown. */
+  /** The text that the running model call has shown. */
   shownText: string;
-  /** Calls that run here, and what comes of them. */
+  /** Calls that run on this node, and their results. */
   readonly underWay: Map<Operation, Promise<ToolOutcome>>;
 }
 
@@ -58,14 +59,14 @@ export interface TurnState {
 export interface TurnPorts {
   ask: AskModel;
   run: RunTool;
-  /** Asked before each model call: why it is not made. One that is counts as made from then on. */
+  /** Called before each model call: why it is not made. Otherwise it counts as made from then on. */
   refusal(modelCall: Operation): Promise<'budgetReached' | SessionError | undefined>;
   clock: Pick<Clock, 'now' | 'sleep'>;
-  /** When the turn's time is over. */
+  /** When the turn times out. */
   deadline: Date;
   /** From 0 to 1. */
   random(): number;
-  /** Resolves when something came for this Session since it was last asked. */
+  /** Resolves when something has arrived for this session since the inbox was last read. */
   inboxCame(): Promise<void>;
 }
 
@@ -80,8 +81,8 @@ export type TurnEvent =
   /** Some text of the model. */
   | { type: 'text'; delta: string }
   /**
-   * The model call ended. `calls` are the tool calls it asked for; `end` where the turn is over with it, and `results` what the
-   * model is then told of its calls with the next turn.
+   * The model call has a response. `calls` are the tool calls that it requests. `end` is set if the turn ends with it, and
+   * `results` are then the results that the model gets with the next turn.
    */
   | {
       type: 'responded';
@@ -93,30 +94,29 @@ export type TurnEvent =
       end: TurnEnd | null;
       results: MessagePart[] | null;
     }
-  /** The model call failed and is made again: text it has shown is void. */
+  /** The model call failed and is retried: text that it has shown is void. */
   | { type: 'modelFailed'; modelCall: Operation; failure: ModelFailure }
   /**
-   * The step is the integrator's own program's to answer, or calls of it to run. The driver offers it and ends the generator,
-   * or goes on.
+   * A worker is to respond to the step, or to run calls of it. The runner offers it and ends the generator, or continues.
    */
   | { type: 'offer' }
-  /** A tool call starts as soon as the next event is asked for; a client tool's is the integrator's from now on. */
+  /** A tool call starts when the runner asks for the next event. The client runs a client tool's call from now on. */
   | { type: 'callStarted'; call: Operation; tool: TurnTool }
-  /** The tool of a call is gone since it was asked for: it ends without having run. */
+  /** The tool was removed since the call was requested: the call ends without having run. */
   | { type: 'callRefused'; call: Operation }
-  /** A client call that its program began and did not end may be run again. */
+  /** A call that a worker started and did not finish is offered to workers again. */
   | { type: 'callReturned'; call: Operation }
-  /** Its result stands in the operation. */
+  /** The operation has its result. */
   | { type: 'callEnded'; call: Operation }
-  /** Something may have come: decisions and results belong into `state.operations`. */
+  /** Something may have arrived: the runner puts decisions and results into `state.operations`. */
   | { type: 'inbox' }
-  /** Every call of the step has a result, and the model is asked for the next step. */
+  /** Every call of the step has a result, and the next model call follows. */
   | { type: 'stepEnded'; results: MessagePart[]; nextStep: number }
-  /** The answer is not what `outputSchema` asks for: its text is void, and the model is told and asked once more. */
+  /** The response does not match `outputSchema`: its text is void, and the model is told why and called once more. */
   | { type: 'repair'; message: string; nextStep: number }
-  /** Nothing can proceed until what is awaited comes. The driver parks the Session and ends the generator, or goes on. */
+  /** Nothing can continue until something arrives. The runner parks the session and ends the generator, or continues. */
   | { type: 'wait' }
-  /** `results` of the last step, where the turn ends before the model hears of them. */
+  /** `results` of the last step, if the turn ends before the model gets them. */
   | { type: 'end'; end: TurnEnd; results: MessagePart[] | null }
   | { type: 'fail'; error: SessionError; asked: boolean };
 
@@ -138,7 +138,7 @@ export async function* runTurn(state: TurnState, ports: TurnPorts, signal: Abort
     const step = Math.max(...operations.map((operation) => operation.step));
     const modelCall = operations.find((operation) => operation.step === step && operation.kind === 'model')!;
     if (modelCall.status === 'pending') {
-      // What a program has answered is used already.
+      // A worker's submission has been counted already.
       if (!isSubmitted(modelCall)) {
         const refusal = refusalOfLength(state.transcript) ?? (await ports.refusal(modelCall));
         if (refusal) return yield refused(modelCall, refusal);
@@ -190,7 +190,7 @@ async function* askModel(
   signal: AbortSignal,
 ): AsyncGenerator<TurnEvent, boolean> {
   while (true) {
-    // Also after a failure that another worker has met.
+    // Also after a failure on another node.
     const waitMs = (modelCall.retryAt?.getTime() ?? 0) - ports.clock.now().getTime();
     if (waitMs > 0) await ports.clock.sleep(waitMs, signal);
     state.shownText = '';
@@ -231,7 +231,7 @@ async function* askModel(
   }
 }
 
-/** Why a model call that failed is not made again; undefined where it is. */
+/** Why a model call that failed is not retried; undefined if it is. */
 function refusalToRetry(
   { failures }: Operation,
   { code, message, retryable, retryAfterMs = 0 }: ModelFailure,
@@ -252,7 +252,7 @@ async function* takeResponse(
 ): AsyncGenerator<TurnEvent, boolean> {
   const isCut = reason === 'maxOutputTokens';
   const judged = await newCalls(state, modelCall.step, asked);
-  // Which of them are whole nobody can tell: one that was cut before its input has a valid input, an empty object.
+  // It is not known which of them are complete: a call that was cut off before its input has a valid input, an empty object.
   const calls = isCut ? judged.map((call) => ({ ...call, status: 'failed' as const, error: CUT_OFF })) : judged;
   const text = storableText(state.shownText);
   const kept = providerData === undefined ? {} : { providerData };
@@ -269,7 +269,7 @@ async function* takeResponse(
   return end !== null;
 }
 
-/** What an answer means for the turn that has no tool calls, or was cut. */
+/** What a response without tool calls, or one that was cut off, means for the turn. */
 async function judge(
   { organizationId, definition, operations, transcript }: TurnState,
   modelCall: Operation,
@@ -278,14 +278,14 @@ async function judge(
   const { outputSchema } = definition;
   if (stopReason !== 'endTurn' || outputSchema === null) return { type: 'end', end: { stopReason } };
   const text = (transcript.at(-1)?.content ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('');
-  // A step without calls that was not the last one has been sent back before.
+  // An earlier step without calls is a response that was rejected before.
   const isRepaired = operations.some(
     ({ kind, step }) => kind === 'model' && step < modelCall.step && callsOf(operations, step).length === 0,
   );
   return judgeOutput(organizationId, outputSchema, text, isRepaired);
 }
 
-/** Runs what may run, together, until every call of the step has its result. */
+/** Runs all calls that may run, concurrently, until every call of the step has its result. */
 async function* runCalls(
   state: TurnState,
   step: number,
@@ -297,7 +297,7 @@ async function* runCalls(
     const { organizationId, environment } = state;
     const operationId = formatId('op', call.operationId);
     const running = ports.run({ organizationId, environment, tool, input: call.input, operationId }, signal);
-    // Where the turn breaks off before it asks for this one, nobody is left to hear of its end.
+    // If the turn is stopped before it awaits this call, the rejection has no other handler.
     running.catch(() => {});
     underWay.set(call, running);
   };
@@ -321,7 +321,7 @@ async function* runCalls(
   }
 
   while (true) {
-    // Also where the last try to wait came to nothing because of it.
+    // Also if the turn could not be parked because it was stopped.
     signal.throwIfAborted();
     for (const call of callsOf(operations, step)) {
       if (call.status !== 'ready') continue;
@@ -337,14 +337,14 @@ async function* runCalls(
       }
     }
     if (underWay.size === 0) {
-      // Not sooner: a call that has ended is not stored before its end was yielded.
+      // Not sooner: the end of a call is stored only once it was yielded.
       const calls = callsOf(operations, step);
       if (calls.every(isFinished)) return;
-      // The integrator's own program runs the client calls of its Agent.
+      // A worker runs the client calls of its agent.
       const isOwn = definition.model.provider === 'worker' && calls.some(({ status }) => status === 'awaiting_result');
       yield { type: isOwn ? 'offer' : 'wait' };
     } else {
-      // A tool may be deaf to the signal.
+      // A tool may ignore the signal.
       const ended = await orAborted(Promise.race([...[...underWay].map(nameOutcome), ports.inboxCame()]), signal);
       signal.throwIfAborted();
       if (ended) {
@@ -362,7 +362,7 @@ async function nameOutcome([call, outcome]: [Operation, Promise<ToolOutcome>]) {
   return { call, outcome: await outcome };
 }
 
-/** Puts what came of a call into it. Of one that may be repeated it does not matter whether it had its effect. */
+/** Puts the result of a call into it. If it may be repeated, it does not matter whether it had its effect. */
 export function endCall(call: Operation, outcome: ToolOutcome): void {
   if (outcome.error === undefined) {
     Object.assign(call, { status: 'succeeded', output: storableJson(outcome.output) });
@@ -387,7 +387,7 @@ function modelCallOf(state: TurnState): ModelCall {
   };
 }
 
-/** Doubling, with up to a quarter more so that Sessions do not ask again together; never before the provider says. */
+/** Exponential, with up to a quarter of jitter, and not sooner than the provider allows. */
 function retryDelayMs(failures: number, failure: ModelFailure, random: () => number): number {
   const backoff = exponentialMs(failures, FIRST_RETRY_MS) * (1 + random() / 4);
   return Math.ceil(Math.max(backoff, failure.retryAfterMs ?? 0));
