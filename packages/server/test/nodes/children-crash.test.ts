@@ -82,7 +82,7 @@ test.each<[string, RegExp, 'before' | 'after']>([
   expect(await childrenOf(world, sessionId)).toMatchObject([{ status: 'completed' }]);
 });
 
-test('a child whose worker dies is taken over, and the parent waits on', async () => {
+test('a child whose node dies continues on another node, and its parent keeps waiting', async () => {
   const begun = Promise.withResolvers<void>();
   const dying = await world.work({
     ask: byModel({
@@ -105,7 +105,7 @@ test('a child whose worker dies is taken over, and the parent waits on', async (
   expect(await outputsOf(sessionId)).toEqual(['Helped']);
 });
 
-test('a child that ends while a dead worker holds its parent is heard of by the next one', async () => {
+test('the result of a child reaches a parent whose node died, through the next node', async () => {
   const calls: [string, unknown][] = [
     ['slow', {}],
     ['helper', { input: 'help' }],
@@ -125,7 +125,7 @@ test('a child that ends while a dead worker holds its parent is heard of by the 
   expect(await outputsOf(sessionId)).toEqual(['ran', 'Helped']);
 });
 
-test('an end that two nodes see at the same moment is told once', async () => {
+test('an end that two nodes see at the same moment reaches the parent once', async () => {
   const node = await haltingNode(/parent_due = true/, 'after');
   const first = await world.work({ platform: node.platform, ask });
   const sessionId = await openFamily(world);
@@ -144,7 +144,7 @@ test('an end that two nodes see at the same moment is told once', async () => {
   expect(outline(await world.until(sessionId, is('idle')))).toEqual(whole);
 });
 
-test('an end of which nobody was told is found by the poll', async () => {
+test('an end without a wake-up is found by the poll', async () => {
   await world.work({ platform: await world.anotherNode(), ask: hangingChild });
   const sessionId = await openFamily(world);
   const { sessionId: childId } = await childOf(world, sessionId);
@@ -155,7 +155,7 @@ test('an end of which nobody was told is found by the poll', async () => {
   expect(await outputsOf(sessionId)).toEqual(["The agent's session was cancelled."]);
 });
 
-test('a parent is interrupted, and its node killed before anyone hears of it: the child is cancelled by the next one', async () => {
+test('if a parent is interrupted and its node is killed before it notices, the next node cancels the child', async () => {
   const node = await haltingNode(/set stop = 'cancel'/, 'after');
   const dying = await world.work({ platform: node.platform, ask: hangingChild });
   const sessionId = await openFamily(world);
@@ -175,7 +175,7 @@ test('a parent is interrupted, and its node killed before anyone hears of it: th
   expect(outline(await world.until(childId, is('cancelled')))).toEqual(['running', '"Hm"', 'cancelled']);
 });
 
-test('many families on two nodes that hear no wake-up of each other: each parent has its results once, in order', async () => {
+test('many families on two nodes without wake-ups between them: each parent has its results once, in order', async () => {
   const calls = ['a', 'b', 'c'].map((input): [string, unknown] => ['helper', { input }]);
   const many = byModel({
     parent: answering([{ calls }, { text: 'Done' }]),

@@ -67,7 +67,7 @@ async function heldBy(): Promise<Map<string | null, number>> {
   return new Map(rows.map(({ nodeId, count }) => [nodeId, count]));
 }
 
-test('of a dead worker’s 20 sessions with 1 MiB each a worker holds what fits into its memory, and another gets the rest', async () => {
+test('of a dead node’s 20 sessions with 1 MiB each, a node runs as many as fit into its memory, and another the rest', async () => {
   const agentId = await world.agent();
   const input = randomBytes(768 * 1024).toString('base64');
   for (let n = 0; n < 20; n += 1) await world.open(agentId, { input });
@@ -182,7 +182,7 @@ test('finding sessions to claim costs the same beside a backlog of 100,000 as be
   expect(after.get('page')).toBeLessThan(700);
 });
 
-test('beside the backlog of an organization that has its share, another’s session is claimed after two looks', async () => {
+test('next to the backlog of an organization at its limit, another’s session is claimed after two searches', async () => {
   const full = await insertBacklog(1_000, new Date(0));
   const other = await openElsewhere();
   const looks: unknown[] = [];

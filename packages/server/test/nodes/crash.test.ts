@@ -34,7 +34,7 @@ function stuckAfter(text: string, resume: Promise<void>): AskModel {
   };
 }
 
-test('a worker paused past its lease writes nothing when it goes on; the session goes on with another', async () => {
+test('a node paused past its lease writes nothing when it resumes, and another node continues the session', async () => {
   const resume = Promise.withResolvers<void>();
   const paused = await world.work({ ask: stuckAfter('half', resume.promise) });
   const sessionId = await world.open(await world.agent());
@@ -55,7 +55,7 @@ test('a worker paused past its lease writes nothing when it goes on; the session
   ]);
 });
 
-test('a worker that lost the session can’t end its turn, though the next one has written nothing yet', async () => {
+test('a node that lost the session can’t end its turn, even if the next node has written nothing yet', async () => {
   const [asked, resume, taken, goOn, tried] = Array.from({ length: 5 }, () => Promise.withResolvers<void>());
   const { platform } = world;
   const sessionId = await world.open(await world.agent());
@@ -98,7 +98,7 @@ test('a worker that lost the session can’t end its turn, though the next one h
   ]);
 });
 
-test('finished operations are not repeated after a crash, and the model is asked just once more', async () => {
+test('finished operations are not repeated after a crash, and the model is called just once more', async () => {
   const runs: string[] = [];
   const hang = Promise.withResolvers<void>();
   const run = async ({ tool }: { tool: { name: string } }) => {
@@ -146,7 +146,7 @@ async function crashInTool(tool: ReturnType<typeof httpTool>): Promise<{ chunks:
   return { chunks: await world.until(sessionId, is('idle')), runsAfter };
 }
 
-test('an effect that was under way in a crash is not repeated: its outcome is unknown, and everyone is told', async () => {
+test('a call with an effect that ran in a crash is not repeated: its outcome is unknown, and is reported as such', async () => {
   const { chunks, runsAfter } = await crashInTool(httpTool('effect'));
   expect(runsAfter).toBe(0);
   expect(outline(chunks)).toEqual([
@@ -159,14 +159,14 @@ test('an effect that was under way in a crash is not repeated: its outcome is un
   ]);
 });
 
-test('a tool that says it may repeat is called again after a crash, as the same call', async () => {
+test('an idempotent tool is called again after a crash, with the same idempotency key', async () => {
   const { chunks, runsAfter } = await crashInTool(httpTool('effect', { idempotent: true }));
   expect(runsAfter).toBe(1);
   expect(outline(chunks).filter((word) => word === 'tool.call')).toHaveLength(1);
   expect(outline(chunks)).toContain('tool.result');
 });
 
-test('a parked session is a row and nothing else, and is approved while no worker lives', async () => {
+test('a parked session is only a row, and can be approved while no node runs sessions', async () => {
   const first = await world.work({ ask: answering([{ calls: [['pay', {}]] }]) });
   const sessionId = await world.open(await world.agent([httpTool('pay', { approval: 'always' })]));
   await world.until(sessionId, is('waiting'));
@@ -180,7 +180,7 @@ test('a parked session is a row and nothing else, and is approved while no worke
   await world.until(sessionId, is('idle'));
 });
 
-test('an approval that comes while a dead worker still holds the session is acted on by the next one', async () => {
+test('an approval that arrives while the session still names a dead node takes effect on the next node', async () => {
   const began = Promise.withResolvers<void>();
   const tools = [httpTool('slow', { idempotent: true }), httpTool('pay', { approval: 'always' })];
   const dying = await world.work({
@@ -209,7 +209,7 @@ test('an approval that comes while a dead worker still holds the session is acte
   expect(words.filter((word) => word === 'tool.call')).toHaveLength(2);
 });
 
-test('a worker stops although a tool does not hear of it, and what that tool ends with is written by nobody', async () => {
+test('a node stops although a tool ignores its abort signal, and the late result is not written', async () => {
   const [began, ends] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const deaf = await world.work({
     ask: answering([{ calls: [['effect', {}]] }]),
@@ -228,7 +228,7 @@ test('a worker stops although a tool does not hear of it, and what that tool end
   expect(outline(await world.chunks(sessionId))).toContain('tool.result unknown');
 });
 
-test('a turn that breaks off each time it is taken up ends when its time is over', async () => {
+test('a turn that fails each time it is resumed ends at its deadline', async () => {
   const clock = createManualClock();
   const timed = await createWorld({ clock });
   let asked = 0;
@@ -246,7 +246,7 @@ test('a turn that breaks off each time it is taken up ends when its time is over
   await clock.passWhile(timed.close());
 });
 
-test('a worker that stops hands its turns over, and no session stays running', async () => {
+test('a node that stops releases its sessions, and none is left without a node', async () => {
   const begun = Promise.withResolvers<void>();
   const stopping = await world.work({
     ask: async function* (_, signal) {
@@ -262,7 +262,7 @@ test('a worker that stops hands its turns over, and no session stays running', a
   expect(outline(await world.until(sessionId, is('idle')))).toContain('"handed over"');
 });
 
-test('a worker that stops lets a turn come to the end of its step, and hands it over there', async () => {
+test('a node that stops lets a turn finish its step, and releases it then', async () => {
   const [began, ends] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   let asked = 0;
   const stopping = await world.work({
@@ -301,7 +301,7 @@ test('a worker that stops lets a turn come to the end of its step, and hands it 
   ]);
 });
 
-test('many sessions on two workers: each chunk of each session stands once, in order, with every wake-up lost', async () => {
+test('many sessions on two nodes: each chunk of each session is stored once, in order, with every wake-up lost', async () => {
   const deaf = await world.anotherNode();
   await world.work({ platform: deaf, ask: answering([{ text: 'x', calls: [['a', {}]] }, { text: 'y' }]) });
   await world.work({
@@ -325,7 +325,7 @@ test('many sessions on two workers: each chunk of each session stands once, in o
   }
 });
 
-test('an organization whose tools and models hang leaves room on a worker for the others', async () => {
+test('an organization whose tools and models hang leaves room on a node for others', async () => {
   const other = await world.platform.db.transaction((tx) => createOrganization(tx, 'Other', new Date()));
   const nodeId = newUuid();
   const worker = createSessionRunner(world.platform, {

@@ -23,7 +23,7 @@ const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status'
 const idempotent = httpTool('poison', { idempotent: true });
 const callsPoison = answering([{ calls: [['poison', {}]] }, { text: 'done' }]);
 
-describe('with workers', () => {
+describe('with nodes', () => {
   let world: World;
   beforeEach(async () => {
     world = await createWorld();
@@ -94,7 +94,7 @@ describe('with workers', () => {
     });
   });
 
-  test('a node that lost its session and lives on has not crashed: a step may be taken from living nodes any number of times', async () => {
+  test('a node that lost its session and is alive has not crashed: living nodes may lose a step any number of times', async () => {
     let begun = Promise.withResolvers<void>();
     let isOver = false;
     const run: RunTool = async (_, signal) => {
@@ -125,7 +125,7 @@ describe('with workers', () => {
     expect(outline(chunks).slice(-2)).toEqual(['turn.completed endTurn', 'idle']);
   });
 
-  test('a turn that a message begins right behind a step that was counted runs', async () => {
+  test('the turn of a message that follows a step with counted crashes runs', async () => {
     const sessionId = await world.open(await world.agent([]), { input: 'one' });
     await diesInModel();
     await sendMessage(world.ctx, { sessionId, content: 'two' });
@@ -135,7 +135,7 @@ describe('with workers', () => {
     expect(await crashesOf()).toEqual([0]);
   });
 
-  test('what was under way when it failed is told as of any turn that is stopped', async () => {
+  test('calls that ran when the turn failed are reported as for any stopped turn', async () => {
     const sessionId = await world.open(await world.agent([idempotent, httpTool('effect')]));
     const ask = answering([
       {
@@ -159,7 +159,7 @@ describe('with workers', () => {
     expect(words.filter((word) => word.startsWith('tool.result'))).toHaveLength(2);
   });
 
-  test('a step that comes to its end is not counted any more, so a turn of many steps may meet many crashes', async () => {
+  test('the end of a step resets the count, so a turn of many steps may survive many crashes', async () => {
     const ask = answering([...Array(4).fill({ calls: [['poison', {}]] }), { text: 'done' }]);
     const sessionId = await world.open(await world.agent([idempotent]));
     for (let step = 0; step < 4; step++) {
@@ -182,7 +182,7 @@ describe('with workers', () => {
     expect(await crashesOf()).toEqual([0]);
   });
 
-  test('a worker that stops and hands its sessions over counts for nothing', async () => {
+  test('a node that stops and releases its sessions does not count as a crash', async () => {
     const sessionId = await world.open(await world.agent([idempotent]));
     for (let times = 0; times < 5; times++) {
       const begun = Promise.withResolvers<void>();
@@ -195,7 +195,7 @@ describe('with workers', () => {
     await world.until(sessionId, is('idle'));
   });
 
-  test('of sessions that two workers died with one is run at a time, so the third shows which one it was', async () => {
+  test('of sessions that two nodes died with, one runs at a time, so the third crash shows which one it was', async () => {
     const bystanders = 5;
     const poison = await world.open(await world.agent([idempotent]));
     const harmless = httpTool('poison', { idempotent: true, description: 'harmless' });
@@ -235,7 +235,7 @@ describe('with workers', () => {
   });
 });
 
-test('a session whose tool call kills every node that runs it fails, and the node that finds it lives on', async () => {
+test('a session whose tool call kills every node that runs it fails, and the node that finds it survives', async () => {
   const service = await startTestService({
     config: { roles: new Set(['api']), masterKeys: [Buffer.from(MASTER_KEY, 'hex')] },
   });

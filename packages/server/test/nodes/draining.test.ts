@@ -47,7 +47,7 @@ function connectionHeader(): Promise<string | undefined> {
   });
 }
 
-test('from the first moment it is not ready, and all the same it serves, on connections that end with the answer', async () => {
+test('a draining node is not ready from the start, but still serves requests, on connections that end with the response', async () => {
   expect((await ready()).status).toBe(200);
   expect(await connectionHeader()).toBe('keep-alive');
   const drained = service.drain();
@@ -64,7 +64,7 @@ test('from the first moment it is not ready, and all the same it serves, on conn
   await expect(fetch(`${service.url}/healthz`)).rejects.toThrow();
 });
 
-test('streams end in its second half, one after another, as streams do that can be resumed', async () => {
+test('streams end one after another in the second half of the drain, and can be resumed', async () => {
   const streams = await Promise.all(Array.from({ length: 20 }, openStream));
   const open = () => streams.filter(({ isOpen }) => isOpen()).length;
   const drained = service.drain();
@@ -81,7 +81,7 @@ test('streams end in its second half, one after another, as streams do that can 
   await late.ended;
 });
 
-test('a long poll is answered with what there is, and its caller polls elsewhere', async () => {
+test('a long poll ends with what there is, and its client polls another node', async () => {
   const { sleepers } = clock;
   const begun = clock.now().getTime();
   const poll = send(service.url, 'POST', '/worker_turns/claim', {

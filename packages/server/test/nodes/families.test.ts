@@ -49,7 +49,7 @@ async function allSessions(): Promise<Session[]> {
 }
 
 const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 1e9));
-test(`families come to rest whatever happens to them (SEED=${seed})`, async () => {
+test(`families finish whatever fails (SEED=${seed})`, async () => {
   const random = randomOf(seed);
   const pick = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)]!;
   const ask = byModel({

@@ -71,7 +71,7 @@ function goodHistory(): Parameters<Change>[0] {
   };
 }
 
-test('a good history breaks nothing', () => {
+test('a correct history has no violations', () => {
   const history = goodHistory();
   expect(brokenPromises(history)).toEqual([]);
   const deliveries = deliveriesOf(history);

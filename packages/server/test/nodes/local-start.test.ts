@@ -34,7 +34,7 @@ function deafWorker(): () => void {
   return world.platform.localRunners.join({ nodeId: newUuid(), hasRoom: () => true, take() {} });
 }
 
-test('a first turn and those that messages begin are driven without a claim, with the whole transcript', async () => {
+test('first turns and turns of messages run without a claim, with the whole transcript', async () => {
   const seen: string[][] = [];
   const claims: string[] = [];
   await world.work({
@@ -60,7 +60,7 @@ test('a first turn and those that messages begin are driven without a claim, wit
   expect(await epochOf(sessionId)).toBe(2);
 });
 
-test('a node without a worker leaves them to the others', async () => {
+test('a node without the runtime role leaves them to other nodes', async () => {
   const sessionId = await world.open(await world.agent());
   await world.work({ platform: await world.anotherNode() });
   await world.until(sessionId, isIdleOf(1));
@@ -68,7 +68,7 @@ test('a node without a worker leaves them to the others', async () => {
   await world.until(sessionId, isIdleOf(2));
 });
 
-test('a worker that has left, or has no room, is given nothing', async () => {
+test('a node that is stopping, or has no room, is assigned nothing', async () => {
   const { localRunners } = world.platform;
   const leave = deafWorker();
   expect(localRunners.withRoom(world.organizationId)).toBeDefined();
@@ -83,8 +83,8 @@ test('a worker that has left, or has no room, is given nothing', async () => {
   expect(localRunners.withRoom(world.organizationId)).toBeUndefined();
 });
 
-describe('a session goes on', () => {
-  test('where the node died before its worker heard of it: opened, or with a message', async () => {
+describe('a session continues', () => {
+  test('if the node dies before its runner is notified: opened, or with a message', async () => {
     const leave = deafWorker();
     const opened = await world.open(await world.agent());
     leave();
@@ -96,7 +96,7 @@ describe('a session goes on', () => {
     await world.until(opened, isIdleOf(2));
   });
 
-  test.each(['opened', 'told more'])('where the answer to the commit was lost: %s', async (how) => {
+  test.each(['opened', 'told more'])('if the acknowledgement of the commit is lost: %s', async (how) => {
     await world.work({ ask: answering([{ text: 'here' }]) });
     const agentId = await world.agent();
     const before = how === 'opened' ? undefined : await world.open(agentId);
@@ -110,7 +110,7 @@ describe('a session goes on', () => {
     await world.until(sessionId, isIdleOf(before ? 2 : 1));
   });
 
-  test('where its transcript could not be read at once', async () => {
+  test('if its transcript can’t be read at once', async () => {
     let broken = false;
     await world.work({
       platform: queryingBy(world.platform, async ({ text }) => {
@@ -127,7 +127,7 @@ describe('a session goes on', () => {
   });
 });
 
-test('what comes while a worker reads the transcript is heard, without any poll', async () => {
+test('what arrives while a node reads the transcript is noticed without a poll', async () => {
   await world.close();
   world = await createWorld({ clock: createManualClock() });
   const reading = Promise.withResolvers<void>();
@@ -153,7 +153,7 @@ test('what comes while a worker reads the transcript is heard, without any poll'
   expect(outline(chunks).slice(-2)).toEqual(['turn.completed interrupted', 'idle']);
 });
 
-test('a worker that found the session by itself, while it read the transcript, does not take it a second time', async () => {
+test('a node that finds the session by a search while it reads the transcript does not run it twice', async () => {
   const goOn = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<void>();

@@ -42,7 +42,7 @@ test.each<[string, (sql: Sql) => boolean, boolean]>([
   expect(outline(chunks)).toEqual(['running', '"here"', 'turn.completed endTurn', 'idle']);
 });
 
-test('text whose commit comes through after its connection was given up is written once, and the turn goes on', async () => {
+test('text whose commit succeeds after its connection was given up is written once, and the turn continues', async () => {
   const node = await world.anotherNode();
   const failed = Promise.withResolvers<void>();
   let late: (() => Promise<unknown>) | undefined;
@@ -82,7 +82,7 @@ test('text whose commit comes through after its connection was given up is writt
   expect(chunks.map(({ seq }) => seq)).toEqual(chunks.map((_, index) => index + 1));
 });
 
-test('a session cancelled on another node stops its model, also where the wake-up was lost', async () => {
+test('a session cancelled on another node aborts its model, even if the wake-up is lost', async () => {
   const began = Promise.withResolvers<void>();
   const stopped = Promise.withResolvers<void>();
   await world.work({

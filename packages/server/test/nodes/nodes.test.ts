@@ -108,7 +108,7 @@ test('while another node runs 500 sessions at once, no journal is read in which 
   await Promise.all([ended, ...claims]);
 }, 120_000);
 
-test('what another node commits at once arrives whole without a poll, though it is more than is read at once', async () => {
+test('a commit of another node arrives completely without a poll, even if it is larger than one read', async () => {
   let reads = 0;
   const onQuery = ({ text }: Sql) => {
     if (text.includes('from segments')) reads += 1;

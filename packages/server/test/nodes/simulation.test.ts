@@ -12,7 +12,7 @@ const DISTURBANCES = Number(process.env.SIGNALBOX_SIMULATED_DISTURBANCES ?? 6);
 const MAX_MUTANT_RUNS = 8;
 const TIMEOUT_MS = 300_000;
 
-test(`what clients, tools and receivers saw keeps every promise, whatever failed (SEED=${seed})`, {
+test(`what clients, tools and receivers see keeps every guarantee, whatever fails (SEED=${seed})`, {
   timeout: TIMEOUT_MS,
 }, async () => {
   expect(await simulate({ seed, sessions: SESSIONS, disturbances: DISTURBANCES })).toEqual([]);
