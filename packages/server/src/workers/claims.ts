@@ -5,7 +5,7 @@ import sql, { empty, join, type Sql } from 'sql-template-tag';
 import type { Queryable, Tx } from '../db/db.ts';
 import { ApiError } from '../lib/api-error.ts';
 import type { Platform } from '../platform.ts';
-import { releasedCall } from '../runtime/turn/recovery.ts';
+import { releasedCall } from '../sessions/state/operations.ts';
 import { type SessionRow, sessionColumns } from '../sessions/state/session.ts';
 
 /** A session with a step that a worker has claimed; `nodeId` is the worker turn's id. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { newModelCall, type Operation, type OperationStatus } from '../../sessions/state/operations.ts';
+import { newModelCall, type Operation, type OperationStatus, releasedCall } from '../../sessions/state/operations.ts';
 import type { RunsAs } from '../tools/tool.ts';
-import { type AfterCrash, type AfterStop, afterCrash, afterStop, releasedCall } from './recovery.ts';
+import { type AfterCrash, type AfterStop, afterCrash, afterStop } from './recovery.ts';
 
 const statuses: OperationStatus[] = [
   'pending',

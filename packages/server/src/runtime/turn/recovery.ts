@@ -2,7 +2,7 @@
 // turn machine and the turn runner when they resume a turn, stop-turn.ts, and the claims of workers (workers/claims.ts).
 //
 // A node that crashes, and a worker whose claim is revoked, leave their operations as they were to the node that claims the
-// session next. A worker that releases its claim says that it will not run its calls: they become `releasedCall.to`.
+// session next. A worker that releases its claim says that it will not run its calls: they become `releasedCall.to` (operations.ts).
 import type { Operation, OperationStatus } from '../../sessions/state/operations.ts';
 import { isSubmitted } from '../../sessions/state/submission.ts';
 import type { RunsAs } from '../tools/tool.ts';
@@ -47,12 +47,6 @@ const rules: readonly Rule[] = [
   { status: ['running'], runsAs: 'client', crash: 'awaited', stop: 'cancelled' },
   { status: ['running'], crash: 'retried', stop: 'cancelled' },
 ];
-
-/** What a worker's calls become when it releases its claim, also those that can't be repeated: it has not run them. */
-export const releasedCall = { from: 'running', to: 'awaiting_result' } as const satisfies Record<
-  string,
-  OperationStatus
->;
 
 type Interrupted = Pick<Operation, 'status' | 'output' | 'repeatable'>;
 

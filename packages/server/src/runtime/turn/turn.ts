@@ -15,7 +15,13 @@ import { exponentialMs } from '../../lib/back-off.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { formatId } from '../../lib/ids.ts';
 import { storableJson, storableText } from '../../lib/text.ts';
-import { isFinished, type Operation, type OperationStatus, type TokenUsage } from '../../sessions/state/operations.ts';
+import {
+  isFinished,
+  type Operation,
+  type OperationStatus,
+  releasedCall,
+  type TokenUsage,
+} from '../../sessions/state/operations.ts';
 import { isSubmitted } from '../../sessions/state/submission.ts';
 import { type AskModel, type ModelCall, ModelFailure } from '../models/model.ts';
 import type { RunsAs, RunTool, ToolOutcome, TurnTool } from '../tools/tool.ts';
@@ -30,7 +36,7 @@ import {
   toolOf,
 } from './calls.ts';
 import { type Judgement, judgeOutput } from './output.ts';
-import { afterCrash, releasedCall } from './recovery.ts';
+import { afterCrash } from './recovery.ts';
 import { refusalOfLength } from './transcript-size.ts';
 
 export interface TurnState {

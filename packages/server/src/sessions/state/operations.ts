@@ -29,6 +29,12 @@ export type OperationStatus =
   | 'cancelled'
   | 'unknown';
 
+/** What a worker's calls become when it releases its claim, also those that can't be repeated: it has not run them. */
+export const releasedCall = { from: 'running', to: 'awaiting_result' } as const satisfies Record<
+  string,
+  OperationStatus
+>;
+
 export interface Operation {
   turn: number;
   step: number;
