@@ -3,9 +3,16 @@ import type { MessagePart } from '@signalbox/contract';
 import { newUuid } from '../../lib/ids.ts';
 import { isSameJson } from '../../lib/same-json.ts';
 import { storableJson, storableText } from '../../lib/text.ts';
-import { type Operation, toolCallIdOf } from '../../sessions/state/operations.ts';
+import { type Operation, type OperationStatus, toolCallIdOf } from '../../sessions/state/operations.ts';
 import { inputErrors, mayMatch } from '../schemas/schemas.ts';
-import type { TurnTool } from '../tools/tool.ts';
+import type { RunsAs, TurnTool } from '../tools/tool.ts';
+
+/** The status of a call that has started, by what runs it. */
+export const STARTED = {
+  here: 'running',
+  client: 'awaiting_result',
+  session: 'awaiting_session',
+} as const satisfies Record<RunsAs, OperationStatus>;
 
 /** What decides about a call that the model requests. */
 export interface CallRules {

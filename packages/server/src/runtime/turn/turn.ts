@@ -15,16 +15,10 @@ import { exponentialMs } from '../../lib/back-off.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { formatId } from '../../lib/ids.ts';
 import { storableJson, storableText } from '../../lib/text.ts';
-import {
-  isFinished,
-  type Operation,
-  type OperationStatus,
-  releasedCall,
-  type TokenUsage,
-} from '../../sessions/state/operations.ts';
+import { isFinished, type Operation, releasedCall, type TokenUsage } from '../../sessions/state/operations.ts';
 import { isSubmitted } from '../../sessions/state/submission.ts';
 import { type AskModel, type ModelCall, ModelFailure } from '../models/model.ts';
-import type { RunsAs, RunTool, ToolOutcome, TurnTool } from '../tools/tool.ts';
+import type { RunTool, ToolOutcome, TurnTool } from '../tools/tool.ts';
 import {
   CUT_OFF,
   callsOf,
@@ -33,6 +27,7 @@ import {
   OUTCOME_UNKNOWN,
   responseParts,
   resultParts,
+  STARTED,
   toolOf,
 } from './calls.ts';
 import { type Judgement, judgeOutput } from './output.ts';
@@ -129,13 +124,6 @@ export type TurnEvent =
 // The first and four more.
 const MAX_MODEL_ATTEMPTS = 5;
 const FIRST_RETRY_MS = 500;
-
-/** The status of a call that has started, by what runs it. */
-const STARTED = {
-  here: 'running',
-  client: 'awaiting_result',
-  session: 'awaiting_session',
-} as const satisfies Record<RunsAs, OperationStatus>;
 
 export async function* runTurn(state: TurnState, ports: TurnPorts, signal: AbortSignal): AsyncGenerator<TurnEvent> {
   const { definition, operations } = state;
