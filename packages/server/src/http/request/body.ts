@@ -65,10 +65,13 @@ export function discardRest(clock: Clock, { raw }: FastifyRequest): void {
   const { socket } = raw;
   const mostBytes = socket.bytesRead + MAX_DISCARDED_BYTES;
   const over = new AbortController();
-  const end = () => over.abort();
   raw.on('data', () => socket.bytesRead > mostBytes && socket.destroy());
-  raw.once('end', end);
-  onceClosed(socket, end);
+  const forget = onceClosed(socket, () => over.abort());
+  raw.once('end', () => {
+    // The connection stays, for the next request.
+    forget();
+    over.abort();
+  });
   clock.sleep(DISCARD_MS, over.signal).then(
     () => socket.destroy(),
     () => {},
