@@ -47,9 +47,9 @@ export function SchedulesPage() {
     { label: 'When', cell: (schedule) => <ScheduleTime schedule={schedule} /> },
     { label: 'Environment', cell: ({ environment }) => environment },
     { label: 'Status', cell: ({ status }) => <Status value={status} /> },
-    { label: 'Next run', cell: ({ nextAt }) => <Time at={nextAt} absent="none" /> },
+    { label: 'Next', cell: ({ nextAt }) => <Time at={nextAt} absent="none" /> },
     {
-      label: 'Last run',
+      label: 'Last',
       cell: ({ lastRun }) =>
         lastRun ? (
           <>
