@@ -2,8 +2,8 @@ import { defineConfig } from 'vitest/config';
 
 // Where a test file is says what it needs; CONTRIBUTING.md has the table.
 const beside = ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts'];
-const database = ['packages/server/test/**/*.test.ts', 'packages/server/src/{db,journal,wake}/**/*.test.ts'];
-const processes = [
+const server = ['packages/server/test/**/*.test.ts', 'packages/server/src/{db,journal,wake}/**/*.test.ts'];
+const processTests = [
   'packages/cli/test/**/*.test.ts',
   'proofs/**/*.test.ts',
   'packages/client/test/**/*.test.ts',
@@ -15,10 +15,10 @@ const onDatabase = { globalSetup: ['packages/server/test/support/global-setup.ts
 export default defineConfig({
   test: {
     projects: [
-      { extends: true, test: { name: 'unit', include: beside, exclude: [...database, ...processes] } },
-      { extends: true, test: { name: 'database', include: database, exclude: processes, ...onDatabase } },
-      { extends: true, test: { name: 'processes', include: processes, ...onDatabase } },
-      { extends: true, test: { name: 'console', include: ['packages/console/test/**/*.test.ts'], ...onDatabase } },
+      { extends: true, test: { name: 'unit', include: beside, exclude: [...server, ...processTests] } },
+      { extends: true, test: { name: 'server', include: server, exclude: processTests, ...onDatabase } },
+      { extends: true, test: { name: 'process', include: processTests, ...onDatabase } },
+      { extends: true, test: { name: 'browser', include: ['packages/console/test/**/*.test.ts'], ...onDatabase } },
     ],
     setupFiles: ['packages/server/test/support/record-statements.ts'],
     // Processes rather than threads: tests change users, send signals and end processes.

@@ -1,5 +1,5 @@
 // `node scripts/test-postgresql.mjs MAJOR [NAME …]`: runs tests on a PostgreSQL from Debian or Ubuntu
-// (`apt-get install postgresql-15`). It starts a temporary server. The names are those of `npm test`; the default is `database`.
+// (`apt-get install postgresql-15`). It starts a temporary server. The names are those of `npm test`; the default is `server`.
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -49,7 +49,7 @@ try {
   try {
     console.log(`Testing on ${postgres('postgres', ['--version']).trim()}`);
     const url = `postgres://signalbox:${password}@127.0.0.1:${port}/postgres`;
-    status = spawnSync(process.execPath, ['scripts/test.mjs', ...(names.length > 0 ? names : ['database'])], {
+    status = spawnSync(process.execPath, ['scripts/test.mjs', ...(names.length > 0 ? names : ['server'])], {
       cwd: root,
       stdio: 'inherit',
       env: { ...process.env, DATABASE_URL_FOR_TESTS: url },

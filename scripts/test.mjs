@@ -12,7 +12,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'signalbox-check-'));
 const statements = join(scratch, 'statements.jsonl');
 const vitest = 'node_modules/vitest/vitest.mjs';
 
-const projects = ['unit', 'database', 'processes', 'console'];
+const projects = ['unit', 'server', 'process', 'browser'];
 const paths = process.argv.slice(2).filter((name) => name.includes('/'));
 const wanted = process.argv.slice(2).filter((name) => !paths.includes(name));
 if (paths.length > 0 && wanted.length === 0) wanted.push(...projects);

@@ -42,7 +42,7 @@ export function ChunkTypes({
 }) {
   return (
     <fieldset>
-      <legend>Events to send</legend>
+      <legend>Chunk types</legend>
       {chunkTypes.map(({ type, about }) => (
         <Checkbox
           key={type}
@@ -151,10 +151,10 @@ export function CreateSubscription({
     >
       <DestinationFields {...destination.fields} error={fieldError(create.error, 'url')} />
       <details>
-        <summary>Events to send: {types.length} types</summary>
+        <summary>Chunk types: {types.length}</summary>
         <ChunkTypes value={types} onChange={setTypes} error={fieldError(create.error, 'chunkTypes')} />
       </details>
-      <p className="quiet small">Sends events from now on. The signing secret is shown once, in the next step.</p>
+      <p className="quiet small">Sends chunks from now on. The signing secret is shown once, in the next step.</p>
     </FormDialog>
   );
 }
