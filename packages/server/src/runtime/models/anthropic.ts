@@ -1,7 +1,7 @@
-// Anthropic, by its Messages interface.
+// Anthropic, through its Messages API.
 import { NO_KEY, type Provider } from './provider.ts';
 
-/** Anthropic says that it may add to these, and that clients are to pass over what they don't know. */
+/** Anthropic may add event types, and asks clients to ignore those that they don't know. */
 const EVENTS: ReadonlySet<unknown> = new Set([
   'message_start',
   'message_delta',
@@ -19,10 +19,10 @@ export const anthropic: Provider = {
   takesSchema: true,
   options: (isOwn) => ({
     anthropic: {
-      // Calls are kept until they are whole: better checked by Anthropic than sooner in pieces.
+      // Calls are only used once they are complete: Anthropic validates them as a whole, which is better than getting pieces sooner.
       toolStreaming: false,
-      // Every step sends the transcript again, and Anthropic caches only where it is asked to. Others who speak its format may
-      // not know the word.
+      // Every step sends the transcript again, and Anthropic caches only on request. Other servers that use its format may not
+      // know the field.
       ...(isOwn && { cacheControl: { type: 'ephemeral' } }),
     },
   }),

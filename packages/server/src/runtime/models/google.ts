@@ -1,8 +1,8 @@
-// Google's Gemini, by its generateContent interface.
+// Google's Gemini, through its generateContent API.
 import { ModelFailure } from './model.ts';
 import { NO_KEY, type Provider } from './provider.ts';
 
-/** It stands in the request's path: `gemini-3-pro`, `tunedModels/mine`. */
+/** It becomes part of the request's path: `gemini-3-pro`, `tunedModels/mine`. */
 const MODEL_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*(\/[A-Za-z0-9][A-Za-z0-9._-]*)?$/;
 
 export const google: Provider = {

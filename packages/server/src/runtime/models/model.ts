@@ -1,5 +1,5 @@
-// What the turn machine asks of a model: one step a call. The loop over steps, retries, approvals and durability are ours;
-// what differs between providers is in the files beside this one.
+// The interface between the turn machine and a model: one step per call. The loop over steps, retries, approvals and durability
+// are ours. The other files of this folder implement it for each provider.
 import type { Agent, MessagePart, Model as ModelConfig } from '@signalbox/contract';
 import type { TokenUsage } from '../../sessions/state/operations.ts';
 import type { TurnTool } from '../tools/tool.ts';
@@ -11,60 +11,60 @@ export interface ModelCall {
   instructions: string;
   tools: readonly Pick<TurnTool, 'name' | 'description' | 'inputSchema'>[];
   limits: Pick<Agent['limits'], 'maxOutputTokens'>;
-  /** What the answer of the turn must be, as JSON. A provider that can't be told is asked without: the caller checks. */
+  /** JSON Schema that the turn's response must match. A provider without support for it ignores it: the caller validates. */
   outputSchema: Record<string, unknown> | null;
   /** Oldest first; ends with a user message or with the results of the last step's tool calls. */
   transcript: readonly ModelEntry[];
-  /** How many model calls of the Session answered or failed before: the scripted model's place in its script. */
+  /** How many model calls of the session ended before, failed ones included: selects the step of a script. */
   callsBefore: number;
 }
 
 export interface ModelEntry {
   role: 'user' | 'assistant' | 'tool';
   content: readonly MessagePart[];
-  /** For `assistant`: what came with the `finish` of this answer. */
+  /** For `assistant`: from the `finish` event of this response. */
   providerData?: unknown;
 }
 
 export type ModelEvent =
   | { type: 'text'; delta: string }
-  /** Text that is in the journal already: of a program of the integrator's, which appends it itself. */
+  /** Text that is in the journal already: a worker appends its own. */
   | { type: 'shown'; text: string }
-  /** A whole call; `input` is as the model gave it, not yet checked against the tool's schema. */
+  /** A complete call; `input` is as the model gave it, not yet validated against the tool's schema. */
   | { type: 'toolCall'; name: string; input: unknown }
   /**
-   * The last event. `providerData` is JSON of at most PROVIDER_DATA_MAX_CHARACTERS, of which only the provider knows the meaning
-   * (reasoning that it wants to see again, mostly under a seal). It is stored with the answer, handed back in the transcript,
-   * and shown to nobody.
+   * The last event. `providerData` is JSON of at most PROVIDER_DATA_MAX_CHARACTERS that only the provider understands: reasoning
+   * that it needs to receive again, usually encrypted. It is stored with the response, returned in the transcript, and never
+   * shown.
    */
   | {
       type: 'finish';
-      /** `maxOutputTokens`: the answer was cut, so what precedes this event may be incomplete, the last call's input too. */
+      /** `maxOutputTokens`: the response was cut off, so earlier events may be incomplete, including the last call's input. */
       reason: 'endTurn' | 'toolCalls' | 'maxOutputTokens' | 'refusal';
-      /** `costUsd` where who answers says what it cost; else its price is looked up. */
+      /** `costUsd` if the worker or the provider reports it; otherwise it is computed from the price list. */
       usage: TokenUsage & { costUsd?: number };
       providerData?: unknown;
     };
 
-/** As JSON. An answer whose data is longer comes without. */
+/** As JSON. A response with more data is stored without it. */
 export const PROVIDER_DATA_MAX_CHARACTERS = 1024 * 1024;
 
 /**
- * Asks the model for one step. Ends with `finish`, or throws a ModelFailure, or throws the signal's reason when it is aborted.
- * Nothing else is ever thrown: a provider's own error may hold the whole prompt, so it stays inside.
+ * Calls the model for one step. Ends with `finish`, throws a ModelFailure, or throws the signal's reason when it is aborted.
+ * It throws nothing else: a provider's own error may contain the whole prompt, so it never leaves this folder.
  */
 export type AskModel = (call: ModelCall, signal: AbortSignal) => AsyncGenerator<ModelEvent>;
 
-/** Why a model did not answer, in words that may be shown: no prompt, no key, no answer of the provider in full. */
+/** Why a model call failed. The message may be shown: it contains no prompt, no key and no full response of the provider. */
 export class ModelFailure extends Error {
   override readonly name = 'ModelFailure';
-  /** A ModelFailureCode, or what a program of the integrator's says. */
+  /** A ModelFailureCode, or a code that a worker sent. */
   readonly code: string;
-  /** Whether asking again can help. */
+  /** Whether a retry can help. */
   readonly retryable: boolean;
-  /** How long the provider asks to wait before; undefined where it does not say. */
+  /** How long the provider asks to wait before a retry; undefined if it does not say. */
   readonly retryAfterMs: number | undefined;
-  /** Of the provider's answer; undefined where it did not refuse by one. */
+  /** Status of the provider's response; undefined if the call failed in another way. */
   readonly httpStatus: number | undefined;
 
   constructor(code: string, message: string, more: { retryable: boolean; retryAfterMs?: number; httpStatus?: number }) {
@@ -77,12 +77,12 @@ export class ModelFailure extends Error {
 }
 
 /**
- * - `model_timeout`: no answer, or none any more, in time
+ * - `model_timeout`: no response in time, or it stalled
  * - `model_rate_limited`: 429
  * - `model_unavailable`: 5xx, a refused connection, a stream that broke off
- * - `model_rejected`: the provider does not take the request (4xx: key, model name, context length)
- * - `model_not_allowed`: its address or its key's host is not allowed
- * - `model_protocol`: the answer is not in the provider's format
+ * - `model_rejected`: the provider refuses the request (4xx: key, model name, context length)
+ * - `model_not_allowed`: the provider's address, or the host for this key, is not allowed
+ * - `model_protocol`: the response is not in the provider's format
  */
 export type ModelFailureCode =
   | 'model_timeout'

@@ -1,4 +1,4 @@
-// The models that an Agent can name, one for each provider of the contract.
+// The models that an agent can use, one implementation for each provider of the contract.
 import type { Model } from '@signalbox/contract';
 import type { Platform } from '../../platform.ts';
 import type { ProviderKeys } from '../../vault/provider-keys.ts';
@@ -10,7 +10,7 @@ import { openaiCompatible } from './openai-compatible.ts';
 import { createProviderModel, type Provider } from './provider.ts';
 import { createScriptedModel } from './scripted.ts';
 
-/** `keys`: those that the operator lends to Agents whose Environment has none. */
+/** `keys`: the operator's keys, used for agents whose environment has none. */
 export function createModels(
   platform: Pick<Platform, 'db' | 'vault' | 'egress' | 'clock'>,
   keys: ProviderKeys = {},

@@ -4,7 +4,7 @@ import { NO_KEY, type Provider } from './provider.ts';
 export const openaiCompatible: Provider = {
   name: 'openai-compatible',
   keyHeader: ['authorization', 'Bearer '],
-  // Some know the format of the answer, some refuse it, some then call no tools any more.
+  // Support for response formats varies: some servers refuse it, and some then call no tools.
   takesSchema: false,
   async model(name, server) {
     const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');

@@ -1,4 +1,4 @@
-// What a provider's model is told, in the form that `@ai-sdk/*` providers take.
+// The prompt of a model call, in the form that `@ai-sdk/*` providers accept.
 
 import type {
   JSONValue,
@@ -13,12 +13,12 @@ import { toAssistantParts } from './provider-data.ts';
 
 type Part<T extends MessagePart['type']> = Extract<MessagePart, { type: T }>;
 
-/** The transcript, tools and settings of a call. `takesSchema`: the provider can be told the answer's schema beside tools. */
+/** The transcript, tools and settings of a call. `takesSchema`: the provider accepts a response schema together with tools. */
 export function toCallOptions(call: ModelCall, takesSchema: boolean): LanguageModelV4CallOptions {
   const { temperature, topP, seed, stopSequences, reasoning } = call.config.settings ?? {};
   const { maxOutputTokens } = call.limits;
   const { outputSchema } = call;
-  // Providers take no other root than an object.
+  // Providers require the schema's root to be an object.
   const isTold = takesSchema && outputSchema?.type === 'object';
   return {
     prompt: toPrompt(call, isTold ? null : outputSchema),
@@ -43,7 +43,7 @@ function toPrompt(call: ModelCall, askedSchema: Record<string, unknown> | null):
   const messages: LanguageModelV4Message[] = instructions === '' ? [] : [{ role: 'system', content: instructions }];
   for (const [index, entry] of transcript.entries()) {
     const { role, content } = entry;
-    // A model may answer nothing at all; providers refuse a message that holds nothing.
+    // A model's response can be empty, but providers refuse a message without content.
     if (content.length === 0) continue;
     switch (role) {
       case 'user':
@@ -81,7 +81,7 @@ function only<T extends MessagePart['type']>(content: readonly MessagePart[], ty
 function toOutput({ input, ...result }: Part<'tool_result'>): LanguageModelV4ToolResultOutput {
   const output = outputOf(result);
   if (input === undefined) return output;
-  // It asked for something else than what was done, and would tell people of that.
+  // The approver changed the input. With its own input in the transcript, the model would report a call that did not happen.
   const edited = `A person changed the input of this call to ${JSON.stringify(input)}.`;
   return output.type === 'json'
     ? { type: 'text', value: `${edited} Its result: ${JSON.stringify(output.value)}` }
@@ -99,6 +99,6 @@ function outputOf({ output, error, outcomeUnknown }: Omit<Part<'tool_result'>, '
 }
 
 function toTool({ name, description, inputSchema }: ModelCall['tools'][number]): LanguageModelV4FunctionTool {
-  // Providers insist on what the contract lets people leave out.
+  // Providers require these fields, which are optional in the contract.
   return { type: 'function', name, description, inputSchema: { type: 'object', properties: {}, ...inputSchema } };
 }

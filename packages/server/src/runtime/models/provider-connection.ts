@@ -1,43 +1,43 @@
-// One exchange with a provider's server, and what it means when it ends badly.
+// One exchange with a provider's server, and how its failures are classified.
 //
-// A provider's SDK is handed `fetch` and `signal` from here. It never has the key: that is put on here, after it is seen that
-// the request goes where the key was meant for. And what goes wrong on the wire is judged here, while status and headers are at
-// hand, rather than read back out of the SDK's errors: those hold the whole prompt, so they are looked through for what was
-// thrown here, and are never kept, logged or passed on.
+// A provider's SDK gets `fetch` and `signal` from here. It never has the key, which is added here once it is certain that the
+// request goes to the host that the key is for. Failures on the wire are also classified here, where status and headers are
+// available. The SDK's errors contain the whole prompt, so they are only searched for errors that were thrown here, and never
+// stored, logged or passed on.
 import type { Egress } from '../../egress/egress.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ModelFailure } from './model.ts';
 import { refusalOf, type Sent, toModelFailure } from './provider-failure.ts';
 
 /**
- * Not every provider gives a sign of life while its model thinks: some send nothing for minutes, and a local server nothing while
- * it loads a model or reads a long transcript. Asked again, it would think all over. The turn's own time ends sooner where it must.
+ * Some providers send nothing for minutes while their model thinks, and a local server sends nothing while it loads a model or
+ * reads a long transcript. A retry would start again from the beginning. The turn's deadline may end the call sooner.
  */
 const SILENCE_MAX_MS = 300_000;
 
-/** Over a hundred thousand tokens, at the few hundred bytes that servers spend on each. More is an answer without an end. */
-const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
+/** Enough for over 100,000 tokens, at the few hundred bytes that servers send for each. More is a response without an end. */
+const RESPONSE_MAX_BYTES = 64 * 1024 * 1024;
 
-/** Whom the exchange is with. */
+/** The server of the exchange, and how to authenticate there. */
 export interface ProviderTarget {
-  /** Every request goes to its origin and carries its query. */
+  /** Every request goes to its origin and has its query. */
   readonly baseUrl: URL;
-  /** The header of the key and what stands before the key in it: `['authorization', 'Bearer ']`. */
+  /** The header for the key and the prefix of the key in it: `['authorization', 'Bearer ']`. */
   readonly keyHeader: readonly [name: string, prefix: string];
-  /** Undefined: nothing is sent in that header. */
+  /** Undefined: the header is not sent. */
   readonly key: string | undefined;
 }
 
 export interface ProviderConnection {
-  /** For the SDK. Whatever it rejects with, `failure` is the word on it. */
+  /** For the SDK. If it rejects, `failure` has the reason. */
   readonly fetch: typeof globalThis.fetch;
-  /** Aborted with the caller's signal, by a provider that falls silent, and by `close`. */
+  /** Aborted by the caller's signal, by a provider that stays silent for too long, and by `close`. */
   readonly signal: AbortSignal;
-  /** Awaits what the provider is to send. Only meanwhile may it be silent for too long. */
-  wait<T>(answer: PromiseLike<T>): Promise<T>;
-  /** What a thrown error, or the one of a stream's `error` part, comes down to. */
+  /** Awaits something from the provider. The limit on silence applies only while this is pending. */
+  wait<T>(event: PromiseLike<T>): Promise<T>;
+  /** Classifies a thrown error, or the error of a stream's `error` part. */
   failureOf(error: unknown): ModelFailure;
-  /** Ends the exchange, and with it the connection where an answer is still under way. */
+  /** Ends the exchange. Closes the connection if the response is incomplete. */
   close(): void;
 }
 
@@ -50,12 +50,12 @@ export function openConnection(
   const signal = AbortSignal.any([callerSignal, stop.signal]);
   let failure: ModelFailure | undefined;
   let sent: Sent = { key, body: '' };
-  let answered = false;
+  let responded = false;
   let waiting = false;
-  let heardAt = clock.now().getTime();
+  let receivedAt = clock.now().getTime();
 
-  function heard(): void {
-    heardAt = clock.now().getTime();
+  function received(): void {
+    receivedAt = clock.now().getTime();
   }
 
   function fail(reason: ModelFailure): ModelFailure {
@@ -63,20 +63,20 @@ export function openConnection(
     return failure;
   }
 
-  /** One timer for the whole exchange: bytes only set the time, since there can be thousands of them a second. */
+  /** One timer for the whole exchange. Each read only records the time, because there can be thousands of reads a second. */
   async function watch(): Promise<void> {
     for (let leftMs = SILENCE_MAX_MS; leftMs > 0; ) {
       await clock.sleep(leftMs, signal);
-      // Nothing is read while the reader is busy, so nothing can be heard.
-      if (!waiting) heard();
-      leftMs = SILENCE_MAX_MS - (clock.now().getTime() - heardAt);
+      // Nothing is read while the reader is busy, so silence says nothing about the provider.
+      if (!waiting) received();
+      leftMs = SILENCE_MAX_MS - (clock.now().getTime() - receivedAt);
     }
     const seconds = SILENCE_MAX_MS / 1000;
     stop.abort(
       fail(new ModelFailure('model_timeout', `The model sent nothing for ${seconds} seconds`, { retryable: true })),
     );
   }
-  watch().catch(() => {}); // The exchange ended first.
+  watch().catch(() => {}); // Rejects when the exchange ends first.
 
   async function fetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
     const url = new URL(input instanceof Request ? input.url : input);
@@ -96,9 +96,9 @@ export function openConnection(
     sent = { key, body: typeof init?.body === 'string' ? init.body : '' };
 
     const response = await egress.fetch(url, { ...init, headers, signal });
-    heard();
+    received();
     if (!response.ok) throw fail(await refusalOf(response, sent, clock));
-    answered = true;
+    responded = true;
     const mediaType = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
     if (mediaType === 'text/html' || mediaType === 'application/json') {
       throw fail(
@@ -117,11 +117,11 @@ export function openConnection(
     let bytes = 0;
     return new TransformStream({
       transform(chunk, controller) {
-        heard();
+        received();
         bytes += chunk.byteLength;
-        if (bytes > ANSWER_MAX_BYTES) {
+        if (bytes > RESPONSE_MAX_BYTES) {
           throw fail(
-            new ModelFailure('model_protocol', `The response is longer than ${ANSWER_MAX_BYTES} bytes`, {
+            new ModelFailure('model_protocol', `The response is longer than ${RESPONSE_MAX_BYTES} bytes`, {
               retryable: false,
             }),
           );
@@ -134,16 +134,16 @@ export function openConnection(
   return {
     fetch,
     signal,
-    async wait(answer) {
-      heard();
+    async wait(event) {
+      received();
       waiting = true;
       try {
-        return await answer;
+        return await event;
       } finally {
         waiting = false;
       }
     },
-    failureOf: (error) => failure ?? toModelFailure(error, sent, answered),
+    failureOf: (error) => failure ?? toModelFailure(error, sent, responded),
     close: () => stop.abort(),
   };
 }

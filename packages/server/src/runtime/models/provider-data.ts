@@ -1,10 +1,10 @@
-// What a provider wants to see again with the next call: the order of an answer's parts, its reasoning, and the signatures and
-// seals that it has attached to them. The transcript knows text and tool calls alone; from both together the answer is put
-// together again as the provider gave it.
+// Data that a provider must receive again with the next call: the order of a response's parts, its reasoning, and the signatures
+// and encrypted values attached to them. The transcript contains only text and tool calls. This file combines both into the
+// response as the provider gave it.
 //
-// It is of use to the model that made it and to no other, so it names that model. Reasoning goes back within its turn, where
-// providers insist on it between tool calls. After that they make no use of it, or, worse, check that nothing before it has
-// changed since (instructions, tools), which here it may from turn to turn.
+// The data is only useful to the model that created it, so it contains that model's name. Reasoning is sent back only within its
+// own turn, where providers require it between tool calls. In later turns they ignore it, or check that nothing before it
+// (instructions, tools) has changed, which is possible here from one turn to the next.
 import type { LanguageModelV4Message, SharedV4ProviderMetadata } from '@ai-sdk/provider';
 import type { MessagePart } from '@signalbox/contract';
 import type { ModelCall, ModelEntry } from './model.ts';
@@ -17,7 +17,7 @@ export interface ProviderData {
 
 export type DataPart = { metadata?: SharedV4ProviderMetadata } & (
   | { type: 'reasoning'; text: string }
-  /** So many characters of the transcript's text, in order. */
+  /** The next part of the transcript's text, of this many characters. */
   | { type: 'text'; length: number }
   /** The transcript's next tool call. */
   | { type: 'toolCall' }
@@ -26,7 +26,7 @@ export type DataPart = { metadata?: SharedV4ProviderMetadata } & (
 type AssistantPart = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number];
 type ToolCall = Extract<MessagePart, { type: 'tool_call' }>;
 
-/** An answer as its provider gave it. `isOfThisTurn`: its reasoning belongs to it. */
+/** A response as its provider gave it. `isOfThisTurn`: includes its reasoning. */
 export function toAssistantParts(
   { content, providerData }: ModelEntry,
   { provider, model }: ModelCall['config'],
@@ -59,7 +59,7 @@ export function toAssistantParts(
   return whole;
 }
 
-/** The same call, without what a provider may refuse although it made it: its key was changed, or what it checks has. */
+/** The same call without provider data, which may be refused after a change of the API key or of anything that it signs. */
 export function withoutProviderData(call: ModelCall): ModelCall {
   return { ...call, transcript: call.transcript.map(({ role, content }) => ({ role, content })) };
 }
@@ -72,12 +72,12 @@ function toToolCall({ toolCallId, tool, input }: ToolCall): Extract<AssistantPar
   return { type: 'tool-call', toolCallId, toolName: tool, input: toArguments(input) };
 }
 
-/** Servers refuse a transcript whose calls have no object as their arguments; what a model wrote instead is shown in one. */
+/** Servers refuse a transcript with calls whose arguments are not an object, so any other value is wrapped in one. */
 function toArguments(input: unknown): unknown {
   return typeof input === 'object' && input !== null && !Array.isArray(input) ? input : { invalid: input };
 }
 
-/** It is our own, but may have been stored by another version. */
+/** We wrote it, but perhaps with another version of this code. */
 function isProviderData(value: unknown): value is ProviderData {
   return typeof value === 'object' && value !== null && 'parts' in value && Array.isArray(value.parts);
 }

@@ -1,30 +1,29 @@
-// What it means when an exchange with a provider ends badly, in words that may be shown.
+// Classifies the failures of an exchange with a provider, with messages that may be shown.
 //
-// Every provider has errors of its own making: refusals with a status and a body, events in the middle of a stream, and what its
-// SDK makes of either. All of them may quote the prompt, so of what they hold only statuses and words that are plainly an
-// error's code come through.
+// Every provider has errors of its own: responses with a status and a body, events within a stream, and what its SDK turns either
+// into. All of them may quote the prompt, so only statuses and strings that are clearly error codes are taken from them.
 import { APICallError, InvalidResponseDataError, JSONParseError, TypeValidationError } from '@ai-sdk/provider';
 import { EgressError } from '../../egress/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { parseJson } from '../../lib/json.ts';
 import { ModelFailure, type ModelFailureCode } from './model.ts';
 
-/** An error's code stands near its beginning. */
+/** An error's code is near the beginning of the body. */
 const ERROR_MAX_BYTES = 64 * 1024;
 
-/** What providers put into `code`, `type` and `status`. Anything else could be a sentence that quotes the prompt. */
+/** Matches what providers put into `code`, `type` and `status`. Anything else could be a sentence that quotes the prompt. */
 const ERROR_CODE = /^[A-Za-z0-9_.-]{1,64}$/;
 
-/** No wait that a provider asks for is longer than this; more is a mistake of its. */
+/** The longest wait that we accept from a provider. More is a mistake. */
 const RETRY_AFTER_MAX_MS = 86_400_000;
 
-/** What went out. No failure holds a piece of it. */
+/** The request that was sent. No failure contains any part of it. */
 export interface Sent {
   readonly key: string | undefined;
   readonly body: string;
 }
 
-/** The provider answered with another status than 2xx. */
+/** The provider responded with a status other than 2xx. */
 export async function refusalOf(response: Response, sent: Sent, clock: Clock): Promise<ModelFailure> {
   const { status } = response;
   const error = errorIn(parseJson(await firstBytes(response, ERROR_MAX_BYTES)));
@@ -39,24 +38,24 @@ export async function refusalOf(response: Response, sent: Sent, clock: Clock): P
 }
 
 /**
- * What a thrown error, or the one of a stream's `error` part, comes down to. `answered`: the provider had begun to answer, so
- * what is wrong is its answer, and another may be right.
+ * Classifies a thrown error, or the error of a stream's `error` part. `responded`: the provider had begun its response, so the
+ * response is at fault, and a retry may succeed.
  */
-export function toModelFailure(error: unknown, sent: Sent, answered: boolean): ModelFailure {
+export function toModelFailure(error: unknown, sent: Sent, responded: boolean): ModelFailure {
   for (let at: unknown = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth += 1) {
     if (at instanceof ModelFailure) return at;
     if (at instanceof EgressError) return egressFailure(at);
   }
-  // Without data it says one thing: the stream ended, and the answer had not.
+  // If it has no data, the stream ended before the response did.
   if (InvalidResponseDataError.isInstance(error) && error.data === undefined) return brokenOff();
   const streamed = errorIn(frameOf(error));
   if (streamed !== undefined) return streamedFailure(streamed, sent);
-  if (answered || JSONParseError.isInstance(error) || TypeValidationError.isInstance(error)) {
+  if (responded || JSONParseError.isInstance(error) || TypeValidationError.isInstance(error)) {
     return new ModelFailure('model_protocol', 'The model’s response is not in its provider’s format', {
       retryable: true,
     });
   }
-  // Of our own making or the SDK's: its class is all that can be told of it.
+  // An error of our own code or the SDK's: only its class is safe to show.
   const kind = error instanceof Error && /^\w{1,64}$/.test(error.name) ? ` (${error.name})` : '';
   return new ModelFailure('model_protocol', `The request to the model failed${kind}`, { retryable: false });
 }
@@ -77,7 +76,7 @@ function egressFailure({ kind, message }: EgressError): ModelFailure {
   return new ModelFailure(code, `The model could not be called: ${message}`, { retryable });
 }
 
-/** An error that came as an event of the stream, after 200. Some servers put a status into it. */
+/** An error that arrived as an event of the stream, after status 200. Some servers put a status into it. */
 function streamedFailure(error: unknown, sent: Sent): ModelFailure {
   const status = isRecord(error) ? [error.code, error.status].map(Number).find(isErrorStatus) : undefined;
   const words = wordsOf(error);
@@ -94,7 +93,7 @@ function meaningOfStatus(status: number, words: readonly string[]): [ModelFailur
   return status >= 500 ? ['model_unavailable', true] : ['model_rejected', false];
 }
 
-/** The words are OpenAI's, Anthropic's and those of Google's RPC statuses. */
+/** The codes of OpenAI, Anthropic and Google's RPC statuses. */
 function meaningOfWords(words: readonly string[]): [ModelFailureCode, retryable: boolean] {
   const says = (pattern: RegExp) => words.some((word) => pattern.test(word));
   if (says(/rate_limit|insufficient_quota|resource_exhausted/)) return ['model_rate_limited', !hasNoMoney(words)];
@@ -109,30 +108,30 @@ function meaningOfWords(words: readonly string[]): [ModelFailureCode, retryable:
   return ['model_unavailable', true];
 }
 
-/** The words of OpenAI, and of others who speak its format, for "no money left", which waiting does not mend. */
+/** Codes for an exhausted balance (OpenAI's, and those of servers that use its format). Waiting does not help. */
 function hasNoMoney(words: readonly string[]): boolean {
   return words.some((word) => /^(insufficient_quota|billing_|exceeded_current_quota)/.test(word));
 }
 
-/** The event behind an SDK's error, where it made the error of one. */
+/** The event from which an SDK created the error, if there is one. */
 function frameOf(error: unknown): unknown {
   if (APICallError.isInstance(error)) return error.data ?? parseJson(error.responseBody ?? '');
   if (TypeValidationError.isInstance(error))
     return isRecord(error.value) && 'error' in error.value ? error.value : null;
   if (error instanceof Error) return null;
-  // An `error` part that is no Error is the provider's own.
+  // An `error` part that is not an Error is the provider's own event.
   return isRecord(error) && 'data' in error ? error.data : { error };
 }
 
-/** What providers call the error: `{ error }`, `{ response: { error } }`, or the whole. Undefined where there is none. */
-function errorIn(answer: unknown): unknown {
-  if (!isRecord(answer)) return undefined;
-  if (isRecord(answer.response) && isRecord(answer.response.error)) return answer.response.error;
-  if (answer.error !== undefined && answer.error !== null) return answer.error;
-  return typeof answer.message === 'string' || typeof answer.code === 'string' ? answer : undefined;
+/** The error object of a provider: `{ error }`, `{ response: { error } }`, or the whole value. Undefined if there is none. */
+function errorIn(body: unknown): unknown {
+  if (!isRecord(body)) return undefined;
+  if (isRecord(body.response) && isRecord(body.response.error)) return body.response.error;
+  if (body.error !== undefined && body.error !== null) return body.error;
+  return typeof body.message === 'string' || typeof body.code === 'string' ? body : undefined;
 }
 
-/** Lower case: the status of an RPC comes in capitals. */
+/** Lower case: RPC statuses are in capitals. */
 function wordsOf(error: unknown): string[] {
   if (!isRecord(error)) return [];
   return [error.code, error.type, error.status]
@@ -140,7 +139,7 @@ function wordsOf(error: unknown): string[] {
     .map((word) => word.toLowerCase());
 }
 
-/** In brackets, the error's own code, where it is one: not a piece of the request, which some servers give back. */
+/** The error's own code, in brackets, unless it is part of the request, which some servers quote. */
 function codeOf(error: unknown, { key, body }: Sent): string {
   if (!isRecord(error)) return '';
   const isCode = (word: unknown): word is string =>
@@ -157,7 +156,7 @@ function isErrorStatus(status: number): boolean {
   return Number.isInteger(status) && status >= 400 && status < 600;
 }
 
-/** In ms; undefined where the provider does not say, or says nothing sensible. */
+/** In ms; undefined if the provider sends none, or a value that makes no sense. */
 function retryAfterOf(headers: Headers, error: unknown, clock: Clock): number | undefined {
   const ms = retryAfterIn(headers, clock) ?? retryDelayIn(error);
   return ms === undefined ? undefined : Math.min(ms, RETRY_AFTER_MAX_MS);
@@ -173,7 +172,7 @@ function retryAfterIn(headers: Headers, clock: Clock): number | undefined {
   return Number.isNaN(at) ? undefined : Math.max(0, at - clock.now().getTime());
 }
 
-/** Google says it in the body: `details: [{ "@type": "….RetryInfo", retryDelay: "34s" }]`. */
+/** Google sends it in the body: `details: [{ "@type": "….RetryInfo", retryDelay: "34s" }]`. */
 function retryDelayIn(error: unknown): number | undefined {
   if (!isRecord(error) || !Array.isArray(error.details)) return undefined;
   for (const detail of error.details) {
@@ -189,7 +188,7 @@ async function firstBytes(response: Response, maxBytes: number): Promise<string>
   for await (const chunk of response.body ?? []) {
     chunks.push(chunk);
     bytes += chunk.byteLength;
-    // Leaving the loop ends the answer and its connection.
+    // Leaving the loop ends the response and closes its connection.
     if (bytes >= maxBytes) break;
   }
   return Buffer.concat(chunks).toString('utf8', 0, maxBytes);

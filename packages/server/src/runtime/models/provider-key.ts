@@ -1,5 +1,5 @@
-// The key that a provider is asked with (api.md section 3): the Environment's secret, which goes where its own list allows;
-// else the operator's own key, where the operator lends it, which goes to the provider's own server and nowhere else.
+// The API key for a request to a provider. A secret of the environment comes first; it is sent only to hosts on the secret's own
+// list. Otherwise the operator's key is used, if the operator provides one; it is sent only to the provider's own server.
 import { ownProvider } from '@signalbox/contract';
 import { isAllowedHost, openSecrets } from '../../environments/secrets.ts';
 import type { Platform } from '../../platform.ts';
@@ -13,8 +13,8 @@ export interface ProviderKey {
 }
 
 /**
- * Undefined where the server is not the provider's own and nobody named a key: it may need none. Throws `model_not_allowed`
- * where there is none of that name, or none for this host.
+ * Undefined if the server is not the provider's own and no key was named: it may need none. Throws `model_not_allowed` if the
+ * named secret does not exist, or may not be sent to this host.
  */
 export async function keyFor(
   platform: Pick<Platform, 'db' | 'vault'>,
@@ -40,7 +40,7 @@ export async function keyFor(
     return { name, value: key };
   }
   const isOwn = isOwnServer(provider, baseUrl);
-  // By its own name alone: an Agent can't have another variable of the server sent.
+  // Read under a fixed name: an agent must not be able to choose another environment variable of the service.
   const lent = isOwn && ownName !== undefined && name === ownName ? keys[ownName] : undefined;
   if (lent === undefined && (isOwn || config.apiKeySecret !== undefined)) {
     throw refused(`The environment has no secret ${name}`);

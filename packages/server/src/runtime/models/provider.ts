@@ -1,9 +1,9 @@
-// A provider's model as the turn machine asks it. What providers have in common is here and in the files it leads to; what
-// differs, a few lines for each, is in the file of the provider's name.
+// A provider's model, as the turn machine calls it. What providers have in common is here and in the files that this one imports;
+// the few lines that differ are in the file named after the provider.
 //
-// A provider of `@ai-sdk/*` knows its wire format and its dialects. It is called at its own interface (`doStream`), which makes
-// one request and repeats nothing. Key, address and connection are ours (provider-key.ts, provider-connection.ts), so is what is
-// made of the stream (answer.ts).
+// An `@ai-sdk/*` package knows the provider's wire format and its dialects. We call its provider API (`doStream`), which sends one
+// request without retries. The key, the address and the connection are ours (provider-key.ts, provider-connection.ts), and so is
+// the conversion of the stream into events (response.ts).
 import type { LanguageModelV4, SharedV4ProviderOptions } from '@ai-sdk/provider';
 import { ownProvider, type ProviderName } from '@signalbox/contract';
 import type { Platform } from '../../platform.ts';
@@ -19,22 +19,22 @@ import { readResponse } from './response.ts';
 export interface Provider {
   /** Its label, server and key are in the contract's table (providers.ts). */
   readonly name: ProviderName;
-  /** The header that carries the key, and what stands before the key in it. */
+  /** The header for the key, and the prefix of the key in it. */
   readonly keyHeader: readonly [name: string, prefix: string];
-  /** Whether it can be told the schema of the answer beside tools. Where not, the instructions say it. */
+  /** Whether it accepts a response schema together with tools. If not, the schema is put into the instructions. */
   readonly takesSchema: boolean;
-  /** What is said with every call. `isOwn`: at the provider's own server. */
+  /** Options of every call. `isOwn`: the request goes to the provider's own server. */
   options?(isOwn: boolean): SharedV4ProviderOptions;
-  /** Whether an event that the SDK can't read is one that clients are to pass over. */
+  /** Whether an event that the SDK can't parse is one that clients should ignore. */
   passesOver?(event: unknown): boolean;
   /**
-   * `baseURL` has neither a query nor a slash at its end. The key of `fetch` counts: what is given as `apiKey` is not sent. Loads the
-   * SDK with the first call: few use each of them.
+   * `baseURL` has neither a query nor a trailing slash. The SDK's `apiKey` is not sent: `fetch` adds the key. Imports the SDK with
+   * the first call, because few installations use every provider.
    */
   model(name: string, server: { baseURL: string; fetch: typeof globalThis.fetch }): Promise<LanguageModelV4>;
 }
 
-/** What an SDK is given for a key, so that it doesn't look for one in the environment. The connection replaces it. */
+/** Passed to an SDK as its key, so that it doesn't look for one in the environment. The connection replaces it. */
 export const NO_KEY = 'set-by-the-connection';
 
 export function createProviderModel(
@@ -45,7 +45,7 @@ export function createProviderModel(
   async function* askOnce(call: ModelCall, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     signal.throwIfAborted();
     const { model } = call.config;
-    if (model === undefined) throw unusable('The Agent names no model');
+    if (model === undefined) throw unusable('The agent names no model');
     const baseUrl = baseUrlOf(provider, call);
     const isOwn = isOwnServer(provider, baseUrl);
     const { name = '', value: key } = (await keyFor(platform, provider, call, baseUrl, keys)) ?? {};
@@ -67,7 +67,7 @@ export function createProviderModel(
       };
       yield* readResponse(stream, provider, model, connection, redaction, signal);
     } catch (error) {
-      // Errors end here: a provider's holds the prompt, and whichever one an abort brings about, the abort is the reason.
+      // No error of a provider passes this point, because it contains the prompt. After an abort, the abort's reason is thrown.
       signal.throwIfAborted();
       throw connection.failureOf(error);
     } finally {
@@ -83,7 +83,7 @@ export function createProviderModel(
         yield event;
       }
     } catch (error) {
-      // Its own data of before may be what the provider does not take any more, and the Session can go on without.
+      // The provider may no longer accept its own data from earlier steps. The session can continue without it.
       const isBadRequest = error instanceof ModelFailure && error.httpStatus === 400;
       if (!isBadRequest || hasShown || !hasProviderData(call)) throw error;
       yield* askOnce(withoutProviderData(call), signal);
@@ -91,7 +91,7 @@ export function createProviderModel(
   };
 }
 
-/** By scheme, host and port. */
+/** Compares scheme, host and port. */
 export function isOwnServer({ name }: Provider, baseUrl: URL): boolean {
   const own = ownProvider(name);
   return own !== undefined && baseUrl.origin === new URL(own.baseUrl).origin;

@@ -1,7 +1,8 @@
-// What a model answers: the parts of an SDK's stream become the events that the turn machine knows, the same for all providers.
+// Converts the parts of an SDK's stream into the events of the turn machine, which are the same for all providers.
 //
-// Text is given as it comes. Tool calls are kept until the stream has ended well: one that breaks off gives none. Reasoning is
-// never shown; it goes, with everything else that the provider wants to see again, into the `providerData` of the last event.
+// Text is passed on as it arrives. Tool calls are held back until the stream has ended normally: a stream that breaks off gives
+// none. Reasoning is never shown; it becomes part of the `providerData` of the last event, with everything else that the provider
+// must receive again.
 import {
   type LanguageModelV4FinishReason,
   type LanguageModelV4StreamPart,
@@ -19,11 +20,11 @@ import type { ProviderConnection } from './provider-connection.ts';
 import type { DataPart, ProviderData } from './provider-data.ts';
 import { brokenOff } from './provider-failure.ts';
 
-/** Of one answer, names and inputs together. They are kept in memory until the answer ends, and then stored. */
+/** Names and inputs of one response, in total. They are kept in memory until the response ends, and then stored. */
 const TOOL_CALLS_MAX_CHARACTERS = 1024 * 1024;
 const TOOL_CALLS_MAX = 100;
 
-/** Takes the key that was sent out of what the server says. `text` is for one answer. */
+/** Removes the key that was sent from what the server returns. `text` is for one response. */
 export interface ResponseRedaction {
   readonly redact: Redact;
   readonly text: StreamRedaction;
@@ -31,7 +32,7 @@ export interface ResponseRedaction {
 
 type ToolCall = Extract<ModelEvent, { type: 'toolCall' }>;
 
-/** The events of a stream, which are complete: a stream that breaks off throws before any of its tool calls is given. */
+/** The events of a complete stream. If the stream breaks off, it throws before it yields any tool call. */
 export async function* readResponse(
   stream: ReadableStream<LanguageModelV4StreamPart>,
   { name: provider, passesOver }: Provider,
@@ -51,7 +52,7 @@ export async function* readResponse(
     keep.part(part);
     switch (part.type) {
       case 'text-delta': {
-        // Without what can't be stored: a secret with a NUL in it would not be found.
+        // Characters that can't be stored are removed first: a secret with a NUL in it would not be found.
         const delta = shown.push(part.delta.replaceAll('\0', ''));
         if (shown.isTooMany) throw repeatsKey();
         if (delta !== '') yield { type: 'text', delta };
@@ -63,7 +64,7 @@ export async function* readResponse(
         if (callCharacters > TOOL_CALLS_MAX_CHARACTERS) throw tooMuch(`${TOOL_CALLS_MAX_CHARACTERS} characters`);
         break;
       case 'tool-call':
-        // One that the provider ran by itself is none of ours.
+        // A tool that the provider ran itself is not one of ours.
         if (part.providerExecuted) break;
         calls.push(shownCall(part, redact));
         if (calls.length > TOOL_CALLS_MAX) throw tooMuch(`${TOOL_CALLS_MAX} calls`);
@@ -87,7 +88,7 @@ export async function* readResponse(
   }
 }
 
-/** Notes the order of an answer's parts, its reasoning, and what the provider has attached to each. */
+/** Records the order of a response's parts, its reasoning, and the data that the provider attached to each. */
 function createKeeper() {
   const parts: DataPart[] = [];
   const open = new Map<string, DataPart>();
@@ -99,7 +100,7 @@ function createKeeper() {
     return part;
   }
 
-  /** What came last counts: providers say it whole each time. */
+  /** The last value counts: providers send the complete value each time. */
   function attach(part: DataPart, metadata: SharedV4ProviderMetadata | undefined): void {
     if (metadata !== undefined) part.metadata = metadata;
   }
@@ -139,7 +140,7 @@ function createKeeper() {
         }
       }
     },
-    /** Undefined if there is nothing to know beyond text and calls, or more than is kept, or if it holds the key. */
+    /** Undefined if text and calls say everything, if the data exceeds its limit, or if it contains the key. */
     kept(redact: Redact): DataPart[] | undefined {
       if (!parts.some(({ type, metadata }) => type === 'reasoning' || metadata !== undefined)) return undefined;
       const json = JSON.stringify(parts);
@@ -162,17 +163,17 @@ function tooMuch(limit: string): ModelFailure {
   return new ModelFailure('model_protocol', `The model’s tool calls are larger than ${limit}`, { retryable: true });
 }
 
-/** What is not JSON, or is nested too deeply to be stored, stays text: no tool's schema takes that, and the model is told. */
+/** Input that is not JSON, or is too deeply nested to be stored, remains text. It fails validation, and the model gets the error. */
 function inputOf(text: string): unknown {
   return text.trim() === '' ? {} : (parseJson(text) ?? text);
 }
 
-/** Providers' own words for an answer that went wrong on their side, where an SDK takes them for an end. */
+/** Finish reasons that mean a failure on the provider's side, but that an SDK treats as a normal end. */
 const FAILED: ReadonlySet<string> = new Set([
   'error',
-  // DeepSeek's, for being overloaded in the middle of an answer.
+  // DeepSeek: overloaded in the middle of a response.
   'insufficient_system_resource',
-  // Google's, for calls that it could not read itself, for a seal that it misses, and for what it has no word for.
+  // Google: calls that it could not parse, a missing thought signature, and its catch-all.
   'UNEXPECTED_TOOL_CALL',
   'TOO_MANY_TOOL_CALLS',
   'MALFORMED_RESPONSE',
@@ -180,7 +181,7 @@ const FAILED: ReadonlySet<string> = new Set([
   'OTHER',
 ]);
 
-/** And for one that it will not give: Google's, in a language that its filter does not know. */
+/** Finish reasons that mean a refusal. Google: a language that its filter does not support. */
 const REFUSED: ReadonlySet<string> = new Set(['LANGUAGE']);
 
 function reasonOf(
@@ -193,11 +194,11 @@ function reasonOf(
   }
   if (unified === 'content-filter' || REFUSED.has(raw ?? '')) return 'refusal';
   if (unified === 'length') return 'maxOutputTokens';
-  // Servers disagree on what they say after tool calls; that there are some is what counts.
+  // Servers report different reasons after tool calls. What counts is that there are some.
   return hasCalls ? 'toolCalls' : 'endTurn';
 }
 
-/** Zero where the server does not say. */
+/** Zero if the server does not report it. */
 function usageOf({ inputTokens, outputTokens }: LanguageModelV4Usage): TokenUsage {
   return {
     inputTokens: countOf(inputTokens.total),
@@ -206,7 +207,7 @@ function usageOf({ inputTokens, outputTokens }: LanguageModelV4Usage): TokenUsag
   };
 }
 
-/** No call uses more than this; a server that says so would spoil the sums of the Session. */
+/** No call uses more than this. A server that reports more would distort the session's totals. */
 const TOKENS_MAX = 1_000_000_000;
 
 function countOf(tokens: number | undefined): number {

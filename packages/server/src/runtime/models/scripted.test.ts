@@ -29,7 +29,7 @@ function callOf(script: ScriptStep[] | undefined, more: Partial<ModelCall> = {})
   };
 }
 
-async function answerOf(call: ModelCall) {
+async function responseTo(call: ModelCall) {
   const events: ModelEvent[] = [];
   let failure: unknown;
   try {
@@ -47,30 +47,30 @@ async function answerOf(call: ModelCall) {
   };
 }
 
-test('the n-th call takes the n-th step, and the last step repeats', async () => {
+test('the n-th call uses the n-th step, and the last step repeats', async () => {
   const script = [{ text: 'one' }, { text: 'two' }];
-  const texts = [0, 1, 2, 50].map(async (callsBefore) => (await answerOf(callOf(script, { callsBefore }))).text);
+  const texts = [0, 1, 2, 50].map(async (callsBefore) => (await responseTo(callOf(script, { callsBefore }))).text);
   expect(await Promise.all(texts)).toEqual(['one', 'two', 'two', 'two']);
 });
 
-test('without a script it echoes', async () => {
-  expect(await answerOf(callOf(undefined))).toMatchObject({ text: 'Hello there', finish: { reason: 'endTurn' } });
+test('without a script it echoes the input', async () => {
+  expect(await responseTo(callOf(undefined))).toMatchObject({ text: 'Hello there', finish: { reason: 'endTurn' } });
 });
 
-test('text comes word by word and is exactly the script’s', async () => {
-  expect((await answerOf(callOf([{ text: ' a  b\nc ' }]))).deltas).toEqual([' a', '  b', '\nc', ' ']);
+test('text is streamed word by word and is exactly the text of the script', async () => {
+  expect((await responseTo(callOf([{ text: ' a  b\nc ' }]))).deltas).toEqual([' a', '  b', '\nc', ' ']);
   await fc.assert(
     fc.asyncProperty(fc.string({ unit: fc.constantFrom('a', ' ', '\n', '😀', '$', '{') }), async (text) => {
-      expect((await answerOf(callOf([{ text }]))).text).toBe(text);
+      expect((await responseTo(callOf([{ text }]))).text).toBe(text);
     }),
   );
 });
 
 describe('placeholders', () => {
-  test('stand for the last user message and the last tool result', async () => {
+  test('are replaced by the last user message and the last tool result', async () => {
     const transcript = [user('first'), result({ output: 'old' }), user('$& second'), result({ output: { n: [1] } })];
     const call = callOf([{ text: '{{input}} | {{lastToolResult}}' }], { transcript });
-    expect((await answerOf(call)).text).toBe('$& second | {"n":[1]}');
+    expect((await responseTo(call)).text).toBe('$& second | {"n":[1]}');
   });
 
   test.each([
@@ -79,19 +79,19 @@ describe('placeholders', () => {
     ['null', { output: null }, 'null'],
   ])('give %s', async (_title, part, expected) => {
     const transcript = [user('x'), result(part)];
-    expect((await answerOf(callOf([{ text: '{{lastToolResult}}' }], { transcript }))).text).toBe(expected);
+    expect((await responseTo(callOf([{ text: '{{lastToolResult}}' }], { transcript }))).text).toBe(expected);
   });
 
-  test('are not looked for in what a stranger wrote', async () => {
+  test('are not replaced in inserted text', async () => {
     const transcript = [user('{{lastToolResult}}'), result({ output: '{{input}}' })];
     const call = callOf([{ text: '{{input}}{{lastToolResult}}' }], { transcript });
-    expect((await answerOf(call)).text).toBe('{{lastToolResult}}{{input}}');
+    expect((await responseTo(call)).text).toBe('{{lastToolResult}}{{input}}');
   });
 
-  test('cannot multiply a long message beyond the length of an answer', async () => {
+  test('cannot multiply a long message beyond the maximum length of a response', async () => {
     const transcript = [user('😀'.repeat(200_000))];
     const long = '{{input}}'.repeat(2000);
-    const { text, calls, failure } = await answerOf(
+    const { text, calls, failure } = await responseTo(
       callOf([{ text: `x${long}`, toolCalls: [{ name: 'a', input: [long, long] }] }], { transcript }),
     );
     expect(failure).toBeUndefined();
@@ -101,14 +101,14 @@ describe('placeholders', () => {
   });
 });
 
-test('tool calls follow the text, with placeholders filled in in the strings of their input', async () => {
+test('tool calls follow the text, and placeholders in strings of their input are filled in', async () => {
   const toolCalls = [
     { name: 'look', input: { q: 'find {{input}}', n: 1, deep: [{ a: '{{input}}' }] } },
     { name: 'now' },
   ];
-  const answer = await answerOf(callOf([{ text: 'Wait', toolCalls }]));
-  expect(answer).toMatchObject({ text: 'Wait', finish: { reason: 'toolCalls' } });
-  expect(answer.calls).toEqual([
+  const response = await responseTo(callOf([{ text: 'Wait', toolCalls }]));
+  expect(response).toMatchObject({ text: 'Wait', finish: { reason: 'toolCalls' } });
+  expect(response.calls).toEqual([
     ['look', { q: 'find Hello there', n: 1, deep: [{ a: 'Hello there' }] }],
     ['now', {}],
   ]);
@@ -119,20 +119,20 @@ describe('failWith', () => {
     ['timeout', 'model_timeout', ''],
     ['rate_limited', 'model_rate_limited', ''],
     ['broken_stream', 'model_unavailable', 'one two'],
-  ] as const)('%s fails with %s, and asking again can help', async (failWith, code, text) => {
-    const answer = await answerOf(callOf([{ text: 'one two three four', failWith }]));
-    expect(answer.failure).toBeInstanceOf(ModelFailure);
-    expect(answer).toMatchObject({ text, failure: { code, retryable: true }, finish: undefined });
+  ] as const)('%s fails with %s, and can be retried', async (failWith, code, text) => {
+    const response = await responseTo(callOf([{ text: 'one two three four', failWith }]));
+    expect(response.failure).toBeInstanceOf(ModelFailure);
+    expect(response).toMatchObject({ text, failure: { code, retryable: true }, finish: undefined });
   });
 
-  test('refusal answers, and calls nothing', async () => {
-    const answer = await answerOf(callOf([{ text: 'No', failWith: 'refusal', toolCalls: [{ name: 'a' }] }]));
-    expect(answer).toMatchObject({ text: 'No', calls: [], finish: { reason: 'refusal' } });
+  test('refusal responds with its text and requests no tool calls', async () => {
+    const response = await responseTo(callOf([{ text: 'No', failWith: 'refusal', toolCalls: [{ name: 'a' }] }]));
+    expect(response).toMatchObject({ text: 'No', calls: [], finish: { reason: 'refusal' } });
   });
 
-  test('max_output_tokens says that the answer was cut', async () => {
+  test('max_output_tokens reports that the response was cut off', async () => {
     const script = [{ text: 'Once upon', failWith: 'max_output_tokens' as const, toolCalls: [{ name: 'a' }] }];
-    expect(await answerOf(callOf(script))).toMatchObject({
+    expect(await responseTo(callOf(script))).toMatchObject({
       text: 'Once upon',
       calls: [['a', {}]],
       finish: { reason: 'maxOutputTokens' },
@@ -140,15 +140,15 @@ describe('failWith', () => {
   });
 });
 
-test('the same call uses the same tokens: a word each', async () => {
+test('the same call uses the same number of tokens, one for each word', async () => {
   const call = callOf([{ text: 'I see {{input}}' }], { instructions: 'Be kind' });
-  const { finish } = await answerOf(call);
+  const { finish } = await responseTo(call);
   expect(finish).toMatchObject({ usage: { inputTokens: 4, outputTokens: 4, cachedTokens: 0 } });
-  expect((await answerOf(call)).finish).toEqual(finish);
+  expect((await responseTo(call)).finish).toEqual(finish);
 });
 
 describe('tokenDelayMs', () => {
-  test('is waited before each word', async () => {
+  test('is the delay before each word', async () => {
     const clock = createManualClock();
     const events = createScriptedModel(clock)(callOf([{ text: 'a b', tokenDelayMs: 50 }]), never);
     for (const delta of ['a', ' b']) {
@@ -160,7 +160,7 @@ describe('tokenDelayMs', () => {
     expect((await events.next()).value).toMatchObject({ type: 'finish' });
   });
 
-  test('ends at once when the call is aborted, with the reason', async () => {
+  test('ends at once with the reason when the call is aborted', async () => {
     const clock = createManualClock();
     const abort = new AbortController();
     const reason = new Error('stopped');

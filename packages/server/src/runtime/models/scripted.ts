@@ -1,8 +1,8 @@
-// A model that answers by its Agent's own script (api.md section 3), for people's integration tests and the first run. It
-// needs no network and is deterministic: the same call gets the same answer, to the token count.
+// A model that follows a script in its agent's definition (`model.settings.script`), for integration tests and the first run. It
+// needs no network and is deterministic: the same call gets the same response, with the same token counts.
 //
-// The n-th model call of a Session takes the n-th step, the last one repeated. A call that failed counts too, so that a
-// script can fail once and then answer. Placeholders stand in the text and in the strings of tool calls' inputs:
+// The n-th model call of a session uses the n-th step of the script; after the last step, that step repeats. Failed calls count
+// too, so a script can fail once and then succeed. Placeholders in the text and in strings of the tool calls' inputs:
 //
 //   {{input}}            the text of the last user message
 //   {{lastToolResult}}   the last tool result: a string as it is, an error's text, anything else as JSON
@@ -10,11 +10,11 @@ import type { ScriptStep } from '@signalbox/contract';
 import type { TokenUsage } from '../../sessions/state/operations.ts';
 import { type AskModel, type ModelCall, ModelFailure } from './model.ts';
 
-/** What an Agent without a script does: it echoes. */
+/** The step of an agent without a script: it echoes the input. */
 const ECHO: ScriptStep = { text: '{{input}}' };
 
-/** A message can be long and a script can name it often; no answer needs more characters than this. */
-const ANSWER_MAX_CHARACTERS = 1_000_000;
+/** Of a response: a message can be long, and a script can repeat it many times. */
+const RESPONSE_MAX_CHARACTERS = 1_000_000;
 
 export function createScriptedModel(clock: { sleep(ms: number, signal: AbortSignal): Promise<void> }): AskModel {
   return async function* ask(call, signal) {
@@ -56,14 +56,14 @@ function stepOf({ config, callsBefore }: ModelCall): ScriptStep {
   return script[Math.min(callsBefore, script.length - 1)] ?? ECHO;
 }
 
-/** Fills in placeholders, until the answer has its full length. What is filled in is not read for placeholders again. */
+/** Fills in placeholders until the response has its maximum length. Inserted text is not searched for placeholders. */
 function createFillIn({ transcript }: ModelCall): (text: string) => string {
   const user = transcript.findLast(({ role }) => role === 'user')?.content ?? [];
   const input = user.map((part) => (part.type === 'text' ? part.text : '')).join('\n');
   const result = transcript.flatMap(({ content }) => content).findLast((part) => part.type === 'tool_result');
   const lastToolResult = result?.type === 'tool_result' ? (result.error ?? textOf(result.output)) : '';
 
-  let room = ANSWER_MAX_CHARACTERS;
+  let room = RESPONSE_MAX_CHARACTERS;
   return (text) => {
     let filled = '';
     for (const part of text.split(/(\{\{(?:input|lastToolResult)\}\})/)) {
@@ -71,7 +71,7 @@ function createFillIn({ transcript }: ModelCall): (text: string) => string {
       filled += value.slice(0, room);
       room -= Math.min(room, value.length);
     }
-    // The end may have fallen between the halves of a character.
+    // The cut may have split a surrogate pair.
     return filled.toWellFormed();
   };
 }
@@ -87,17 +87,17 @@ function mapStrings(value: unknown, map: (text: string) => string): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, mapStrings(item, map)]));
 }
 
-/** A token is a word, of everything that the model is told and of everything that it answers. */
-function usageOf({ instructions, transcript }: ModelCall, answer: string): TokenUsage {
-  const told = transcript
+/** Each word of the prompt and of the response counts as a token. */
+function usageOf({ instructions, transcript }: ModelCall, response: string): TokenUsage {
+  const texts = transcript
     .flatMap(({ content }) => content)
     .map((part) => {
       if (part.type === 'text') return part.text;
       return part.type === 'tool_call' ? textOf(part.input) : (part.error ?? textOf(part.output));
     });
   return {
-    inputTokens: countWords([instructions, ...told].join(' ')),
-    outputTokens: countWords(answer),
+    inputTokens: countWords([instructions, ...texts].join(' ')),
+    outputTokens: countWords(response),
     cachedTokens: 0,
   };
 }
