@@ -24,7 +24,7 @@ function CopyButton({ text, label = 'Copy', look }: { text: string; label?: stri
 export function Code({ text, wide, label = 'Copy' }: { text: string; wide?: boolean; label?: string }) {
   return (
     <div className={wide ? 'code wide' : 'code'}>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling element must be reachable by keyboard */}
       <pre tabIndex={0}>{text}</pre>
       <div className="copy">
         <CopyButton text={text} label={label} />
@@ -38,7 +38,7 @@ export function Json({ value }: { value: unknown }) {
   const text = escapeInvisible(JSON.stringify(value, null, 2) ?? 'null');
   return (
     <div className="code">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling element must be reachable by keyboard */}
       <pre tabIndex={0}>{coloured(text)}</pre>
       <div className="copy">
         <CopyButton text={text} />

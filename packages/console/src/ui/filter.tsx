@@ -1,8 +1,7 @@
 import { useEffect, useState } from 'react';
 import { type Option, Select, TextField } from './field.tsx';
 
-/** A text filter in the URL. It applies on Enter or blur, and only if it is valid.
- */
+/** A text filter in the URL. It applies on Enter or blur, and only if it is valid. */
 export function FilterField({
   label,
   value,

@@ -48,7 +48,7 @@ export function List<T>({
   );
 }
 
-/** The table without loading, for items that are there. */
+/** The table without loading, for items that are already loaded. */
 export function Rows<T>({
   caption,
   items,

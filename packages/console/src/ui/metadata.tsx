@@ -2,7 +2,7 @@ import { TextArea } from './field.tsx';
 
 export type Metadata = Record<string, string | number | boolean | null>;
 
-/** As text, one `name = value` per line. */
+/** Metadata as text, one `name = value` per line. */
 export function metadataText(metadata: Metadata): string {
   return Object.entries(metadata)
     .map(
@@ -11,7 +11,7 @@ export function metadataText(metadata: Metadata): string {
     .join('\n');
 }
 
-/** Throws an Error that names the line. Numbers, true, false and null are what they look like; in quotes they are text. */
+/** Throws an Error that names the line. Numbers, true, false and null have their JSON meaning; quoted values are text. */
 export function parseMetadata(text: string): Metadata {
   const lines = text.split('\n').flatMap((line) => line.trim() || []);
   return Object.fromEntries(

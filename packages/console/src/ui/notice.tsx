@@ -84,7 +84,7 @@ function describe(error: unknown): Described {
   }
   const { status, detail, requestId = null } = error;
   const fields = error.errors ?? [];
-  // The browser's message about a connection adds nothing.
+  // The browser's message about a failed connection is not useful.
   if (status === 0) return { title: titleOf(status, error.code), detail: '', fields, requestId };
   return { title: titleOf(status, error.code), detail: fields.length > 0 ? '' : detail, fields, requestId };
 }

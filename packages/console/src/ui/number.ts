@@ -1,7 +1,6 @@
 /**
- * The number in a field of text; undefined if the field is empty. What is not a number is sent as it was typed, so that the
- * service
- * refuses it at its field: in JSON a NaN would be null, which many fields accept.
+ * The number in a text field; undefined if the field is empty. Other text is sent as typed, so that the service reports it at its
+ * field: in JSON, NaN would be null, which many fields accept.
  */
 export function numberIn(text: string): number | undefined {
   const typed = text.trim();

@@ -4,8 +4,7 @@ import { capped } from '../text-format.ts';
 import { Loading } from './list.tsx';
 import { ErrorNotice } from './notice.tsx';
 
-/** A page with its title, a sentence about it, and its actions. The tab's title starts with the number of pending approvals.
- */
+/** A page with its title, a sentence about it, and its actions. The tab's title starts with the number of pending approvals. */
 export function Page({
   title,
   about,

@@ -51,7 +51,7 @@ export function Time({ at, absent = 'never' }: { at: string | null; absent?: str
   );
 }
 
-/** An instant in full. */
+/** A time in full. */
 export function ExactTime({ at }: { at: string }) {
   return <time dateTime={at}>{exactly(at)}</time>;
 }
@@ -67,28 +67,28 @@ export function spoken(ms: number, instant: Date): string {
   // A recent event may be later than the last tick.
   if (Math.abs(ms) < 60_000) return ms > TICK_MS ? 'in a moment' : 'just now';
   const [unit, length] = units.find(([, size, limit]) => Math.round(Math.abs(ms) / size) < limit)!;
-  // Without the full stop of "min.", which ends no sentence.
+  // Without the full stop of "min.", which does not end a sentence.
   return relative.format(Math.round(ms / length), unit).replace('.', '');
 }
 
-/** The instant so many days from now, as the interface writes it. */
+/** The time in so many days, in the API's format. */
 export function inDays(days: number): string {
   return new Date(Date.now() + days * 86_400_000).toISOString();
 }
 
-/** The beginning of a month of UTC, as the interface writes it: 0 is the present one, -1 the one before. */
+/** The start of a UTC month in the API's format: 0 is the current month, -1 the previous one. */
 export function monthFromNow(months: number): string {
   const now = new Date(Date.now());
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months)).toISOString();
 }
 
-/** What an input of `datetime-local` holds, as the interface writes it; undefined where that is no time. */
+/** The value of a `datetime-local` input in the API's format; undefined if it is not a valid time. */
 export function instantOf(local: string): string | undefined {
   const instant = new Date(local);
   return local === '' || Number.isNaN(instant.getTime()) ? undefined : instant.toISOString();
 }
 
-/** An instant for an input of `datetime-local`: in the browser's time zone, to the second. */
+/** A time as the value of a `datetime-local` input: in the browser's time zone, to the second. */
 export function localOf(instant: string | undefined): string {
   if (instant === undefined) return '';
   const at = new Date(instant);
@@ -96,7 +96,7 @@ export function localOf(instant: string | undefined): string {
   return Number.isNaN(at.getTime()) ? '' : local.toISOString().slice(0, 19);
 }
 
-/** The browser's time zone, by its IANA name. */
+/** The browser's time zone by its IANA name. */
 export function ownTimeZone(): string {
   return new Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
@@ -106,9 +106,9 @@ export function timeZones(): readonly string[] {
   return Intl.supportedValuesOf('timeZone');
 }
 
-/** A length of time in two units at most: `1 m 12 s`, `340 ms`. */
+/** A duration in at most two units: `1 m 12 s`, `340 ms`. */
 export function duration(ms: number): string {
-  // Rounded before the unit is chosen: what rounds to 60 s is a minute.
+  // Rounded before the unit is chosen, so that 59.6 s is 1 m.
   if (Math.round(ms) < 1000) return `${Math.round(ms)} ms`;
   const tenths = Math.round(ms / 100);
   if (tenths < 100) return `${(tenths / 10).toFixed(1)} s`;

@@ -63,7 +63,7 @@ function SavedAgent({ newest }: { newest: Agent }) {
   const navigate = useNavigate();
   const toast = useToast();
   const { agentId, archivedAt } = newest;
-  // What the person has seen, and changes.
+  // The version that the user saw and is editing.
   const [seen, setSeen] = useState(newest);
   const [comparing, setComparing] = useState<Agent>();
   const draft = useNewDraft(definitionOf(seen));

@@ -86,7 +86,7 @@ export function AgentsPage() {
   );
 }
 
-/** `provider/model`, as it can be written. */
+/** `provider/model`, the short form of a model. */
 function modelName(model: Agent['model']): string {
   const { provider, model: name, queue } = modelOf(model);
   return `${provider}/${name ?? queue ?? ''}`;

@@ -14,7 +14,7 @@ const words: Record<Policy, string> = {
   each: 'Per tool of the server',
 };
 
-/** What an approval says: '' where it says nothing; undefined where that is none of the policies. */
+/** The policy of an approval: '' if it is unset; undefined if it is not a known policy. */
 function policyOf(approval: unknown): Policy | '' | undefined {
   if (approval === undefined) return '';
   if (typeof approval === 'string') return policies.find((one) => one === approval);
@@ -22,7 +22,7 @@ function policyOf(approval: unknown): Policy | '' | undefined {
   return Object.keys(approval).length === 1 && isRecord(approval.when) ? 'when' : 'each';
 }
 
-/** When a person is asked, in a word or two, for the head of a tool. */
+/** When a call needs approval, in a word or two, for a tool's heading. */
 export function policyWord(approval: unknown, byDefault: string): string {
   const policy = policyOf(approval);
   if (policy === undefined) return 'approval: see JSON';
@@ -36,17 +36,17 @@ export function policyWord(approval: unknown, byDefault: string): string {
   }[policy];
 }
 
-/** When a person is asked before a call runs. */
+/** When a call needs approval. */
 export function ApprovalField({
   path,
   byDefault,
   perTool,
 }: {
-  /** Of the approval. */
+  /** The path of the approval. */
   path: string;
-  /** What holds where nothing is said. */
+  /** The default policy. */
   byDefault: string;
-  /** Whether there may be a policy for each of several tools. */
+  /** Whether each of several tools may have its own policy. */
   perTool?: boolean;
 }) {
   const draft = useDraft();

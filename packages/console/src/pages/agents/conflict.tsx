@@ -7,7 +7,7 @@ import { Time } from '../../ui/time.tsx';
 import { changedFields, type Definition, definitionOf } from './definition.ts';
 import { DefinitionDiff } from './diff-view.tsx';
 
-/** Two people changed one version: what the other one changed, and what to do with one's own. */
+/** Two users changed the same version: shows the other user's changes, and asks what to do with one's own. */
 export function ConflictDialog({
   seen,
   newest,

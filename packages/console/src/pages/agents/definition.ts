@@ -1,5 +1,5 @@
-// What the editor edits: an Agent's definition as JSON. While somebody types, it may have any shape: what is wrong with it is for
-// the contract's schema to say, and the form shows what it can.
+// The definition of an agent as JSON, as the editor changes it. While the user types it may have any shape: the contract's schema
+// reports errors, and the form shows what it can.
 import type { Agent, CreateAgent as CreateAgentBody } from '@signalbox/client';
 import { agentDefaults, agentFields, CreateAgent, type FieldError } from '@signalbox/contract';
 import { fieldErrors } from '@signalbox/contract/check';
@@ -7,12 +7,12 @@ import { isRecord, modelOf } from './model.ts';
 
 export type Definition = Record<string, unknown>;
 
-/** What a saved version holds, without what the service adds. */
+/** The definition of a saved version, without the fields that the service adds. */
 export function definitionOf(agent: Agent): Definition {
   return Object.fromEntries(agentFields.map((field) => [field, agent[field]]));
 }
 
-/** With what the service puts where a field is left out: so that leaving it out also does so in an Agent that had it. */
+/** With the default of each missing field. Without them, a field that is left out of an update would keep its value. */
 export function whole(definition: Definition): Definition {
   return {
     ...agentDefaults,
@@ -24,12 +24,12 @@ export function whole(definition: Definition): Definition {
   };
 }
 
-/** The body of a request, of a definition in which nothing is wrong. */
+/** The request body for a valid definition. */
 export function bodyOf(definition: Definition): CreateAgentBody {
   return whole(definition) as unknown as CreateAgentBody;
 }
 
-/** What is wrong with a definition, field by field, as the service would say it. */
+/** The errors in a definition by field, as the service would report them. */
 export function problemsOf(definition: Definition): FieldError[] {
   return fieldErrors(CreateAgent, definition);
 }
@@ -40,12 +40,12 @@ export function changedFields(before: Definition, after: Definition): string[] {
   return agentFields.filter((field) => !sameJson(one[field], other[field]));
 }
 
-/** The same JSON, in whatever order its keys are. */
+/** Whether two values are the same JSON in any order of keys. */
 export function sameJson(one: unknown, other: unknown): boolean {
   return one === other || JSON.stringify(sorted(one)) === JSON.stringify(sorted(other));
 }
 
-/** With the keys of every object in order, so that equal values are equal texts. */
+/** Sorts the keys of every object, so that equal values have equal texts. */
 export function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (!isRecord(value)) return value;

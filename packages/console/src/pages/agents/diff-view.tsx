@@ -2,10 +2,10 @@ import { PlainText } from '../../ui/text.tsx';
 import type { Definition } from './definition.ts';
 import { type DiffLine, diffDefinitions } from './diff.ts';
 
-// Lines that are the same around one that is not.
+// The number of unchanged lines shown around a change.
 const CONTEXT = 3;
 
-/** What changed between two definitions; what was taken out and what came is told by sign, element and colour. */
+/** The changes between two definitions. Signs, elements and colours mark what was removed and added. */
 export function DefinitionDiff({ before, after }: { before: Definition; after: Definition }) {
   const { instructions, rest } = diffDefinitions(before, after);
   const parts = [
@@ -38,7 +38,7 @@ function DiffLines({ title, lines }: { title: string; lines: readonly DiffLine[]
     else rows.push({ hidden: 1 });
   }
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling element must be reachable by keyboard
     <section className="diff" tabIndex={0} aria-label={`What changed: ${title}`}>
       <pre>
         {rows.map((row, index) => {

@@ -1,4 +1,4 @@
-// Which lines came and which went, by the longest common subsequence.
+// Compares texts line by line, by their longest common subsequence.
 import { type Definition, sorted, whole } from './definition.ts';
 
 export interface DiffLine {
@@ -6,7 +6,7 @@ export interface DiffLine {
   text: string;
 }
 
-// Beyond it (2,000 by 2,000 lines) the table would take too much memory; then all of it is said to be another.
+// For more (2,000 by 2,000 lines) the table would take too much memory, and the whole text is shown as replaced.
 const MAX_CELLS = 4_000_000;
 
 export function diffLines(before: readonly string[], after: readonly string[]): DiffLine[] {
@@ -60,7 +60,7 @@ function middle(before: readonly string[], after: readonly string[]): DiffLine[]
   return lines;
 }
 
-/** Instructions are read line by line, so they stand beside the JSON, in which they would be one line. */
+/** Instructions are compared line by line, apart from the JSON, in which they would be one line. */
 export function diffDefinitions(before: Definition, after: Definition): { instructions: DiffLine[]; rest: DiffLine[] } {
   const [one, other] = [before, after].map((definition) => {
     const { instructions, ...rest } = whole(definition);

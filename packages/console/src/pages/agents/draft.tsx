@@ -1,7 +1,6 @@
-// One state behind the form and the JSON: the value, and beside it the texts of JSON fields that cannot be read (yet). The
-// text of
-// the whole is the JSON field at the path ''. What is wrong is shown at a field once somebody was there, and everywhere once
-// they tried to save.
+// The state that the form and the JSON share: the value, and the text of each JSON field that is invalid. The JSON of the whole
+// definition is the field at the path ''. A field shows its error after the user has changed it, and every field after the user
+// tried to save.
 import type { FieldError } from '@signalbox/contract';
 import { createContext, type ReactNode, useContext, useDeferredValue, useMemo, useState } from 'react';
 import { type Definition, problemsOf, sameJson, whole } from './definition.ts';
@@ -10,42 +9,42 @@ import { isWithin, valueAt, withValueAt } from './path.ts';
 
 interface State {
   value: Definition;
-  /** Texts that are no JSON, by the path of their field, with why. */
+  /** Invalid JSON texts with their error, by the path of their field. */
   unread: Readonly<Record<string, { text: string; message: string }>>;
-  /** The paths that somebody has changed. */
+  /** The paths that the user has changed. */
   touched: ReadonlySet<string>;
   tried: boolean;
-  /** What the service did not take, until it is changed. */
+  /** The errors that the service returned, each until its field changes. */
   refused: readonly FieldError[];
 }
 
 export interface Draft {
   value: Definition;
   get(path: string): unknown;
-  /** Puts a value; undefined takes the field out. `visited`: where what is wrong is shown from now on; null: nowhere else. */
+  /** Sets a value; undefined removes the field. `visited`: the path to mark as changed, by default `path`; null: none. */
   set(path: string, value: unknown, visited?: string | null): void;
-  /** The text of a JSON field where it cannot be read. */
+  /** The text of a JSON field, if it is invalid. */
   unreadText(path: string): string | undefined;
-  /** Takes the text of a JSON field: as its value, or as unread. Nothing written: no value. */
+  /** Sets the text of a JSON field, valid or not. Empty text removes the value. */
   setText(path: string, text: string): void;
-  /** Puts tools into another order, or leaves some out: the present indices in the order to come. */
+  /** Reorders or removes tools: their current indices in the new order. */
   arrangeTools(order: readonly number[]): void;
-  /** What is wrong at a path, if it is time to say so; `within` also names what is wrong below it. */
+  /** The error at a path, if it is to be shown; `within` includes errors below the path. */
   errorAt(path: string, options?: { within?: boolean }): string | undefined;
-  /** Everything that is wrong, said or not. */
+  /** All errors, shown or not. */
   problems: readonly FieldError[];
-  /** Everything that is said to be wrong. */
+  /** The errors that are shown. */
   shown: readonly FieldError[];
-  /** From now on everything wrong is shown. Answers with what is wrong at this moment. */
+  /** Shows all errors from now on. Returns the current ones. */
   attempt(): readonly FieldError[];
   refuse(errors: readonly FieldError[]): void;
-  /** What the service did not take, as far as it was not changed since. */
+  /** The errors that the service returned, without those whose field changed since. */
   refused: readonly FieldError[];
-  /** All is saved: nothing is shown as wrong until somebody is at it again. */
+  /** After a save: shows no errors until the next change. */
   settle(): void;
-  /** Begins anew with another definition. */
+  /** Starts again with another definition. */
   reset(value: Definition): void;
-  /** Whether something would be lost that is not in `saved`. */
+  /** Whether the draft has changes that are not in `saved`. */
   differs(saved: Definition): boolean;
 }
 
@@ -54,7 +53,7 @@ const fresh = (value: Definition): State => ({ value, unread: {}, touched: new S
 export function useNewDraft(start: Definition): Draft {
   const [state, setState] = useState(() => fresh(start));
   const { value, unread, touched, tried, refused } = state;
-  // Typing goes before checking.
+  // Deferred, so that validation does not delay typing.
   const checked = useDeferredValue(value);
   const found = useMemo(() => problemsOf(checked), [checked]);
   const problems = together(found, state);
@@ -127,7 +126,7 @@ export function useNewDraft(start: Definition): Draft {
   };
 }
 
-/** What cannot be read, then what the schema does not take, then what the service did not take; the first of each path. */
+/** Invalid JSON first, then errors of the schema, then those of the service; the first of each path. */
 function together(found: readonly FieldError[], { unread, refused }: State): FieldError[] {
   const all = [...Object.entries(unread).map(([path, { message }]) => ({ path, message })), ...found, ...refused];
   return [...new Map(all.toReversed().map((one) => [one.path, one])).values()].toReversed();
@@ -137,7 +136,7 @@ function without(unread: State['unread'], path: string): State['unread'] {
   return Object.fromEntries(Object.entries(unread).filter(([one]) => !isWithin(one, path)));
 }
 
-/** Where a path leads after the tools were arranged; undefined where its tool is gone. */
+/** The path after the tools were reordered; undefined if its tool was removed. */
 function movedPath(path: string, order: readonly number[]): string | undefined {
   const index = /^tools\[(\d+)\]/.exec(path)?.[1];
   if (index === undefined) return path;
@@ -145,7 +144,7 @@ function movedPath(path: string, order: readonly number[]): string | undefined {
   return to < 0 ? undefined : path.replace(/^tools\[\d+\]/, `tools[${to}]`);
 }
 
-/** A JSON text as a value. Nothing written is no value, unless there must be an object. */
+/** Parses a JSON text. Empty text is no value, unless an object is required. */
 export function readJson(text: string, objectOnly = false): { value: unknown } | { message: string } {
   if (text.trim() === '' && !objectOnly) return { value: undefined };
   let value: unknown;
@@ -157,7 +156,7 @@ export function readJson(text: string, objectOnly = false): { value: unknown } |
   return objectOnly && !isRecord(value) ? { message: 'must be an object' } : { value };
 }
 
-/** The line, where the browser says it. */
+/** The line of the error, if the browser reports it. */
 function placeOf(error: unknown, text: string): string {
   const message = String(error);
   const [, position] = /at position (\d+)/.exec(message) ?? [];

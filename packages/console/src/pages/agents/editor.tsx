@@ -1,4 +1,4 @@
-// Form and JSON of one draft, side by side where there is room, else one at a time.
+// The form and the JSON of one draft: side by side if there is room, else one at a time.
 import type { SignalboxError } from '@signalbox/client';
 import { useBlocker } from '@tanstack/react-router';
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from 'react';
@@ -40,15 +40,15 @@ export function Editor({
 }: {
   draft: Draft;
   readOnly: boolean;
-  /** There is nothing saved of it yet. */
+  /** Not saved yet. */
   isNew?: boolean;
-  /** Whether something would be lost by leaving. */
+  /** Whether leaving would lose changes. */
   changed: boolean;
-  /** What the button says. */
+  /** The label of the save button. */
   action: string;
-  /** Beside the button: what is saved and what is not. */
+  /** The text next to the button: what is saved and what is not. */
   state: string;
-  /** Saves what is right by the schema. */
+  /** Saves a draft that has no errors in the schema. */
   submit: () => Promise<void>;
   view?: View | undefined;
   onView: (view: View) => void;
@@ -123,13 +123,13 @@ export function Editor({
     { value: 'json' as const, label: 'JSON', content: json },
     { value: 'try' as const, label: 'Try it', content: tryIt },
   ];
-  // What was said of fields goes when they are changed; what was said of the whole stays until the next attempt.
+  // Errors of fields disappear when the fields change; an error of the whole request stays until the next attempt.
   const isStale = (error as Partial<SignalboxError> | undefined)?.errors?.length && draft.refused.length === 0;
 
   return (
     <DraftProvider draft={draft}>
       <LeaveGuard changed={changed} />
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: a short cut for what the button does */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: a keyboard shortcut for the button */}
       <div className="stack" ref={frame} onKeyDown={onKeyDown}>
         {isWide ? (
           <div className="side-by-side">
@@ -168,7 +168,7 @@ export function Editor({
   );
 }
 
-/** Focuses the field of a path, or of the nearest thing around it that has one. */
+/** Focuses the field at a path, or at the closest parent path that has one. */
 function focusPlace(frame: HTMLElement, path: string): void {
   for (let at = path; at !== ''; at = at.replace(/(\.[^.[\]]*|\[\d+\]|^[^.[\]]+)$/, '')) {
     const field = frame.querySelector<HTMLElement>(`[data-path="${CSS.escape(at)}"]`);
@@ -182,7 +182,7 @@ function focusPlace(frame: HTMLElement, path: string): void {
 
 function LeaveGuard({ changed }: { changed: boolean }) {
   const { status, proceed, reset } = useBlocker({
-    // Another view of the same page loses nothing.
+    // Another view of the same page loses no changes.
     shouldBlockFn: ({ current, next }) => changed && current.pathname !== next.pathname,
     enableBeforeUnload: () => changed,
     withResolver: true,

@@ -1,4 +1,4 @@
-// Inputs that are tied to a place of the draft.
+// Inputs bound to a path of the draft.
 import { type ReactNode, useState } from 'react';
 import { Select, TextArea, TextField } from '../../ui/field.tsx';
 import { sameJson } from './definition.ts';
@@ -10,7 +10,7 @@ interface Place {
   hint?: ReactNode;
 }
 
-/** Text. `optional`: nothing written takes the field out. */
+/** Text. `optional`: an empty input removes the field. */
 export function DraftText({
   path,
   label,
@@ -35,7 +35,7 @@ export function DraftText({
   return lines ? <TextArea {...input} rows={lines} /> : <TextField {...input} spellCheck={mono ? false : undefined} />;
 }
 
-/** A whole number. Nothing written is null where the field can be, else takes it out: then the service's own number holds. */
+/** A whole number. An empty input is null if the field is nullable; else it removes the field, and the default applies. */
 export function DraftNumber({ path, label, hint, nullable }: Place & { nullable?: boolean }) {
   const draft = useDraft();
   return (
@@ -48,14 +48,14 @@ export function DraftNumber({ path, label, hint, nullable }: Place & { nullable?
       error={draft.errorAt(path)}
       onChange={({ currentTarget: { value } }) => {
         if (value.trim() === '') return draft.set(path, nullable ? null : undefined);
-        // What is no number stays as it was typed, and the schema says so.
+        // A text that is not a number is kept as typed, and the schema reports it.
         draft.set(path, /^-?\d{1,15}$/.test(value.trim()) ? Number(value) : value);
       }}
     />
   );
 }
 
-/** One of a few texts; '' is that the field is not there. */
+/** One of several values; '' removes the field. */
 export function DraftSelect({
   path,
   label,
@@ -77,7 +77,7 @@ export function DraftSelect({
   );
 }
 
-/** What the JSON has may be none of the options; it is shown all the same. */
+/** Adds the current value to the options if it is not one of them, because the JSON can have any value. */
 export function withPresent(options: readonly { value: string; label: string }[], value: string) {
   return options.some((one) => one.value === value) ? options : [...options, { value, label: value || 'Choose' }];
 }
@@ -95,7 +95,7 @@ export function DraftJson({
   const draft = useDraft();
   const [typed, setTyped] = useState('');
   const value = draft.get(path);
-  // What was typed stays as it was typed, until the value is another one.
+  // The text is kept as typed until the value changes.
   const read = readJson(typed);
   const isTyped = 'value' in read && sameJson(read.value, value);
   const text = draft.unreadText(path) ?? (isTyped ? typed : value === undefined ? '' : JSON.stringify(value, null, 2));

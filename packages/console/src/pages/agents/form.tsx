@@ -1,4 +1,4 @@
-// An Agent as a form. Every field is a place of the draft; what the form has no field for stands in the JSON beside it.
+// An agent as a form. Every field is bound to a path of the draft; fields that the form does not have are in the JSON next to it.
 import type { ReactNode } from 'react';
 import { duration } from '../../ui/time.tsx';
 import { useDraft } from './draft.tsx';

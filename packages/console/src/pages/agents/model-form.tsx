@@ -15,7 +15,7 @@ export function ModelForm() {
   const draft = useDraft();
   const model = modelOf(draft.get('model'));
   const provider = textOf(model.provider);
-  // Names, addresses and keys belong to one provider; whoever comes back to it finds them.
+  // The model name, address and key belong to one provider; they are restored when the user selects it again.
   const left = useRef(new Map<string, unknown>());
 
   function become(next: string) {
@@ -93,7 +93,7 @@ function keyHint(provider: string): ReactNode {
 
 function ModelSettings({ provider }: { provider: string }) {
   const draft = useDraft();
-  // In the short form, `provider/model`, there are none to edit.
+  // The short form, `provider/model`, has none to edit.
   if (typeof draft.get('model') === 'string') return null;
   return (
     <DraftJson
@@ -117,7 +117,7 @@ function ModelSettings({ provider }: { provider: string }) {
   );
 }
 
-/** A text of the model, which becomes an object where it was written in short. */
+/** A text field of the model. Turns the short form into an object. */
 function ModelText({
   name,
   label,

@@ -1,7 +1,7 @@
-// Apart from what checks definitions: a list of Agents needs no schemas.
+// Separate from validation, because the list of agents needs no schemas.
 import type { Model } from '@signalbox/client';
 
-/** A model as an object, also where it is written in short. */
+/** A model as an object, including one in the short form. */
 export function modelOf(value: unknown): Partial<Model> & Record<string, unknown> {
   if (isRecord(value)) return value;
   if (typeof value !== 'string') return {};

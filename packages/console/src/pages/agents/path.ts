@@ -1,10 +1,10 @@
-// Places in a definition, written as the service writes them: `tools[0].request.url`.
+// Paths in a definition, in the service's notation: `tools[0].request.url`.
 
 function partsOf(path: string): (string | number)[] {
   return [...path.matchAll(/\[(\d+)\]|[^.[]+/g)].map(([part, index]) => (index === undefined ? part : Number(index)));
 }
 
-/** What stands there; undefined where nothing does. */
+/** The value at a path; undefined if there is none. */
 export function valueAt(value: unknown, path: string): unknown {
   return partsOf(path).reduce<unknown>(
     (at, part) => (typeof at === 'object' && at !== null ? (at as Record<string | number, unknown>)[part] : undefined),
@@ -12,7 +12,7 @@ export function valueAt(value: unknown, path: string): unknown {
   );
 }
 
-/** A copy with something else there; undefined takes a field out. */
+/** A copy with another value at the path; undefined removes the field. */
 export function withValueAt(value: unknown, path: string, next: unknown): unknown {
   return put(value, partsOf(path), next);
 }
@@ -31,7 +31,7 @@ function put(value: unknown, [part, ...rest]: (string | number)[], next: unknown
   return part in record ? { ...record, [part]: inner } : { ...others, [part]: inner };
 }
 
-/** Whether a path is this one or one within it. */
+/** Whether a path equals another one or is below it. */
 export function isWithin(path: string, outer: string): boolean {
   return outer === '' || path === outer || path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`);
 }

@@ -1,6 +1,6 @@
 import type { FieldError } from '@signalbox/contract';
 
-/** What is wrong, each with a way to its field. */
+/** The errors, each with a link to its field. */
 export function Problems({
   problems,
   onChoose,
@@ -10,7 +10,7 @@ export function Problems({
   problems: readonly FieldError[];
   onChoose: (path: string) => void;
   most?: number;
-  /** What to say where nothing is wrong. */
+  /** The text if there are no errors. */
   none?: string;
 }) {
   const { length } = problems;

@@ -1,8 +1,8 @@
-// A new version is made of the one that the person has seen, and of no other.
+// A new version is based on the one that the user saw, never on another.
 import { type Agent, ConflictError, type Signalbox } from '@signalbox/client';
 import { bodyOf, type Definition } from './definition.ts';
 
-/** `newest`: another version was saved meanwhile, and nothing was done. */
+/** `newest`: another version was saved in the meantime, so nothing was saved. */
 export type Saving = { saved: Agent } | { newest: Agent };
 
 export async function saveVersion(

@@ -1,18 +1,18 @@
-// What the addresses of these pages hold beside the ids.
+// The search parameters of these pages.
 import { oneOf, sessionIdPattern, textIn } from '../../search-params.ts';
 
 export function agentsSearch({ archived }: Record<string, unknown>): { archived?: true } {
   return archived === true ? { archived } : {};
 }
 
-/** The template to begin from. */
+/** The template to start from. */
 export function newAgentSearch(search: Record<string, unknown>): { template?: string } {
   return textIn(search, 'template', /^[a-z]+$/);
 }
 
 export interface AgentSearch {
   view?: 'form' | 'json' | 'try';
-  /** That it is tried in. */
+  /** The session in which the agent is tried. */
   session?: string;
 }
 
@@ -23,7 +23,7 @@ export function agentSearch(search: Record<string, unknown>): AgentSearch {
   };
 }
 
-/** The version to look at, and the one to compare it with. */
+/** The version to show, and the one to compare it with. */
 export function versionsSearch({ version, against }: Record<string, unknown>): { version?: number; against?: number } {
   return {
     ...(typeof version === 'number' && { version }),

@@ -1,4 +1,4 @@
-// Agents to begin from.
+// Agents to start from.
 import { ownProviders } from '@signalbox/contract';
 import type { ReactNode } from 'react';
 import type { Definition } from './definition.ts';

@@ -18,7 +18,7 @@ export const toolTypeText: Record<ToolType, { label: string; about: string }> = 
 
 const inputSchema = { type: 'object', properties: {}, required: [] };
 
-/** What a new tool begins as. */
+/** The initial fields of a new tool. */
 export const newTools: Record<ToolType, Record<string, unknown>> = {
   http: {
     type: 'http',
@@ -32,13 +32,13 @@ export const newTools: Record<ToolType, Record<string, unknown>> = {
   agent: { type: 'agent', name: '', description: '', agentId: '' },
 };
 
-/** When a person is asked about a tool that says nothing of it. */
+/** When calls need approval if the tool does not say. */
 function defaultApproval(tool: Record<string, unknown>): string {
   if (tool.type === 'mcp') return 'always, except for tools that the server marks as read-only';
   return isEffectful(tool) ? 'always, because the tool has an effect' : 'never';
 }
 
-/** Whether a call of an `http` or `client` tool changes something outside, as the service takes it. */
+/** Whether the service treats a call of an `http` or `client` tool as one with an effect. */
 export function isEffectful(tool: Record<string, unknown>): boolean {
   if (typeof tool.effectful === 'boolean') return tool.effectful;
   const { method } = (tool.request ?? {}) as { method?: unknown };

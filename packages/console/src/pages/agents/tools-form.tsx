@@ -10,7 +10,7 @@ import { isRecord } from './model.ts';
 import { isWithin } from './path.ts';
 import { isEffectful, newTools, ToolFields, type ToolType, toolTypes, toolTypeText } from './tool-fields.tsx';
 
-// Tools have no identity of their own: the list gives them numbers, so that a moved one keeps its focus and stays open.
+// Tools have no ids. The list numbers them, so that a tool that moves keeps its focus and stays open.
 let lastKey = 0;
 const keysFor = (count: number) => Array.from({ length: count }, () => ++lastKey);
 
@@ -24,7 +24,7 @@ export function ToolsForm({ readOnly }: { readOnly: boolean }) {
   const list = useRef<HTMLOListElement>(null);
   const adding = useRef<HTMLDivElement>(null);
 
-  // The JSON may have brought some or taken some.
+  // An edit of the JSON may have added or removed tools.
   const present =
     keys.length < tools.length ? [...keys, ...keysFor(tools.length - keys.length)] : keys.slice(0, tools.length);
   if (present.length !== keys.length) setKeys(present);
@@ -37,7 +37,7 @@ export function ToolsForm({ readOnly }: { readOnly: boolean }) {
 
   function add(type: ToolType) {
     const [key = 0] = keysFor(1);
-    // Nobody was in its fields yet.
+    // Its fields show no errors until the user changes them.
     draft.set(`tools[${tools.length}]`, newTools[type], null);
     setKeys([...present, key]);
     setAdded(key);
@@ -107,7 +107,7 @@ function ToolItem({
   actions?: Parameters<typeof Menu>[0]['items'];
 }) {
   const draft = useDraft();
-  // There may be a hundred. The fields of a closed one are there only where something in them is to be corrected.
+  // There may be a hundred tools. A closed one renders its fields only if one of them has an error.
   const [open, setOpen] = useState(isNew);
   const path = `tools[${index}]`;
   const record = isRecord(tool) ? tool : {};

@@ -1,4 +1,4 @@
-// A Session of the Agent beside its definition.
+// A session of the agent next to its definition.
 import type { Environment } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
@@ -9,7 +9,7 @@ import { ErrorNotice, fieldError, Notice } from '../../ui/notice.tsx';
 import { Await } from '../../ui/page.tsx';
 import { SessionView } from '../sessions/session-view.tsx';
 
-/** `version`: the newest that is saved. `unsaved`: there are changes that are not in it. */
+/** `version`: the newest saved one. `unsaved`: whether the draft has changes that are not in it. */
 export function TryIt({
   agentId,
   version,
@@ -21,14 +21,14 @@ export function TryIt({
   version: number;
   unsaved: boolean;
   sessionId: string | undefined;
-  /** A Session was opened; undefined: another is wanted. */
+  /** Called with the id of an opened session, or undefined to start another one. */
   onOpen: (sessionId: string | undefined) => void;
 }) {
   const { organizationId, may } = useOrganization();
   const panel = useRef<HTMLDivElement>(null);
   const shown = useRef(sessionId);
   useEffect(() => {
-    // The form gave way to the Session, or the other way round: what had the focus is gone.
+    // The form was replaced by the session, or the session by the form, so the focused element is gone.
     if (shown.current !== sessionId) panel.current?.focus();
     shown.current = sessionId;
   }, [sessionId]);
@@ -63,7 +63,7 @@ export function TryIt({
   );
 }
 
-// One page of the service's list.
+// One page of the list.
 const MOST = 100;
 
 function OpenForm({

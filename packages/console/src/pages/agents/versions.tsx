@@ -28,7 +28,7 @@ export function AgentVersionsPage() {
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = query;
   const isMissing = newest !== undefined && shown === undefined;
   useEffect(() => {
-    // A link may lead to one that is further down.
+    // A link may name a version on a later page.
     if (isMissing && hasNextPage && !isFetchingNextPage) void fetchNextPage();
   }, [isMissing, hasNextPage, isFetchingNextPage, fetchNextPage]);
 
@@ -84,10 +84,10 @@ export function AgentVersionsPage() {
   );
 }
 
-// Beyond these changes nobody is named: the event log has the rest.
+// Older changes are shown without a name; the event log has them.
 const MOST_EVENTS = 100;
 
-/** Who saved a version, as the event log has it. */
+/** Who saved a version, from the event log. */
 function useSavedBy(agentId: string): (version: number) => string | undefined {
   const { data } = useApiQuery(['agents', agentId, 'events'], (client) =>
     client.events.list({ resourceId: agentId, limit: MOST_EVENTS }),
@@ -123,7 +123,7 @@ function Comparison({ shown, newest, query }: { shown: Agent; newest: Agent; que
     others[0];
 
   useEffect(() => {
-    // Whoever chose a version wants to read it.
+    // Moves the focus to the version that the user selected.
     if (version !== undefined) heading.current?.focus();
   }, [version]);
 
@@ -181,7 +181,7 @@ function GoBackDialog({ shown, newest, onClose }: { shown: Agent; newest: Agent;
     if ('newest' in result) {
       setSeen(result.newest);
       setPassed(true);
-      // The dialog stays open, with what is true now.
+      // The dialog stays open and shows the current state.
       throw new Error(
         'Nothing was saved because the agent changed in the meantime. Check the changes below, then try again.',
       );

@@ -1,4 +1,4 @@
-// Who asks, where, since when, and until when.
+// Which agent and session ask for an approval, since when, and until when.
 import type { Approval } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
@@ -6,13 +6,13 @@ import { Badge } from '../../ui/badge.tsx';
 import { PlainText } from '../../ui/text.tsx';
 import { Time, useNow } from '../../ui/time.tsx';
 
-/** The name of an Agent; its id while it is not known. */
+/** The name of an agent, or its id until the name is loaded. */
 export function AgentName({ agentId }: { agentId: string }) {
   const { data } = useApiQuery(['agents', agentId, 'name'], async (client) => (await client.agents.get(agentId)).name);
   return data === undefined ? <code>{shortId(agentId)}</code> : <PlainText text={data} />;
 }
 
-/** The end of an id tells it from others. */
+/** The end of an id, which distinguishes it from others. */
 function shortId(id: string): string {
   const [prefix, body = ''] = id.split('_');
   return `${prefix}_…${body.slice(-6)}`;
@@ -45,7 +45,7 @@ export function ApprovalSource({ approval }: { approval: Approval }) {
   );
 }
 
-// When a person who sees it now should decide now.
+// Less time than this is left: highlight it.
 const SOON_MS = 15 * 60_000;
 
 function Expiry({ at }: { at: string | null }) {

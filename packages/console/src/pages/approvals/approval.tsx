@@ -1,4 +1,4 @@
-// One approval, where a link from a chat leads: on a phone the buttons stay under the thumb.
+// One approval, for a link in a chat. On a phone the buttons stay within reach of the thumb.
 import { Link, useParams } from '@tanstack/react-router';
 import { useRef } from 'react';
 import { useApiQuery } from '../../organization.tsx';
@@ -13,7 +13,7 @@ import { Decision } from './decision.tsx';
 import { InputView } from './input-view.tsx';
 import { useShortcuts } from './shortcuts.ts';
 
-// Live by the event log; this is the net under it.
+// The event log reports changes (live.ts). Polling covers what it misses.
 const AGAIN_MS = 60_000;
 
 export function ApprovalPage() {

@@ -1,4 +1,4 @@
-// The inbox over all Sessions: what waits for a person, the oldest first; and what was decided, the newest first.
+// The inbox of all sessions: pending approvals, oldest first, and decided ones, newest first.
 import type { Approval } from '@signalbox/client';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
@@ -22,7 +22,7 @@ import { nameOf } from './resolution.tsx';
 import type { ApprovalsSearch } from './search-params.ts';
 import { useShortcuts } from './shortcuts.ts';
 
-// Live by the event log; this is the net under it.
+// The event log reports changes (live.ts). Polling covers what it misses.
 const AGAIN_MS = 60_000;
 
 export function ApprovalsPage() {
@@ -113,7 +113,7 @@ function Inbox({ query }: { query: ReturnType<typeof useList<Approval>> }) {
   const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = query;
   const list = useRef<HTMLDivElement>(null);
   const shortcuts = useShortcuts(list);
-  // What was shown once stays where it is: nothing moves away under a finger.
+  // An approval that was shown keeps its place, so that nothing moves while the user clicks or taps.
   const [seen, setSeen] = useState<ReadonlyMap<string, Approval>>(new Map());
   const now = new Map(data?.map((one) => [one.operationId, one]));
   if (data?.some((one) => seen.get(one.operationId) !== one)) setSeen(new Map([...seen, ...now]));

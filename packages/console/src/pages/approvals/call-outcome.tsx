@@ -1,4 +1,4 @@
-// What came of it: whether the call ran and what it answered, and where the Session is now.
+// The outcome of an approved call: whether it ran, its result, and the status of the session.
 import type { Approval, Session, Signalbox, ToolResultChunk, TurnOperation } from '@signalbox/client';
 import { useState } from 'react';
 import { useApiQuery } from '../../organization.tsx';
@@ -9,12 +9,12 @@ import { InputView } from './input-view.tsx';
 
 interface Outcome {
   session: Session;
-  /** undefined where the service has not planned it, or its time is long gone. */
+  /** undefined if the service has not planned the call yet, or no longer has it. */
   call: TurnOperation | undefined;
   result: ToolResultChunk | undefined;
 }
 
-// A call that runs has no record in the event log.
+// The event log has no event for a running call.
 const AGAIN_MS = 3000;
 
 export function CallOutcome({ approval }: { approval: Approval }) {

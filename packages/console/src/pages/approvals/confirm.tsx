@@ -1,4 +1,4 @@
-// The second stroke: what goes with a decision, and the button that makes it.
+// The second step of a decision: its details and the button that confirms it.
 import type { Approval, ResolveApproval } from '@signalbox/client';
 import { type FormEvent, type KeyboardEvent, type MouseEvent, useEffect, useId, useRef, useState } from 'react';
 import { toolTitle } from '../../text-format.ts';
@@ -11,7 +11,7 @@ import { InputEditor } from './input-editor.tsx';
 export type Step = 'approve' | 'edit' | 'deny' | undefined;
 export type DecisionInput = Pick<ResolveApproval, 'decision' | 'reason' | 'input' | 'scope'>;
 
-// A finger that taps twice without wanting to takes less.
+// The longest gap of an accidental double tap.
 const DOUBLE_TAP_MS = 500;
 const MAX_REASON_CHARACTERS = 2000;
 
@@ -51,7 +51,7 @@ export function Confirm({
   const refused = step === 'edit' ? fieldError(error, 'input') : undefined;
   const fields = draft.as === 'form' ? Object.keys(draft.fields) : [];
   const problems = ownProblems.length > 0 ? ownProblems : refused ? problemsOf(refused, fields) : [];
-  // Where something is wrong, that is where to go on.
+  // Moves the focus to the first error.
   useEffect(() => {
     if (refused || ownProblems.length > 0) form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus();
   }, [refused, ownProblems]);
@@ -75,11 +75,11 @@ export function Confirm({
       event.stopPropagation();
       onCancel();
     }
-    // A key that is held down is one stroke, and the first.
+    // A key held down is still the first press.
     if (event.key === 'Enter' && event.repeat) event.preventDefault();
   }
 
-  /** The second tap of two that were meant as one lands here. Keys have no `detail`. */
+  /** Ignores the second tap of a double tap. Clicks by keyboard have no `detail`. */
   function guard(event: MouseEvent) {
     if (event.detail > 0 && performance.now() - openedAt.current < DOUBLE_TAP_MS) event.preventDefault();
   }

@@ -1,5 +1,5 @@
-// Deciding on an approval: two strokes, so that no slip decides. `Approve` or `Deny` opens what goes with it and asks once
-// more; the same by key (`A`, then Enter). Whoever comes second is told who was first.
+// Deciding an approval takes two steps, so that no single slip decides. `Approve` or `Deny` opens the details and asks for
+// confirmation; `A`, then Enter does the same. If two users decide at the same time, the second one sees who was first.
 import { type Approval, SignalboxError } from '@signalbox/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
@@ -14,17 +14,17 @@ import './approvals.css';
 export { pressShortcut } from './shortcuts.ts';
 
 /**
- * The buttons while the approval is pending, then what was decided and by whom. Where it stands in something focusable, give that
- * `onKeyDown={pressShortcut}`. `onDecided` is called after this person's own decision, when the buttons are gone.
+ * The buttons while the approval is pending, then what was decided and by whom. If a focusable element contains it, give that
+ * element `onKeyDown={pressShortcut}`. `onDecided` is called after the user's own decision, when the buttons are gone.
  */
 export function Decision({ approval, onDecided }: { approval: Approval; onDecided?: () => void }) {
   const { client, organizationId, user, may } = useOrganization();
   const queries = useQueryClient();
   const toast = useToast();
   const [step, setStep] = useState<Step>();
-  // What the service answered, until what is listed says the same.
+  // The service's response, until the list has caught up with it.
   const [answered, setAnswered] = useState<Approval>();
-  // Somebody else was first while this person was at it.
+  // Someone else decided first.
   const [late, setLate] = useState(false);
   const [error, setError] = useState<unknown>();
   const [busy, setBusy] = useState(false);
@@ -38,7 +38,7 @@ export function Decision({ approval, onDecided }: { approval: Approval; onDecide
   const shown = answered ?? approval;
   const isDecided = shown.status !== 'pending';
   const wasAtIt = step !== undefined && isDecided && answered === undefined;
-  // Whoever is in the middle of it hears that it is over.
+  // Notifies a user who is in the middle of a decision that it has been made.
   useEffect(() => {
     if (wasAtIt && !underWay.current) setLate(true);
   }, [wasAtIt]);
@@ -72,7 +72,7 @@ export function Decision({ approval, onDecided }: { approval: Approval; onDecide
   async function hearWho() {
     try {
       const one = await client.approvals.get(approval.operationId);
-      // Over time, and not yet marked so by the service.
+      // Expired, but the service has not marked it yet.
       keep(one.status === 'pending' ? { ...one, status: 'expired' } : one);
       setLate(true);
       await queries.invalidateQueries({ queryKey: [organizationId, 'approvals'] });
@@ -119,7 +119,7 @@ export function Decision({ approval, onDecided }: { approval: Approval; onDecide
   );
 }
 
-/** Whether the approval holds the input that was sent with the decision. */
+/** Whether the approval has the input that was sent with the decision. */
 function takes(approval: Approval, { input }: DecisionInput): boolean {
   return JSON.stringify(approval.editedInput ?? null) === JSON.stringify(input ?? null);
 }

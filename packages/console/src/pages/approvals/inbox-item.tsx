@@ -9,7 +9,7 @@ import { CallOutcome } from './call-outcome.tsx';
 import { Decision } from './decision.tsx';
 import { InputView } from './input-view.tsx';
 
-/** One approval of the inbox. It stays where it is when it is decided, by whomever, and says what came of it. */
+/** One approval of the inbox. It keeps its place when anyone decides it, and then shows the outcome. */
 export function InboxItem({ approval: last, isPending }: { approval: Approval; isPending: boolean }) {
   const { organizationId } = useOrganization();
   const { operationId } = last;

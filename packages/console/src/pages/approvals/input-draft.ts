@@ -1,14 +1,14 @@
-// An input while a person edits it: as a form where each field is one text, number, truth value or null; else as JSON.
+// An input that the user edits: as a form if each field is a text, number, boolean or null; else as JSON.
 import { escapeInvisible, splitInvisible } from '../../text-format.ts';
 
-/** An object that is no array. */
+/** A JSON object, not an array. */
 export type Fields = Record<string, unknown>;
 
 export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The same JSON, in the same order. */
+/** Whether two values are the same JSON in the same order of keys. */
 export function same(one: unknown, other: unknown): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
@@ -17,16 +17,16 @@ export type Draft = { as: 'form'; fields: Record<string, string> } | { as: 'json
 
 export type Read = { value: unknown } | { problems: Problem[] };
 
-/** `field` is undefined where the whole is meant. */
+/** `field` is undefined if the problem concerns the whole input. */
 export interface Problem {
   field?: string;
   text: string;
 }
 
-// A form of more is worse than the JSON.
+// For more fields the JSON is easier to read than a form.
 const MAX_FIELDS = 30;
 
-/** Whether a form can show and hold all of it: no values in values, no characters that an input field would hide. */
+/** Whether a form can show and keep all of it: no nested values, no characters that an input field would hide. */
 export function fitsForm(input: unknown): input is Fields {
   if (!isFields(input)) return false;
   const values = Object.values(input);
@@ -53,7 +53,7 @@ export function jsonOf(input: unknown): Draft {
 
 const jsonNumber = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 
-/** The input that a draft stands for; each field of a form keeps the type that it has in `original`. */
+/** The input of a draft; each field of a form keeps the type that it has in `original`. */
 export function readDraft(draft: Draft, original: unknown): Read {
   if (draft.as === 'json') {
     try {
@@ -72,7 +72,7 @@ export function readDraft(draft: Draft, original: unknown): Read {
   return problems.length > 0 ? { problems } : { value };
 }
 
-// A field may be named `__proto__`: an assignment would not make it a field.
+// Assigning a field named `__proto__` would not define it.
 function define(fields: Fields, name: string, value: unknown): void {
   Object.defineProperty(fields, name, { value, enumerable: true, configurable: true, writable: true });
 }
@@ -83,7 +83,7 @@ function typed(text: string, was: unknown): unknown {
   return was === null && text === '' ? null : text;
 }
 
-/** What the service says of an edited input (`/cents must be number; / must have …`), at the fields that it names. */
+/** The service's errors about an edited input (`/cents must be number; / must have …`), by the fields that they name. */
 export function problemsOf(message: string, fields: readonly string[]): Problem[] {
   const rest: string[] = [];
   const problems: Problem[] = [];

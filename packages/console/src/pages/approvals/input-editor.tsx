@@ -3,10 +3,10 @@ import { Button } from '../../ui/button.tsx';
 import { Select, TextArea, TextField } from '../../ui/field.tsx';
 import { type Draft, fitsForm, formOf, isFields, jsonOf, type Problem, readDraft } from './input-draft.ts';
 
-// What does not fit one line of a phone.
+// Longer texts do not fit on one line of a phone.
 const LONG_CHARACTERS = 60;
 
-/** Edits an input as a form, where it is flat, or as JSON. Enter in a field means that it is done, not that it is sent. */
+/** Edits an input as a form if it is flat, else as JSON. Enter in a field ends editing; it does not send the decision. */
 export function InputEditor({
   original,
   draft,

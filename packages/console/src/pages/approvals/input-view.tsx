@@ -1,10 +1,10 @@
-// What a tool would be called with, so that a person can read it. All of it is text that an agent wrote.
+// The input of a tool call, for reading. An agent wrote it, so all of it is shown as text.
 import { Fragment } from 'react';
 import { Json } from '../../ui/copy.tsx';
 import { LongText, PlainText } from '../../ui/text.tsx';
 import { isFields, same } from './input-draft.ts';
 
-/** Fields in rows, what is nested in them as JSON. With `before`, what has changed against it says so. */
+/** Fields as rows, and nested values as JSON. With `before`, marks the fields that changed. */
 export function InputView({ value, before }: { value: unknown; before?: unknown }) {
   if (!isFields(value)) return <Json value={value} />;
   const was = isFields(before) ? before : undefined;

@@ -9,7 +9,7 @@ const keys: readonly (readonly [string, string])[] = [
   ['Esc', 'go back without deciding'],
 ];
 
-/** The keys of the page, and a switch for them. */
+/** The keyboard shortcuts of the page, and a switch for them. */
 export function KeysHelp({ on, setOn }: { on: boolean; setOn: (on: boolean) => void }) {
   return (
     <details className="keys-help">

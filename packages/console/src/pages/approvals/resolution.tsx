@@ -6,12 +6,12 @@ import { LongText, PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
 import { InputView } from './input-view.tsx';
 
-/** What was decided, by whom, when and why. `late`: this person wanted to decide it and was not the first. */
+/** What was decided, by whom, when and why. `late`: the user tried to decide, but someone else was first. */
 export function Resolution({ approval, late }: { approval: Approval; late?: boolean }) {
   const { user } = useOrganization();
   const box = useRef<HTMLDivElement>(null);
   const { status, reason, resolvedBy, resolvedAt, editedInput } = approval;
-  // The focus was on a button that is gone.
+  // The focused button is gone.
   useEffect(() => {
     if (late) box.current?.focus();
   }, [late]);
@@ -63,7 +63,7 @@ const undecided: Partial<Record<Approval['status'], string>> = {
   cancelled: 'no longer needed because the session ended or moved on',
 };
 
-/** Who decided, for the person with this id. */
+/** The name of the person who decided, for the user with this id. */
 export function nameOf({ resolvedBy }: Approval, userId: string): string {
   if (!resolvedBy) return 'no one';
   if (resolvedBy.id === userId) return 'you';

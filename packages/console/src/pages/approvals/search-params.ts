@@ -1,6 +1,6 @@
 import { environmentPattern, oneOf, sessionIdPattern, textIn } from '../../search-params.ts';
 
-/** Which approvals the inbox shows, as it stands in the URL; without a status those that are pending. */
+/** The filters of the inbox in the URL; without a status, the pending approvals. */
 export interface ApprovalsSearch {
   status?: (typeof statuses)[number] | undefined;
   environment?: string | undefined;

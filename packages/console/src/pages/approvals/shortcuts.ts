@@ -1,12 +1,12 @@
-// Single keys for whoever decides a lot: J and K move from item to item, and in an item a key presses the button that names it
-// (`aria-keyshortcuts`). Never while somebody types; and they can be switched off, because programs that turn speech into keys
-// would press them by chance (WCAG 2.1.4).
+// Single-key shortcuts for people who decide many approvals: J and K move between items, and in an item a key presses the button
+// that names it (`aria-keyshortcuts`). They do nothing while the user types, and can be switched off, because speech input could
+// press them by accident (WCAG 2.1.4).
 import { type KeyboardEvent as ReactKeyboardEvent, type RefObject, useEffect, useState } from 'react';
 
 const STORED = 'signalbox.shortcuts';
 const areOn = () => localStorage.getItem(STORED) !== 'off';
 
-/** For a single container with such buttons: its `onKeyDown`. */
+/** The `onKeyDown` of a single container with such buttons. */
 export function pressShortcut(event: ReactKeyboardEvent<HTMLElement>): void {
   if (areOn() && !isElsewhere(event.nativeEvent)) pressIn(event.currentTarget, event.nativeEvent);
 }
@@ -19,7 +19,7 @@ function pressIn(container: HTMLElement, event: KeyboardEvent): void {
   button.click();
 }
 
-/** `items`: what holds the elements with `data-item`. On a page with one item the focus need not be in it. */
+/** `items`: the container of the elements with `data-item`. On a page with one item, the focus may be anywhere. */
 export function useShortcuts(items: RefObject<HTMLElement | null>): { on: boolean; setOn: (on: boolean) => void } {
   const [on, setStoredOn] = useState(areOn);
   useEffect(() => {
@@ -53,7 +53,7 @@ export function useShortcuts(items: RefObject<HTMLElement | null>): { on: boolea
   };
 }
 
-/** Typed into a field, meant for the browser, or for a menu or dialog that is open. */
+/** Whether the key is typed into a field, meant for the browser, or for an open menu or dialog. */
 function isElsewhere({ ctrlKey, metaKey, altKey, target }: KeyboardEvent): boolean {
   if (ctrlKey || metaKey || altKey || document.querySelector('dialog[open]')) return true;
   return (

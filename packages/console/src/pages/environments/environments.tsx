@@ -235,7 +235,7 @@ function Secrets({ environment }: { environment: string }) {
   );
 }
 
-/** The hosts of providers, so that nobody has to look them up. */
+/** The hosts of known providers, as suggestions. */
 const providerHosts: Record<string, string> = Object.fromEntries(
   ownProviders.map(({ keyName, baseUrl }) => [keyName, new URL(baseUrl).host]),
 );

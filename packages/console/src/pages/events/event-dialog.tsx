@@ -13,7 +13,7 @@ import { PlainText } from '../../ui/text.tsx';
 import { ExactTime } from '../../ui/time.tsx';
 import type { EventsSearch } from './search-params.ts';
 
-/** One record in full. */
+/** One event in full. */
 export function EventDialog({
   eventId,
   filters,
@@ -113,7 +113,7 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
   );
 }
 
-/** Shows the list of what has something in common with this record. */
+/** A link to the events that share a field with this one. */
 function Only({ filters, by, of }: { filters: EventsSearch; by: EventsSearch; of: string }) {
   const { organizationId } = useOrganization();
   return (

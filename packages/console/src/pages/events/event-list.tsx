@@ -15,10 +15,10 @@ import { type EventLog, useEventLog } from './use-event-log.ts';
 import './events.css';
 
 const ROW_PIXELS = 66;
-// The next page is asked for so many rows before the end.
+// Loads the next page this many rows before the end.
 const AHEAD_ROWS = 60;
 
-/** The records, newest first; new ones appear on top. Only those in sight are in the page. */
+/** The events, newest first; new ones appear at the top. Only visible rows are rendered. */
 export function EventList({ filters, beginAnew }: { filters: EventFilters & EventsSearch; beginAnew: () => void }) {
   const log = useEventLog(filters, beginAnew);
   const { events, error, retry, waiting, showWaiting } = log;
@@ -52,7 +52,7 @@ function Rows({ log, events, filters }: { log: EventLog; events: readonly Event[
   const { hasOlder, isLoadingOlder, loadOlder, error } = log;
   const list = useRef<HTMLOListElement>(null);
   const [top, setTop] = useState(0);
-  // What stands above it opens and closes.
+  // The content above the list opens and closes.
   useLayoutEffect(() => {
     const measure = () => list.current && setTop(list.current.getBoundingClientRect().top + scrollY);
     measure();

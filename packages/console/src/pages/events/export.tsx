@@ -7,10 +7,10 @@ import { useToast } from '../../ui/toast.tsx';
 
 type Format = 'jsonl' | 'csv';
 
-// The browser keeps what a Blob holds on disk where it is much; what is gathered for the next one stands in memory.
+// The browser keeps large Blobs on disk; only the piece being collected is in memory.
 const PIECE_BYTES = 4 * 1024 * 1024;
 
-/** The records that the filters let through, as a file. */
+/** Downloads the filtered events as a file. */
 export function ExportEvents({ filters }: { filters: EventFilters }) {
   const { client } = useOrganization();
   const toast = useToast();
@@ -93,6 +93,6 @@ function save(blob: Blob, name: string): void {
   link.href = url;
   link.download = name;
   link.click();
-  // The browser has begun to read it by then.
+  // The browser has started to read it by then.
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

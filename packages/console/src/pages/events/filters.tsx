@@ -14,7 +14,7 @@ const kinds = [
   ...Object.entries(eventKinds).map(([value, { label }]) => ({ value, label })),
 ];
 
-/** What of the log is shown; it stands in the URL. */
+/** The filters of the event log, which are in the URL. */
 export function Filters({ filters, onChange }: { filters: EventsSearch; onChange: (filters: EventsSearch) => void }) {
   function set<K extends keyof EventsSearch>(name: K, value: EventsSearch[K] | '') {
     onChange(withFilter(filters, name, value));

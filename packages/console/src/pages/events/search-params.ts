@@ -1,7 +1,7 @@
 import type { EventType } from '@signalbox/client';
 import { environmentPattern, sessionIdPattern, textIn } from '../../search-params.ts';
 
-/** Which records are shown, and which of them is opened. */
+/** The filters, and the event that is open. */
 export interface EventsSearch {
   type?: EventType;
   actorId?: string;
@@ -17,7 +17,7 @@ const instantPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z$/;
 
 export function eventsSearch(search: Record<string, unknown>): EventsSearch {
   return {
-    // The page knows the kinds (event-text.ts); this stands in what every page loads.
+    // Only the page knows the types (event-text.ts); this file is part of the first load.
     ...(textIn(search, 'type', /^[a-z_]+\.[a-z_]+$/) as { type?: EventType }),
     ...textIn(search, 'actorId', /^.{1,100}$/),
     ...textIn(search, 'resourceId', /^.{1,200}$/),

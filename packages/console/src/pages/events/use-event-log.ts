@@ -1,26 +1,26 @@
-// The records that the page shows: older ones page by page, newer ones as they are written.
+// The events on the page: older ones page by page, newer ones as they are written.
 //
-// The newest number is read before the first page, and the log is followed from there: what both bring is taken once. What comes
-// while the person reads further down waits, so that nothing moves under their eyes.
+// The newest number is read before the first page, and the log is followed from there; events that both return are shown once. New
+// events wait while the user is scrolled down, so that nothing moves while they read.
 import type { Event, EventFilters, Signalbox } from '@signalbox/client';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { useOrganization } from '../../organization.tsx';
 
 const PAGE_ROWS = 250;
-// Many records of one moment are one drawing.
+// Combines events that arrive together into one update.
 const GATHER_MS = 100;
 const AGAIN_MS = 3_000;
-// So near to the top, nobody reads further down.
+// This close to the top, the user is not reading further down.
 const TOP_PIXELS = 80;
-// Beyond it the page would grow without end: it begins anew.
+// With more new events the page would grow without end, so the list is loaded again.
 const MAX_NEW = 5_000;
 
 export interface EventLog {
   events: readonly Event[] | undefined;
   error: unknown;
   retry: () => void;
-  /** How many have come that are not shown. */
+  /** How many new events are not shown yet. */
   waiting: number;
   showWaiting: () => void;
   hasOlder: boolean;
@@ -28,7 +28,7 @@ export interface EventLog {
   loadOlder: () => void;
 }
 
-/** `beginAnew`: so many have come that the list should be made again. */
+/** `beginAnew` is called when so many events arrived that the list should be loaded again. */
 export function useEventLog(filters: EventFilters, beginAnew: () => void): EventLog {
   const { client, organizationId } = useOrganization();
   const query = useInfiniteQuery({
@@ -40,7 +40,7 @@ export function useEventLog(filters: EventFilters, beginAnew: () => void): Event
       return { head, ...(await client.events.list({ ...filters, ...page }, { signal })) };
     },
     getNextPageParam: ({ hasMore, nextCursor }) => (hasMore ? nextCursor : undefined),
-    // The past of the log never changes.
+    // Past events never change.
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
     refetchOnWindowFocus: false,
@@ -73,7 +73,7 @@ async function newest(client: Signalbox, signal: AbortSignal): Promise<number> {
 }
 
 interface Newer {
-  /** Newest first, both. */
+  /** Both are newest first. */
   shown: readonly Event[];
   waiting: readonly Event[];
 }
@@ -140,7 +140,7 @@ async function follow(
         note(event);
       }
     } catch {
-      // The service is away, or the person signed out: whatever is asked next says so.
+      // The service is unreachable, or the user signed out: the next request reports it.
       if (!signal.aborted) await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
     }
   }

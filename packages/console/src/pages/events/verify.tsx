@@ -1,4 +1,4 @@
-// The chain of the log, verified by this browser: the service is not asked whether it holds.
+// The hash chain of the log, verified by this browser: it does not ask the service whether the chain is intact.
 import { type EventCheckpoint, type EventVerification, type Signalbox, verifyEvents } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
@@ -8,7 +8,7 @@ import { Button } from '../../ui/button.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { ErrorNotice, Notice } from '../../ui/notice.tsx';
 
-// As often as the page is drawn with the progress.
+// How often the progress is drawn.
 const DRAW_EVERY_RECORDS = 500;
 
 interface Progress {
@@ -132,7 +132,7 @@ function Result({ result }: { result: EventVerification }) {
   );
 }
 
-/** All records, oldest first; tells from time to time how far it has come. */
+/** All events, oldest first. Reports its progress from time to time. */
 async function* records(client: Signalbox, signal: AbortSignal, tell: (progress: Progress) => void) {
   const [{ data: last }, { data: first }] = await Promise.all([
     client.events.list({ limit: 1 }, { signal }),
@@ -147,7 +147,7 @@ async function* records(client: Signalbox, signal: AbortSignal, tell: (progress:
   }
 }
 
-/** Web Crypto is there on https and on localhost alone. */
+/** Web Crypto exists only on https and localhost. */
 function canHash(): boolean {
   return (globalThis.crypto as Crypto | undefined)?.subtle !== undefined;
 }

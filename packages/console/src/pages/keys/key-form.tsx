@@ -1,4 +1,4 @@
-// Making a key, and changing one.
+// The form to create or edit a key.
 import type { ApiKey, ApiKeyWithSecret, Permission } from '@signalbox/client';
 import { useState } from 'react';
 import { useEnvironmentNames } from '../../environment-names.ts';
@@ -31,7 +31,7 @@ export function KeyForm({
   onClose,
   onMade,
 }: {
-  /** The key to change; a new one without it. */
+  /** The key to edit; without it, a new one. */
   apiKey?: ApiKey;
   onClose: () => void;
   onMade?: (key: ApiKeyWithSecret) => void;
@@ -50,7 +50,7 @@ export function KeyForm({
       const body = {
         name,
         permission,
-        // None ticked is refused by the service, and never every one.
+        // The service refuses an empty list; it never means every environment.
         environments,
         allowedIps: allowedIps.length > 0 ? allowedIps : null,
         metadata: parseMetadata(metadata),

@@ -4,7 +4,7 @@ import { Code } from '../../ui/copy.tsx';
 import { OneTimeSecret } from '../../ui/one-time-secret.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 
-/** The secret of a key that was just made or rotated, and the first call with it. */
+/** The secret of a key that was just created or rotated, and the first call with it. */
 export function NewSecret({ apiKey, onClose }: { apiKey: ApiKeyWithSecret; onClose: () => void }) {
   return (
     <OneTimeSecret title={`Secret of ${apiKey.name}`} secret={apiKey.secret} onClose={onClose}>
@@ -13,7 +13,7 @@ export function NewSecret({ apiKey, onClose }: { apiKey: ApiKeyWithSecret; onClo
   );
 }
 
-/** A call and a program to copy, with the key in them. */
+/** A command and a program to copy, with the key in them. */
 export function FirstCall({ secret }: { secret: string }) {
   const [tab, setTab] = useState<'curl' | 'client'>('curl');
   const { origin } = location;

@@ -1,4 +1,4 @@
-// What can be done with a schedule: change, pause, enable again, delete.
+// The actions on a schedule: edit, pause, enable, delete.
 import type { Schedule } from '@signalbox/client';
 import { useState } from 'react';
 import { useApiMutation, useOrganization } from '../../organization.tsx';
@@ -9,7 +9,7 @@ import { exactly } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { ScheduleForm } from './schedule-form.tsx';
 
-/** The menu; nothing where the person may not. `onDeleted` goes somewhere else. */
+/** The menu; empty if the role allows nothing. `onDeleted` leaves the page. */
 export function ScheduleMenu({
   schedule,
   label,

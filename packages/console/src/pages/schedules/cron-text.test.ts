@@ -20,7 +20,7 @@ test('common expressions are described exactly', () => {
 });
 
 test('expressions that words would describe wrongly have no description', () => {
-  // Uneven steps, two kinds of day, months, nearest days, what is wrong or not yet whole.
+  // Uneven steps, two kinds of day, months, nearest days, invalid and incomplete expressions.
   for (const cron of [
     '*/7 * * * *',
     '0 */5 * * *',

@@ -1,9 +1,9 @@
-// The usual cron expressions in words. Those that are not usual are left to whoever wrote them.
+// Common cron expressions in words. Others are shown as they were written.
 
 const days = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
 const abbreviations = days.map((day) => day.slice(0, 3).toUpperCase());
 
-/** `0 9 * * 1-5` → `Monday to Friday at 09:00`; undefined where there are no short words for it. */
+/** `0 9 * * 1-5` → `Monday to Friday at 09:00`; undefined if there are no short words for it. */
 export function cronText(cron: string): string | undefined {
   const [minute, hour, dayOfMonth, month, dayOfWeek, ...more] = cron.trim().toUpperCase().split(/\s+/);
   if (minute === undefined || hour === undefined || more.length > 0 || month !== '*') return undefined;
@@ -18,7 +18,7 @@ function timeWords(minute: string, hour: string): { words: string; isDaily: bool
   const step = /^\*\/(\d{1,2})$/;
   const [, minutes] = step.exec(minute) ?? [];
   if (minute === '*' && hour === '*') return { words: 'every minute', isDaily: false };
-  // What does not divide the hour has a shorter step at its end.
+  // A step that does not divide the hour is shorter at its end.
   if (minutes !== undefined && hour === '*')
     return 60 % Number(minutes) === 0 ? { words: eachOf(Number(minutes), 'minute'), isDaily: false } : undefined;
   const at = inRange(minute, 0, 59);

@@ -3,7 +3,7 @@ import { Status } from '../../ui/badge.tsx';
 import { SessionLink } from '../../ui/session-link.tsx';
 import { PlainText } from '../../ui/text.tsx';
 
-/** What became of an occurrence, with its Session or why there is none. */
+/** The status of a run, with its session or the reason why there is none. */
 export function RunStatus({
   run,
 }: {

@@ -1,4 +1,4 @@
-// Making a schedule, and changing one.
+// The form to create or edit a schedule.
 import type { CreateSchedule, Schedule } from '@signalbox/client';
 import { useState } from 'react';
 import { useAgents } from '../../agent-names.ts';
@@ -31,7 +31,7 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
   const [metadata, setMetadata] = useState(metadataText(schedule?.metadata ?? {}));
   const [wrong, setWrong] = useState<{ at?: string; metadata?: string }>({});
   const agentId = chosenAgent || (agents[0]?.agentId ?? '');
-  // Not the one where things are real.
+  // Not the production environment by default.
   const environment =
     chosenEnvironment || (environments.find((name) => name !== 'production') ?? environments[0] ?? '');
   const save = useApiMutation(
@@ -58,7 +58,7 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
     const { nextAt } = await save.mutateAsync({
       agentId,
       environment,
-      // What has parts that this form has no field for is kept as long as nobody writes another.
+      // A message in parts, for which this form has no field, is kept unless the user writes another.
       input: schedule && input === textOf(schedule.input) ? schedule.input : input.trim() === '' ? null : input,
       closeOnIdle,
       metadata: values,
@@ -174,12 +174,12 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
   );
 }
 
-/** The text of a first message; of one in parts, all of them. */
+/** The text of a first message, or of all its parts. */
 export function textOf(input: Schedule['input']): string {
   return input === null ? '' : typeof input === 'string' ? input : input.map(({ text }) => text).join('\n\n');
 }
 
-/** What differs: a time that is sent again would count from now. */
+/** Only the changed fields: sending an unchanged time again would restart it. */
 function changed(schedule: Schedule, body: CreateSchedule): Partial<CreateSchedule> {
   return Object.fromEntries(
     Object.entries(body).filter(

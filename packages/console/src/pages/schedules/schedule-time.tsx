@@ -2,7 +2,7 @@ import type { Schedule } from '@signalbox/client';
 import { ExactTime } from '../../ui/time.tsx';
 import { cronText } from './cron-text.ts';
 
-/** When a schedule opens Sessions, in words where there are any. */
+/** When a schedule opens sessions, in words if possible. */
 export function ScheduleTime({
   schedule: { cron, timezone, at },
 }: {
@@ -21,7 +21,7 @@ export function ScheduleTime({
     <>
       {words && `${words[0]!.toUpperCase()}${words.slice(1)} `}
       <span className="quiet small">
-        {/* Long ones are cut where they have blanks. */}
+        {/* Long expressions wrap at spaces. */}
         <code className={cron.length < 30 ? 'nowrap' : undefined}>{cron}</code>{' '}
         <span className="nowrap">{timezone ?? 'UTC'}</span>
       </span>

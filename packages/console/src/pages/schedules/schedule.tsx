@@ -1,4 +1,4 @@
-// One schedule: when it opens Sessions, and what became of each of its occurrences.
+// One schedule: when it opens sessions, and its runs.
 import type { Schedule, ScheduleRun, ScheduleRunStatus } from '@signalbox/client';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { Fragment } from 'react';

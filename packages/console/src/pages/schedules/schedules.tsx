@@ -1,4 +1,4 @@
-// Sessions that the service opens on time.
+// Sessions that the service opens at set times.
 import type { Schedule, ScheduleStatus } from '@signalbox/client';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -99,7 +99,7 @@ export function SchedulesPage() {
   );
 }
 
-// More of it is on the schedule's own page.
+// The schedule's page shows all of it.
 const SHOWN_CHARACTERS = 80;
 
 function beginningOf(text: string): string {

@@ -15,7 +15,7 @@ export function schedulesSearch(search: Record<string, unknown>): SchedulesSearc
   };
 }
 
-/** Which occurrences of a schedule are listed. */
+/** The filter of a schedule's runs. */
 export function scheduleSearch(search: Record<string, unknown>): { status?: ScheduleRunStatus } {
   return oneOf(search, 'status', ['opened', 'missed', 'failed']);
 }

@@ -1,4 +1,4 @@
-// Interrupt, close, cancel, delete: what stops a Session, from the softest to the hardest.
+// Interrupt, close, cancel, delete: the ways to stop a session, from the softest to the hardest.
 import type { Session } from '@signalbox/client';
 import { useState } from 'react';
 import { useApiMutation, useOrganization } from '../../organization.tsx';
@@ -9,7 +9,7 @@ import { ErrorNotice } from '../../ui/notice.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { isBusy, isEnded } from './use-session.ts';
 
-/** Stops the turn under way. Nothing where there is none, or where the person may not. */
+/** Stops the current turn. Renders nothing if no turn runs or the role does not allow it. */
 export function Interrupt({ session }: { session: Session }) {
   const { may } = useOrganization();
   const toast = useToast();
@@ -54,7 +54,7 @@ const endings = {
 } as const;
 type Ending = keyof typeof endings;
 
-/** The menu of a Session; `onDeleted` goes somewhere else. */
+/** The menu of a session. `onDeleted` leaves its page. */
 export function SessionMenu({ session, onDeleted }: { session: Session; onDeleted: () => void }) {
   const { may } = useOrganization();
   const [asked, setAsked] = useState<Ending>();

@@ -8,7 +8,7 @@ const limits = [
   { field: 'maxCostUsd', label: 'Max cost (USD)', hint: 'The model must have a price.' },
 ] as const;
 
-/** A budget as people type it; empty: no limit. */
+/** A budget as typed; an empty text is no limit. */
 export type BudgetTexts = Record<(typeof limits)[number]['field'], string>;
 
 export function budgetTexts(budget: Budget | null): BudgetTexts {
@@ -34,7 +34,7 @@ export function BudgetFields({
 }: {
   value: BudgetTexts;
   onChange: (value: BudgetTexts) => void;
-  /** What the service said of a field: `budget.maxTokens`. */
+  /** The service's error for a field such as `budget.maxTokens`. */
   said: (path: string) => string | undefined;
 }) {
   return (

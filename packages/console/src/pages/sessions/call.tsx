@@ -1,4 +1,4 @@
-// A tool's call in the conversation: what it was called with, who decided, what came of it.
+// A tool call in the conversation: its input, who decided, and its outcome.
 import type { Approval, Session } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { memo, type ReactNode } from 'react';
@@ -25,9 +25,9 @@ export const Call = memo(function Call({
   call: CallEntry;
   sessionId: string;
   approval: Approval | undefined;
-  /** The Session waits for somebody to give the result. */
+  /** The session waits for a user to give the result. */
   isAwaited: boolean;
-  /** The Session that the call opened, and what is known of it. */
+  /** The session that the call opened, with its details if they are loaded. */
   child: { sessionId: string; session: Session | undefined } | null;
 }) {
   const { organizationId } = useOrganization();
@@ -35,7 +35,7 @@ export const Call = memo(function Call({
   const isPending = approval?.status === 'pending';
   const words = toolTitle(tool);
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: keys for the buttons within
+    // biome-ignore lint/a11y/noStaticElementInteractions: shortcuts for the buttons in it
     <div className="call" onKeyDown={pressShortcut}>
       <div className="row apart">
         <h3>
@@ -123,10 +123,10 @@ function State({
   return decided ? <Status value={decided} /> : null;
 }
 
-// What is longer is opened by whoever wants it.
+// Longer values are collapsed.
 const SHORT_CHARACTERS = 600;
 
-/** Something that may be long, behind its name. */
+/** A value that may be long, collapsed behind its label. */
 function Fold({
   label,
   value,

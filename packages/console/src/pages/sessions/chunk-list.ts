@@ -1,13 +1,13 @@
-// The chunks of a Session from a turn on, read page by page as somebody looks at them.
+// The chunks of a session from a turn on, read page by page as the user scrolls.
 import type { Chunk, ChunkType, Signalbox } from '@signalbox/client';
 
-// As many as the service gives at once.
+// The service's maximum.
 const PAGE_CHUNKS = 1000;
 const LIVE_MS = 400;
 
 export class ChunkList {
   readonly rows: { chunk: Chunk; timestamp: string }[] = [];
-  /** There was no more when it was last asked. */
+  /** The last read reached the end. */
   isAtEnd = false;
   error: unknown;
   readonly #client: Signalbox;
@@ -32,18 +32,18 @@ export class ChunkList {
     this.#cursor = fromTurn > 0 ? `turn_${fromTurn}:seq_0` : null;
   }
 
-  /** How far it has read, also where nothing there is of the type. */
+  /** How far it has read, even if no chunk there has the requested type. */
   get cursor(): string | null {
     return this.#cursor;
   }
 
-  /** Reads the next page, or what has come since. One at a time: whoever asks meanwhile waits for the same. */
+  /** Reads the next page, or new chunks. Concurrent calls share one read. */
   more(): Promise<void> {
     this.#reading ??= this.#read(this.#over.signal);
     return this.#reading;
   }
 
-  /** In a moment: what comes live comes in many small pieces. */
+  /** Schedules a read after `LIVE_MS`, because live chunks are many and small. */
   soon(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
@@ -51,13 +51,13 @@ export class ChunkList {
     }, LIVE_MS);
   }
 
-  /** Reads on until there is no more. */
+  /** Reads all remaining pages. */
   async readAll(): Promise<void> {
     do await this.more();
     while (!this.isAtEnd && this.error === undefined && !this.#over.signal.aborted);
   }
 
-  /** What is under way is given up; `more` begins anew. */
+  /** Aborts the current read; `more` starts again. */
   stop(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;

@@ -1,4 +1,4 @@
-// The journal as it is: every chunk, in order. Only what is in sight is in the page, so that a hundred thousand of them scroll.
+// The raw journal: every chunk, in order. Only visible rows are rendered, so that a hundred thousand chunks scroll.
 import type { Chunk, ChunkType, Session } from '@signalbox/client';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useRef, useState } from 'react';
@@ -84,7 +84,7 @@ function Rows({
   const last = items.at(-1)?.index ?? 0;
 
   useEffect(() => () => list.stop(), [list]);
-  // The next page before its place comes in sight; at the end, when there is more.
+  // Loads the next page before its rows are visible, and new chunks at the end.
   useEffect(() => {
     if (error !== undefined) return;
     if (!isAtEnd && last >= rows.length - AHEAD_ROWS) void list.more();
@@ -120,7 +120,7 @@ function Rows({
         </Button>
       </div>
       {error !== undefined && <ErrorNotice error={error} retry={() => void list.more()} />}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling element must be reachable by keyboard */}
       <section className="chunks" ref={scroller} tabIndex={0} aria-label="Chunks">
         <ol style={{ height: virtual.getTotalSize() }}>
           {items.map(({ key, index, start }) => {
@@ -162,7 +162,7 @@ function idOf({ turn, seq }: Chunk): string {
   return `${turn}:${seq}`;
 }
 
-// One line of it is seen.
+// Only one line is visible.
 const GIST_CHARACTERS = 200;
 
 function gistOf(chunk: Chunk): string {

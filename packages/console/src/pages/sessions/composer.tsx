@@ -6,7 +6,7 @@ import { TextArea } from '../../ui/field.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
 import { isBusy, isEnded } from './use-session.ts';
 
-/** What is written and not sent yet; kept by whoever shows the message box, so that it outlives it. */
+/** Text that is not sent yet. The parent of the message box keeps it, so that it outlives the box. */
 export interface Draft {
   text: string;
   onBusy: 'queue' | 'steer';
@@ -53,7 +53,7 @@ export function Composer({
   }
 
   function onKeyDown(event: KeyboardEvent) {
-    // Enter that ends the input of a character (Japanese, Chinese) is none of ours.
+    // This Enter ends the composition of a character (Japanese, Chinese).
     if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return;
     event.preventDefault();
     void submit();

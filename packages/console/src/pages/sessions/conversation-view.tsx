@@ -1,4 +1,4 @@
-// The conversation as it is read: what was said, the calls of tools where they were made, and why a turn ended.
+// The conversation for reading: messages, tool calls at their places, and why a turn ended.
 import type { Approval, Session, SessionTurn } from '@signalbox/client';
 import { Fragment, memo, type RefObject, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { useApiQuery } from '../../organization.tsx';
@@ -17,7 +17,7 @@ import type { Followed } from './follow.ts';
 import { stopReasonText } from './session-text.ts';
 import { type FollowedSession, isEnded } from './use-session.ts';
 
-// More of them at once would make the page slow; what is before is shown on demand.
+// More entries at once would make the page slow; earlier ones are shown on demand.
 const SHOWN_ENTRIES = 200;
 
 export function Conversation({
@@ -28,9 +28,9 @@ export function Conversation({
 }: {
   session: Session;
   followed: FollowedSession;
-  /** What grows. */
+  /** The element that grows. */
   content: RefObject<HTMLElement | null>;
-  /** The newest turns: why they ended, and which calls opened child Sessions. */
+  /** The newest turns: why they ended, and which calls opened child sessions. */
   turns: readonly SessionTurn[];
 }) {
   const { entries, queued, growing, isCaughtUp, error } = followed;
@@ -48,7 +48,7 @@ export function Conversation({
       ),
     );
   }, [turns, childSessions]);
-  // By the schema of its newest version: what an older one answered without is no JSON.
+  // By the agent's newest version: the output of an older version without a schema is not JSON.
   const isStructured = (useAgent(session.agentId).data?.outputSchema ?? null) !== null;
   const awaited = useMemo(() => new Set(waitingFor?.toolCallIds), [waitingFor]);
   const hidden = Math.max(0, entries.length - SHOWN_ENTRIES - extra);
@@ -142,7 +142,7 @@ const Text = memo(function Text({
 }: {
   text: string;
   isGrowing: boolean;
-  /** The Agent answers in JSON. */
+  /** The agent's output is JSON. */
   isStructured: boolean;
 }) {
   const value = isStructured && !isGrowing ? readStructured(text) : undefined;
@@ -154,7 +154,7 @@ const Text = memo(function Text({
   );
 });
 
-/** An object or a list; what else an answer is reads the same as text. */
+/** The text as an object or array; any other output reads the same as text. */
 function readStructured(text: string): object | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -171,7 +171,7 @@ function TurnEnd({ turn }: { turn: SessionTurn | undefined }) {
   return <li className="quiet small">{stopReasonText[turn.stopReason]}</li>;
 }
 
-// Those of the newest calls; of a Session with more, an old one that is still pending is asked for all the same.
+// The approvals of the newest calls. In a longer session, older pending approvals are read separately.
 const MAX_APPROVALS = 500;
 
 function useApprovals(sessionId: string): { approvals: ReadonlyMap<string, Approval>; areThere: boolean } {
@@ -188,7 +188,7 @@ function useApprovals(sessionId: string): { approvals: ReadonlyMap<string, Appro
 }
 
 /**
- * For whoever hears the page: each message of the Agent once it is whole, and what waits for a person. Not what was there
+ * For screen readers: each message of the agent when it is complete, and pending approvals. It does not announce what was there
  * before.
  */
 function SpokenAloud({
@@ -204,7 +204,7 @@ function SpokenAloud({
     if (!isCaughtUp) return;
     if (!known.current) newest.current = entries.at(-1)?.turn ?? 0;
     const sayable = entries.flatMap((entry) => {
-      // What is read of the past is nothing new.
+      // Messages of earlier turns are not new.
       if (entry.turn === null || entry.turn < newest.current) return [];
       if (entry.kind === 'text' && !growing.has(entry.key)) return [{ key: entry.key, text: entry.text }];
       const isAsked = entry.kind === 'call' && approvals.get(operationIdOf(entry))?.status === 'pending';

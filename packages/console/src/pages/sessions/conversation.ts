@@ -1,10 +1,10 @@
 /**
- * What a person reads of a Session, in order: what was said, and the calls of tools.
+ * What a user reads of a session, in order: messages and tool calls.
  *
- * It comes from two sources that overlap. The **transcript** has whole messages, those of people too, but a step only when it is
- * stored. The **journal** has every piece as it is shown, but nothing that people wrote. So a turn that is over is read from the
- * transcript, and a turn under way from its chunks, with its first message from the transcript (follow.ts says which is which).
- * Entries have the same keys from either source: when a turn is over, what stands on the page stays where it is.
+ * It is built from two sources that overlap. The **transcript** has whole messages, including the user's, but a step only once it
+ * is stored. The **journal** has every chunk as it is streamed, but no user messages. A finished turn is therefore read from the
+ * transcript, and the current turn from its chunks, with its first message from the transcript (follow.ts decides which).
+ * Entries have the same keys from either source, so nothing on the page moves when a turn ends.
  */
 import type { Chunk, Message } from '@signalbox/client';
 
@@ -18,27 +18,27 @@ export interface TextEntry {
 export interface UserEntry {
   kind: 'user';
   key: string;
-  /** null: its turn has not begun. */
+  /** null: its turn has not started. */
   turn: number | null;
   text: string;
   createdAt: string;
-  /** Not a person's: the service told the model to answer again, as `outputSchema` asks. */
+  /** Not written by a user: the service told the model to repeat its output, because of `outputSchema`. */
   isRepair: boolean;
 }
 
 export interface CallEntry {
   kind: 'call';
-  /** The call's id. */
+  /** The id of the call. */
   key: string;
   turn: number;
   tool: string;
-  /** As the model asked for it. */
+  /** The model's input. */
   input: unknown;
-  /** Where a person put another in its place. */
+  /** The input after an approver edited it. */
   editedInput?: unknown;
-  /** Whether it was seen to run, or to be somebody's to run. */
+  /** Whether the call started, or is for a client to run. */
   started: boolean;
-  /** Where a person is, or was, asked. */
+  /** Set if the call needs or needed approval. */
   decision?: 'pending' | 'approved' | 'denied' | 'expired' | 'cancelled';
   reason?: string;
   result?: { output?: unknown; error?: string; outcomeUnknown?: boolean };
@@ -46,18 +46,18 @@ export interface CallEntry {
 
 export type Entry = UserEntry | TextEntry | CallEntry;
 
-/** The approval of a call: the same operation, under its other prefix. */
+/** The id of a call's approval: the same operation with the other prefix. */
 export function operationIdOf({ key }: CallEntry): string {
   return key.replace(/^call_/, 'op_');
 }
 
-/** A turn as its chunks show it. */
+/** A turn built from its chunks. */
 export class LiveTurn {
   readonly turn: number;
-  /** Its last chunk, or that of the Session, has come. */
+  /** Its last chunk has arrived, or the session ended. */
   isOver = false;
   #entries: (TextEntry | CallEntry)[] = [];
-  /** Of each text the sequence number of its deltas, and where they end in it. */
+  /** For each text, the sequence numbers of its deltas and their end offsets. */
   readonly #pieces = new Map<string, { seq: number; end: number }[]>();
   #texts = 0;
 
@@ -65,7 +65,7 @@ export class LiveTurn {
     this.turn = turn;
   }
 
-  /** As of now; an entry that has not changed is the same object as before. */
+  /** The current entries. An unchanged entry is the same object as before. */
   entries(): readonly Entry[] {
     return this.#entries.filter((entry) => entry.kind !== 'text' || entry.text !== '');
   }
@@ -95,7 +95,7 @@ export class LiveTurn {
       }
       case 'tool.result': {
         const { tool, input, output, error, outcomeUnknown } = chunk;
-        // Of a client tool's call that did not run: nothing but an approval was shown of it before.
+        // A result names its tool if the call did not run; an approval may be all that was shown of it.
         const asked = tool === undefined ? {} : { tool, input };
         this.#call(chunk.toolCallId, { ...asked, result: definedOf({ output, error, outcomeUnknown }) });
         break;
@@ -121,7 +121,7 @@ export class LiveTurn {
     }
   }
 
-  /** The model is asked again: what it said from there on does not hold. */
+  /** Removes text from this sequence number on, because the model call is retried. */
   #unsay(fromSeq: number): void {
     this.#entries = this.#entries.map((entry) => {
       if (entry.kind !== 'text') return entry;
@@ -150,7 +150,7 @@ export class LiveTurn {
   }
 }
 
-/** What people and the model said in these messages, and the calls with their results. */
+/** The entries of these messages: texts, and calls with their results. */
 export function entriesOf(messages: readonly Message[]): Entry[] {
   const entries: Entry[] = [];
   const calls = new Map<string, number>();

@@ -1,11 +1,11 @@
-// What is before the first entry that is shown: on demand, and by itself for whoever scrolls up to it.
+// Earlier entries: loaded on demand, and automatically when the user scrolls up.
 import { Component, type RefObject, useEffect, useLayoutEffect, useRef } from 'react';
 import { Button } from '../../ui/button.tsx';
 import { ErrorNotice } from '../../ui/notice.tsx';
 import type { Followed } from './follow.ts';
 import { isAtEnd, scrollerOf } from './follow-end.ts';
 
-// Asked for before somebody who scrolls up has come to the end of what is there.
+// Loads them before the user reaches the top.
 const AHEAD_PX = 600;
 
 export function Earlier({
@@ -15,21 +15,21 @@ export function Earlier({
   content,
 }: {
   followed: Followed;
-  /** The first entry's key. */
+  /** The key of the first entry. */
   first: string | undefined;
   show: () => void;
   content: RefObject<HTMLElement | null>;
 }) {
   const box = useRef<HTMLDivElement>(null);
   const hasFailed = olderError !== undefined;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what has come may be so little that its beginning is still seen
+  // biome-ignore lint/correctness/useExhaustiveDependencies: after a short page, the top may still be visible
   useEffect(() => {
-    // What failed is tried again by whoever asks for it.
+    // After a failure, the user retries.
     if (isReadingOlder || hasFailed) return;
     const scroller = scrollerOf(content.current!);
     const source = scroller === document.scrollingElement ? window : scroller;
     let before = scroller.scrollTop;
-    // Only for whoever scrolls up: what is short, or has just been opened, is not read to its beginning by itself.
+    // Only on scrolling up: a short conversation, or one just opened, does not load all of its history.
     const onScroll = () => {
       const isUp = scroller.scrollTop < before;
       before = scroller.scrollTop;
@@ -38,7 +38,7 @@ export function Earlier({
     source.addEventListener('scroll', onScroll, { passive: true });
     return () => source.removeEventListener('scroll', onScroll);
   }, [isReadingOlder, hasFailed, first, show, content]);
-  // Whoever pressed the button has it no more: they are at what they asked for.
+  // The pressed button is gone, so the focus moves to the entries that it loaded.
   useLayoutEffect(
     () => () => {
       if (box.current?.contains(document.activeElement)) content.current?.focus({ preventScroll: true });
@@ -63,17 +63,17 @@ function isNear(element: HTMLElement, scroller: Element): boolean {
 interface Place {
   /** The key of the first entry. */
   first: string | undefined;
-  /** What is said at the ends of turns: that too comes above what is read. */
+  /** The texts at the ends of turns, which are also added above. */
   ends: unknown;
   content: RefObject<HTMLElement | null>;
 }
 
-/** Whatever comes or goes above: what is read stays where it is on the screen. */
+/** Keeps the visible entries in place when content above them is added or removed. */
 export class KeepPlace extends Component<Place> {
   override getSnapshotBeforeUpdate({ first, ends }: Place) {
     if (first === this.props.first && ends === this.props.ends) return null;
     const content = this.props.content.current;
-    // Who is at the end stays there.
+    // At the end, the page stays at the end.
     if (!content || isAtEnd(scrollerOf(content))) return null;
     const entries = content.querySelectorAll('.entries > li');
     const element = Array.from(entries).find((one) => one.getBoundingClientRect().bottom > 0);

@@ -8,7 +8,7 @@ import { PlainText } from '../../ui/text.tsx';
 import { Time } from '../../ui/time.tsx';
 import { costText, number, stopReasonText, waitingText } from './session-text.ts';
 
-/** What is known of a Session beside what it says. */
+/** Details of a session other than its messages. */
 export function Facts({ session, agent }: { session: Session; agent: Agent | undefined }) {
   const { organizationId } = useOrganization();
   const { usage, budget, metadata, parentSessionId, stopReason } = session;
@@ -108,7 +108,7 @@ export function Facts({ session, agent }: { session: Session; agent: Agent | und
   );
 }
 
-/** How much of a budget is used; child Sessions spend from it too. */
+/** How much of a budget is used, including by child sessions. */
 function Spent({
   what,
   used,
@@ -134,7 +134,7 @@ export function useChildren(sessionId: string) {
   );
 }
 
-/** The Sessions that this one's tools opened. */
+/** The sessions that this session's tools opened. */
 export function Children({
   sessionId,
   nameOf,
@@ -167,7 +167,7 @@ export function Children({
   );
 }
 
-/** The Agent of a Session; archived ones too. */
+/** The agent of a session, even if it is archived. */
 export function useAgent(agentId: string) {
   return useApiQuery(['agents', agentId], (client) => client.agents.get(agentId));
 }

@@ -1,4 +1,4 @@
-// Which Sessions are listed. All of it stands in the address, so that it can be kept and sent.
+// The filters of the list of sessions. They are in the URL, so that they can be bookmarked and shared.
 import { type FormEvent, useState } from 'react';
 import { AgentFilter, EnvironmentFilter } from '../../filters.tsx';
 import { withFilter } from '../../search-params.ts';

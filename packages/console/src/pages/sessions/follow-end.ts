@@ -1,12 +1,12 @@
-// Staying at the end while more comes, without taking the page away from whoever reads further up.
+// Keeps the page at the end while content is added, unless the user scrolled up.
 import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
 
-// This near the end is at the end.
+// A position this close to the end counts as the end.
 const END_PX = 80;
 
 /**
- * `content` grows; what scrolls is the nearest scrolling element around it, or the page. Scrolling up stops the following, coming
- * back to the end goes on with it. Nothing moves while something in the content is selected.
+ * `content` grows; the nearest scrolling element around it, or the page, scrolls. Scrolling up stops the following, and scrolling
+ * to the end resumes it. Nothing moves while the user has selected text in the content.
  */
 export function useFollowEnd(content: RefObject<HTMLElement | null>, beginsAtEnd: boolean) {
   const following = useRef(beginsAtEnd);
@@ -56,7 +56,7 @@ function isSelected(element: HTMLElement): boolean {
   return selection !== null && !selection.isCollapsed && element.contains(selection.anchorNode);
 }
 
-/** What scrolls the element: the nearest around it that does, or the page. */
+/** The nearest scrolling element around this one, or the page. */
 export function scrollerOf(element: HTMLElement): Element {
   for (let one = element.parentElement; one; one = one.parentElement) {
     if (/auto|scroll/.test(getComputedStyle(one).overflowY) && one !== document.body) return one;

@@ -1,4 +1,4 @@
-// What the page shows of a Session, from a transcript and a journal that overlap. The client here answers from two lists.
+// What the page shows of a session if the transcript and the journal overlap. The client in these tests reads from two lists.
 import { type Chunk, ConnectionError, type Message, type Session, type Signalbox } from '@signalbox/client';
 import { expect, test } from 'vitest';
 import { Following } from './follow.ts';
@@ -25,7 +25,7 @@ function clientOf(messages: () => Message[], journals: ((cursor: string | null) 
     };
     return one;
   };
-  // Newest first; a cursor is how many settled messages are before it.
+  // Newest first; a cursor is the number of settled messages before it.
   const list = async (_: string, request: { order: 'desc'; cursor?: string; limit: number }) => {
     requests.push(request);
     const all = messages();
@@ -112,7 +112,7 @@ test('only the newest turns of a long transcript are read, earlier ones on deman
   const { client, requests } = clientOf(() => transcript, []);
   const { following, lines } = follow(client, sessionAt('idle', 99, 9));
   await expect.poll(() => following.snapshot().isCaughtUp).toBe(true);
-  // 50 messages are 16 turns and the end of one, which waits for its beginning.
+  // 50 messages are 16 turns and the end of another one, which is not shown until its start is loaded.
   expect(lines()).toHaveLength(48);
   expect(lines()[0]).toBe('user: Question 65');
   expect(following.snapshot()).toMatchObject({ hasOlder: true, isReadingOlder: false });

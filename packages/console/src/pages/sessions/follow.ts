@@ -1,52 +1,51 @@
 /**
- * A Session, followed by the page for as long as it is open.
+ * Follows a session while its page is open.
  *
- * - The **transcript** is read from its end: the newest page, what came since whenever there may be more, and what is before on
- *   demand. Turns are shown whole: of one that a page cuts, what was read is held back until its beginning is there.
- * - The **journal** is followed from the beginning of the turn under way, by cursor: each chunk comes once and in order, over
- * lost
- *   connections and restarts of the service, however long they last.
- * - A turn is shown from its chunks until it is over and the transcript was read after that; then its chunks are let go.
+ * - The **transcript** is read from its end: first the newest page, then new messages when there may be some, and earlier ones on
+ *   demand. Turns are shown whole: if a page starts within a turn, its messages are held back until the start of the turn is read.
+ * - The **journal** is followed by cursor from the start of the current turn: each chunk arrives once and in order, across lost
+ *   connections and restarts of the service of any length.
+ * - A turn is shown from its chunks until it is over and the transcript was read after that. Then its chunks are dropped.
  *
- * A turn that did not come to its end (the Session failed or was cancelled in it) stays with its chunks: the transcript does not
- * have what was shown of it.
+ * A turn that did not finish, because the session failed or was cancelled, keeps its chunks: the transcript does not have all that
+ * was shown of it.
  */
 import { type Chunk, type Message, type Session, type Signalbox, SignalboxError } from '@signalbox/client';
 import { type Entry, entriesOf, LiveTurn, userEntry } from './conversation.ts';
 
 export interface Followed {
   entries: readonly Entry[];
-  /** There is more of the transcript before the first entry. */
+  /** The transcript has messages before the first entry. */
   hasOlder: boolean;
   isReadingOlder: boolean;
-  /** Why it could not be read. */
+  /** The error of the last read of earlier messages. */
   olderError: unknown;
-  /** Messages whose turn has not begun. */
+  /** Messages whose turn has not started. */
   queued: readonly Entry[];
-  /** The keys of texts that still grow. */
+  /** The keys of texts that are still streaming. */
   growing: ReadonlySet<string>;
   connection: 'connecting' | 'open' | 'lost' | 'over';
-  /** What was there when the page was opened has been read, transcript and journal. */
+  /** The transcript and the journal have been read up to the opening of the page. */
   isCaughtUp: boolean;
-  /** Of the last chunk. */
+  /** The cursor of the last chunk. */
   cursor: string | null;
-  /** Counts what changes more than text: statuses, calls, approvals, ends of turns. */
+  /** Counts changes other than text: statuses, calls, approvals, ends of turns. */
   news: number;
-  /** What ended the following for good, such as being signed out. */
+  /** A permanent error, such as a sign-out. */
   error: unknown;
 }
 
-/** How the page waits; a test's need not. */
+/** How the page waits. Tests need not wait. */
 export interface Pacing {
-  /** What comes within a moment is drawn once. */
+  /** Combines changes that arrive together into one update. */
   gather(draw: () => void): void;
-  /** Before the service is asked again; ends early where the signal says so. */
+  /** Waits before a retry; ends early when the signal aborts. */
   pause(signal: AbortSignal): Promise<void>;
 }
 
-// Some screens full; no more turns than the first page of the timeline has (session-view.tsx), where each has an answer.
+// A few screens full, and no more turns than the first page of the timeline has (session-view.tsx), which shows why each ended.
 const PAGE_ROWS = 50;
-// What came since is little, mostly.
+// Usually there are few new messages.
 const NEWS_ROWS = 20;
 const unfinished = new Set(['running', 'waiting', 'failed', 'cancelled']);
 
@@ -59,18 +58,18 @@ export class Following {
 
   /** Oldest first, whole turns. */
   #messages: Message[] = [];
-  /** The end of a turn whose beginning has not been read. */
+  /** The end of a turn whose start has not been read. */
   #cutOff: Message[] = [];
   #queued: Message[] = [];
-  /** Where the transcript goes on to what is older; null where there is no more, undefined before it was read at all. */
+  /** The cursor of earlier messages; null if there are none, undefined before the first read. */
   #olderCursor: string | null | undefined;
   #isReadingOlder = false;
   #olderError: unknown;
-  /** One read at a time; whoever asks during one waits for the next. */
+  /** The current read. A call during a read waits for the next one. */
   #reading: Promise<void> | undefined;
   #readNext: Promise<void> | undefined;
 
-  /** Turns from here on are shown from their chunks. */
+  /** Turns from this one on are shown from their chunks. */
   #liveFrom: number;
   readonly #turns = new Map<number, LiveTurn>();
   #cursor: string | null;
@@ -83,7 +82,7 @@ export class Following {
   #isGathering = false;
   #snapshot: Followed;
 
-  /** `session` may be some time old: what happened since is in the journal. */
+  /** `session` may be out of date: later changes are in the journal. */
   constructor(client: Signalbox, session: Session, pacing: Pacing) {
     this.#client = client;
     this.#sessionId = session.sessionId;
@@ -103,7 +102,7 @@ export class Following {
     return () => this.#listeners.delete(listener);
   };
 
-  /** Begins, or goes on where it was stopped. The answer stops it. */
+  /** Starts or resumes. Returns a function that stops it. */
   start(): () => void {
     const over = new AbortController();
     this.#over = over;
@@ -112,7 +111,7 @@ export class Following {
     return () => over.abort();
   }
 
-  /** Reads what the transcript has since; done when a read that began after this call is. */
+  /** Reads new messages of the transcript. Resolves after a read that started after this call. */
   refresh(): Promise<void> {
     if (!this.#reading) {
       this.#reading = this.#readTranscript(this.#over.signal).finally(() => {
@@ -139,7 +138,7 @@ export class Following {
     }
   }
 
-  /** Reads what is before the first entry, a page of it. Where that does not succeed, `olderError` says why. */
+  /** Reads a page of messages before the first entry. If that fails, `olderError` is the error. */
   async readOlder(): Promise<void> {
     if (!this.#olderCursor || this.#isReadingOlder) return;
     const { signal } = this.#over;
@@ -155,7 +154,7 @@ export class Following {
     this.#changed();
   }
 
-  /** Without a cursor the newest. More than a page where all of it is one turn that began before. */
+  /** Without a cursor, reads the newest page. Reads several pages if a turn is longer than one. */
   async #readPageBefore(cursor: string | undefined, signal: AbortSignal): Promise<void> {
     let cutOff = cursor === undefined ? [] : this.#cutOff;
     for (let from = cursor; ; ) {
@@ -173,7 +172,7 @@ export class Following {
     }
   }
 
-  /** From the newest back to what is known. */
+  /** Reads from the newest message back to the last known one. */
   async #readNews(signal: AbortSignal): Promise<void> {
     const known = this.#messages.at(-1)!.messageId;
     let news: Message[] = [];
@@ -204,7 +203,7 @@ export class Following {
     while (!signal.aborted) {
       try {
         const onConnection = (state: 'open' | 'lost') => {
-          // What was missed may be more than chunks.
+          // Changes that are not in the journal may have been missed.
           if (state === 'open' && this.#connection === 'lost') this.#news += 1;
           this.#connection = state;
           this.#changed();
@@ -226,7 +225,7 @@ export class Following {
     }
   }
 
-  /** Waits where what went wrong will pass; else remembers it. */
+  /** After a temporary error, waits and returns true; keeps any other error. */
   async #bears(error: unknown, signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return false;
     const status = error instanceof SignalboxError ? error.status : -1;
@@ -246,7 +245,7 @@ export class Following {
     if (chunk.turn >= this.#liveFrom && !turn) {
       turn = new LiveTurn(chunk.turn);
       this.#turns.set(chunk.turn, turn);
-      // Its message left the queue for the transcript.
+      // Its message moved from the queue to the transcript.
       void this.refresh();
     }
     turn?.add(chunk);
@@ -255,7 +254,7 @@ export class Following {
     if (chunk.type === 'turn.completed' && chunk.stopReason !== 'error') void this.#settle(chunk.turn);
   }
 
-  /** The turn is over and stored: from here on it is read from the transcript. */
+  /** The turn is over and stored: from now on it is read from the transcript. */
   async #settle(turn: number): Promise<void> {
     const { signal } = this.#over;
     await this.refresh();
@@ -286,7 +285,7 @@ export class Following {
     const asked = messages.filter(({ turn, role }) => turn! >= this.#liveFrom && role === 'user');
     const numbers = new Set([...asked.map(({ turn }) => turn!), ...this.#turns.keys()]);
     for (const number of [...numbers].sort((a, b) => a - b)) {
-      // The first is what the turn began with.
+      // The first is the one that started the turn.
       live.push(
         ...asked
           .filter(({ turn }) => turn === number)

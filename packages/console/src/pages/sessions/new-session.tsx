@@ -9,7 +9,7 @@ import { MetadataField, parseMetadata } from '../../ui/metadata.tsx';
 import { fieldError, Notice } from '../../ui/notice.tsx';
 import { BudgetFields, budgetTexts, parseBudget } from './budget-fields.tsx';
 
-/** Opens a Session and goes there. */
+/** Opens a session and its page. */
 export function NewSession({ onClose, agentId: given }: { onClose: () => void; agentId?: string }) {
   const { organizationId } = useOrganization();
   const navigate = useNavigate();
@@ -23,7 +23,7 @@ export function NewSession({ onClose, agentId: given }: { onClose: () => void; a
   const [metadata, setMetadata] = useState('');
   const [metadataError, setMetadataError] = useState<string>();
   const agentId = chosenAgent || (agents[0]?.agentId ?? '');
-  // Not the one where things are real.
+  // Not the production environment by default.
   const environment =
     chosenEnvironment || (environments.find((name) => name !== 'production') ?? environments[0] ?? '');
   const open = useApiMutation(

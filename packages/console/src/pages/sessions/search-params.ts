@@ -1,4 +1,4 @@
-// What the addresses of these pages hold beside the ids.
+// The search parameters of these pages.
 import type { SessionStatus } from '@signalbox/client';
 import { agentIdPattern, environmentPattern, oneOf, sessionIdPattern, textIn } from '../../search-params.ts';
 
@@ -23,7 +23,7 @@ export function sessionsSearch(search: Record<string, unknown>): SessionSearch {
   };
 }
 
-// As many as the service takes.
+// The service's maximum.
 export const MAX_METADATA = 10;
 
 function isTexts(value: unknown): value is Record<string, string> {
@@ -32,7 +32,7 @@ function isTexts(value: unknown): value is Record<string, string> {
   return entries.length > 0 && entries.length <= MAX_METADATA && entries.every(([, one]) => typeof one === 'string');
 }
 
-/** Which view of a Session; the conversation where nothing is said. */
+/** Which view of a session is shown, by default the conversation. */
 export function sessionSearch(search: Record<string, unknown>): { tab?: 'timeline' | 'chunks' | undefined } {
   return oneOf(search, 'tab', ['timeline', 'chunks'] as const);
 }

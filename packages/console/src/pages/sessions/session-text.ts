@@ -1,10 +1,10 @@
-// What states of a Session mean, for people.
+// The states of a session in words.
 import type { Session, SessionTurn } from '@signalbox/client';
 import { counted } from '../../text-format.ts';
 
 export type StopReason = NonNullable<SessionTurn['stopReason']>;
 
-/** Why a turn ended, where that is not simply that the model had answered. */
+/** Why a turn ended, unless the model simply finished. */
 export const stopReasonText: Record<StopReason, string> = {
   endTurn: 'The model finished its answer.',
   maxOutputTokens: 'The turn ended because the model’s answer reached the token limit.',
@@ -34,7 +34,7 @@ const dollars = new Intl.NumberFormat('en', {
   maximumFractionDigits: 6,
 });
 
-/** `$0.0123`; a cost that nobody knows has no price configured. */
+/** `$0.0123`. An unknown cost has no configured price. */
 export function costText(costUsd: number | null): string {
   return costUsd === null ? 'unknown' : dollars.format(costUsd);
 }

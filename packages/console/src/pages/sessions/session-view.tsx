@@ -1,4 +1,4 @@
-// A Session, live: the conversation, what it is at, and the message box.
+// A live session: the conversation, the current status and the message box.
 import type { Session, SessionTurn } from '@signalbox/client';
 import { useEffect, useRef, useState } from 'react';
 import { type ListQuery, useList } from '../../organization.tsx';
@@ -22,12 +22,12 @@ export function useTurns(sessionId: string) {
   );
 }
 
-// Each has all of its operations.
+// Each turn includes all of its operations.
 const TURN_ROWS = 25;
 
 const none: readonly SessionTurn[] = [];
 
-/** Those that are known, of which more are asked for until this one is there: each says why it ended. */
+/** The loaded turns. Loads more until the first shown turn is among them, because each says why it ended. */
 function useTurnsFrom(first: number | null | undefined, timeline: ListQuery<SessionTurn>): readonly SessionTurn[] {
   const { data: turns = none, hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage } = timeline;
   const isBehind = first != null && first < (turns.at(-1)?.turn ?? 0);
@@ -38,7 +38,7 @@ function useTurnsFrom(first: number | null | undefined, timeline: ListQuery<Sess
   return turns;
 }
 
-/** A Session in a place of its own beside something else, which it scrolls within: beside the form of an Agent, for one. */
+/** A session that scrolls within its own panel, such as next to the form of an agent. */
 export function SessionView({ sessionId }: { sessionId: string }) {
   const query = useSession(sessionId);
   return (
@@ -59,7 +59,7 @@ function Contained({ session }: { session: Session }) {
   );
 }
 
-/** The conversation with what stands below it. */
+/** The conversation with its status and the message box. */
 export function LiveConversation({
   session,
   followed,
@@ -78,7 +78,7 @@ export function LiveConversation({
   const { isAway, toEnd } = useFollowEnd(content, !isEnded(session));
   const isLong = followed.isCaughtUp && followed.hasOlder;
   const wasLong = useRef(false);
-  // What has ended is read from its beginning where that is there, else from its end.
+  // An ended session opens at its start if that is loaded, else at its end.
   useEffect(() => {
     if (isLong && !wasLong.current && isEnded(session)) toEnd();
     wasLong.current ||= followed.isCaughtUp;
@@ -112,7 +112,7 @@ export function LiveConversation({
   );
 }
 
-/** Whose turn it is, where that is nobody's here. */
+/** Names the queue if a worker runs the turn. */
 function ByWorker({ session: { agentId, status } }: { session: Session }) {
   const model = useAgent(agentId).data?.model;
   if (status !== 'running' || model?.provider !== 'worker') return null;
@@ -123,7 +123,7 @@ function ByWorker({ session: { agentId, status } }: { session: Session }) {
   );
 }
 
-/** A quiet word while the service is away. */
+/** Says that the connection to the service is lost. */
 function Connection({ followed: { connection } }: { followed: Followed }) {
   return (
     <span role="status" className="quiet">

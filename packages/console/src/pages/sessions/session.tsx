@@ -18,7 +18,7 @@ import { Timeline } from './timeline.tsx';
 import { useFollowing, useSession } from './use-session.ts';
 import './sessions.css';
 
-// With the virtual list, which nothing else on the page needs.
+// Loaded on demand with the virtual list, which only this view needs.
 const Chunks = lazy(async () => ({ default: (await import('./chunks.tsx')).Chunks }));
 
 export function SessionPage() {

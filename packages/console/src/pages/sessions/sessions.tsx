@@ -18,7 +18,7 @@ import './sessions.css';
 
 export function SessionsPage() {
   const { may, organizationId } = useOrganization();
-  // The router hands on what else stands in the address.
+  // Ignores the other search parameters, which the router passes on.
   const search = sessionsSearch(useSearch({ from: '/$organizationId/sessions' }));
   const navigate = useNavigate();
   const names = useAgentNames();
@@ -97,7 +97,7 @@ export function SessionsPage() {
   );
 }
 
-// More of it is on the Session's own page.
+// The session's page shows all of it.
 const SHOWN_METADATA = 3;
 
 function Metadata({ metadata }: Pick<Session, 'metadata'>) {

@@ -1,4 +1,4 @@
-// Turns and what each of them did, with how long it took: bars for the eye, times for everybody.
+// Turns with their operations and how long each took, as bars and as text.
 import type { SessionTurn, TurnOperation } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import { type ListQuery, useOrganization } from '../../organization.tsx';
@@ -39,7 +39,7 @@ function Turn({ turn }: { turn: SessionTurn }) {
   const now = useNow();
   const { usage, stopReason } = turn;
   const from = Date.parse(turn.startedAt);
-  // What is under way is as long as the page knows.
+  // A running operation lasts until the newest time that the page knows.
   const until = Math.max(
     turn.endedAt ? Date.parse(turn.endedAt) : now,
     ...turn.operations.map((one) => endOf(one, from)),

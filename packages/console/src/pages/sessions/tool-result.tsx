@@ -8,7 +8,7 @@ import { useToast } from '../../ui/toast.tsx';
 
 type As = 'text' | 'json' | 'error';
 
-/** A `client` tool's call waits for its result: a person gives it instead of the program. */
+/** A call of a `client` tool waits for its result: the user enters it instead of the program. */
 export function ToolResultForm({
   sessionId,
   toolCallId,

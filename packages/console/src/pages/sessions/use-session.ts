@@ -1,14 +1,14 @@
-// A Session as the page has it: what it is, and what it shows.
+// A session for its page: its fields and its entries.
 import type { Session } from '@signalbox/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { useApiQuery, useOrganization } from '../../organization.tsx';
 import { type Followed, Following, type Pacing } from './follow.ts';
 
-// Several pieces of text a moment are one drawing.
+// Combines chunks that arrive together into one update.
 const GATHER_MS = 40;
 const GATHER_NEWS_MS = 150;
-// The client has tried for minutes already; a browser that is online again asks at once.
+// The client has already retried for minutes. A browser that comes back online retries at once.
 const PAUSE_MS = 5000;
 
 const pacing: Pacing = {
@@ -32,13 +32,13 @@ export function useSession(sessionId: string) {
 }
 
 export interface FollowedSession extends Followed {
-  /** Reads what the transcript has since. */
+  /** Reads new messages of the transcript. */
   refresh: () => void;
-  /** Reads what the transcript has before its first entry. */
+  /** Reads earlier messages of the transcript. */
   readOlder: () => void;
 }
 
-/** Follows it while the component is there. One for each Session: give the component the Session's id as its key. */
+/** Follows a session while the component is mounted. Give the component the session's id as its key. */
 export function useFollowing(session: Session): FollowedSession {
   const { client, organizationId } = useOrganization();
   const queries = useQueryClient();
@@ -46,7 +46,7 @@ export function useFollowing(session: Session): FollowedSession {
   useEffect(() => following.start(), [following]);
   const followed = useSyncExternalStore(following.subscribe, following.snapshot);
   const { sessionId, updatedAt } = session;
-  // Something happened that the Session says more about than its chunks.
+  // Some changes in the journal also change the session and its approvals.
   const asking = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => {
     if (followed.news === 0) return;
@@ -56,8 +56,8 @@ export function useFollowing(session: Session): FollowedSession {
       void queries.invalidateQueries({ queryKey: [organizationId, 'approvals'] });
     }, GATHER_NEWS_MS);
   }, [followed.news, organizationId, sessionId, queries]);
-  // And the other way round: what people write is no chunk.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: when the Session has changed
+  // Conversely, user messages are not in the journal.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: when the session has changed
   useEffect(() => void following.refresh(), [following, updatedAt]);
   const refresh = useCallback(() => void following.refresh(), [following]);
   const readOlder = useCallback(() => void following.readOlder(), [following]);

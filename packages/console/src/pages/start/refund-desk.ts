@@ -43,7 +43,7 @@ export const refundDesk: CreateAgent = {
 
 export const firstMessage = 'My order 1042 (42.50 EUR) arrived damaged. Please refund it.';
 
-/** Stands for the integrator's program: returns a result and moves no money. */
+/** Acts as the integrator's program: returns a result and moves no money. */
 export function refund(input: unknown): string {
   const { amount, currency } = input as { amount: number; currency: string };
   return `${amount.toFixed(2)} ${currency} refunded. (This page ran the tool in place of your program. No money moved.)`;

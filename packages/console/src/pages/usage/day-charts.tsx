@@ -4,13 +4,13 @@ import { BarChart } from '../../ui/chart.tsx';
 
 const day = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 const tokens = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
-/** Cents, and what is less than a dollar more exactly: a model call costs fractions of a cent. */
+/** An amount with cents, or with more digits below a dollar: a model call costs fractions of a cent. */
 function dollars(value: number): string {
   const maximumFractionDigits = value > 0 && value < 1 ? 4 : 2;
   return value.toLocaleString('en', { style: 'currency', currency: 'USD', maximumFractionDigits });
 }
 
-/** Tokens and cost by day of UTC; `period` in words: `in 30 days`. */
+/** Tokens and cost by UTC day. `period` is a phrase such as `in 30 days`. */
 export function DayCharts({ report: { data, total }, period }: { report: UsageReport; period: string }) {
   const label = (group: string) => day.format(new Date(`${group}T00:00:00Z`));
   return (
@@ -54,7 +54,7 @@ export function DayCharts({ report: { data, total }, period }: { report: UsageRe
   );
 }
 
-/** What a cost is without. */
+/** Which calls a cost does not include. */
 export function Unpriced({ calls }: { calls: number }) {
   if (calls === 0) return null;
   return (

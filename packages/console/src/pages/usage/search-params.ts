@@ -4,7 +4,7 @@ import { environmentPattern, oneOf, textIn } from '../../search-params.ts';
 export const periods = ['7', '30', '90', '365', 'month', 'last-month'] as const;
 export type Period = (typeof periods)[number];
 
-/** What is reported. Nothing said: the last 30 days, by day, of all Environments. */
+/** What is reported, by default the last 30 days, by day, for all environments. */
 export interface UsageSearch {
   period?: Period;
   groupBy?: UsageReport['groupBy'];
@@ -12,7 +12,7 @@ export interface UsageSearch {
 }
 
 export function usageSearch(search: Record<string, unknown>): UsageSearch {
-  // The router reads digits as a number.
+  // The router parses digits as a number.
   const period = typeof search.period === 'number' ? String(search.period) : search.period;
   return {
     ...oneOf({ period }, 'period', periods),

@@ -1,4 +1,4 @@
-// What the organization used, over all Sessions, also those that were deleted.
+// The usage of the organization, over all sessions, including deleted ones.
 import type { UsageGroup, UsageReport, UsageSum } from '@signalbox/client';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useAgentNames } from '../../agent-names.ts';
@@ -33,9 +33,9 @@ const groupings: Record<UsageReport['groupBy'], string> = {
 
 function rangeOf(period: Period): { from: string; to?: string } {
   if (period === 'month') return { from: monthFromNow(0) };
-  // Midnight is the end of the day before.
+  // The range ends at midnight.
   if (period === 'last-month') return { from: monthFromNow(-1), to: monthFromNow(0) };
-  // Today is one of them.
+  // Today counts as one of the days.
   return { from: inDays(1 - Number(period)) };
 }
 
@@ -96,7 +96,7 @@ function Filters({ search, onSearch }: { search: UsageSearch; onSearch: (search:
 }
 
 function Total({ report: { total, from, to } }: { report: UsageReport }) {
-  // The end is exclusive: the last day is the one before it.
+  // `to` is exclusive, so the last day is the one before it.
   const last = new Date(Date.parse(to) - 1).toISOString().slice(0, 10);
   return (
     <section className="card stack tight" aria-label="Total">
@@ -130,7 +130,7 @@ function Total({ report: { total, from, to } }: { report: UsageReport }) {
   );
 }
 
-/** A cost that nobody knows is not one of nothing. */
+/** An unknown cost is not shown as zero. */
 function costOf({ costUsd, steps }: UsageSum): string {
   if (costUsd !== null) return costText(costUsd);
   return steps === 0 ? '–' : 'no price';

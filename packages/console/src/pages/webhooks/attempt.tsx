@@ -1,4 +1,4 @@
-// One POST of a delivery: what was sent and what was answered.
+// One POST of a delivery: the request and the response.
 import type { WebhookAttempt, WebhookDeliveryWithAttempts } from '@signalbox/client';
 import { Badge } from '../../ui/badge.tsx';
 import { Code, Json } from '../../ui/copy.tsx';
@@ -39,7 +39,7 @@ export function Attempt({
   );
 }
 
-/** Names and values, as they travel. */
+/** Headers as they are sent. */
 export function Headers({ of }: { of: readonly (readonly [name: string, value: string])[] }) {
   return (
     <dl className="headers">
@@ -53,7 +53,7 @@ export function Headers({ of }: { of: readonly (readonly [name: string, value: s
   );
 }
 
-/** What the receiver answered, as text: it can be anything. */
+/** The receiver's response. It can be anything, so it is shown as text. */
 export function ReceiverResponse({ attempt: { status, responseBody } }: { attempt: WebhookAttempt }) {
   if (status === null) return <p className="quiet">No response.</p>;
   if (responseBody === null) return <p className="quiet">{status} without a body.</p>;
@@ -65,7 +65,7 @@ export function ReceiverResponse({ attempt: { status, responseBody } }: { attemp
   );
 }
 
-/** What is sent, with every attempt the same. */
+/** The request body, the same in every attempt. */
 export function RequestBody({ text }: { text: string | null }) {
   if (text === null)
     return <p className="quiet">No longer stored because the session was deleted or its journal dropped.</p>;
@@ -76,7 +76,7 @@ export function RequestBody({ text }: { text: string | null }) {
   }
 }
 
-/** As the service sends them (docs/webhooks.md). */
+/** The headers that the service sends (docs/webhooks.md). */
 function headersOf({ deliveryId, previousCursor }: WebhookDeliveryWithAttempts, attempt: WebhookAttempt) {
   const timestamp = String(Math.floor(new Date(attempt.at).getTime() / 1000));
   return [

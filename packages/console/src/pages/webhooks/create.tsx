@@ -6,11 +6,11 @@ import { Checkbox, Choices, TextField } from '../../ui/field.tsx';
 import { fieldError } from '../../ui/notice.tsx';
 import { testReceiverUrl } from './reasons.ts';
 
-/** A secret that is to be shown once. */
+/** A secret to be shown once. */
 export interface NewSigningSecret {
   environment: string;
   secret: string | undefined;
-  /** After a rotation: until when the one before signs too; null: it does no more. */
+  /** After a rotation: until when the previous secret also signs; null: it no longer does. */
   previousExpiresAt?: string | null;
 }
 
@@ -70,7 +70,7 @@ export function ChunkTypes({
 
 type Where = 'own' | 'test';
 
-/** Where deliveries go: an address of one's own, or the receiver that is built in. */
+/** The destination of deliveries: a URL, or the built-in test receiver. */
 export function DestinationFields({
   where,
   setWhere,
@@ -111,7 +111,7 @@ export function DestinationFields({
   );
 }
 
-/** What a form says and keeps of a destination. */
+/** The state of a destination's form. */
 export function useDestination(present: string | undefined) {
   const isTest = present === testReceiverUrl;
   const [where, setWhere] = useState<Where>(isTest ? 'test' : 'own');

@@ -23,7 +23,7 @@ const statusOptions = [
   { value: 'cancelled', label: 'cancelled: replaced by others' },
 ];
 
-/** What was sent, newest first; what is shown stands in the URL. */
+/** Deliveries, newest first. The filters are in the URL. */
 export function Deliveries({ environment }: { environment: string }) {
   const { organizationId, may } = useOrganization();
   const { status, sessionId } = useSearch({ from: '/$organizationId/webhooks/$environment' });

@@ -66,7 +66,7 @@ function Resend({ delivery: { environment, deliveryId, status } }: { delivery: W
   );
 }
 
-/** The receiver has a hole where it was; what came after it was sent. */
+/** An exhausted delivery, which leaves a gap at the receiver: later deliveries were sent. */
 function GivenUp({ delivery: { environment, sessionId, previousCursor } }: { delivery: WebhookDeliveryWithAttempts }) {
   const { may } = useOrganization();
   const [recovering, setRecovering] = useState(false);

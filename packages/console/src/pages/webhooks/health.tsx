@@ -1,4 +1,4 @@
-// How a destination does, and what to do where it does not do well.
+// The health of a destination and how to fix it.
 import type { Signalbox, WebhookAttempt, WebhookSubscription } from '@signalbox/client';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -8,12 +8,12 @@ import { Notice } from '../../ui/notice.tsx';
 import { ExactTime, Time } from '../../ui/time.tsx';
 import { outcomeOf, reasonOf, testReceiverUrl } from './reasons.ts';
 
-// As often as the page of the subscription asks.
+// The same interval as that of the subscription's page.
 const LOOK_EVERY_MS = 5_000;
-// As the service has it (webhooks/sending/health-rules.ts).
+// The same as the service's (webhooks/sending/health-rules.ts).
 const DISABLED_AFTER_MS = 5 * 86_400_000;
 
-/** In a word: its status, or how its destination does where it is enabled. */
+/** A badge: the status, or the health of the destination if the subscription is enabled. */
 export function WebhookState({
   subscription: { status, health, lastSuccessAt },
 }: {
@@ -30,7 +30,7 @@ export function Destination({ url }: { url: string }) {
   return url === testReceiverUrl ? <>the test receiver</> : <span className="mono">{url}</span>;
 }
 
-/** Why it is blocked, fails, is degraded, paused or disabled, and how to fix it. Nothing where all is well. */
+/** Why it is blocked, failing, degraded, paused or disabled, and how to fix it. Renders nothing if it is healthy. */
 export function Health({ subscription, actions }: { subscription: WebhookSubscription; actions: ReactNode }) {
   const { status, disabledReason, health } = subscription;
   if (status === 'paused') {
@@ -115,7 +115,7 @@ function OneSession({ environment, sessionId }: { environment: string; sessionId
   );
 }
 
-/** What the last attempt that failed says, from the deliveries that wait or were given up. */
+/** The last failed attempt, among pending and exhausted deliveries. */
 function LastFailure({ subscription: { environment } }: { subscription: WebhookSubscription }) {
   const { organizationId } = useOrganization();
   const look = async (client: Signalbox) => {
@@ -150,13 +150,13 @@ function LastFailure({ subscription: { environment } }: { subscription: WebhookS
   );
 }
 
-/** What a failed attempt means and how to mend it. */
+/** What a failed attempt means and how to fix it. */
 export function Explained({ attempt }: { attempt: Pick<WebhookAttempt, 'status' | 'error'> }) {
   const reason = reasonOf(attempt);
   if (!reason) return null;
   return (
     <p>
-      {reason.what} {reason.mend}
+      {reason.what} {reason.fix}
     </p>
   );
 }

@@ -3,7 +3,7 @@ import { OneTimeSecret } from '../../ui/one-time-secret.tsx';
 import { ExactTime } from '../../ui/time.tsx';
 import type { NewSigningSecret } from './create.tsx';
 
-/** A signing secret, the one time that it is there to be seen, and what to do with it. */
+/** A signing secret, shown once, and how to use it. */
 export function NewSecret({ made, onClose }: { made: NewSigningSecret; onClose: () => void }) {
   const { environment, secret, previousExpiresAt } = made;
   const isRotated = previousExpiresAt !== undefined;

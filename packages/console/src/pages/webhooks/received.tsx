@@ -8,10 +8,10 @@ import { Await } from '../../ui/page.tsx';
 import { ExactTime } from '../../ui/time.tsx';
 import { Headers, RequestBody } from './attempt.tsx';
 
-// What arrives there writes no record of the event log.
+// The event log has no events for what arrives there.
 const LOOK_EVERY_MS = 2_000;
 
-/** What came to the built-in receiver, newest first, as it comes. */
+/** What the built-in receiver received, newest first, updated live. */
 export function ReceivedDeliveries({ environment }: { environment: string }) {
   const received = useList(
     ['webhooks', environment, 'received'],

@@ -7,7 +7,7 @@ import { fieldError } from '../../ui/notice.tsx';
 import { instantOf } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
 
-// Before the first chunk of a Session.
+// Before the first chunk of a session.
 const beginning = 'turn_0:seq_0';
 
 function timeIn(local: string): string {
@@ -17,7 +17,7 @@ function timeIn(local: string): string {
   throw new SignalboxError({ status: 400, code: 'invalid_request', detail: '', errors });
 }
 
-/** Sends again from the journal: everything since a time, or one Session from behind a cursor. */
+/** Resends from the journal: everything since a time, or one session after a cursor. */
 export function RecoverDialog({
   environment,
   sessionId,
@@ -26,7 +26,7 @@ export function RecoverDialog({
 }: {
   environment: string;
   sessionId?: string;
-  /** What the receiver holds of the Session; null: nothing. */
+  /** The last cursor that the receiver has of the session; null: none. */
   cursor?: string | null;
   onClose: () => void;
 }) {

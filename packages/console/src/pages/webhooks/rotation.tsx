@@ -1,4 +1,4 @@
-// The signing secret: which one the receiver knows, and how it is exchanged without losing anything.
+// The signing secret: whether the receiver knows the new one, and its rotation without lost deliveries.
 import type { WebhookSubscription } from '@signalbox/client';
 import { type ReactNode, useState } from 'react';
 import { useApiMutation } from '../../organization.tsx';

@@ -1,7 +1,7 @@
 import type { WebhookDelivery } from '@signalbox/client';
 import { oneOf, sessionIdPattern, textIn } from '../../search-params.ts';
 
-/** What the page of a subscription shows; `status` and `sessionId` of deliveries. */
+/** The search parameters of a subscription's page; `status` and `sessionId` filter deliveries. */
 export interface SubscriptionSearch {
   tab?: 'deliveries' | 'received';
   status?: WebhookDelivery['status'];

@@ -97,7 +97,7 @@ function Subscription({ subscription }: { subscription: WebhookSubscription }) {
   const isTest = url === testReceiverUrl;
   return (
     <>
-      <Health subscription={subscription} actions={<Mend subscription={subscription} />} />
+      <Health subscription={subscription} actions={<EnableAction subscription={subscription} />} />
       <Tabs
         label="Webhook views"
         value={tab === 'received' && !isTest ? 'overview' : (tab ?? 'overview')}
@@ -120,8 +120,8 @@ function Subscription({ subscription }: { subscription: WebhookSubscription }) {
   );
 }
 
-/** What a person does once the receiver is mended. */
-function Mend({ subscription: { environment, status } }: { subscription: WebhookSubscription }) {
+/** The actions after the receiver is fixed. */
+function EnableAction({ subscription: { environment, status } }: { subscription: WebhookSubscription }) {
   const { may } = useOrganization();
   const toast = useToast();
   const enable = useStatus(environment, 'enabled');

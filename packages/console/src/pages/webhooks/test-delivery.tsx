@@ -7,7 +7,7 @@ import { ReceiverResponse } from './attempt.tsx';
 import { Explained } from './health.tsx';
 import { outcomeOf } from './reasons.ts';
 
-/** Sends one signed delivery of no Session, and shows what was answered. */
+/** Sends a signed test delivery without a session and shows the response. */
 export function TestDelivery({ subscription: { environment } }: { subscription: WebhookSubscription }) {
   const { may } = useOrganization();
   const test = useApiMutation((client, _: undefined) => client.webhookSubscriptions.test(environment), ['webhooks']);

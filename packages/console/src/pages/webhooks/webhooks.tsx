@@ -10,7 +10,7 @@ import { CreateSubscription, type NewSigningSecret } from './create.tsx';
 import { Destination, WebhookState } from './health.tsx';
 import { NewSecret } from './new-secret.tsx';
 
-// The last success and failure stand in no record of the event log.
+// The event log has no events for successful and failed attempts.
 const LOOK_EVERY_MS = 10_000;
 
 export function WebhooksPage() {
@@ -93,7 +93,7 @@ export function WebhooksPage() {
       {creating && (
         <CreateSubscription environment={creating} onClose={() => setCreating(undefined)} onMade={setMade} />
       )}
-      {/* When the form is gone: closed, this one gives the focus back to the page. */}
+      {/* Opened after the form is gone, so that the focus returns to the page when it closes. */}
       {made && !creating && <NewSecret made={made} onClose={() => goTo(made.environment)} />}
     </Page>
   );
