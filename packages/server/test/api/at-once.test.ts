@@ -1,5 +1,5 @@
-// What holds whatever people do at once: decisions, results, messages, steering, interrupts and closing from two nodes, on
-// Sessions whose workers run on two, with most wake-ups lost. A seed gives the same deeds; what meets what is the machine's.
+// Guarantees under concurrent decisions, results, messages, steering, interrupts and closing: requests arrive at two nodes, their
+// sessions run on two others, and most wake-ups are lost. A seed repeats the same requests; their timing depends on the machine.
 import type { Chunk, Message } from '@signalbox/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { resolveApproval } from '../../src/approvals/approvals.ts';
@@ -39,61 +39,64 @@ function randomFrom(seed: number): () => number {
 
 /** What the service acknowledged. */
 interface Acknowledged {
-  /** Of approvals: what was decided. */
+  /** The decision of each approval. */
   decisions: Map<string, string>;
-  /** Of client calls: their results. */
+  /** The result of each client tool call. */
   results: Map<string, unknown>;
   messages: Set<string>;
-  /** So that no two results are the same. */
+  /** Makes each result unique. */
   tries: number;
 }
 
-test.each([1, 2])('everything is decided once, runs at most once, and has its place (seed %i)', async (seed) => {
-  const random = randomFrom(seed);
-  const runs = new Map<string, number>();
-  const run: RunTool = async ({ operationId }, signal) => {
-    runs.set(operationId, (runs.get(operationId) ?? 0) + 1);
-    await clock.sleep(Math.floor(random() * 400), signal);
-    return { output: 'done' };
-  };
-  // In each turn first calls of every kind, then one alone, then an answer.
-  const ask: AskModel = async function* ({ transcript }) {
-    const step = transcript.length - transcript.findLastIndex(({ role }) => role === 'user');
-    const asked = step === 1 ? ['quick', 'pay', 'own', 'pay'] : step === 3 ? ['own'] : [];
-    yield { type: 'text', delta: 'x' };
-    for (const [n, name] of asked.entries()) yield { type: 'toolCall', name, input: { n } };
-    yield { type: 'finish', reason: asked.length > 0 ? 'toolCalls' : 'endTurn', usage };
-  };
-  for (const platform of [await world.anotherNode(), world.platform]) await world.work({ platform, ask, run });
-  const nodes: PoolContext[] = [world.ctx, { ...world.ctx, ...(await world.anotherNode()) }];
-  const agentId = await world.agent([httpTool('quick'), httpTool('pay', { approval: 'always' }), clientTool('own')], {
-    limits: { approvalTimeoutSeconds: 1 },
-  });
+test.each([1, 2])(
+  'each call is decided once, runs at most once, and has one result in the transcript (seed %i)',
+  async (seed) => {
+    const random = randomFrom(seed);
+    const runs = new Map<string, number>();
+    const run: RunTool = async ({ operationId }, signal) => {
+      runs.set(operationId, (runs.get(operationId) ?? 0) + 1);
+      await clock.sleep(Math.floor(random() * 400), signal);
+      return { output: 'done' };
+    };
+    // In each turn, first calls of every kind, then a single call, then text.
+    const ask: AskModel = async function* ({ transcript }) {
+      const step = transcript.length - transcript.findLastIndex(({ role }) => role === 'user');
+      const asked = step === 1 ? ['quick', 'pay', 'own', 'pay'] : step === 3 ? ['own'] : [];
+      yield { type: 'text', delta: 'x' };
+      for (const [n, name] of asked.entries()) yield { type: 'toolCall', name, input: { n } };
+      yield { type: 'finish', reason: asked.length > 0 ? 'toolCalls' : 'endTurn', usage };
+    };
+    for (const platform of [await world.anotherNode(), world.platform]) await world.work({ platform, ask, run });
+    const nodes: PoolContext[] = [world.ctx, { ...world.ctx, ...(await world.anotherNode()) }];
+    const agentId = await world.agent([httpTool('quick'), httpTool('pay', { approval: 'always' }), clientTool('own')], {
+      limits: { approvalTimeoutSeconds: 1 },
+    });
 
-  await clock.passWhile(Promise.all(Array.from({ length: SESSIONS }, () => live(agentId))));
+    await clock.passWhile(Promise.all(Array.from({ length: SESSIONS }, () => live(agentId))));
 
-  async function live(agent: string): Promise<void> {
-    const sessionId = await world.open(agent);
-    const known: Acknowledged = { decisions: new Map(), results: new Map(), messages: new Set(), tries: 0 };
-    const at = () => nodes[Math.floor(random() * nodes.length)]!;
-    for (let deed = 0; deed < DEEDS; deed += 1) {
-      await clock.sleep(Math.floor(random() * 300));
-      // Two at once, often on two nodes.
-      await Promise.all([act(at(), sessionId, known, random), act(at(), sessionId, known, random)]);
+    async function live(agent: string): Promise<void> {
+      const sessionId = await world.open(agent);
+      const known: Acknowledged = { decisions: new Map(), results: new Map(), messages: new Set(), tries: 0 };
+      const at = () => nodes[Math.floor(random() * nodes.length)]!;
+      for (let deed = 0; deed < DEEDS; deed += 1) {
+        await clock.sleep(Math.floor(random() * 300));
+        // Two at a time, often on two nodes.
+        await Promise.all([act(at(), sessionId, known, random), act(at(), sessionId, known, random)]);
+      }
+      await settle(sessionId, known);
+      await check(sessionId, known, runs);
     }
-    await settle(sessionId, known);
-    await check(sessionId, known, runs);
-  }
 
-  /** Answers whatever is asked until nothing is. */
-  async function settle(sessionId: string, known: Acknowledged): Promise<void> {
-    while ((await getSession(world.ctx, { sessionId })).session.status !== 'idle') {
-      await decide(world.ctx, sessionId, known, 'approved');
-      await giveResult(world.ctx, sessionId, known);
-      await clock.sleep(20);
+    /** Decides and returns results until the session is idle. */
+    async function settle(sessionId: string, known: Acknowledged): Promise<void> {
+      while ((await getSession(world.ctx, { sessionId })).session.status !== 'idle') {
+        await decide(world.ctx, sessionId, known, 'approved');
+        await giveResult(world.ctx, sessionId, known);
+        await clock.sleep(20);
+      }
     }
-  }
-});
+  },
+);
 
 async function act(ctx: PoolContext, sessionId: string, known: Acknowledged, random: () => number): Promise<void> {
   const choice = random();
@@ -152,7 +155,7 @@ async function check(sessionId: string, known: Acknowledged, runs: ReadonlyMap<s
     expect(inTurn.filter(({ type }) => type === 'turn.completed')).toHaveLength(1);
   }
 
-  // Each approval is decided once, as whoever decided was told, and everywhere the same.
+  // Each approval is decided once: the response, the list, the journal and the event log agree.
   const { data: approvals } = await listApprovals(world.ctx, { sessionId, limit: 100 });
   const { data: events } = await listEvents(world.ctx, { sessionId, type: 'approval.resolved', limit: 1_000 });
   expect(
@@ -169,10 +172,10 @@ async function check(sessionId: string, known: Acknowledged, runs: ReadonlyMap<s
     expect(recorded.map(({ changes }) => changes!.status)).toEqual([['pending', status]]);
   }
 
-  // A call that is shown has one result; one that was not approved never ran; none ran twice.
+  // Each call has one result. A call that was not approved never ran, and none ran twice.
   const called = of('tool.call').map(({ toolCallId }) => toolCallId);
   expect(new Set(called).size).toBe(called.length);
-  // A call of a client tool that never ran has a result alone.
+  // A client tool call that never ran has a result, but no `tool.call`.
   const results = of('tool.result').filter(({ tool }) => tool === undefined);
   expect(results.map(({ toolCallId }) => toolCallId).toSorted()).toEqual(called.toSorted());
   expect(of('tool.result').every(({ tool, notRun }) => tool === undefined || notRun === true)).toBe(true);
@@ -181,7 +184,7 @@ async function check(sessionId: string, known: Acknowledged, runs: ReadonlyMap<s
     expect(runs.get(operationId) ?? 0).toBeLessThanOrEqual(mayRun ? 1 : 0);
   }
 
-  // What was accepted is in the transcript, once; every call has its result, right behind the answer that asked for it.
+  // Each accepted message is in the transcript once. Each call has its result, directly after the response that requested it.
   const messages = await transcriptOf(sessionId);
   const ids = messages.map(({ messageId }) => messageId);
   for (const messageId of known.messages) expect(ids.filter((id) => id === messageId)).toHaveLength(1);

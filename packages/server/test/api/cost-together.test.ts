@@ -1,5 +1,5 @@
-// Requests that are costly and arrive together cost the others nothing: whatever many callers send at one moment, the event loop is
-// never held for more than 250 ms of its thread's own CPU time (test/api/cost.test.ts has each request by itself).
+// Expensive requests that arrive together do not delay other requests: however many callers send at once, the event loop is
+// never blocked for more than 250 ms of its thread's CPU time (test/api/cost.test.ts tests each request alone).
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { Tool } from '@signalbox/client';
@@ -8,7 +8,7 @@ import { startTestService, type TestService } from '../support/service.ts';
 import { createLoopWatch } from './fuzz/loop-watch.ts';
 
 const MOST_MS = 250;
-/** A collection of garbage, or code that runs for the first time, may fall into one. */
+/** A garbage collection or first-time compilation may happen during one of them. */
 const TRIES = 3;
 const MEBIBYTE = 1024 * 1024;
 
@@ -41,7 +41,7 @@ function bytesOf({ method, path, body = '', headers = {} }: Request): Buffer {
   return Buffer.from(`${method} /api/v1${path} HTTP/1.1\r\n${head.join('')}\r\n${body}`);
 }
 
-/** Reads as little of the answer as there is to read of it: what reads along is on the same thread. */
+/** Reads no more of the response than the status: the reader is on the same thread as the service. */
 async function statusOf(socket: Socket): Promise<number> {
   let status = 0;
   socket.on('data', (part: Buffer) => (status ||= Number(part.toString('latin1', 9, 12))));
@@ -49,12 +49,12 @@ async function statusOf(socket: Socket): Promise<number> {
   return status;
 }
 
-/** Sends all of them at one moment, each on a connection of its own, and returns their statuses. */
+/** Sends all requests at once, each on its own connection, and returns their statuses. */
 async function sendTogether(requests: readonly Buffer[]): Promise<number[]> {
   const sockets = await Promise.all(
     requests.map(async () => {
       const socket = connect({ port, host: '127.0.0.1' });
-      // The service takes one new connection in each turn of its event loop. Those that it has may all speak at once.
+      // The service accepts one new connection in each iteration of its event loop, so the connections are opened first.
       socket.write(`GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`);
       await once(socket, 'data');
       return socket;
@@ -65,7 +65,7 @@ async function sendTogether(requests: readonly Buffer[]): Promise<number[]> {
   return Promise.all(statuses);
 }
 
-/** The statuses there were, and the shortest of some tries, unless the first is well. */
+/** The statuses, and the shortest time of several attempts, unless the first is short enough. */
 async function sentTogether(count: number, requestOf: (index: number) => Request) {
   const statuses = new Set<number>();
   let longest = Number.POSITIVE_INFINITY;
@@ -93,12 +93,12 @@ test.each<[string, number, (index: number) => Request]>([
   ['schedules that never come', 200, () => ({ method: 'POST', path: '/schedules', body: neverComes })],
   ['long bodies that end too early', 40, () => ({ method: 'POST', path: '/agents', body: `[${repeated('{},')}` })],
   [
-    'long bodies of lines that are no JSON',
+    'long bodies of lines that are not JSON',
     40,
     () => ({ method: 'POST', path: '/agents', body: `[${repeated('\n')}x` }),
   ],
   [
-    'long lines that are no JSON',
+    'long lines that are not JSON',
     40,
     () => ({ method: 'POST', path: '/agents', body: `["${repeated('é', MEBIBYTE / 2 - 100)}` }),
   ],

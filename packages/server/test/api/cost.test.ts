@@ -1,9 +1,10 @@
-// What one caller sends costs the others nothing. Every route that takes a body, the console's included, is sent bodies in which one
-// place grows; every route is sent query strings and headers up to their limits, and bodies that it does not expect; and every part of
-// an agent's definition grows and is then run. Each POST has an Idempotency-Key. Each body doubles up to its limit (in `npm test` it
-// has the last size only). The event loop is never held for more than 250 ms of its thread's CPU time, and everything is answered.
+// A request of one caller does not delay those of others. Every route that takes a body, including the console's, gets bodies in
+// which one field grows. Every route gets query strings and headers up to their limits, and unexpected bodies. Every part of an
+// agent's definition grows, and the agent is then run. Each POST has an Idempotency-Key. Each body doubles up to its limit (`npm test`
+// uses only the last size). The event loop is never blocked for more than 250 ms of its thread's CPU time, and every request gets a
+// response.
 //
-// The seed is printed; SIGNALBOX_FUZZ_SEED gives the same inputs again, SIGNALBOX_COST_RUNS says how many places of each route's body grow.
+// The seed is printed; SIGNALBOX_FUZZ_SEED repeats its inputs, and SIGNALBOX_COST_RUNS sets how many fields of each body grow.
 import { type Route, routes, type SchemaObject } from '@signalbox/contract';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -23,14 +24,14 @@ const runs = Number(process.env.SIGNALBOX_COST_RUNS ?? 1);
 const isShort = runs <= 1;
 const MOST_MS = 250;
 const BODY_LIMIT = 1024 * 1024;
-/** Of a page of an MCP server's list, below what one response may have. */
+/** The size of a page of an MCP server's list, below the limit of a response. */
 const PAGE_BYTES = 900_000;
-/** Of a body beside what grows in it. */
+/** Room in a body for everything except the growing field. */
 const REST_BYTES = 16 * 1024;
 const FIRST_BYTES = isShort ? BODY_LIMIT : 16 * 1024;
 let routesDone = 0;
 const REFRESHED_EVERY = isShort ? 8 : 1;
-/** A collection of garbage, or code that runs for the first time, may fall into one. */
+/** A garbage collection or first-time compilation may happen during one of them. */
 const TRIES = 3;
 
 let tools: McpTestServer;
@@ -54,7 +55,7 @@ function* sizes(): Generator<number> {
   yield BODY_LIMIT - REST_BYTES;
 }
 
-/** The shortest of some tries, unless the first is well. */
+/** The shortest of several attempts, unless the first is short enough. */
 async function longestStretch(act: () => Promise<unknown>): Promise<number> {
   let shortest = Number.POSITIVE_INFINITY;
   for (let tries = 0; tries < TRIES && shortest > MOST_MS; tries++)
@@ -85,7 +86,7 @@ const sample = (schema: unknown) =>
     unknown
   >;
 
-/** Sends a request to the route, and expects a response within the stretch that the event loop may be held. */
+/** Sends a request to the route, and expects a response before the event loop was blocked for too long. */
 async function expectCheap(name: string, route: Route, { query = [], headers = [], body }: Sent): Promise<void> {
   const { method, path } = route;
   const params = sample(route.params);
@@ -93,7 +94,7 @@ async function expectCheap(name: string, route: Route, { query = [], headers = [
   const request = requestOf(made, { resolve: world.resolve, host: `127.0.0.1:${port}` });
   const ms = await longestStretch(async () => {
     const answer = await exchange(port, request);
-    // What is longer than a request may be is cut off.
+    // A longer request may be cut off.
     if ((request.body?.length ?? 0) <= BODY_LIMIT) expect(answer?.status, name).toBeLessThan(500);
   });
   expect(ms, name).toBeLessThan(MOST_MS);
@@ -101,7 +102,7 @@ async function expectCheap(name: string, route: Route, { query = [], headers = [
 
 const withBody = all.filter(([, { body }]) => body !== undefined);
 
-test.each(withBody)('%s with a body that grows', { timeout: 60_000 + runs * 30_000 }, async (_, route) => {
+test.each(withBody)('%s with a growing body', { timeout: 60_000 + runs * 30_000 }, async (_, route) => {
   if (routesDone++ % REFRESHED_EVERY === 0) await world.refresh();
   const growths = growthsOf(route.body as SchemaObject, sample(route.body));
   for (const { name, body } of fc.sample(fc.constantFrom(...growths), { seed, numRuns: runs })) {
@@ -109,12 +110,12 @@ test.each(withBody)('%s with a body that grows', { timeout: 60_000 + runs * 30_0
   }
 });
 
-/** Of a URL with its path, below the limit of the service. */
+/** For a URL with its path, below the limit of the service. */
 const QUERY_BYTES = 7_000;
-/** Of a header, below the limit of all headers. */
+/** For one header, below the limit of all headers. */
 const HEADER_BYTES = 12_000;
 
-/** Query strings as long as one may be, for each field that the route takes and one that it does not. */
+/** The longest allowed query strings, for each field of the route and an unknown one. */
 function queriesOf(route: Route): [name: string, query: [string, unknown][]][] {
   const fields = [...Object.keys((route.query as SchemaObject | undefined)?.properties ?? {}), 'unknown'];
   const times = (each: number, pair: (index: number) => [string, unknown]) =>
@@ -148,7 +149,7 @@ test.each(all)(
   },
 );
 
-/** In bytes, so that nothing but the service works on what is large. */
+/** Encoded here, so that only the service works on the large value. */
 function post(path: string, body: object) {
   const bytes = Buffer.from(JSON.stringify(body));
   const headers: [string, string][] = [
@@ -160,14 +161,14 @@ function post(path: string, body: object) {
   return { method: 'POST', target: `/api/v1${path}`, headers, body: bytes, isCut: false };
 }
 
-/** Sends it; undefined if it is refused, as what is too much may be. */
+/** Sends the request; undefined if it is refused, as a body over a limit may be. */
 async function sent<T>(request: ReturnType<typeof post>): Promise<T | undefined> {
   const { status = 0, text = '' } = (await exchange(port, request)) ?? {};
   expect(status, text).toBeLessThan(500);
   return status < 300 ? (JSON.parse(text) as T) : undefined;
 }
 
-/** What sends the agent, and lets it answer once if it was created. */
+/** Sends the agent, and runs one turn if it was created. */
 function runOf({ agent, input }: Definition): () => Promise<void> {
   const limits = { turnTimeoutSeconds: 20, maxStepsPerTurn: 2 };
   const creation = post('/agents', { name: 'Grown', limits, ...agent });
@@ -183,7 +184,7 @@ function runOf({ agent, input }: Definition): () => Promise<void> {
 }
 
 test.each(Object.entries(definitions))('an agent with %s', { timeout: 300_000 }, async (_, grow) => {
-  // Some are what they are at any size.
+  // Some have a fixed size.
   for (const bytes of grow.length === 0 ? [BODY_LIMIT] : sizes()) {
     const run = runOf(grow(bytes));
     expect(await longestStretch(run), `${bytes} bytes`).toBeLessThan(MOST_MS);
@@ -197,7 +198,7 @@ test.each(Object.entries(toolLists))(
     for (const bytes of sizes()) {
       tools.tools = list(bytes);
       const asked = tools.of('tools/list').length;
-      // A server of its own, so that nothing is remembered of the list before.
+      // A new server, so that nothing of the previous list is cached.
       const url = `${tools.url}?${bytes}-${posts++}`;
       const run = runOf({ agent: { model: 'scripted/x', tools: [{ type: 'mcp', name: 'm', url }] }, input: 'go' });
       expect(await longestStretch(run), `${bytes} bytes`).toBeLessThan(MOST_MS);
@@ -206,7 +207,7 @@ test.each(Object.entries(toolLists))(
   },
 );
 
-test('an MCP server with 32 pages, each as long as one may be', { timeout: 300_000 }, async () => {
+test('an MCP server with 32 pages, each of the maximum size', { timeout: 300_000 }, async () => {
   const page = toolLists['long descriptions']!(PAGE_BYTES);
   tools.on('tools/list', (exchange) => {
     const number = Number(exchange.message.params?.cursor ?? 1);
@@ -218,6 +219,6 @@ test('an MCP server with 32 pages, each as long as one may be', { timeout: 300_0
   expect(tools.of('tools/list').length).toBeGreaterThanOrEqual(32);
 });
 
-test('afterwards the service is well', async () => {
+test('afterwards the service is ready', async () => {
   expect((await fetch(`${world.service.url}/readyz`)).status).toBe(200);
 });

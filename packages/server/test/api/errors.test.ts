@@ -1,4 +1,4 @@
-// Invalid input: the right status, the field is named, and nothing is changed.
+// Invalid input gets the right status and the name of the field, and changes nothing.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -74,7 +74,7 @@ test.each<[string, object, string[]]>([
   ['a client tool with a request', { tools: [{ ...tool('a'), type: 'client' }] }, ['tools[0].request']],
   ['a placeholder in the host', { tools: [tool('a', { url: 'https://{{input.host}}/' })] }, ['tools[0].request.url']],
   [
-    'a schema that is no object',
+    'a schema that is not an object',
     { tools: [{ ...tool('a'), inputSchema: { type: 'string' } }] },
     ['tools[0].inputSchema'],
   ],

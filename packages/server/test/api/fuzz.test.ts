@@ -1,11 +1,11 @@
-// Every route of the contract, and what the console has beside it, fuzzed by its own schema: what it allows, and what is done to
-// that. Over the network, to a whole service on PostgreSQL. Whatever is sent:
+// Every route of the contract and of the console is fuzzed by its own schema: valid requests, and mutations of them. They go over
+// the network to a complete service on PostgreSQL. Whatever is sent:
 //
-//   - the answer comes, and is never a 500: what the contract has for the route, or a problem with its request id
-//   - no secret is in an answer that is not the one to show it, nor in any log line, event or stored answer (P9)
-//   - nothing of another organization is in an answer, and nothing of it is changed
+//   - a response arrives, and is never a 500: it is what the contract has for the route, or a problem with its request id
+//   - no secret is in a response that is not meant to show it, nor in any log line, event or stored response (P9)
+//   - nothing of another organization is in a response or is changed
 //
-// The seed is printed; SIGNALBOX_FUZZ_SEED gives the same requests again, SIGNALBOX_FUZZ_RUNS says how many to send to each route.
+// The seed is printed; SIGNALBOX_FUZZ_SEED repeats its requests, and SIGNALBOX_FUZZ_RUNS sets how many go to each route.
 import { Problem, type Route, routes } from '@signalbox/contract';
 import fc from 'fast-check';
 import { Compile } from 'typebox/compile';
@@ -18,19 +18,19 @@ import { createFuzzWorld, type FuzzWorld } from './fuzz/world.ts';
 
 const seed = Number(process.env.SIGNALBOX_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const runs = Number(process.env.SIGNALBOX_FUZZ_RUNS ?? 15);
-/** Of a request; what is longer may be cut off before it is read. */
+/** A longer body may be cut off before it is read. */
 const BODY_LIMIT = 1024 * 1024;
 const ERROR_LEVEL = 50;
 
 let world: FuzzWorld;
 let port: number;
 let before: unknown;
-/** The codes that each route may answer with, as the published document has them. */
+/** The error codes of each route, from the published document. */
 let codes: Map<string, readonly string[]>;
 const isProblem = Compile(Problem);
 let linesSeen = 0;
 let routesDone = 0;
-/** So many routes in a row find enough that is not used up. */
+/** This many routes in a row find enough unused resources. */
 const REFRESHED_EVERY = runs > 100 ? 1 : 4;
 
 beforeAll(async () => {
@@ -73,14 +73,14 @@ test.each(Object.entries<Route>({ ...routes, ...consoleCalls }))(
   },
 );
 
-test('afterwards the service is well, and the other organization has what it had', async () => {
+test('afterwards the service is ready, and the other organization is unchanged', async () => {
   expect((await fetch(`${world.service.url}/readyz`)).status).toBe(200);
   const { agentId } = await world.service.client.agents.create({ name: 'after', model: 'scripted/x' });
   expect((await world.service.client.agents.get(agentId)).name).toBe('after');
   expect(await world.foreignState()).toEqual(before);
 });
 
-/** Nothing that is logged as an error: it would be a 500, or something that nobody was told of. */
+/** Fails on any line that is logged as an error: it would be a 500, or a failure that no response reported. */
 function judgeLog(): void {
   const lines = world.service.logLines.slice(linesSeen);
   linesSeen += lines.length;
@@ -88,10 +88,10 @@ function judgeLog(): void {
   expect(lines.filter((line) => [...world.secrets].some((secret) => line.includes(secret)))).toEqual([]);
 }
 
-/** The connection may be ended without an answer where the body is longer than anybody reads, or never came whole. */
+/** The connection may end without a response if the body is over the limit or incomplete. */
 function judgeSilence(request: WireRequest): void {
   if (!request.isCut)
-    expect(request.body?.length ?? 0, 'length of a body that was not answered').toBeGreaterThan(BODY_LIMIT);
+    expect(request.body?.length ?? 0, 'length of a body without a response').toBeGreaterThan(BODY_LIMIT);
 }
 
 function judge({
@@ -115,7 +115,7 @@ function judge({
   expect(headers.has('x-injected')).toBe(false);
   expect(headers.get('cache-control')).toBe('no-store');
   const type = headers.get('content-type') ?? '';
-  // Nothing stands in the answer to HEAD.
+  // The response to HEAD has no body.
   const json: unknown = text !== '' && /json/.test(type) && !/jsonl|ndjson/.test(type) ? JSON.parse(text) : undefined;
   const { target } = request;
   const isPerson = request.headers.some(([name]) => name === 'Cookie');
@@ -123,12 +123,12 @@ function judge({
   expect(world.foreignIn(whole, named), 'of another organization').toEqual([]);
 
   if (request.method === 'HEAD' && text === '') {
-    // Nothing to look at.
+    // There is no body to check.
   } else if (status >= 400) {
     expect(isProblem.Check(json), whole).toBe(true);
     const problem = json as Problem;
     expect([type, problem.status]).toEqual(['application/problem+json; charset=utf-8', status]);
-    // The first answer again is that of the first request.
+    // A replayed response has the id of the first request.
     if (!headers.has('idempotent-replayed')) expect(problem.requestId).toBe(headers.get('x-request-id'));
     if (isSamePlace(made) && isOfContract(route)) expect(documented(route, isPerson), whole).toContain(problem.code);
   } else if (isSamePlace(made)) {
@@ -140,20 +140,20 @@ function judge({
   expect([...world.secrets].filter((secret) => whole.includes(secret) && !mayShow.has(secret))).toEqual([]);
 }
 
-/** Whether the request still went to the route that it was made for. */
+/** Whether the request still goes to the route that it was generated for. */
 function isSamePlace({ mutations }: Case): boolean {
   return mutations.every(({ at }) => at !== 'method' && at !== 'path' && at !== 'param' && at !== 'bytes');
 }
 
 const isOfContract = ({ path }: Route) => !path.startsWith('/console/');
 
-/** The document is for who calls with a key; a person's request has refusals of its own. */
+/** The document covers callers with a key; requests of signed-in users have some codes of their own. */
 function documented({ method, path }: Route, isPerson: boolean): readonly string[] {
   const own = isPerson ? ['signed_out', 'csrf_refused', 'insufficient_permission'] : [];
   return [...(codes.get(`${method} ${path}`) ?? []), ...own];
 }
 
-/** Of a stream of events, or of a file of JSON lines. */
+/** The items of an event stream, or of a file of JSON lines. */
 function itemsOf(type: string, text: string): unknown[] {
   if (type.startsWith('text/event-stream')) {
     return [...text.matchAll(/^data: (.*)\n\n/gm)].map(([, data]) => JSON.parse(data!));
@@ -165,7 +165,7 @@ function itemsOf(type: string, text: string): unknown[] {
     .map((line) => JSON.parse(line));
 }
 
-/** The secret that the answer is there to show, once. */
+/** The secret that the response exists to show, once. */
 function revealed({ reveals }: Route, json: unknown, status: number): string[] {
   if (!reveals || status >= 300) return [];
   const value = reveals.split('.').reduce((at, name) => (at as Record<string, unknown>)?.[name], json);

@@ -70,14 +70,14 @@ test('a refusal that depends on the resource is kept; a refusal of the input is 
   expect(first.status).toBe(404);
   expect(again.headers.get('idempotent-replayed')).toBe('true');
   expect(again.json).toEqual(first.json);
-  // The body names the request that was refused, by which the log has it; the header names the one that asked again.
+  // The body has the id of the refused request, as the log has it; the header has that of the retry.
   expect(again.json.requestId).toBe(first.headers.get('x-request-id'));
   expect(again.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'));
 
-  expect((await post('/api_keys', 'mended', { ...keyBody('mended'), expiresAt: '2001-01-01T00:00:00Z' })).status).toBe(
+  expect((await post('/api_keys', 'fixed', { ...keyBody('fixed'), expiresAt: '2001-01-01T00:00:00Z' })).status).toBe(
     400,
   );
-  expect((await post('/api_keys', 'mended', keyBody('mended'))).status).toBe(201);
+  expect((await post('/api_keys', 'fixed', keyBody('fixed'))).status).toBe(201);
 });
 
 test('each caller has its own keys, and they expire after 24 hours', async () => {
@@ -116,7 +116,7 @@ test('a stored response contains no secret in a form that the service can read',
 test('an invalid Idempotency-Key is a 400 that names the header', async () => {
   for (const wrong of ['', ' ', 'x'.repeat(256), 'ä']) {
     const answer = await post('/api_keys', wrong, keyBody('x')).catch(() => undefined);
-    // Some of these never leave a correct HTTP client, or arrive as no header at all.
+    // A correct HTTP client does not send some of these, and omits the header for others.
     if (answer && wrong.trim() !== '') expect(asProblem(answer).errors).toMatchObject([{ path: 'Idempotency-Key' }]);
   }
 });

@@ -1,4 +1,4 @@
-// Limits against abuse: what is refused, with which code, and that other callers are not affected.
+// Limits against abuse: what is refused and with which code. Other callers are not affected.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
@@ -28,7 +28,7 @@ async function start(config: Partial<Config>): Promise<void> {
 const get = (path: string, key = service.adminKey, headers: Record<string, string> = {}) =>
   send(service.url, 'GET', path, { key, headers });
 
-/** Sends these bytes; resolves with all that comes until the other end closes. */
+/** Sends these bytes; resolves with everything received until the other end closes. */
 async function raw(text: string): Promise<string> {
   const socket = connect(Number(new URL(service.url).port), '127.0.0.1');
   sockets.push(socket.on('error', () => {}));
@@ -41,7 +41,7 @@ async function raw(text: string): Promise<string> {
   return answer;
 }
 
-/** Keeps everybody from a table until the function that it resolves with is called. */
+/** Locks a table until the returned function is called. */
 async function lockTable(name: string): Promise<() => Promise<void>> {
   const held = Promise.withResolvers<void>();
   const locked = Promise.withResolvers<void>();
@@ -57,7 +57,7 @@ async function lockTable(name: string): Promise<() => Promise<void>> {
   };
 }
 
-/** Opens a stream and resolves when its answer has begun. */
+/** Opens a stream and resolves when its response has begun. */
 async function openStream(sessionId: string, key = service.adminKey): Promise<Response & { end(): Promise<void> }> {
   const gone = new AbortController();
   const response = await fetch(`${service.url}/api/v1/sessions/${sessionId}/stream`, {
@@ -78,14 +78,14 @@ test('requests of a key are limited by kind, every response reports it, and the 
   expect((await get('/me')).headers.get('ratelimit-policy')).toBe('"reads";q=3;w=60');
   clock.advance(20_000);
   expect((await get('/me')).headers.get('ratelimit')).toBe('"reads";r=1;t=40');
-  // A refusal counts as well, and says the same.
+  // A refused request counts as well, and its headers say the same.
   expect((await get('/sessions/ses_01k9xq3v7gf3pbt8zn5e6m2r4c')).headers.get('ratelimit')).toBe('"reads";r=0;t=40');
   const refused = await get('/me');
   expect(asProblem(refused)).toMatchObject({ status: 429, code: 'rate_limited' });
   expect(refused.headers.get('retry-after')).toBe('40');
   expect(refused.headers.get('ratelimit')).toBe('"reads";r=0;t=40');
 
-  // Others, and what is counted apart, go on.
+  // Other keys, and requests of another kind, are not limited.
   expect((await get('/me', other.secret)).status).toBe(200);
   const agent = await send(service.url, 'POST', '/agents', {
     key: service.adminKey,
@@ -124,7 +124,7 @@ test('an address that is refused too often has to wait; keys that were valid rec
   const unseen = await service.client.keys.create({ name: 'unseen', permission: 'read' });
   expect((await get('/me', good.secret)).status).toBe(200);
 
-  // No key at all is no guess.
+  // A request without a key is not a guess.
   for (let n = 0; n < 10; n++) expect((await send(service.url, 'GET', '/me')).status).toBe(401);
   for (let n = 0; n < 3; n++) expect((await get('/me', guess())).status).toBe(401);
   clock.advance(10_000);
@@ -133,7 +133,7 @@ test('an address that is refused too often has to wait; keys that were valid rec
   expect(refused.headers.get('retry-after')).toBe('50');
   expect((await get('/me', unseen.secret)).status).toBe(429);
   expect((await get('/me', good.secret)).status).toBe(200);
-  // Known as it is, it is asked for again each time.
+  // A recently valid key is still looked up each time.
   await service.client.keys.delete(good.keyId);
   expect(asProblem(await get('/me', good.secret)).code).toBe('token_revoked');
 
@@ -150,7 +150,7 @@ test('the address is the connection’s, or the one that a trusted proxy reports
   expect([await guessFrom('10.0.0.1'), await guessFrom('10.0.0.1'), await guessFrom('10.0.0.1')]).toEqual([
     401, 401, 429,
   ]);
-  // What stands before the address that the proxy added was written by whoever sent it.
+  // The client can set whatever precedes the address that the proxy added.
   expect(await guessFrom('10.0.0.9, 10.0.0.1')).toBe(429);
   expect(await guessFrom('10.0.0.2')).toBe(401);
   const near = ['2001:db8:1:2::1', '2001:db8:1:2::2', '2001:db8:1:2:3::'];
@@ -179,7 +179,7 @@ test('a key’s open streams and long polls are limited, and one that ends makes
 
   await streams[0]!.end();
   let again = await openStream(sessionId);
-  // The server notices a moment later.
+  // The server notices asynchronously.
   while (again.status === 429) again = await openStream(sessionId);
   expect(again.status).toBe(200);
   await Promise.all([again.end(), streams[1]!.end()]);
@@ -193,7 +193,7 @@ test('beyond its requests in flight a node responds 503 before it uses the datab
   streams.push(...(await Promise.all(Array.from({ length: 2 }, () => openStream(sessionId)))));
   expect(streams.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
 
-  // Three requests whose answer waits for a lock.
+  // Three requests whose response waits for a lock.
   const { db } = service;
   const held = Promise.withResolvers<void>();
   const locked = Promise.withResolvers<void>();
@@ -217,7 +217,7 @@ test('beyond its requests in flight a node responds 503 before it uses the datab
   const refused = await get('/me');
   expect(asProblem(refused)).toMatchObject({ status: 503, code: 'unavailable' });
   expect(refused.headers.get('retry-after')).toBe('1');
-  // Whoever watches the node hears that it is there.
+  // Health checks still work.
   expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
   held.resolve();
   await holding;
@@ -239,7 +239,7 @@ test('an organization’s open sessions are limited; one that ends makes room', 
   const first = await open(key);
   expect([first.status, (await open()).status]).toEqual([201, 201]);
   expect(asProblem(await open())).toMatchObject({ status: 429, code: 'rate_limited' });
-  // What was answered is answered again.
+  // A retry gets the stored response.
   expect((await open(key)).json).toEqual(first.json);
   await service.client.sessions.cancel(first.json.session.sessionId);
   expect((await open()).status).toBe(201);
@@ -264,9 +264,9 @@ test('headers, URLs and requests that are too long or too slow have their codes,
   expect(problemIn(await raw('GET / HTTP/9.9\r\n\r\n'))).toMatchObject({ status: 400, code: 'invalid_request' });
   const slow = await raw(`POST /api/v1/agents HTTP/1.1\r\nHost: x\r\nX-A: `);
   expect(problemIn(slow)).toMatchObject({ status: 408, code: 'request_timeout' });
-  // One that says nothing at all is no different.
+  // A connection that sends nothing is treated the same.
   expect(problemIn(await raw(''))).toMatchObject({ status: 408, code: 'request_timeout' });
-  // With its headers there and its body not: whatever is answered, the connection does not stay.
+  // With headers but an incomplete body: whatever the response, the connection is closed.
   await raw(
     `POST /api/v1/agents HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.adminKey}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`,
   );
@@ -286,7 +286,7 @@ test('a node’s connections are limited; one more is closed, and one that ends 
   expect(await ask()).toBe('');
   first!.destroy();
   let answer = '';
-  // The server notices a moment later.
+  // The server notices asynchronously.
   while (answer === '') answer = await ask();
   expect(answer).toMatch(/^HTTP\/1.1 200/);
 });

@@ -1,4 +1,4 @@
-// Every list while 8 writers insert into all of them: reading it page by page returns each row that existed at the start once, and no
+// Every list while 8 writers insert into all of them: paging through it returns each row that existed at the start once, and no
 // row twice.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -10,7 +10,7 @@ import { startTestService, type TestService } from '../support/service.ts';
 
 const WRITERS = 8;
 const ROUNDS = 2;
-// Small beside what is written meanwhile; the longer lists would else take a thousand calls for a walk.
+// Small compared with what is written meanwhile: paging through longer lists would take a thousand calls.
 const PAGE = 3;
 const LONG_PAGE = 30;
 
@@ -48,7 +48,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** A row in each list, or the cause of one. */
+/** Creates a row in each list, or what leads to one. */
 async function writeOnce(writer: number, round: number): Promise<void> {
   const { client, db } = service;
   const name = `w${writer}r${round}`;
@@ -110,7 +110,7 @@ const keyFields = [
   'name',
 ] as const;
 
-/** What tells the rows of a page apart. */
+/** Identifies a row of a page. */
 function keysIn({ data }: Page<object>): string[] {
   return data.flatMap((row) => {
     const { chunks } = row as { chunks?: { turn: number; seq: number }[] };
@@ -145,7 +145,7 @@ test('no list skips or duplicates a row while 8 writers insert', async () => {
       last = writing === 0;
       const before = await walk(list, 100);
       const walked = await walk(list, /log|chunks/.test(name) ? LONG_PAGE : PAGE);
-      // One agent gets new versions: it is the same row.
+      // An agent with new versions is the same row.
       const rowOf = (key: string) => (name === 'agents' ? key.split(' ')[0]! : key);
       const seen = walked.map(rowOf);
       expect(

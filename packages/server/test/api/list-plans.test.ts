@@ -1,4 +1,4 @@
-// A page of a list costs what it shows, by whichever filter and however much there is that the filter leaves out.
+// The cost of a page of a list depends on what it shows, whatever the filter and however much it excludes.
 
 import type { Input } from '@signalbox/contract';
 import sql from 'sql-template-tag';
@@ -15,7 +15,7 @@ import { createTestPlatform, type TestPlatform } from '../support/platform.ts';
 // Enough that a page must not read a tenth of it.
 const MANY = 20_000;
 const FEW = 7;
-// 20 rows of a page in some environments and statuses, and the looks that find these.
+// 20 rows of a page in some environments and statuses, and the index look-ups that find them.
 const ROWS = 600;
 
 let test_: TestPlatform;
@@ -33,7 +33,7 @@ beforeAll(async () => {
       insert into agents (organization_id, agent_id, version, created_at, updated_at)
       values (${organizationId}, ${agentId}, 1, now(), now())`);
   }
-  // Ids in the order of time, on every version of PostgreSQL.
+  // Ids in order of time, on every version of PostgreSQL.
   const id = sql`(lpad(to_hex(n), 12, '0') || '7000' || '8' || lpad(to_hex(n), 15, '0'))::uuid`;
   await db.execute(sql`
     insert into sessions (organization_id, session_id, agent_id, environment, status, close_on_idle, metadata, created_at,
@@ -58,7 +58,7 @@ beforeAll(async () => {
     select s.organization_id, s.session_id, s.session_id, s.agent_id, s.environment, 'pay', '{}', false,
       case s.status when 'failed' then 'pending' when 'idle' then 'approved' else 'denied' end, now()
     from sessions s where s.organization_id = ${organizationId}`);
-  // Every fifth occurred two minutes before the one in front of it.
+  // Every fifth record occurred two minutes before the one before it.
   await db.execute(sql`
     insert into events (organization_id, sequence, event_id, body, occurred_at, hash)
     select ${organizationId}::uuid, n, ${id}, json_build_object('type',
@@ -74,7 +74,7 @@ beforeAll(async () => {
   return () => test_.close();
 });
 
-/** What its statements cost together. */
+/** The total cost of its statements. */
 async function costOfList(list: (ctx: PoolContext) => Promise<{ data: unknown[] }>) {
   const { db, statements } = listenTo(ctx.db);
   const { data } = await list({ ...ctx, db } as PoolContext);
@@ -137,7 +137,7 @@ describe('approvals', () => {
 
 describe('records of the event log', () => {
   const middle = { since: at(10_000).toISOString(), until: at(10_010).toISOString() };
-  // Those of the seconds 10,000 to 10,009, two of which came two minutes late, without the two that are late there.
+  // Those of the seconds 10,000 to 10,009, including two that arrived two minutes late, without the two late ones of that time.
   const inMiddle = 10;
   test.each<[string, Input<'listEvents'>, number]>([
     ['of a rare environment', { environment: 'rare' }, FEW],
@@ -157,7 +157,7 @@ describe('records of the event log', () => {
     expect(cost.rows).toBeLessThan(ROWS + 500);
   });
 
-  test('the records of any time are those that a look at each of them finds', async () => {
+  test('a filter by time returns the same records as a check of each one', async () => {
     const all = await ctx.db.query<{ sequence: number; occurredAt: Date }>(sql`
       select sequence, occurred_at as "occurredAt" from events where organization_id = ${ctx.organizationId}`);
     for (const [from, to] of [

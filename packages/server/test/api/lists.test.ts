@@ -1,4 +1,4 @@
-// Every list of the interface: walked one by one it is the same as read at once, and its filters leave out what they should.
+// Every list of the API: paging through it one by one returns the same as one read, and its filters exclude what they should.
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { PageRequest } from '@signalbox/client';
@@ -41,7 +41,7 @@ beforeAll(async () => {
   await client.agents.update(agentId, { name: 'three' });
   for (const name of ['x', 'y']) await client.agents.create({ name, model: 'scripted/test' });
   sessionIds = [];
-  // Two in one environment, so that it has two deliveries at least.
+  // Two in one environment, so that it has at least two deliveries.
   for (const environment of [...environments, 'production']) {
     const { sessionId } = await client.sessions.open({
       agentId,
@@ -60,7 +60,7 @@ beforeAll(async () => {
     insert into schedule_runs (organization_id, schedule_id, scheduled_at, status, created_at)
     select organization_id, schedule_id, now() - n * interval '1 hour', 'missed', now()
     from schedules cross join generate_series(1, 3) as n`);
-  // From here on the lists stand still.
+  // The lists do not change from here on.
   while ((await service.db.execute(sql`select 1 from sessions where delivery_due`)) > 0);
   return async () => {
     await service.stop();

@@ -1,12 +1,12 @@
-// A page of a list is never large, however large its items are: it has fewer then, and who walks on sees each of them once.
+// A page of a list has a maximum size, however large its items are: it has fewer items then, and paging returns each of them once.
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startTestService, type TestService } from '../support/service.ts';
 
 const MANY = 12;
 const TOLD = 4;
-/** Of an item: 12 of them are more than two pages. */
+/** The size of an item: 12 of them are more than two pages. */
 const LONG = 'ä'.repeat(400_000);
-// The most that a page is to have, one item more, and what is around them.
+// The maximum of a page, one item more, and the overhead.
 const MAX_ANSWER_BYTES = 5.2 * 1024 * 1024;
 
 let service: TestService;
@@ -50,7 +50,7 @@ beforeAll(async () => {
   for (const _ of times) await client.schedules.create({ ...schedule, cron: '0 0 1 1 *', input: LONG });
   paths.schedules = '/schedules';
 
-  // With the last message it is longer than a transcript may be, and there is no answer.
+  // With the last message, it is longer than a transcript may be, and there is no response.
   const { agentId: repeating } = await client.agents.create({ name: 'Repeating', model: 'scripted/echo' });
   const told = await client.sessions.open({ agentId: repeating, environment: 'production' });
   for (let n = 0; n < TOLD; n++) await client.sessions.sendMessage(told.sessionId, { content: LONG });
@@ -59,7 +59,7 @@ beforeAll(async () => {
   paths.messages = `/sessions/${told.sessionId}/messages`;
   paths.newestMessages = `/sessions/${told.sessionId}/messages?order=desc`;
 
-  // An event keeps no value longer than 4,096 characters, and each of these has two for each of its fields.
+  // An event stores at most 4,096 characters of a value, and each of these has two values for each field.
   const some = (letter: string) => letter.repeat(4_000);
   const text = (index: number) => some(index % 2 === 0 ? 'ä' : 'ö');
   const change = (index: number) => ({
@@ -84,7 +84,7 @@ test.each([
   ['newestMessages', 2 * TOLD - 1],
   ['events', 150 + MANY],
   ['oldestEvents', 150 + MANY],
-])('no page of a long list is large, and a walk sees each once: %s', async (name, count) => {
+])('no page of a long list is large, and paging returns each item once: %s', async (name, count) => {
   const path = paths[name]!;
   const limit = name.toLowerCase().includes('events') ? 1000 : 100;
   const seen: string[] = [];
@@ -106,7 +106,7 @@ test.each([
   expect(pages).toBeGreaterThan(1);
 });
 
-test('messages that wait for their turn make no page large, and the first of them are on it', async () => {
+test('queued messages do not make a page large, and the first of them are on it', async () => {
   const { client } = service;
   const { agentId } = await client.agents.create({
     name: 'Waiting',

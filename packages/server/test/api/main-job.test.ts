@@ -1,5 +1,5 @@
-// The main job, end to end over the wire: an Agent on a provider's API runs in a Session, is approved, calls a tool with a
-// secret, streams, is pushed by signed webhook and logged.
+// The main job, end to end over the wire: an agent on a provider's API runs in a session, waits for an approval, calls a tool with
+// a secret, streams, and is sent by signed webhook and logged.
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Chunk, type Envelope, webhooks } from '@signalbox/client';
@@ -35,7 +35,7 @@ beforeAll(async () => {
       body: JSON.parse(Buffer.concat(parts).toString()),
       path: request.url ?? '',
     });
-    // A careless server that repeats what it was sent.
+    // A careless server that repeats what it receives.
     response
       .setHeader('content-type', 'application/json')
       .end(JSON.stringify({ ok: true, auth: request.headers.authorization }));
@@ -128,7 +128,7 @@ test('open, stream, approve, call, complete; pushed, signed, verified and logged
   for await (const { chunks } of client.sessions.stream(sessionId)) {
     streamed.push(...chunks);
     for (const chunk of chunks) {
-      // Only once it waits: a decision that comes before the Session has parked lets it go on without a word of waiting.
+      // Only once it waits: a decision that arrives before the session has parked lets it continue without ever being `waiting`.
       const awaited = chunk.type === 'session.status' ? (chunk.waitingFor?.operationIds ?? []) : [];
       for (const operationId of awaited) await client.approvals.approve(operationId, { onBehalfOf: 'ann' });
     }
@@ -157,7 +157,7 @@ test('open, stream, approve, call, complete; pushed, signed, verified and logged
     headers: { authorization: `Bearer ${bankToken}`, 'idempotency-key': operationId },
     body: { cents: 1250, note: 'to a/b c' },
   });
-  // The secret that the tool's server repeated has reached neither the stream nor the model.
+  // The secret that the tool's server repeated reached neither the stream nor the model.
   const result = streamed.find(({ type }) => type === 'tool.result');
   expect(result).toMatchObject({ output: { ok: true, auth: 'Bearer [secret BANK_TOKEN]' } });
   expect(JSON.stringify(provider.requests.map(({ body }) => body))).not.toContain(bankToken);

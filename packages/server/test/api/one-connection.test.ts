@@ -1,5 +1,5 @@
-// A call never holds one connection to the database while it waits for another: as many such calls at once as there are
-// connections would each wait for the others, and the whole node with them.
+// A call never keeps one connection to the database while it waits for another: as many such calls as there are connections would
+// wait for one another, and block the node.
 import { type Route, type RouteName, routes } from '@signalbox/contract';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Browser } from '../support/browser.ts';
@@ -59,7 +59,7 @@ describe('a node whose pool has one connection', () => {
   const until = (sessionId: string, status: string) =>
     expect.poll(async () => (await service.client.sessions.get(sessionId)).status).toBe(status);
 
-  test('answers every change of API keys, environments and secrets', async () => {
+  test('completes every change of API keys, environments and secrets', async () => {
     const { keyId } = (await call('createKey', { name: 'key', permission: 'read' })).apiKey;
     await call('updateKey', { keyId, name: 'renamed' });
     await call('rotateKey', { keyId });
@@ -71,7 +71,7 @@ describe('a node whose pool has one connection', () => {
     await call('deleteEnvironment', { env: 'short' });
   });
 
-  test('answers every change of agents, sessions, approvals and schedules', async () => {
+  test('completes every change of agents, sessions, approvals and schedules', async () => {
     const helper = await agentWith([{ text: 'done' }]);
     const tool = { type: 'agent', name: 'helper', description: 'Helps.', agentId: helper };
     const agentId = await agentWith([{ toolCalls: [{ name: 'helper', input: { message: 'help' } }] }, {}], {
@@ -118,7 +118,7 @@ describe('a node whose pool has one connection', () => {
     )[0]!;
   }
 
-  test('answers every change of worker turns', async () => {
+  test('completes every change of worker turns', async () => {
     const { agentId } = (await call('createAgent', { name: 'W', model: { provider: 'worker', queue: 'q' } })).agent;
     const sessionId = await open(agentId);
     const claimed = async () =>
@@ -131,7 +131,7 @@ describe('a node whose pool has one connection', () => {
     await until(sessionId, 'idle');
   });
 
-  test('answers every change of webhook subscriptions', async () => {
+  test('completes every change of webhook subscriptions', async () => {
     const env = 'production';
     await call('createWebhookSubscription', { environment: env, url: receiver.url });
     await call('updateWebhookSubscription', { env, chunkTypes: ['session.status'] });
@@ -146,7 +146,7 @@ describe('a node whose pool has one connection', () => {
     await call('deleteWebhookSubscription', { env });
   });
 
-  test('answers every change of people and the organization', async () => {
+  test('completes every change of people and the organization', async () => {
     const { invitationId } = (await call('createInvitation', { role: 'member', email: 'a@example.com' })).invitation;
     await call('deleteInvitation', { invitationId });
     const { userId } = (await join(owner, service, 'Nia')).account!.user!;
@@ -156,13 +156,13 @@ describe('a node whose pool has one connection', () => {
     await call('updateOrganization', { name: 'Renamed' });
   });
 
-  test('was sent every change that the contract has', () => {
+  test('completes each changing route of the contract in one of these tests', () => {
     const changes = Object.entries<Route>(routes).filter(([, { method }]) => method !== 'GET');
     expect(changes.map(([name]) => name).filter((name) => !called.has(name as RouteName))).toEqual([]);
   });
 });
 
-test('100 agents that name an agent, created at once, are created, and other calls are answered meanwhile', async () => {
+test('100 agents that name an agent can be created at once, while other calls get their responses', async () => {
   const service = await startTestService();
   const { agentId } = await service.client.agents.create({ name: 'Helper', model: 'scripted/x' });
   const tools = [{ type: 'agent', name: 'helper', description: 'Helps.', agentId }];

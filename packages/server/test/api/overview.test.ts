@@ -1,4 +1,4 @@
-// The overview: what goes on in an organization now, in numbers that are cheap to read.
+// The overview: the current state of an organization, in numbers that are cheap to read.
 import type { Agent } from '@signalbox/client';
 import { maxCount } from '@signalbox/contract';
 import sql from 'sql-template-tag';
@@ -20,7 +20,7 @@ const nothing = {
 };
 const DAY_MS = 86_400_000;
 
-describe('of a service', () => {
+describe('the overview of a service', () => {
   let service: TestService;
   beforeAll(async () => {
     service = await startTestService();
@@ -75,14 +75,14 @@ describe('of a service', () => {
       keysExpiringSoon: 1,
     };
     expect(await client.overview({ environment: 'staging' })).toEqual(staging);
-    // A key of one Environment learns nothing of the others.
+    // A key of one environment sees nothing of the others.
     const { secret } = await client.keys.create({ name: 'S', permission: 'read', environments: ['staging'] });
     const limited = service.clientWith(secret!);
     expect(await limited.overview()).toEqual(staging);
     await expect(limited.overview({ environment: 'production' })).rejects.toMatchObject({ status: 403 });
   });
 
-  test('a destination that fails, and the deliveries that wait for it', async () => {
+  test('counts a failing destination and the deliveries that wait for it', async () => {
     const { client } = service;
     const receiver = await createReceiver(() => 500);
     await client.webhookSubscriptions.create({ environment: 'production', url: receiver.url });
@@ -99,7 +99,7 @@ describe('of a service', () => {
     await receiver.close();
   });
 
-  test('a subscription for which nothing can be sent, in its environment alone', async () => {
+  test('counts a blocked subscription, only in its environment', async () => {
     const { client, db } = service;
     await client.webhookSubscriptions.create({ environment: 'staging', url: 'signalbox:test-receiver' });
     expect((await client.overview()).webhooks.blocked).toBe(0);
@@ -110,7 +110,7 @@ describe('of a service', () => {
   });
 });
 
-describe('of many', () => {
+describe('the overview of many resources', () => {
   const clock = createManualClock();
   let platform: TestPlatform;
   let ctx: PoolContext;
@@ -131,7 +131,7 @@ describe('of many', () => {
         ${clock.now()}, ${clock.now()}, ${endedAt}::timestamptz from generate_series(1, ${count}) n`);
   }
 
-  test('what ended more than a day ago is not counted, and nothing of another organization', async () => {
+  test('does not count what ended more than a day ago or belongs to another organization', async () => {
     const now = clock.now().getTime();
     await sessions(3, 'production', 'failed', new Date(now - DAY_MS));
     await sessions(5, 'staging', 'failed', new Date(now - DAY_MS - 1));
@@ -140,7 +140,7 @@ describe('of many', () => {
     expect((await getOverview({ ...ctx, organizationId: other.organizationId }, {})).overview).toEqual(nothing);
   });
 
-  test('counting stops at the maximum, also over environments', async () => {
+  test('stops counting at the maximum, also across environments', async () => {
     await sessions(maxCount - 10, 'production', 'idle', null);
     expect((await getOverview(ctx, {})).overview.sessions.idle).toBe(maxCount - 10);
     await sessions(20, 'staging', 'idle', null);
@@ -149,7 +149,7 @@ describe('of many', () => {
     expect((await getOverview(ctx, { environment: 'nowhere' })).overview).toEqual({ ...nothing });
   });
 
-  test('failing and degraded destinations are distinguished, and a paused one is neither', async () => {
+  test('distinguishes failing and degraded destinations, and counts a paused one as neither', async () => {
     const now = clock.now();
     for (const [name, status, degraded] of [
       ['a', 'enabled', false],

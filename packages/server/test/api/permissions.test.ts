@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** The code of the refusal; undefined of a call that was not refused. */
+/** The code of the refusal; undefined if the call was not refused. */
 async function codeOf({ method, path }: Route, authorization: string | undefined): Promise<string | undefined> {
   const response = await fetch(`${service.url}/api/v1${path.replaceAll(/\{\w+\}/g, 'none')}`, {
     method,
@@ -29,14 +29,11 @@ async function codeOf({ method, path }: Route, authorization: string | undefined
   return response.ok ? undefined : (JSON.parse(text) as { code: string }).code;
 }
 
-test.each(Object.entries<Route>(routes))(
-  '%s answers those callers alone that its permission names',
-  async (_, route) => {
-    expect(await codeOf(route, undefined)).toBe('missing_token');
-    for (const permission of ranks) {
-      const code = await codeOf(route, `Bearer ${secrets.get(permission)}`);
-      if (ranks.indexOf(permission) < ranks.indexOf(route.permission)) expect(code).toBe('insufficient_permission');
-      else expect(['insufficient_permission', 'missing_token', 'invalid_token']).not.toContain(code);
-    }
-  },
-);
+test.each(Object.entries<Route>(routes))('%s accepts only callers with its permission', async (_, route) => {
+  expect(await codeOf(route, undefined)).toBe('missing_token');
+  for (const permission of ranks) {
+    const code = await codeOf(route, `Bearer ${secrets.get(permission)}`);
+    if (ranks.indexOf(permission) < ranks.indexOf(route.permission)) expect(code).toBe('insufficient_permission');
+    else expect(['insufficient_permission', 'missing_token', 'invalid_token']).not.toContain(code);
+  }
+});

@@ -53,7 +53,7 @@ test('a change that expects a version is applied only to that version', async ()
     code: 'conflict',
     detail: expect.stringContaining('2'),
   });
-  // Also where nothing would change: who asks takes another one for the newest.
+  // Even if nothing would change: the caller assumes another version to be the latest.
   await expect(client.agents.update(agentId, { expectedVersion: 1 })).rejects.toMatchObject({ code: 'conflict' });
   expect((await change(9, 2)).version).toBe(3);
 });

@@ -1,4 +1,4 @@
-// The service as a whole, in one process: what starting and stopping it guarantees.
+// The whole service in one process: what its start and stop guarantee.
 import { once } from 'node:events';
 import * as fs from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -111,7 +111,7 @@ test('events are sequenced without being read, and expired responses are deleted
 test('the admin key file is written only on the first start, readable only by its owner', async () => {
   const database = await createTestDatabase();
   const config = { adminKeyFile };
-  // Before any key: what startTestService makes comes after.
+  // Before any key: those that startTestService creates come later.
   const first = await startTestService({ database, config });
   const text = await fs.readFile(adminKeyFile, 'utf8');
   watchSecret(text.trim());
@@ -211,7 +211,7 @@ test('keys create on a database that no service has set up says so', async () =>
   await database.drop();
 });
 
-test('a node that has the database to itself takes over what a dead one held, without waiting for its lease', async () => {
+test('a node that alone uses its database forgets dead nodes without waiting for their leases', async () => {
   const { db } = await startTestService({ config: { roles: new Set(['api']) } });
   await db.execute(
     sql`insert into nodes (node_id, lease_expires_at) values (gen_random_uuid(), now() + interval '1 hour')`,
@@ -220,7 +220,7 @@ test('a node that has the database to itself takes over what a dead one held, wi
   expect(await db.query(sql`select from nodes`)).toEqual([]);
 });
 
-test('a program of the integrator’s keeps its turn while the service that has the database to itself restarts', async () => {
+test('a worker keeps its turn while a service that alone uses its database restarts', async () => {
   const { client, db } = await startTestService();
   const { agentId } = await client.agents.create({ name: 'Own', model: { provider: 'worker', queue: 'restart' } });
   await client.sessions.open({ agentId, environment: 'production', input: 'go' });
@@ -230,7 +230,7 @@ test('a program of the integrator’s keeps its turn while the service that has 
   expect(lease).toBeDefined();
 });
 
-test('each role can run on a node of its own: api, runtime, delivery', async () => {
+test('each role can run on its own node: api, runtime, delivery', async () => {
   const database = await createTestDatabase();
   const node = (role: 'api' | 'runtime' | 'delivery') =>
     startTestService({ database, config: { roles: new Set([role]) } });

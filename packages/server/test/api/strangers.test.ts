@@ -1,4 +1,4 @@
-// Clients without a key or a sign-in can't use up what known callers need: half-sent requests, long bodies.
+// Clients without a key or sign-in can't use up what authenticated callers need, by half-sent requests or long bodies.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
@@ -22,7 +22,7 @@ async function start(config: Partial<Config> = {}): Promise<void> {
 
 interface Line {
   socket: Socket;
-  /** All that came, when the other end has closed. */
+  /** All that was received when the other end has closed. */
   closed: Promise<string>;
   heard(): string;
 }
@@ -80,7 +80,7 @@ const signInFrom = (address: string) =>
     body: JSON.stringify({ email: 'a@example.com', password: 'correct horse battery' }),
   });
 
-test('half-sent sign-ins lock no one out, even behind the same address: the oldest of it is ended for the next', async () => {
+test('half-sent sign-ins lock no one out, even from the same address: its oldest one is ended for the next', async () => {
   await start({ trustProxy: ['127.0.0.1'] });
   const { origin } = new URL(service.url);
   const from = (address: string) => ({ Origin: origin, 'Sec-Fetch-Site': 'same-origin', 'X-Forwarded-For': address });
@@ -102,7 +102,7 @@ test('if half-sent sign-ins of many addresses fill the pool, the next one still 
   for (const address of ['10.0.0.119', '10.0.1.1']) expect((await signInFrom(address)).status).toBe(401);
 });
 
-test('half-sent bodies of a known caller do not delay others’ work, and are served once complete', async () => {
+test('half-sent bodies of a known caller do not delay others, and are served once complete', async () => {
   await start({ maxRequestsInFlight: 10 });
   const other = await service.client.keys.create({ name: 'other', permission: 'write' });
   const body = JSON.stringify({ name: 'A', model: 'scripted/x' });
@@ -114,7 +114,7 @@ test('half-sent bodies of a known caller do not delay others’ work, and are se
     return answers.every(({ status }) => status === 200);
   };
   await expect.poll(everybodyIsServed).toBe(true);
-  // Whichever arrive last are refused.
+  // The last to arrive are refused.
   lines.push(...half(5));
   const refused = () => lines.filter(({ heard }) => /^HTTP\/1.1 429/.test(heard()));
   await expect.poll(() => refused().length).toBe(5);
@@ -150,7 +150,7 @@ test('an upload over the limit gets its 413, also if the client sends all of it 
     socket.resume();
     await expect.poll(heard).toMatch(/^HTTP\/1.1 413[\s\S]*payload_too_large/);
     expect(failure).toBeUndefined();
-    // The connection is good for the next request.
+    // The connection can be used for the next request.
     socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
     await expect.poll(heard).toMatch(/alive/);
   }
@@ -165,7 +165,7 @@ test('a refused client that does not end its upload is disconnected after 5 seco
   await closed;
 });
 
-test('requests that are refused before their bodies arrive leave nothing behind on a connection that stays', async () => {
+test('requests that are refused before their bodies arrive leave nothing behind on a connection that stays open', async () => {
   await start();
   const warnings: Error[] = [];
   const note = (warning: Error) => warnings.push(warning);
@@ -177,7 +177,7 @@ test('requests that are refused before their bodies arrive leave nothing behind 
     await expect.poll(() => heard().match(/HTTP\/1\.1 401/g)?.length).toBe(count);
     socket.write('}');
   }
-  // Node warns of listeners that pile up on a connection in the next tick.
+  // Node warns in the next tick about listeners that accumulate on a connection.
   await new Promise((resolve) => setImmediate(resolve));
   expect(warnings).toEqual([]);
 });

@@ -15,7 +15,7 @@ const LONG = 450_000;
 let service: TestService;
 let own: Tenant;
 const sockets: Socket[] = [];
-/** Reads of a journal that the service asked its database for. */
+/** Reads of a journal that the service requested from its database. */
 let reads = 0;
 const hear = (text: unknown) => {
   if (String(text).includes('from segments')) reads += 1;
@@ -33,7 +33,7 @@ afterEach(async () => {
   await service.stop();
 });
 
-/** Sessions of which each has so many long chunks, every one a segment of its own. */
+/** Sessions with this many long chunks each, every one in its own segment. */
 async function sessionsOf({ organizationId, key }: Tenant, count: number, chunks: number): Promise<string[]> {
   const { agentId } = await service.clientWith(key).agents.create({ name: 'A', model: 'scripted/x' });
   const ids = Array.from({ length: count }, () => newUuid());
@@ -49,7 +49,7 @@ async function sessionsOf({ organizationId, key }: Tenant, count: number, chunks
   return ids.map((id) => formatId('ses', id));
 }
 
-/** Opens a stream that nobody reads. */
+/** Opens a stream that is not read. */
 function open(sessionId: string, { key }: Tenant): void {
   const socket = connect(Number(new URL(service.url).port), '127.0.0.1').on('error', () => {});
   sockets.push(socket);
@@ -57,7 +57,7 @@ function open(sessionId: string, { key }: Tenant): void {
   socket.write(`GET /api/v1/sessions/${sessionId}/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`);
 }
 
-/** The seqs of so many chunks after one, each of which came whole. */
+/** The seqs of this many chunks after the given one, each complete. */
 async function read(sessionId: string, { key }: Tenant, after: number, count: number): Promise<number[]> {
   const gone = new AbortController();
   const answer = await fetch(`${service.url}/api/v1/sessions/${sessionId}/stream`, {
@@ -83,7 +83,7 @@ async function read(sessionId: string, { key }: Tenant, after: number, count: nu
   return seqs;
 }
 
-/** Resolves when all of their requests have arrived. No more at once than the kernel lets wait to be accepted. */
+/** Resolves when all requests have arrived. No more at once than the kernel's accept queue holds. */
 async function openAll(opens: readonly (() => void)[]): Promise<void> {
   let arrived = 0;
   const arrive = () => {
@@ -98,7 +98,7 @@ async function openAll(opens: readonly (() => void)[]): Promise<void> {
   unsubscribe('http.server.request.start', arrive);
 }
 
-/** Until it is released, every read of a journal waits for the database. */
+/** Delays every read of a journal until it is released. */
 async function holdJournals(): Promise<() => Promise<void>> {
   const [held, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const over = service.db.transaction(async (tx) => {
@@ -118,7 +118,7 @@ test('when an organization opens 1,500 streams at once, another’s calls are se
   const [sessions, [session]] = [await sessionsOf(own, 300, 1), await sessionsOf(other, 1, 1)];
   const release = await holdJournals();
   await openAll([...sessions, ...sessions, ...sessions, ...sessions, ...sessions].map((id) => () => open(id, own)));
-  // Those that wait for the database leave connections to it for others.
+  // Streams that wait for the database leave connections to it for other calls.
   expect((await send(service.url, 'GET', '/me', { key: other.key })).status).toBe(200);
   const before = reads;
   const calls: Promise<unknown>[] = [];
@@ -145,7 +145,7 @@ test('clients that leave at any moment leave nothing behind: later ones are serv
   const chunks = 3;
   const sessions = await sessionsOf(own, 20, chunks);
   const release = await holdJournals();
-  // Some leave while they wait for the database or for those before them, some in the middle of a chunk.
+  // Some leave while they wait for the database or for others, some in the middle of a chunk.
   await openAll(Array.from({ length: 300 }, (_, n) => () => open(sessions[n % sessions.length]!, own)));
   for (const socket of sockets.splice(0, 150)) socket.destroy();
   await release();

@@ -31,10 +31,10 @@ async function start(config: Partial<Config> = {}): Promise<void> {
   service = await startTestService({ clock, config });
 }
 
-/** Of the organization that the service begins with. */
+/** Of the organization that exists from the start. */
 const first = (): Tenant => ({ organizationId: uuidOf('org', service.organizationId), key: service.adminKey });
 
-/** A Session whose journal has these texts, each committed on its own. */
+/** A session whose journal has these texts, each committed separately. */
 async function sessionOf(texts: readonly string[], { organizationId, key } = first()): Promise<string> {
   const client = service.clientWith(key);
   const { agentId } = await client.agents.create({ name: 'A', model: 'scripted/x' });
@@ -50,7 +50,7 @@ async function sessionOf(texts: readonly string[], { organizationId, key } = fir
   return sessionId;
 }
 
-/** Asks and never reads. */
+/** Sends a request and never reads the response. */
 function ask(path: string, key = service.adminKey): Socket {
   const socket = connect(Number(new URL(service.url).port), '127.0.0.1').on('error', () => {});
   sockets.push(socket);
@@ -69,7 +69,7 @@ async function allWait(): Promise<void> {
   }
 }
 
-/** Lets the time come in which a reader that takes nothing is given up. */
+/** Advances the clock until readers that take nothing are disconnected. */
 async function letStall(): Promise<void> {
   for (let n = 0; n < 9; n += 1) {
     clock.advance(10_000);
@@ -146,7 +146,7 @@ test('unread data has a bound: beyond it only the slowest client of the organiza
   await allWait();
   const open = responses.filter(({ destroyed }) => !destroyed);
   const held = open.reduce((sum, { writableLength }) => sum + writableLength, 0);
-  // What a connection takes before it says to wait comes on top.
+  // What a connection accepts before it signals back pressure is added to this.
   expect(held).toBeLessThanOrEqual((2 * KIB + open.length * 16) * KIB);
   expect(open.length).toBeGreaterThan(30);
   expect(responses.slice(0, 10).every(({ destroyed }) => !destroyed)).toBe(true);
@@ -163,7 +163,7 @@ test('unread responses release their slot', async () => {
   expect((await me()).status).toBe(503);
   const closed = Promise.all(responses.slice(0, 2).map((response) => once(response, 'close')));
   await letStall();
-  // What is left of the answer has a second for each 8 KiB.
+  // The rest of the response has a second for each 8 KiB.
   clock.advance(24 * 60_000);
   await letStall();
   await closed;

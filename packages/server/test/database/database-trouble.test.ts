@@ -1,4 +1,4 @@
-// A database that stands still, becomes read-only, and fails over to its standby, under a service that is never restarted.
+// A database that is suspended, becomes read-only, and fails over to its standby, under a service that is never restarted.
 import * as fs from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ let primary: { dataDir: string; process: PostgresProcess; url: string };
 let standby: { dataDir: string; process: PostgresProcess; url: string };
 let service: TestService;
 
-/** By TCP, as the standby follows it. */
+/** By TCP, because the standby connects to it. */
 function atPort(url: string, port: number): string {
   const at = new URL(url);
   at.search = '';
@@ -61,7 +61,7 @@ beforeAll(async () => {
   const isFollowed = async () => (await ask(primary.url, 'select 1 from pg_stat_replication')).length > 0;
   await vi.waitUntil(isFollowed, { timeout: 30_000 });
   const { host, username, password, pathname } = new URL(primary.url);
-  // The standby first: it must be passed over.
+  // The standby first: the service must skip it.
   const hosts = `127.0.0.1:${otherPort},${host}`;
   const url = `postgres://${username}:${password}@${hosts}${pathname}?target_session_attrs=read-write`;
   service = await startTestService({ database: { url, drop: async () => {} }, config: { databaseUrl: url } });
@@ -90,7 +90,7 @@ async function post(): Promise<number> {
 
 const ready = async () => (await fetch(`${service.url}/readyz`)).status;
 
-/** Writes until one is done; every other is answered with 503, whatever happens meanwhile. */
+/** Writes until one succeeds; every other is answered with 503, whatever happens meanwhile. */
 async function untilWritten(during: () => Promise<unknown>): Promise<void> {
   const others = new Set<number>();
   const trouble = during();
@@ -108,7 +108,7 @@ async function untilWritten(during: () => Promise<unknown>): Promise<void> {
   expect([...others].filter((status) => status !== 503)).toEqual([]);
 }
 
-test('while it is suspended requests get a 503, and it is used again when it resumes', async () => {
+test('while the database is suspended requests get a 503, and it is used again when it resumes', async () => {
   expect([await post(), await ready()]).toEqual([201, 200]);
   const stopped = await processesOf(primary.dataDir);
   for (const pid of stopped) process.kill(pid, 'SIGSTOP');
@@ -122,7 +122,7 @@ test('while it is suspended requests get a 503, and it is used again when it res
   expect(await ready()).toBe(200);
 });
 
-test('while it is read-only requests are answered with 503, and it is used again when it can be written to', async () => {
+test('while the database is read-only requests get a 503, and it is used again once it accepts writes', async () => {
   const set = async (value: string) => {
     await ask(primary.url, `alter system set default_transaction_read_only = ${value}`);
     await ask(primary.url, 'select pg_reload_conf()');
@@ -136,7 +136,7 @@ test('while it is read-only requests are answered with 503, and it is used again
   expect(await ready()).toBe(200);
 });
 
-test('when it is gone and its standby is promoted, that is used, by a URL that names both', async () => {
+test('when the primary is gone and its standby is promoted, the standby is used, by a URL that names both', async () => {
   await crash(primary);
   expect(await post()).toBe(503);
   await expect.poll(ready).toBe(503);

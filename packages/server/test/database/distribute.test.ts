@@ -1,4 +1,4 @@
-// `signalbox database distribute`, and migrations of a database that is sharded. Citus itself is played by the test's database.
+// `signalbox database distribute`, and migrations of a sharded database. The test's database simulates Citus.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ const tablesWith = async (column: string) =>
     )
   ).map(({ name }) => name);
 
-test('distributes every table with an organization beside `organizations`, parents first, and leaves the others', async () => {
+test('distributes every table with an organization, next to `organizations`, parents first, and leaves the others', async () => {
   await installFakeCitus(database.url);
   const tables = await distribute();
   expect(tables.toSorted()).toEqual(await tablesWith('organization_id'));
@@ -36,11 +36,11 @@ test('distributes every table with an organization beside `organizations`, paren
   expect(root).toEqual({ name: 'organizations', colocatedWith: 'none' });
   expect(others.map(({ name }) => name)).toEqual(tables.slice(1));
   expect(new Set(others.map(({ colocatedWith }) => colocatedWith))).toEqual(new Set(['organizations']));
-  // Again it does nothing.
+  // Run again, it does nothing.
   expect(await distribute()).toEqual([]);
 });
 
-test('distributes all of the tables or none', async () => {
+test('distributes all tables or none', async () => {
   await installFakeCitus(database.url);
   await ask(
     database.url,

@@ -1,4 +1,4 @@
-// What has expired is deleted, however much of it there is: a few rows a statement, found by an index.
+// Expired rows are deleted, however many there are: a few per statement, found by an index.
 import sql, { raw } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Db } from '../../src/db/db.ts';
@@ -88,7 +88,7 @@ test.each([
   ['links', dropExpiredLinks, ['invitations', 'password_resets']],
   ['sign-ins and challenges', dropExpiredSignIns, ['sign_ins', 'verifications']],
 ] as const)(
-  '%s: at most a thousand at a time, by an index, and only those that have expired',
+  '%s are deleted a thousand at a time, by an index, and only if they have expired',
   async (_, drop, tables) => {
     const heard = listenTo(db);
     const counts: number[] = [];
@@ -113,7 +113,7 @@ test.each([
   },
 );
 
-test('stopping ends it between two batches', async () => {
+test('a stop ends the deletion between two batches', async () => {
   const stopping = new AbortController();
   let statements = 0;
   const execute = async () => {

@@ -1,4 +1,4 @@
-// On a sharded database a server that is away stops the work of its own organizations alone, whether its statements fail or hang.
+// On a sharded database, an unavailable server stops only the work of its own organizations, whether its statements fail or hang.
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createAgent } from '../../src/agents/agents.ts';
@@ -20,7 +20,7 @@ import { answering } from '../support/session-world.ts';
 
 let clock: ManualClock;
 let world: TestPlatform;
-/** A node that hears of nothing but by looking; near and far are contexts of organizations on either server. */
+/** A node that gets no wake-ups and finds work only by polling; near and far are contexts of organizations on each server. */
 let node: Platform;
 let sharded: ShardedDb;
 let near: PoolContext;
@@ -57,7 +57,7 @@ async function open(ctx: PoolContext): Promise<string> {
   return uuidOf('ses', session.sessionId);
 }
 
-/** Resolves once of `table` there are, under a condition, so many rows of near, and of far. */
+/** Resolves once `table` has this many rows of near, and of far, that meet a condition. */
 async function until(table: string, condition: string, rows: { near: number; far: number }): Promise<void> {
   const count = async ({ organizationId }: PoolContext) => {
     const { rows } = await client.query(`select from ${table} where organization_id = $1 and ${condition}`, [
@@ -92,7 +92,7 @@ function worker() {
 describe.each(['fails', 'hangs'] as const)('while a server %s,', (how) => {
   const lose = () => sharded.lose([far.organizationId], how);
 
-  /** The node has seen the organizations: once it looked, it knows which there are. */
+  /** The node knows the organizations: it has polled once. */
   async function losing(): Promise<void> {
     await node.shards.query('look', (within) => sql`select 1 from organizations where true ${within()}`);
     lose();
@@ -136,7 +136,7 @@ describe.each(['fails', 'hangs'] as const)('while a server %s,', (how) => {
     );
     lose();
     const before = sharded.tries();
-    // Looks again and again at what it holds.
+    // Checks its active sessions repeatedly.
     await clock.passWhile(
       expect
         .poll(() => sharded.tries() - before, { timeout: 30_000 })

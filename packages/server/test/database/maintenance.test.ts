@@ -1,4 +1,4 @@
-// The background pass over many organizations: what is wrong with one is no other's concern, and nodes do not wait for one another.
+// The maintenance of many organizations: a fault in one does not affect the others, and nodes do not wait for one another.
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createAgent } from '../../src/agents/agents.ts';
@@ -20,7 +20,7 @@ afterEach(async () => {
   await world.close();
 });
 
-/** With records that wait for the sequencer, and none that have their place. */
+/** With records that wait for the sequencer, and none that are sequenced. */
 async function organizations(count: number): Promise<string[]> {
   const ids: string[] = [];
   for (let n = 0; n < count; n += 1) {

@@ -1,4 +1,4 @@
-// A database of the operator's own, with what they and their hosts do to it.
+// A database that the operator runs, and the ways in which its settings or its host differ.
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -24,7 +24,7 @@ async function prepare(url: string, text: string): Promise<void> {
   await client.end();
 }
 
-test('a database that has a schema auth, users and migrations of its own is used beside them', async () => {
+test('a database that has a schema auth, users and migrations of its own keeps them next to those of the service', async () => {
   const database = await createTestDatabase({ empty: true });
   const name = new URL(database.url).pathname.slice(1);
   await prepare(
@@ -43,7 +43,7 @@ test('a database that has a schema auth, users and migrations of its own is used
   await database.drop();
 });
 
-describe('the start reports what is wrong with a database, and what to do', () => {
+describe('the start reports what is wrong with a database and what to do, if', () => {
   const admin = (database: TestDatabase, text: string) => prepare(database.url, text);
 
   async function database(): Promise<TestDatabase & { name: string }> {
@@ -71,7 +71,7 @@ describe('the start reports what is wrong with a database, and what to do', () =
     expect(await refusalOf(url)).toContain('is read-only: it is a standby, or default_transaction_read_only is on');
   });
 
-  test('it can hold Latin 1 alone', async () => {
+  test('it can store only Latin 1', async () => {
     const { url, name } = await database();
     await prepare(
       url,
@@ -89,7 +89,7 @@ describe('the start reports what is wrong with a database, and what to do', () =
     expect(await refusalOf(url)).toContain('search_path of the database’s user, nowhere,'.replace('’', "'"));
   });
 
-  test('its user may have no more connections, or may create nothing', async () => {
+  test('its user may open no more connections, or may not create anything', async () => {
     const made = await database();
     const role = `poor_${randomBytes(4).toString('hex')}`;
     await admin(made, `create role ${role} login password 'of the poor' connection limit 0`);
@@ -102,14 +102,14 @@ describe('the start reports what is wrong with a database, and what to do', () =
     await admin(made, `drop role ${role}`);
   });
 
-  test('it is another database than that of SIGNALBOX_LISTEN_URL', async () => {
+  test('it is not the database of SIGNALBOX_LISTEN_URL', async () => {
     const [one, other] = [await database(), await database()];
     expect(await refusalOf(one.url, { listenUrl: other.url })).toContain(
       'SIGNALBOX_LISTEN_URL and DATABASE_URL are different databases',
     );
   });
 
-  test('it is behind a pooler by transactions, and nothing leads past it', async () => {
+  test('it is behind a transaction pooler, and no direct connection is configured', async () => {
     const { url } = await database();
     const pooler = await startTransactionPooler(url);
     onTestFinished(() => pooler.close());
@@ -129,7 +129,7 @@ describe('the start reports what is wrong with a database, and what to do', () =
     expect(await refusalOf(pooler.url, { listenUrl: url })).toContain("alter role … set DateStyle = 'ISO, MDY'");
   });
 
-  test('it is away, by the variable that names it', async () => {
+  test('it is unavailable, with the name of the variable', async () => {
     const { url } = await database();
     const away = new URL(url);
     away.search = '';
@@ -142,7 +142,7 @@ describe('the start reports what is wrong with a database, and what to do', () =
     expect(await refusalOf(pooler.url, { listenUrl: away.href })).toContain('is SIGNALBOX_LISTEN_URL correct?');
   });
 
-  test('its TLS is none, of an unknown authority, or of another host', async () => {
+  test('it has no TLS, or a certificate of an unknown authority or of another host', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'signalbox-tls-'));
     onTestFinished(() => rmSync(directory, { recursive: true }));
     const [key, cert] = [join(directory, 'key.pem'), join(directory, 'cert.pem')];
@@ -152,7 +152,7 @@ describe('the start reports what is wrong with a database, and what to do', () =
       ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', cert, '-days', '1', ...subject],
       { stdio: 'ignore' },
     );
-    // Answers the request for TLS by one letter.
+    // Answers the request for TLS with a single letter.
     const answering = async (letter: 'S' | 'N') => {
       const server = createServer((socket) => {
         socket
@@ -175,7 +175,7 @@ describe('the start reports what is wrong with a database, and what to do', () =
   });
 });
 
-test('behind a pooler by transactions, with a direct connection beside it, the service works', async () => {
+test('behind a transaction pooler, with a direct connection as well, the service works', async () => {
   const database = await createTestDatabase();
   const pooler = await startTransactionPooler(database.url);
   const service = await startTestService({

@@ -1,7 +1,7 @@
-// A database that an earlier release filled is migrated, and nothing in it is lost.
+// A database filled by an earlier release is migrated, and nothing in it is lost.
 //
-// A fixture is a database of a release, with rows in every table. `npm run fixture` writes that of the state under way,
-// `database-unreleased.json.gz`; a release keeps it under its own name, and from then on its migrations can't change.
+// A fixture is the database of a release, with rows in every table. `npm run fixture` writes that of the unreleased state,
+// `database-unreleased.json.gz`; a release keeps it under its own name, and its migrations can't change afterwards.
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ if (process.env.SIGNALBOX_WRITE_FIXTURE) {
 const files = (await readdir(directory)).filter((file) => file.endsWith('.json.gz'));
 const log = { info() {} };
 
-test('there is a fixture of the state under way', () => {
+test('there is a fixture of the unreleased state', () => {
   expect(files).toContain(UNRELEASED);
 });
 
@@ -55,7 +55,7 @@ describe.each(files)('%s', (file) => {
     if (file !== UNRELEASED) expect(now.slice(0, fixture.migrations.length)).toEqual(fixture.migrations);
   });
 
-  test('has the schema of an empty database once it is migrated', async () => {
+  test('has the same schema after the migration as a new database', async () => {
     const empty = await createTestDatabase();
     const [ofFixture, ofEmpty] = [createDb({ url: database.url }), createDb({ url: empty.url })];
     expect(await dumpSchema(ofFixture)).toBe(await dumpSchema(ofEmpty));
@@ -66,7 +66,7 @@ describe.each(files)('%s', (file) => {
   test('returns the same responses, decrypts its secrets, and continues the work that was waiting', async () => {
     const config = { masterKeys: [fixtureMasterKey] };
     const reader = await startTestService({ database, config: { ...config, roles: new Set(['api']) } });
-    // Without a node that delivers, its subscriptions would be blocked.
+    // Without a delivery node, its subscriptions would be blocked.
     const other = newUuid();
     await reader.db.execute(sql`
       insert into nodes (node_id, lease_expires_at, delivers) values (${other}, now() + interval '1 hour', true)`);
@@ -74,7 +74,7 @@ describe.each(files)('%s', (file) => {
     expect(Object.keys(fixture.answers).length).toBeGreaterThan(30);
     for (const [path, before] of Object.entries(fixture.answers)) {
       const response = await reader.fetch(`/api/v1${path}`, { headers });
-      // A newer release may say more.
+      // A newer release may return more fields.
       expect(await response.json(), path).toMatchObject(before as object);
     }
     await reader.db.execute(sql`delete from nodes where node_id = ${other}`);
@@ -88,13 +88,13 @@ describe.each(files)('%s', (file) => {
     expect(await client.webhookSubscriptions.test('production')).toMatchObject({ status: 200 });
     const [approval] = (await client.approvals.list({ status: 'pending', environment: 'production' })).data;
     await client.approvals.deny(approval!.operationId);
-    // The message that was queued behind it has its turn.
+    // The message that was queued behind it runs its turn.
     await expect.poll(async () => (await client.sessions.get(approval!.sessionId)).turn).toBe(2);
     await service.stop();
   });
 });
 
-/** A directory of the first ones alone. */
+/** A directory with only the first ones. */
 async function firstMigrations(count: number): Promise<string> {
   const to = await mkdtemp(join(tmpdir(), 'signalbox-migrations-'));
   const from = new URL('../../src/db/migrations/', import.meta.url);

@@ -20,7 +20,7 @@ afterAll(() => service.stop());
 
 const me = async (key: string | undefined, headers: Record<string, string> = {}) =>
   send(service.url, 'GET', '/me', { ...(key !== undefined && { key }), headers });
-// Of the real clock: that of the database.
+// The real clock, like that of the database.
 const inOneHour = () => new Date(Date.now() + 3600_000).toISOString();
 const codeOf = async (key: string | undefined, headers?: Record<string, string>) =>
   asProblem(await me(key, headers)).code;
@@ -74,7 +74,7 @@ test('a key expires by the database’s clock, even if a node’s clock is an ho
   const [slow, fast] = await Promise.all([nodeOff(-HOUR_MS), nodeOff(HOUR_MS)]);
   const made = (expiresAt: number) =>
     slow.client.keys.create({ name: 'x', permission: 'read', expiresAt: new Date(expiresAt).toISOString() });
-  // Half an hour ago: to the slow node that is in half an hour. And in half an hour: to the fast one that has been.
+  // Half an hour ago is in the future for the slow node. In half an hour is in the past for the fast one.
   const [over, good] = [await made(Date.now() - HOUR_MS / 2), await made(Date.now() + HOUR_MS / 2)];
   for (const { url } of [slow, fast]) {
     expect(asProblem(await send(url, 'GET', '/me', { key: over.secret! })).code).toBe('token_expired');

@@ -11,7 +11,7 @@ import { createManualClock } from '../support/manual-clock.ts';
 import { asProblem, send } from '../support/raw.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
-// Of both processes: one that did not seal what the database holds does not start.
+// For both processes: a process whose key did not seal the database's secrets does not start.
 const MASTER_KEY = randomBytes(32).toString('hex');
 
 let service: TestService;
@@ -245,7 +245,7 @@ describe('a key limited to addresses', () => {
     const answer = await send(service.url, 'GET', '/me', { key: elsewhere.secret! });
     expect(asProblem(answer)).toMatchObject({ status: 403, code: 'ip_not_allowed' });
     expect((await client.keys.get(elsewhere.keyId)).lastUsedAt).toBeNull();
-    // Whoever sends it can't say where he is.
+    // A forwarded address that the client claims is ignored.
     expect(await statusOf(elsewhere.secret, { 'x-forwarded-for': '10.0.0.1' })).toBe(403);
     await client.keys.update(elsewhere.keyId, { allowedIps: null });
     expect(await statusOf(elsewhere.secret)).toBe(200);
@@ -258,7 +258,7 @@ describe('a key limited to addresses', () => {
   });
 
   test.each([[['10.0.0.1/8']], [['localhost']], [['10.0.0.0/33']], [[]], [['010.0.0.1']]])(
-    '%j are no addresses',
+    'is not created with %j, which are not addresses',
     async (allowedIps) => {
       const body = { name: 'x', permission: 'read', allowedIps };
       const problem = asProblem(await send(service.url, 'POST', '/api_keys', { key: service.adminKey, body }));
@@ -273,7 +273,7 @@ test('an unknown key and a wrong secret of a known key cost the same work', asyn
   const work = async (secret: string) => {
     const statements: unknown[] = [];
     const hear = (statement: unknown) => void statements.push(statement);
-    // What the answer is made of; a use noted beside an earlier request is not of it.
+    // Only the statements of the response: recording the use of an earlier request does not count.
     subscribe('signalbox.statement', hear);
     expect((await send(service.url, 'GET', '/me', { key: secret })).status).toBe(401);
     unsubscribe('signalbox.statement', hear);

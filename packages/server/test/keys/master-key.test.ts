@@ -1,4 +1,4 @@
-// A service with a master key that is not that of its installation does not start.
+// A service does not start with a master key that is not its installation's.
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -37,7 +37,7 @@ test('with another key the service does not start, even if nothing is sealed yet
   expect((refusal as Error).message).toMatch(/does not have the master key.*SIGNALBOX_MASTER_KEY/);
 });
 
-test('of first starts with different keys at once, those with one of the keys start and the others are refused', async () => {
+test('if nodes start a new installation at once with different keys, those with one of them start and the others are refused', async () => {
   const database = await createTestDatabase();
   const db = createDb({ url: database.url });
   const vaults = Array.from({ length: 10 }, () => createVault([randomBytes(32)]));
@@ -53,7 +53,7 @@ test('of first starts with different keys at once, those with one of the keys st
   await database.drop();
 });
 
-test('nodes without SIGNALBOX_MASTER_KEY, each with a key file of its own, are not one installation', async () => {
+test('nodes without SIGNALBOX_MASTER_KEY, each each with its own key file, are not one installation', async () => {
   const database = await createTestDatabase();
   const directory = await mkdtemp(join(tmpdir(), 'signalbox-keys-'));
   const startIn = async (name: string) => {
@@ -73,7 +73,7 @@ test('a key is replaced by naming the new one first; afterwards the old one alon
   const [before, after] = [randomBytes(32), randomBytes(32)];
   const start = (...masterKeys: Buffer[]) => startTestService({ database, config: { masterKeys } });
   await (await start(before)).stop();
-  // Known to every node first, and used from the second step on.
+  // First added to every node, then used from the second step on.
   await (await start(before, after)).stop();
   await (await start(before)).stop();
   await (await start(after, before)).stop();
@@ -93,7 +93,7 @@ test('once a secret exists, the service needs the key that sealed it, which may 
   await expect(startWith(newKey)).rejects.toThrow(
     /none of the configured master keys can decrypt.*SIGNALBOX_MASTER_KEY/,
   );
-  // Sealed anew, the last value of the old key is gone.
+  // Sealed again: nothing is sealed with the old key any longer.
   expect((await put(both, 'TOKEN')).status).toBe(200);
   await both.stop();
   await (await startWith(newKey)).stop();

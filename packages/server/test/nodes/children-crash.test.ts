@@ -1,4 +1,4 @@
-// Parents and children when nodes die: the child is opened once, and its end is told once (P3, P7, P8).
+// Parents and children when nodes die: the child is opened once, and its end reaches the parent once (P3, P7, P8).
 import type { Chunk } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -63,24 +63,27 @@ test.each<[string, RegExp, 'before' | 'after']>([
   ['before the parent is parked', /status = 'waiting'/, 'before'],
   ['after the parent was parked', /status = 'waiting'/, 'after'],
   ['before the child ends', /parent_due = true/, 'before'],
-  ['after the child ended, before its parent is told', /parent_due = true/, 'after'],
-  ['while the parent is told', /set parent_due = false/, 'before'],
-  ['after the parent was told', /set parent_due = false/, 'after'],
-])('killed %s: the child is opened once, its end is told once, and the parent goes on', async (_, statement, when) => {
-  const node = await haltingNode(statement, when);
-  const dying = await world.work({ platform: node.platform, ask });
-  const sessionId = await openFamily(world);
-  await node.halted;
-  await world.expireLease(dying.nodeId);
-  await world.work({ platform: await world.anotherNode(), ask });
+  ['after the child ended, before its parent is notified', /parent_due = true/, 'after'],
+  ['while the parent is notified', /set parent_due = false/, 'before'],
+  ['after the parent was notified', /set parent_due = false/, 'after'],
+])(
+  'killed %s: the child is opened once, its end reaches the parent once, and the parent continues',
+  async (_, statement, when) => {
+    const node = await haltingNode(statement, when);
+    const dying = await world.work({ platform: node.platform, ask });
+    const sessionId = await openFamily(world);
+    await node.halted;
+    await world.expireLease(dying.nodeId);
+    await world.work({ platform: await world.anotherNode(), ask });
 
-  const words = outline(await world.until(sessionId, is('idle')));
-  expect(words.filter((word) => word !== 'waiting' && word !== 'running')).toEqual(
-    whole.filter((word) => word !== 'waiting' && word !== 'running'),
-  );
-  expect(await outputsOf(sessionId)).toEqual(['Helped']);
-  expect(await childrenOf(world, sessionId)).toMatchObject([{ status: 'completed' }]);
-});
+    const words = outline(await world.until(sessionId, is('idle')));
+    expect(words.filter((word) => word !== 'waiting' && word !== 'running')).toEqual(
+      whole.filter((word) => word !== 'waiting' && word !== 'running'),
+    );
+    expect(await outputsOf(sessionId)).toEqual(['Helped']);
+    expect(await childrenOf(world, sessionId)).toMatchObject([{ status: 'completed' }]);
+  },
+);
 
 test('a child whose node dies continues on another node, and its parent keeps waiting', async () => {
   const begun = Promise.withResolvers<void>();
@@ -133,7 +136,7 @@ test('an end that two nodes see at the same moment reaches the parent once', asy
   node.release();
   await first.stop();
   const { sessionId: childId } = await childOf(world, sessionId);
-  // Told already or not, it is to be told again.
+  // Delivered or not, mark it as undelivered.
   const child = { organizationId: world.organizationId, sessionId: uuidOf('ses', childId) };
   const nodes = await Promise.all([1, 2, 3].map(() => world.anotherNode()));
   await Promise.all(nodes.map((platform) => reportToParent(platform, child)));
@@ -149,7 +152,7 @@ test('an end without a wake-up is found by the poll', async () => {
   const sessionId = await openFamily(world);
   const { sessionId: childId } = await childOf(world, sessionId);
   await world.until(sessionId, is('waiting'));
-  // By a node that has no worker, and whose wake-ups nobody hears.
+  // Ended by a node that runs no sessions and whose wake-ups reach no other.
   await cancelSession(world.ctx, { sessionId: childId });
   await world.until(sessionId, is('idle'));
   expect(await outputsOf(sessionId)).toEqual(["The agent's session was cancelled."]);

@@ -1,4 +1,4 @@
-// What a worker claims, and what finding and loading it costs: bounded by what there is room for, whatever waits beside it.
+// What a node claims, and the cost of finding and loading it, are bounded by its room, however much waits.
 import { randomBytes } from 'node:crypto';
 import sql, { type Sql } from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -44,7 +44,7 @@ async function work(platform: Platform, options: Partial<SessionRunnerOptions>):
   return nodeId;
 }
 
-/** A session of an organization of its own, which runs and which nobody holds. */
+/** A running session of its own organization, which no node has claimed. */
 async function openElsewhere(): Promise<{ organizationId: string; sessionId: string }> {
   const { organizationId } = await world.platform.db.transaction((tx) => createOrganization(tx, 'Other', new Date()));
   const ctx = { ...world.ctx, organizationId };
@@ -53,7 +53,7 @@ async function openElsewhere(): Promise<{ organizationId: string; sessionId: str
   return { organizationId, sessionId: uuidOf('ses', session.sessionId) };
 }
 
-/** As if a worker had held them all when it died. */
+/** As if a node had run them all when it died. */
 async function bury(organizationIds: readonly string[]): Promise<void> {
   await world.platform.db.execute(sql`
     update sessions set node_id = ${newUuid()}, epoch = epoch + 1
@@ -78,7 +78,7 @@ test('of a dead node’s 20 sessions with 1 MiB each, a node runs as many as fit
     yield* answering([{ text: 'ok' }])(...args);
   };
   const first = await work(await world.anotherNode(), { ask, maxActiveBytes: 2 * 1024 * 1024 });
-  // Four MiB are loaded at once; what was claimed beyond them is given back.
+  // Four MiB are loaded at once; sessions that were claimed beyond them are released.
   await expect.poll(async () => (await heldBy()).get(null), { timeout: 20_000 }).toBe(16);
   const second = await work(await world.anotherNode(), { ask, maxActiveBytes: 64 * 1024 * 1024 });
   await expect.poll(heldBy, { timeout: 20_000 }).toEqual(
@@ -110,7 +110,7 @@ test('sessions of 40 organizations are taken over by three statements for each 3
   ]).toEqual([2, 2, 2]);
 });
 
-/** Running, held by nobody; in the organization that sorts before every other. */
+/** Running and unclaimed; in the organization that sorts before all others. */
 async function insertBacklog(count: number, runnableAt = new Date()): Promise<string> {
   const { db } = world.platform;
   const organizationId = FIRST.replace(/0$/, '1');
@@ -156,7 +156,7 @@ async function pagesOf(look: (platform: Platform) => Promise<unknown>): Promise<
 
 const BACKLOG = 100_000;
 
-test('finding sessions to claim costs the same beside a backlog of 100,000 as beside one of 1,000', {
+test('finding sessions to claim costs the same with a backlog of 100,000 as with one of 1,000', {
   timeout: 300_000,
 }, async () => {
   const other = await openElsewhere();
@@ -176,7 +176,7 @@ test('finding sessions to claim costs the same beside a backlog of 100,000 as be
   const before = await measure();
   await insertBacklog(BACKLOG);
   const after = await measure();
-  // An index may have become a level or two deeper; a page of 200 visits a row each.
+  // An index may have grown a level or two deeper; a page of 200 touches a row each.
   for (const [name, pages] of after)
     expect(pages, name).toBeLessThanOrEqual(before.get(name)! + (name === 'page' ? 420 : 12));
   expect(after.get('page')).toBeLessThan(700);

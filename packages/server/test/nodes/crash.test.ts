@@ -1,4 +1,4 @@
-// A worker that dies, is paused, or loses the Session: P3, P7 and P8 on real PostgreSQL.
+// A node that dies, is paused or loses a session: P3, P7 and P8 on real PostgreSQL.
 import type { Chunk } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -20,11 +20,11 @@ beforeEach(async () => {
 afterEach(() => world.close());
 
 const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === status;
-/** Ends when the worker that waits for it is stopped. */
+/** Ends when the node that waits for it is stopped. */
 const never = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
 
-/** Says something, and then neither ends nor hears of an abort: like a process that is paused. */
+/** Yields text, and then neither ends nor reacts to an abort, like a paused process. */
 function stuckAfter(text: string, resume: Promise<void>): AskModel {
   return async function* () {
     yield { type: 'text', delta: text };
@@ -59,7 +59,7 @@ test('a node that lost the session can’t end its turn, even if the next node h
   const [asked, resume, taken, goOn, tried] = Array.from({ length: 5 }, () => Promise.withResolvers<void>());
   const { platform } = world;
   const sessionId = await world.open(await world.agent());
-  // It stands still, so that the first worker does not look at what it holds.
+  // This clock does not advance, so the first node does not check its active sessions.
   const clock = createManualClock(new Date());
   let isResumed = false;
   const batch: typeof platform.db.batch = async (statements) => {
@@ -233,7 +233,7 @@ test('a turn that fails each time it is resumed ends at its deadline', async () 
   const timed = await createWorld({ clock });
   let asked = 0;
   await timed.work({
-    // biome-ignore lint/correctness/useYield: it never comes to that.
+    // biome-ignore lint/correctness/useYield: it always throws first.
     ask: async function* () {
       asked += 1;
       throw new Error('Not foreseen');

@@ -1,5 +1,5 @@
-// A step that ends each process that runs it (runtime/node/crashes.ts): its turn fails instead of ending every node, and no other
-// session pays for it.
+// A step that kills every process that runs it (runtime/node/crashes.ts): its turn fails before it kills all nodes, and no other
+// session is affected.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -34,7 +34,7 @@ describe('with nodes', () => {
   });
   const gone: HaltingNode[] = [];
 
-  /** A worker whose process is gone as soon as it has begun what `begun` waits for. */
+  /** A node whose process is gone as soon as `begun` resolves. */
   async function dies(options: { ask?: AskModel; run?: RunTool }, begun: Promise<unknown>): Promise<void> {
     const node = haltingAt(await world.anotherNode(), /^select 'gone'$/, 'before');
     gone.push(node);
@@ -76,7 +76,7 @@ describe('with nodes', () => {
   test.each([
     ['a tool call', diesInTool],
     ['a model call', diesInModel],
-  ])('%s that ended three workers is not run again: its turn fails and says why', async (_, die) => {
+  ])('%s that killed three nodes is not run again: its turn fails with the reason', async (_, die) => {
     const sessionId = await world.open(await world.agent([idempotent]));
     for (let times = 0; times < 3; times++) await die();
     const runs: string[] = [];
@@ -111,7 +111,7 @@ describe('with nodes', () => {
       begun = Promise.withResolvers<void>();
       isOver = takeovers === 3;
       const before = await holder();
-      // The node stands still for longer than its lease, as others see it.
+      // To the other nodes, this one is silent for longer than its lease.
       await expect
         .poll(async () => {
           await world.platform.db.execute(sql`
@@ -166,7 +166,7 @@ describe('with nodes', () => {
       for (let times = 0; times < 2; times++) {
         const begun = Promise.withResolvers<void>();
         let ran = 0;
-        // The first call is the one that the worker before has left; the next step's is where this one dies.
+        // The first call was left by the previous node; the next step's is the one that this node dies in.
         const endsOne = times === 0 && step > 0;
         const run: RunTool = async (_, signal) => {
           ran += 1;
@@ -213,7 +213,7 @@ describe('with nodes', () => {
       await dies({ ask: callsPoison, run }, begun.promise);
     }
 
-    // The worker that has the poison dies of it; in whatever order they come, nobody beside it is run meanwhile.
+    // The node that runs the poisonous session dies. Whatever the order, no other session runs at the same time.
     const poisoned = Promise.withResolvers<void>();
     let [running, most] = [0, 0];
     const run: RunTool = async ({ tool }, signal) => {
@@ -284,7 +284,7 @@ test('a session whose tool call kills every node that runs it fails, and the nod
     for (let times = 0; times < 3; times++) {
       running = await start();
       await running.closed;
-      // Rather than wait until it runs out.
+      // Instead of waiting until it expires.
       await db.execute(sql`update nodes set lease_expires_at = now() - interval '1 minute'`);
     }
     running = await start();

@@ -1,4 +1,4 @@
-// A node that is asked to stop behind a load balancer: it says so first, and serves on until everybody has gone elsewhere.
+// A node that is asked to stop behind a load balancer: it is no longer ready, but serves requests until the balancer has noticed.
 import { get } from 'node:http';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts';
@@ -19,7 +19,7 @@ afterEach(() => clock.passWhile(service.stop()));
 const ready = () => send(service.url, 'GET', `${service.url}/readyz`);
 const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** Moves the clock in steps of 100 ms, and lets what is due be done. */
+/** Advances the clock in steps of 100 ms, and lets due work run. */
 async function pass(ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= 100) {
     clock.advance(100);
@@ -27,7 +27,7 @@ async function pass(ms: number): Promise<void> {
   }
 }
 
-/** Resolves when the stream has begun; `ended` when it has come to its proper end, and rejects when it was cut off. */
+/** Resolves when the stream has begun; `ended` resolves when it ended properly, and rejects when it was cut off. */
 async function openStream(): Promise<{ ended: Promise<void>; isOpen(): boolean }> {
   const response = await service.fetch(`/api/v1/sessions/${sessionId}/stream`);
   let open = true;
@@ -37,7 +37,7 @@ async function openStream(): Promise<{ ended: Promise<void>; isOpen(): boolean }
   return { ended, isOpen: () => open };
 }
 
-/** Of an answer on a connection that the client would keep. */
+/** The headers of a response on a connection that the client would keep open. */
 function connectionHeader(): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     get(`${service.url}/healthz`, { headers: { connection: 'keep-alive' } }, (response) => {
@@ -72,7 +72,7 @@ test('streams end one after another in the second half of the drain, and can be 
   expect(open()).toBe(20);
   await pass(1100);
   await expect.poll(open).toBe(10);
-  // One that comes only now is served as well.
+  // A stream that is opened only now is served as well.
   const late = await openStream();
   await clock.passWhile(drained);
   await Promise.all(streams.map(({ ended }) => ended));

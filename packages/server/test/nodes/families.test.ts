@@ -1,7 +1,7 @@
-// Families of Sessions under everything at once: people who interrupt, steer, cancel, decide and say more, on any node and at any
-// moment, while nodes lose their leases. However it went, in the end nothing is left open that nobody waits for.
+// Families of sessions under many concurrent events: users interrupt, steer, cancel, decide and send messages, on any node at any
+// time, while nodes lose their leases. Whatever happens, in the end no session waits for something that never arrives.
 //
-// A seed fixes what is done, not when it meets what else goes on: SEED=… on a failure tries the same again, several times.
+// A seed fixes the actions, not their timing: repeat SEED=… of a failure several times.
 import type { Chunk, Session } from '@signalbox/contract';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -23,7 +23,7 @@ afterEach(() => world.close());
 
 const FAMILIES = 12;
 const ACTIONS = 150;
-// Far more looks than it takes; what is open then is open for ever.
+// Far more polls than it needs; a session that is open then never ends.
 const MAX_LOOKS = 10_000;
 const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
 
@@ -95,7 +95,7 @@ test(`families finish whatever fails (SEED=${seed})`, async () => {
     }),
   );
 
-  /** What is refused because it came too late is none of our business. */
+  /** Ignores refusals of requests that came too late. */
   const tolerant = async (act: Promise<unknown>) => {
     await act.catch((error) => {
       if (!(error instanceof ApiError)) throw error;
@@ -132,7 +132,7 @@ test(`families finish whatever fails (SEED=${seed})`, async () => {
   }
   await Promise.all(acting);
 
-  // From here on everything is decided, and comes to its end.
+  // From here on everything is decided, and ends.
   for (let looks = 0; ; looks += 1) {
     await decideSome(1);
     const open = (await allSessions()).filter(({ status }) => status === 'running' || status === 'waiting');
@@ -152,7 +152,7 @@ test(`families finish whatever fails (SEED=${seed})`, async () => {
     const idsOf = (type: 'tool.call' | 'tool.result') =>
       chunks.flatMap((chunk: Chunk) => (chunk.type === type ? [chunk.toolCallId] : []));
     expect(new Set(idsOf('tool.result')).size).toBe(idsOf('tool.result').length);
-    // A cancelled Session says nothing of its calls any more; in every other each call has its result.
+    // A cancelled session writes no more results of its calls; in every other, each call has its result.
     if (sessions.find((one) => one.sessionId === sessionId)!.status !== 'cancelled') {
       expect(idsOf('tool.result')).toEqual(expect.arrayContaining(idsOf('tool.call')));
     }

@@ -1,4 +1,4 @@
-// Who judges the judge: a good history is good, and each way of breaking a promise is seen.
+// Tests the checker itself: it accepts a correct history, and detects each kind of violation.
 import type { Chunk } from '@signalbox/contract';
 import { expect, test } from 'vitest';
 import { brokenPromises, type History, type SeenDelivery } from '../support/history.ts';
@@ -9,7 +9,7 @@ type Change = (history: { -readonly [Key in keyof History]: History[Key] } & { s
 const usage = { inputTokens: 1, outputTokens: 1, cachedTokens: 0, steps: 1, toolCalls: 1, costUsd: null };
 const [pay, look] = ['01h455vb4pex5vsknk084sn02q', '01h455vb4pex5vsknk084sn02r'];
 
-/** Numbers them: `next` begins another turn, and is its `running`. */
+/** Numbers the chunks: `next` begins another turn, and is its `running`. */
 function numbered(chunks: Loose[]): Chunk[] {
   let [turn, seq] = [1, 0];
   return chunks.map((chunk) => {
@@ -23,7 +23,7 @@ const status = (value: string): Loose => ({ type: 'session.status', status: valu
 const says = (delta: string): Loose => ({ type: 'message.chunk', delta });
 const completed: Loose = { type: 'turn.completed', stopReason: 'endTurn', usage };
 
-/** Messages and answers in turn. */
+/** Messages and responses in turn. */
 const transcriptOf = (...texts: string[]): History['transcript'] =>
   texts.map((text, index) => ({ role: index % 2 === 0 ? 'user' : 'assistant', text }));
 
@@ -85,7 +85,7 @@ function deliveriesOf({ stored }: Pick<History, 'stored'>): SeenDelivery[] {
   return bodies.map((body, index) => ({ deliveryId: `${index}`, body, isTaken: true }));
 }
 
-/** The chunk of that type, in the journal and everywhere it was read. */
+/** The chunk of that type, in the journal and wherever it was read. */
 function everywhere(history: Parameters<Change>[0], change: (chunks: Chunk[]) => void): void {
   change(history.stored);
   for (const { chunks } of history.readings) change(chunks as Chunk[]);
@@ -179,7 +179,7 @@ test.each<[string, string, Change]>([
     'the same bytes each time',
     (h) => Object.assign(h, { deliveries: deliveriesOf(h).flatMap((one) => [one, { ...one, body: `${one.body} ` }]) }),
   ],
-])('%s: it is seen', (_, promise, change) => {
+])('%s: it is detected', (_, promise, change) => {
   const history = goodHistory();
   change(history);
   expect(brokenPromises(history).join('\n')).toContain(promise);

@@ -1,4 +1,4 @@
-// The same POST to two nodes at once, twenty times with one Idempotency-Key: one effect, one answer. (The same under kill -9:
+// The same POST with one Idempotency-Key, sent twenty times to two nodes at once, has one effect and one response. (With kill -9:
 // proofs/idempotency.test.ts.)
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
@@ -28,28 +28,31 @@ afterAll(async () => {
   await receiver.close();
 });
 
-test.each(Object.entries(kindsOfPost))('%s, twenty times at once over two nodes: once', async (kind, prepare) => {
-  const { path, body, effects } = await prepare(world, `over two nodes: ${kind}`);
-  const ask = { key: nodes[0]!.adminKey, idempotencyKey: `nodes ${kind}`, path, body };
-  async function untilAnswered(index: number): Promise<OnceAnswer> {
-    for (let turn = index; ; turn += 1) {
-      const answer = await postOnce(nodes[turn % nodes.length]!.url, ask);
-      if (answer) return answer;
+test.each(Object.entries(kindsOfPost))(
+  '%s, sent twenty times at once to two nodes, happens once',
+  async (kind, prepare) => {
+    const { path, body, effects } = await prepare(world, `over two nodes: ${kind}`);
+    const ask = { key: nodes[0]!.adminKey, idempotencyKey: `nodes ${kind}`, path, body };
+    async function untilAnswered(index: number): Promise<OnceAnswer> {
+      for (let turn = index; ; turn += 1) {
+        const answer = await postOnce(nodes[turn % nodes.length]!.url, ask);
+        if (answer) return answer;
+      }
     }
-  }
-  const answers = await Promise.all(Array.from({ length: AT_ONCE }, (_, index) => untilAnswered(index)));
+    const answers = await Promise.all(Array.from({ length: AT_ONCE }, (_, index) => untilAnswered(index)));
 
-  const [first] = answers;
-  expect(first!.status, first!.text).toBeLessThan(300);
-  expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size, 'different answers').toBe(1);
-  expect(
-    answers.filter(({ replayed }) => !replayed),
-    'answers that are not a replay',
-  ).toHaveLength(1);
-  expect(await effects()).toBe(1);
-  const { apiKey, signingSecret } = JSON.parse(first!.text);
-  if (signingSecret) watchSecret(signingSecret);
-  if (!apiKey) return;
-  watchSecret(apiKey.secret);
-  expect((await send(nodes[1]!.url, 'GET', '/me', { key: apiKey.secret })).status).toBe(200);
-});
+    const [first] = answers;
+    expect(first!.status, first!.text).toBeLessThan(300);
+    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size, 'different answers').toBe(1);
+    expect(
+      answers.filter(({ replayed }) => !replayed),
+      'responses that are not a replay',
+    ).toHaveLength(1);
+    expect(await effects()).toBe(1);
+    const { apiKey, signingSecret } = JSON.parse(first!.text);
+    if (signingSecret) watchSecret(signingSecret);
+    if (!apiKey) return;
+    watchSecret(apiKey.secret);
+    expect((await send(nodes[1]!.url, 'GET', '/me', { key: apiKey.secret })).status).toBe(200);
+  },
+);

@@ -1,5 +1,5 @@
-// A turn that begins on a node with a worker is that worker's from its first commit on: nobody claims it. Where the worker does
-// not hear of it, it is found (P8); and one writer it has all the same (P3).
+// A turn that begins on a node that runs sessions is that node's from its first commit: no claim is needed. If the node is not
+// notified, the session is found by a search (P8), and still has one writer (P3).
 import type { Chunk } from '@signalbox/contract';
 import sql, { type Sql } from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -29,7 +29,7 @@ const epochOf = async (sessionId: string) =>
       where organization_id = ${world.organizationId} and session_id = ${uuidOf('ses', sessionId)}`)
   )[0]?.epoch;
 
-/** A worker of this node that is given Sessions and never hears of it. */
+/** A runner of this node that is assigned sessions and is never notified. */
 function deafWorker(): () => void {
   return world.platform.localRunners.join({ nodeId: newUuid(), hasRoom: () => true, take() {} });
 }
@@ -68,7 +68,7 @@ test('a node without the runtime role leaves them to other nodes', async () => {
   await world.until(sessionId, isIdleOf(2));
 });
 
-test('a node that is stopping, or has no room, is assigned nothing', async () => {
+test('a node that is stopping or has no room is assigned nothing', async () => {
   const { localRunners } = world.platform;
   const leave = deafWorker();
   expect(localRunners.withRoom(world.organizationId)).toBeDefined();
@@ -166,7 +166,7 @@ test('a node that finds the session by a search while it reads the transcript do
       reads += 1;
       if (reads > 1) return;
       await goOn.promise;
-      // Whoever waited for it goes on before this does.
+      // The code that awaited it runs before this does.
       setImmediate(taken.resolve);
     }),
     async *ask(call, signal) {
@@ -191,7 +191,7 @@ test('a node that finds the session by a search while it reads the transcript do
   expect(asks).toBe(1);
 });
 
-/** Commits, and never says so. */
+/** Commits, and never reports it. */
 function withoutAnswers(db: Db): Db {
   return {
     ...db,

@@ -1,4 +1,4 @@
-// The database does what it was asked, and the answer is lost with the connection: nothing is left behind (P2, P8).
+// The database runs a statement, but its response is lost with the connection: the work is done and continues (P2, P8).
 import type { Chunk } from '@signalbox/contract';
 import type { Sql } from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -16,7 +16,7 @@ afterEach(() => world.close());
 const is = (status: string) => (chunk: Chunk) => chunk.type === 'session.status' && chunk.status === status;
 const lost = () => new DatabaseUnavailable(new Error('Connection terminated unexpectedly'), true);
 
-/** A node on whose database one statement breaks its connection: `when` says which, `runs` whether it is done before. */
+/** A node on whose database one statement breaks its connection: `when` selects it, `runs` sets whether it runs before that. */
 function breakingOnce(node: Platform, when: (sql: Sql) => boolean, runs: boolean): Platform {
   let broken = false;
   const db: Db = {
@@ -34,7 +34,7 @@ function breakingOnce(node: Platform, when: (sql: Sql) => boolean, runs: boolean
 test.each<[string, (sql: Sql) => boolean, boolean]>([
   ['of a claim', ({ text }) => text.includes('update sessions s set epoch'), true],
   ['of what a claim reads', ({ text }) => text.includes('from messages'), false],
-])('a session whose claim was committed goes on, though the answer %s was lost', async (_, when, runs) => {
+])('a session whose claim was committed continues even if the response %s is lost', async (_, when, runs) => {
   const platform = breakingOnce(await world.anotherNode(), when, runs);
   const sessionId = await world.open(await world.agent());
   await world.work({ platform, ask: answering([{ text: 'here' }]) });

@@ -1,4 +1,4 @@
-// Two nodes on one database that wake each other by NOTIFY: what happens on one costs the other no more than what it wants of it.
+// Two nodes on one database that wake each other by NOTIFY: activity on one costs the other only what the other needs of it.
 import sql, { type Sql } from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAgent } from '../../src/agents/agents.ts';
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** Resolves when the node hears of others. */
+/** Resolves when the node listens to other nodes. */
 async function listening(platform: Platform): Promise<Platform> {
   await new Promise<void>((resolve) => {
     const stop = platform.wake.subscribe('child', () => {
@@ -66,12 +66,12 @@ function headOf(sessionId: string): TextHead {
   return { ...place, pending: [], carry: '', writing: undefined, first: false, onFenced };
 }
 
-test('while another node runs 500 sessions at once, no journal is read in which nothing happened', async () => {
+test('while another node runs 500 sessions at once, no journal without new chunks is read', async () => {
   let read: Sql[] = [];
   const [here, there] = await Promise.all(
     [
       await world.anotherNode({ acrossNodes: true }),
-      // By its clock no poll is due: what it reads was asked for by a wake-up.
+      // No poll is due by its clock: what it reads was requested by a wake-up.
       await world.anotherNode({
         acrossNodes: true,
         clock: createManualClock(),
@@ -101,7 +101,7 @@ test('while another node runs 500 sessions at once, no journal is read in which 
   const journals = read.filter(isAbout('from segments'));
   const idleIds = new Set<unknown>(idle);
   expect(journals.filter(({ values }) => values.flat().some((value) => idleIds.has(value)))).toHaveLength(0);
-  // Each flush is read for all sessions together. Its payloads may come one by one, and PostgreSQL's commits are two at a time.
+  // Each flush is read for all sessions together. Its payloads may arrive one by one, and PostgreSQL's commits two at a time.
   expect(journals.length).toBeLessThanOrEqual(8 * FLUSHES);
   expect(read.filter((statement) => !isAbout('from segments')(statement))).toEqual([]);
   gone.abort();

@@ -1,14 +1,14 @@
 // Sessions on three nodes that are killed and stopped, on a database whose connections break before and after the commit, with
-// models, tools and receivers that fail (P1–P5, P7, P8). `npm run prove -- simulation` goes on for long.
+// models, tools and receivers that fail (P1–P5, P7, P8). `npm run prove -- simulation` runs it for longer.
 //
-// And the same without one of the mechanisms: then the checkers must see it.
+// Then the same without one of the mechanisms: the checkers must detect it.
 import { expect, test } from 'vitest';
 import { newSeed, simulate } from '../support/simulation.ts';
 
 const seed = Number(process.env.SEED ?? newSeed());
 const SESSIONS = Number(process.env.SIGNALBOX_SIMULATED_SESSIONS ?? 20);
 const DISTURBANCES = Number(process.env.SIGNALBOX_SIMULATED_DISTURBANCES ?? 6);
-// A fault has to meet the one moment that the mechanism is for; most runs see it.
+// A fault has to hit the right moment; most runs detect it.
 const MAX_MUTANT_RUNS = 8;
 const TIMEOUT_MS = 300_000;
 
@@ -26,7 +26,7 @@ test.each<[string, RegExp, string]>([
   ],
   ['the check of the expected seq in transitions', / and s\.next_seq = (\$\d+)/, ' and (s.next_seq = $1 or true)'],
 ])(
-  `without %s a promise is broken, and seen (SEED=${seed})`,
+  `without %s a guarantee is broken, and detected (SEED=${seed})`,
   { timeout: TIMEOUT_MS },
   async (_, mechanism, without) => {
     let changed = 0;

@@ -1,4 +1,4 @@
-// What /metrics says, and to whom. Each metric is seen to move when its thing happens.
+// What /metrics reports, and to whom. Each metric changes when its event happens.
 import { readFileSync } from 'node:fs';
 import Fastify from 'fastify';
 import sql from 'sql-template-tag';
@@ -37,7 +37,7 @@ async function start(config: Partial<Config> = {}): Promise<Observed> {
   return { service, clock, receiver };
 }
 
-/** Samples by their whole name, `name{label="value"}`. */
+/** Samples by their full name, `name{label="value"}`. */
 type Samples = Map<string, number>;
 
 function samplesOf(text: string): Samples {
@@ -60,7 +60,7 @@ const scripted = (script: object[]) =>
 const hook = (name: string, receiver: Receiver) =>
   httpTool(name, { request: { method: 'POST', url: receiver.url, body: { chunks: [] } } });
 
-/** Opens a Session and lets time pass until its turn is over. */
+/** Opens a session and advances the clock until its turn is over. */
 async function runTurn({ service, clock }: Observed, agent: object): Promise<string> {
   const { client } = service;
   const { agentId } = await client.agents.create({ name: 'stated-name', ...agent } as never);
@@ -85,7 +85,7 @@ test('each stage of a turn is counted where it happens', async () => {
   const delivered = async () => (await scrape(service)).get('signalbox_webhook_delivery_duration_seconds_count') ?? 0;
   await clock.passWhile(expect.poll(delivered).toBeGreaterThan(0));
   await service.fetch('/api/v1/me', { headers: { authorization: 'Bearer nonsense' } });
-  // Until what was asked of the database before is not kept any more.
+  // Until earlier results of the database are no longer cached.
   const idle = async () => (await scrape(service)).get('signalbox_sessions{status="idle"}');
   await clock.passWhile(expect.poll(idle).toBe(1));
 
@@ -117,7 +117,7 @@ test('each stage of a turn is counted where it happens', async () => {
   expect(after.has('nodejs_eventloop_lag_p99_seconds')).toBe(true);
 });
 
-test('what fails is counted by its class', async () => {
+test('failures are counted by their class', async () => {
   const observed = await start();
   const { service, receiver } = observed;
   const { webhookSubscriptions } = service.client;
@@ -158,7 +158,7 @@ test('a stream counts as a reader while it is open, and not as a slow request', 
   await expect.poll(readers).toBe(0);
   await expect.poll(requests).toBe(1);
 
-  // One that ends by itself counts once as well.
+  // A stream that ends by itself counts once as well.
   const ending = service.fetch(path);
   await expect.poll(readers).toBe(1);
   await client.sessions.close(sessionId);
@@ -221,13 +221,13 @@ test('metrics are only for this machine, by the address of the socket, and never
     expect(await read(TOKEN, address)).toBe('401 missing_token');
     expect(await read(TOKEN, address, { authorization: `Bearer ${TOKEN.slice(1)}` })).toBe('401 invalid_token');
     expect(await read(TOKEN, address, { authorization: `Bearer ${TOKEN}` })).toBe('200 samples');
-    // A client elsewhere can send any header.
+    // A remote client can send any header.
     expect(await read(undefined, address, { 'x-forwarded-for': '127.0.0.1' })).toBe('403 ip_not_allowed');
   }
   for (const name of ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via', 'x-forwarded-host']) {
     expect(await read(undefined, '127.0.0.1', { [name]: '127.0.0.1' }), name).toBe('403 ip_not_allowed');
   }
-  // A page in a browser on this machine, whose author has made a name of theirs lead here.
+  // A page in a browser on this machine, whose author pointed a host name of theirs here.
   for (const host of ['evil.example', 'evil.example:4500', '127.0.0.1.evil.example', 'localhost.']) {
     expect(await read(undefined, '127.0.0.1', { host }), host).toBe('403 ip_not_allowed');
   }
@@ -269,7 +269,7 @@ test('a node without the API serves its metrics on a port of its own', async () 
   expect(await (await fetch(`${url}/api/v1/me`)).json()).toMatchObject({ code: 'not_found' });
 });
 
-test('what waits in the database is counted over all organizations, with how long it has waited', async () => {
+test('waiting work in the database is counted across all organizations, with how long it has waited', async () => {
   const clock = createManualClock();
   const world = await createWorld({ clock });
   endings.push(() => world.close());
@@ -297,7 +297,7 @@ test('what waits in the database is counted over all organizations, with how lon
   expect(samples.get('signalbox_events_pending_oldest_seconds')).toBe(30);
 });
 
-/** A scrape whose looks at the database go through `batch`. */
+/** A scrape whose queries go through `batch`. */
 async function scrapeBy(batch: (really: () => Promise<unknown>) => Promise<unknown>) {
   const clock = createManualClock();
   const { platform, close } = await createTestPlatform({ clock });
@@ -473,7 +473,7 @@ test('wake-ups are counted by their origin', async () => {
   there.wake.subscribe('journal', (hint) => {
     isHeard ||= hint?.sessionId === one.sessionId;
   });
-  // A node that does not listen yet hears nothing.
+  // A node that does not listen yet gets no notifications.
   const tell = () => {
     here.wake.publish('journal', one);
     return isHeard;

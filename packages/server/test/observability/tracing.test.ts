@@ -1,4 +1,4 @@
-// Traces, as a collector of the test's own receives them from a whole service.
+// Traces of a whole service, as a collector in the test receives them.
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import sql from 'sql-template-tag';
@@ -21,12 +21,12 @@ interface Span {
 interface Collector {
   url: string;
   spans: Span[];
-  /** Everything that came, as it came. */
+  /** All received bodies, unparsed. */
   text: string;
   headers: IncomingHttpHeaders[];
-  /** Requests that wait for an answer. */
+  /** Requests that wait for a response. */
   open: number;
-  /** Status of the answers; undefined: none ever. */
+  /** The status of the responses; undefined: none ever. */
   status: number | undefined;
 }
 
@@ -83,7 +83,7 @@ interface Traced {
   clock: ManualClock;
   collector: Collector;
   receiver: Receiver;
-  /** Stops the service, which sends what is left, and gives all spans. */
+  /** Stops the service, which sends what is left, and returns all spans. */
   flushed(): Promise<Span[]>;
 }
 
@@ -192,12 +192,12 @@ test('one trace spans the request, the turn with its model and tool calls, and t
     'gen_ai.conversation.id': sessionId,
   });
 
-  // What was said, and where it went, stays here.
+  // Content and addresses are not exported.
   for (const word of ['what a person said', 'what a model said', 'the answer', '127.0.0.1', HEADER, service.adminKey]) {
     expect(collector.text).not.toContain(word);
   }
   expect(collector.headers.every((headers) => headers['x-api-key'] === HEADER)).toBe(true);
-  // Nor do strangers hear of the trace.
+  // Requests to other servers do not carry the trace.
   expect(receiver.received.every(({ headers }) => !('traceparent' in headers))).toBe(true);
 });
 
@@ -270,7 +270,7 @@ test('a collector that refuses or never responds harms nothing, is logged once, 
     await becomes(traced, await open(service, agentId), 'idle');
     await traced.flushed();
     expect(collector.headers.length).toBeGreaterThan(0);
-    // Who never answers is not waited for until the exporter gives up by itself.
+    // A collector that never responds does not delay the stop until the exporter's own timeout.
     if (status === undefined) expect(collector.open).toBe(1);
     expect(service.logLines.filter((line) => line.includes('did not stop cleanly'))).toEqual([]);
     const told = service.logLines.filter((line) => line.includes('does not accept spans'));

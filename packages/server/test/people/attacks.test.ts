@@ -60,7 +60,7 @@ describe('a change with the cookie is refused', () => {
       }
     }
     for (const path of ['sign_in', 'sign_out', 'links/accept', 'organizations', 'password', 'sign_ins/end']) {
-      // As a form of another site could: no token, no JSON, and an origin that is hidden.
+      // As a form on another site could: no token, no JSON, and a hidden origin.
       const answer = await fetch(`${service.url}/console/api/${path}`, {
         method: 'POST',
         headers: { cookie: owner.cookieHeader(), 'content-type': 'text/plain', origin: 'null' },
@@ -104,7 +104,7 @@ test('the cookie is not available to scripts and other sites, nor, over https, t
     /^__Host-signalbox\.session_token=[^;]+; Max-Age=604800; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
   );
   expect((await browser.api('GET', '/me')).json.user.name).toBe('Mara');
-  // Where https is in front, the plain address behind it is another place.
+  // With https in front, the plain address behind it is a different origin.
   expect(await codeOf(browser.post('/sign_out', {}, { origin: https.url }))).toBe('csrf_refused');
   await https.stop();
 });
@@ -139,7 +139,7 @@ test('a wrong password and an unknown email get the same response, and guessing 
   expect(guesses.filter(({ status }) => status === 429).length).toBeGreaterThanOrEqual(5);
   const refused = await attacker.post('/sign_in', { email: 'vera@example.com', password });
   expect([refused.status, Number(refused.headers.get('retry-after'))]).toEqual([429, expect.any(Number)]);
-  // Others are not locked out with her, and she goes on where she is signed in.
+  // Others are not locked out, and she stays signed in where she was.
   expect((await openBrowser(service).post('/sign_in', { email: 'mara@example.com', password })).status).toBe(200);
   expect((await victim.api('GET', '/me')).status).toBe(200);
   const failed = async () => (await service.client.events.list({ type: 'user.sign_in_failed' })).data;
@@ -156,7 +156,7 @@ test('a sign-in with the old password that runs while a new one is set fails', a
       where datname = current_database() and wait_event_type = 'Lock' and query like ${query}`);
     return found.length;
   };
-  /** Begins a sign-in with a password that is right; then runs `act`, and lets both end. */
+  /** Begins a sign-in with the right password, runs `act`, and lets both end. */
   async function thiefMeanwhile(old: string, act: (tx: Tx) => Promise<unknown>): Promise<Browser> {
     const thief = openBrowser(service);
     const [attempt] = await service.db.transaction(async (tx) => {
@@ -270,7 +270,7 @@ describe('a link', () => {
       return found.length;
     };
     const [made, removed] = await service.db.transaction(async (tx) => {
-      // Both come to their record, and no further.
+      // Both reach their record, and no further.
       await tx.query(sql`lock table events_pending in exclusive mode`);
       const creation = admin.api('POST', '/invitations', { role: 'admin' });
       await expect.poll(waiting).toBe(1);
@@ -362,7 +362,7 @@ test('starting sign-ins and following links is limited for an address, because e
   const alone = await startTestService();
   const begin = () => openBrowser(alone).get('/auth/passkey/generate-authenticate-options');
   const follow = () => openBrowser(alone).post('/links/look', { token: 'sbi_' });
-  // No more at once than one address may have under way.
+  // No more at once than one address may have in progress.
   const answers = [];
   for (let n = 0; n < 125; n += 5) {
     answers.push(...(await Promise.all([begin(), follow(), begin(), follow(), begin()])));
@@ -400,7 +400,7 @@ test.each([
   ["x'$(id)`id`", ''],
   ['"><script>alert(1)</script>', ''],
 ])(
-  'the examples of the reference name the host that it is read at (%s), and nothing that a shell or page runs',
+  'the examples of the reference name the host of the request (%s), and nothing that a shell or page runs',
   async (host, shown) => {
     const page = await new Promise<string>((resolve, reject) => {
       get(`${service.url}/docs`, { headers: { host } }, async (response) => resolve(await text(response))).on(

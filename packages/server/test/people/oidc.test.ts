@@ -21,7 +21,7 @@ afterAll(async () => {
   await provider.close();
 });
 
-/** Goes to the provider and back: where the browser ends. */
+/** Follows the redirects to the provider and back: where the browser ends. */
 async function signInByProvider(browser: Browser, wish: Record<string, unknown> = {}): Promise<URL> {
   const begun = await browser.post('/oidc', wish);
   expect(begun.status, begun.text).toBe(200);
@@ -53,7 +53,7 @@ test('a person with a link joins with the provider, and signs in with it from th
   const back = await signInByProvider(browser, { token, returnTo: '/console/link' });
   expect(back.pathname).toBe('/console/link');
   expect(browser.account).toMatchObject({ user: { name: 'Ida', email: 'ida@example.com' }, organizations: [] });
-  // Nobody founds an organization here who is of none.
+  // No one without an organization creates one here.
   expect(asProblem(await browser.post('/organizations', { name: 'Mine' })).code).toBe('insufficient_permission');
   expect((await browser.post('/links/accept', { token })).json.organizations).toMatchObject([{ role: 'member' }]);
   const again = openBrowser(service);
@@ -76,7 +76,7 @@ test('an unknown person without a link is refused', async () => {
 });
 
 test.each([true, false])(
-  'nobody gets an account by naming its e-mail at the provider, verified there (%s) or not',
+  'no one gets an account by using its email at the provider, verified there (%s) or not',
   async (isVerified) => {
     provider.next = { sub: 'mallory', email: 'mara@example.com', email_verified: isVerified, name: 'Mallory' };
     for (const wish of [{}, { token: await invite() }]) {
@@ -141,7 +141,7 @@ test('a person can disconnect the provider unless it is their last sign-in metho
   expect(asProblem(await otto.post('/oidc/disconnect')).code).toBe('not_found');
   const back = await signInByProvider(openBrowser(service));
   expect(back.searchParams.get('error')).toBeTruthy();
-  // And now the passkey is the last one.
+  // Now the passkey is the last one.
   const [{ id }] = (await otto.get('/auth/passkey/list-user-passkeys')).json;
   expect(asProblem(await otto.post('/auth/passkey/delete-passkey', { id })).code).toBe('conflict');
   const { data } = await owner.client().events.list({ type: 'user.provider_disconnected' });
@@ -202,7 +202,7 @@ test('the callback never redirects to another site', async () => {
   ]) {
     const answer = await openBrowser(service).post('/oidc', { returnTo });
     if (answer.status === 400) continue;
-    // Allowed where it stays below our own origin.
+    // Allowed if it stays within our own origin.
     const browser = openBrowser(service);
     provider.next = { sub: 'ida', email: 'ida@example.com', email_verified: true, name: 'Ida' };
     expect((await signInByProvider(browser, { returnTo })).origin, returnTo).toBe(new URL(service.setupLink!).origin);
@@ -212,7 +212,7 @@ test('the callback never redirects to another site', async () => {
 });
 
 test.each(['verifications', 'accounts', 'sign_ins'])(
-  'a database that is away on the way back (%s) is said to be: nothing is wrong with the way',
+  'a database that is unavailable during the callback (%s) is reported as such, not as a failed sign-in',
   async (table) => {
     provider.next = { sub: 'ida', email: 'ida@example.com', email_verified: true, name: 'Ida' };
     const browser = openBrowser(service);

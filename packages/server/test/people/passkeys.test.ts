@@ -1,4 +1,4 @@
-// Passkeys, and the tables that better-auth asks for.
+// Passkeys, and the tables that better-auth requires.
 import { getMigrations } from 'better-auth/db/migration';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -71,7 +71,7 @@ test('a response to another challenge, from another origin or for another host i
     expect((await addPasskey(owner, wrong)).status).toBeGreaterThanOrEqual(400);
     expect(asProblem(await signInBy(wrong)).code).toBe('sign_in_failed');
   }
-  // An answer is good once.
+  // A response can be used once.
   const again = openBrowser(service);
   const options = (await again.get('/auth/passkey/generate-authenticate-options')).json;
   const response = authenticator.authenticate(options);
@@ -94,9 +94,9 @@ test('setting a password by a link removes every other sign-in method, so an int
   await addPasskey(ruth, left);
   await service.db.query(sql`
     insert into accounts (id, user_id, provider_id, account_id, created_at, updated_at)
-    select gen_random_uuid(), id, 'oidc', 'of somebody', now(), now() from users where name = 'Ruth'`);
+    select gen_random_uuid(), id, 'oidc', 'of someone', now(), now() from users where name = 'Ruth'`);
   const { link } = await owner.client().members.resetPassword(ruth.account!.user!.userId);
-  // As long as the link is not used, nothing has happened.
+  // Nothing happens until the link is used.
   expect((await signInBy(left)).status).toBe(200);
   const browser = openBrowser(service);
   expect((await browser.post('/links/accept', { token: tokenOf(link!), password: `${password} too` })).status).toBe(

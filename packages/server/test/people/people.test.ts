@@ -1,4 +1,4 @@
-// People at the console: from the first link, what each role may do, and how access ends.
+// People at the console: from the first link, through what each role may do, to how access ends.
 import {
   type Permission,
   permissionOfRole,
@@ -24,7 +24,7 @@ const codeOf = (answer: RawAnswer) => asProblem(answer).code;
 
 let service: TestService;
 let owner: Browser;
-/** What the setup link showed to who followed it first. */
+/** What the setup link showed to the person who followed it first. */
 let looked: RawAnswer;
 beforeAll(async () => {
   service = await startTestService();
@@ -118,7 +118,7 @@ describe('roles', () => {
     const path = route.path.replaceAll(/\{(\w+)\}/g, 'none');
     const needed: Permission = route.permission;
     const may = permissions.indexOf(permissionOfRole[role]) >= permissions.indexOf(needed);
-    // Nothing is sent that could be done: what is refused for its form got past the permission.
+    // No request has an effect: one that is refused for its form has passed the permission check.
     const answer = await browser.api(
       route.method,
       `${path}?limit=none`,
@@ -326,7 +326,7 @@ describe('several organizations', () => {
     const inOwn = { 'x-signalbox-organization': own!.organizationId };
     expect((await paul.client(own!.organizationId).members.list()).data.map(({ name }) => name)).toEqual(['Paul']);
     expect(codeOf(await paul.api('DELETE', `/members/${idOf(owner)}`, undefined, inOwn))).toBe('not_found');
-    // Of an organization that is another's, and of one that is not there, the same is said.
+    // An organization of others and one that does not exist get the same response.
     const [strange, none] = await Promise.all(
       [own!.organizationId, own!.organizationId.replace(/.{6}$/, '000000')].map((id) =>
         owner.api('GET', '/me', undefined, { 'x-signalbox-organization': id }),
@@ -339,7 +339,7 @@ describe('several organizations', () => {
         'invalid_request',
       );
     }
-    // An admin of one could else make a link to what the person has in the other.
+    // Otherwise an admin of one could create a link to what the person has in the other.
     await expect(owner.client().members.resetPassword(idOf(paul))).rejects.toMatchObject({ status: 403 });
     const events = await paul.client(own!.organizationId).events.list({ order: 'asc' });
     expect(events.data.map(({ type }) => type)).toEqual(['organization.created', 'user.joined']);

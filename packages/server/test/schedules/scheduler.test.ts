@@ -188,7 +188,7 @@ describe('each occurrence happens once', () => {
     expect(await sessions()).toHaveLength(12);
   });
 
-  test('if both nodes found it due: one runs it, the other finds it done', async () => {
+  test('if both nodes found it due: one runs it, and the other sees that it has run', async () => {
     const due = dueScheduleOf(await schedule());
     const other = await node.anotherNode();
     await advance(HOUR_MS);
@@ -423,7 +423,7 @@ describe('a schedule that changes', () => {
     expect(await sessions()).toEqual([]);
   });
 
-  test('at this moment does not delay others, and runs with a later poll', async () => {
+  test('during a poll does not delay others, and runs with a later poll', async () => {
     const changing = await schedule();
     const other = await schedule({ cron: '1 4 * * *' });
     await advance(HOUR_MS + MINUTE_MS);

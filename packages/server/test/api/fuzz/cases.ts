@@ -1,17 +1,17 @@
-// Requests of a route: what its schema allows, and then, more often than not, something done to it that it does not.
+// Generates requests for a route: valid by its schema, and then usually mutated.
 import type { Route, SchemaObject } from '@signalbox/contract';
 import fc, { type Arbitrary } from 'fast-check';
 import { anyText } from '../../support/any-text.ts';
 import { hostile, hostileNames, hostileTexts, referenceTo, valid } from './values.ts';
 
-/** With references (values.ts) in the place of what only the world knows. */
+/** With references (values.ts) in place of values that only the world knows. */
 export interface Case {
   method: string;
   path: string;
   params: Record<string, unknown>;
   query: [string, unknown][];
   headers: [string, string][];
-  /** Undefined: none. */
+  /** Undefined: no body. */
   body: unknown;
   mutations: Mutation[];
 }
@@ -73,7 +73,7 @@ export function casesOf(route: Route): Arbitrary<Case> {
     }));
 }
 
-/** An object is `metadata[key]=value`. */
+/** An object is written as `metadata[key]=value`. */
 function pairs(name: string, value: unknown): [string, unknown][] {
   if (typeof value !== 'object' || value === null) return [[name, value]];
   return Object.entries(value).map(([key, inner]) => [`${name}[${key}]`, inner]);
@@ -84,7 +84,7 @@ const text = fc.oneof(
   anyText({ maxLength: 20 }).map((any) => any.toWellFormed()),
 );
 const name = fc.oneof(fc.constantFrom(...hostileNames), fc.constantFrom('name', 'limit', 'cursor', 'type', 'metadata'));
-/** A secret where it does not belong: it must not be written down. */
+/** A secret in the wrong field: it must not be stored or logged. */
 const misplaced = fc.nat({ max: 9 }).map((index) => `@secret:own:${index}`);
 
 const mutations: Arbitrary<Mutation> = fc.oneof(
@@ -156,7 +156,7 @@ const mutations: Arbitrary<Mutation> = fc.oneof(
   },
 );
 
-/** Somebody who is signed in to the console, or seems to be. */
+/** A user who is signed in to the console, or appears to be. */
 const people: Arbitrary<[string, string][]> = fc.oneof(
   { weight: 5, arbitrary: fc.constant(personOf({})) },
   {
@@ -175,7 +175,7 @@ const people: Arbitrary<[string, string][]> = fc.oneof(
   },
 );
 
-/** The headers of a person who is signed in. */
+/** The headers of a signed-in user. */
 export function personOf(changed: Record<string, string>): [string, string][] {
   return Object.entries({
     Cookie: '@cookie:own:0',
@@ -186,7 +186,7 @@ export function personOf(changed: Record<string, string>): [string, string][] {
   });
 }
 
-/** Who calls: mostly a key that may. */
+/** The credentials: usually a key with permission. */
 const callers: Arbitrary<[string, string][]> = fc.oneof(
   { weight: 12, arbitrary: fc.constant([['Authorization', 'Bearer @admin:own:0']] as [string, string][]) },
   { weight: 3, arbitrary: people },

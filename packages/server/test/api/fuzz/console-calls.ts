@@ -1,9 +1,9 @@
-// The console's own API as routes, so that it is fuzzed as the contract is.
+// The console's own API as routes, so that it is fuzzed like the contract.
 import type { Route } from '@signalbox/contract';
 import { type ConsoleCall, consoleRoutes } from '@signalbox/contract/console';
 import { Type } from 'typebox';
 
-/** As a browser creates it, whatever its contents. */
+/** As a browser creates it, with any contents. */
 const Credential = Type.Object({
   id: Type.String(),
   rawId: Type.String(),
@@ -21,16 +21,16 @@ const byBrowser: Partial<Record<ConsoleCall, object>> = {
   'POST /auth/passkey/verify-authentication': Type.Object({ response: Credential }),
 };
 
-/** The routes below /console/api. The one that ends the person's sign-in is last. */
+/** The routes below /console/api. The one that signs the user out is last. */
 export const consoleCalls: Record<string, Route> = Object.fromEntries(
   Object.entries(consoleRoutes)
-    // Without a provider there is no such route.
+    // Without a provider this route does not exist.
     .filter(([call]) => call !== 'POST /oidc')
     .toSorted(([a], [b]) => Number(a === 'POST /sign_out') - Number(b === 'POST /sign_out'))
     .map(([call, route]) => {
       const [method, path] = call.split(' ');
       const body = byBrowser[call as ConsoleCall] ?? ('body' in route ? route.body : undefined);
-      // The CSRF token is for the person who signed in.
+      // The CSRF token belongs to the signed-in user.
       const shown = { byPerson: true, reveals: 'csrfToken' };
       return [call, { ...route, method, path: `/console/api${path}`, body, ...shown } as unknown as Route];
     }),

@@ -1,4 +1,4 @@
-// Agents of which one part grows, and what makes them use it. Each is of about so many bytes.
+// Agents of which one part grows, with the input that makes them use it. Each has about the given number of bytes.
 import type { Tool } from '@signalbox/client';
 
 export interface Definition {
@@ -21,7 +21,7 @@ function client(inputSchema: object, more: object = {}, name = 't'): Tool {
   return { type: 'client', name, description: '', inputSchema, ...more } as Tool;
 }
 
-/** One call of the tool, with this input. */
+/** One call of the tool with this input. */
 const calls = (input: object, count = 1) =>
   scripted({ toolCalls: Array.from({ length: count }, () => ({ name: 't', input })) }, { text: 'done' });
 const echoes = calls({ a: '{{input}}' });
@@ -114,7 +114,7 @@ export const definitions: Record<string, (bytes: number) => Definition> = {
   'a large enum for each item': (bytes) => ({
     agent: {
       model: calls({ a: many(Math.min(bytes / 2, 30_000), 6, () => -1) }),
-      // More would be refused.
+      // More are refused.
       tools: [
         client(object({ a: { items: { enum: many(Math.min(bytes / 2, 100_000), 6, (n) => n - 1).reverse() } } })),
       ],
@@ -178,7 +178,7 @@ export const definitions: Record<string, (bytes: number) => Definition> = {
   }),
 };
 
-/** The whole list of tools of an MCP server, about so many bytes of it. */
+/** A complete list of tools of an MCP server, of about this many bytes. */
 export const toolLists: Record<string, (bytes: number) => unknown[]> = {
   'many tools': (bytes) => many(bytes, 50, (n) => ({ name: `t${n}`, inputSchema: anything })),
   'long names': (bytes) => many(bytes, 10_000, (n) => ({ name: `${n}${'a'.repeat(10_000)}`, inputSchema: anything })),

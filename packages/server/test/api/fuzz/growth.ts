@@ -1,10 +1,10 @@
-// Bodies that grow: a body that a route takes, with something large in one of its places.
+// Bodies that grow: valid bodies of a route with a large value in one field.
 import type { SchemaObject } from '@signalbox/contract';
 
 export interface Growth {
-  /** What grows where, as in `tools: objects`. */
+  /** The field and the kind of value, as in `tools: objects`. */
   name: string;
-  /** The body with about so many bytes in that place. */
+  /** The body with about this many bytes in that field. */
   body(bytes: number): unknown;
 }
 
@@ -12,7 +12,7 @@ const repeated = <T>(bytes: number, each: number, item: (index: number) => T) =>
   Array.from({ length: Math.max(1, Math.floor(bytes / each)) }, (_, index) => item(index));
 const nested = (depth: number, inner: unknown): unknown => (depth === 0 ? inner : [nested(depth - 1, inner)]);
 
-/** What is large, of about so many bytes as JSON. `sample`: what the place takes. */
+/** Large values of about this many bytes as JSON. `sample`: a valid value of the field. */
 export const large: Record<string, (bytes: number, sample: unknown) => unknown> = {
   text: (bytes) => 'a'.repeat(bytes),
   words: (bytes) => 'a '.repeat(bytes / 2),
@@ -32,7 +32,7 @@ export const large: Record<string, (bytes: number, sample: unknown) => unknown> 
   again: (bytes, sample) => repeated(bytes, JSON.stringify(sample ?? 0).length + 1, () => sample),
 };
 
-/** Each way to make each place of the body large, down to the fields of what is in its lists. */
+/** Every large value in every field of the body, including the fields of list items. */
 export function growthsOf(schema: SchemaObject, body: unknown): Growth[] {
   const found: Growth[] = [];
   const visit = (value: unknown, path: readonly (string | number)[]): void => {
@@ -48,7 +48,7 @@ export function growthsOf(schema: SchemaObject, body: unknown): Growth[] {
       visit(inner, [...path, Array.isArray(value) ? Number(name) : name]);
   };
   visit(body, []);
-  // Places that this body does not have.
+  // Fields that this body does not have.
   for (const name of Object.keys(schema.properties ?? {})) {
     if (Object.hasOwn(body as object, name)) continue;
     for (const [how, make] of Object.entries(large))

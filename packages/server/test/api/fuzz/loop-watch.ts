@@ -1,11 +1,11 @@
-// How long the event loop was held at a stretch, by the CPU time of its thread: a machine that is busy with something else does
-// not count, and neither do other threads.
+// The longest time that the event loop was blocked, in CPU time of its thread: other threads, and other load on the machine, do
+// not count.
 export interface LoopWatch {
-  /** Runs `act` and returns the longest stretch meanwhile, in milliseconds of CPU time. */
+  /** Runs `act` and returns the longest such time during it, in milliseconds of CPU time. */
   during(act: () => Promise<unknown>): Promise<number>;
 }
 
-/** Often enough to notice a stretch, rarely enough to cost nothing. */
+/** Often enough to notice a blocked loop, rarely enough to cost nothing. */
 const BEAT_MS = 10;
 
 function cpuMs(): number {
@@ -25,7 +25,7 @@ export function createLoopWatch(): LoopWatch {
       const beats = setInterval(beat, BEAT_MS);
       try {
         await act();
-        // What began last has its end here.
+        // The last measurement ends here.
         await new Promise<void>((resolve) => setImmediate(resolve));
         beat();
       } finally {

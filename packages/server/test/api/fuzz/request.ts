@@ -1,4 +1,4 @@
-// From a case to the bytes of a request: references are put in, and mutations made.
+// Turns a case into the bytes of a request: resolves references and applies mutations.
 import type { Case, Mutation } from './cases.ts';
 import type { WireRequest } from './wire.ts';
 
@@ -61,7 +61,7 @@ function queryOf({ query, mutations }: Case, resolve: Resolve): string {
   return (parts.length === 0 ? '' : `?${parts.join('&')}`) + fragment;
 }
 
-/** Percent-encoded, half a surrogate pair as the three bytes that some write for it; `verbatim`: what a request line can hold. */
+/** Percent-encoded; half a surrogate pair becomes the three bytes that some encoders write. `verbatim`: what a request line can hold. */
 function encoded(value: unknown): string {
   if (typeof value === 'object' && value !== null && 'verbatim' in value) {
     return String(value.verbatim).replaceAll(/[^\x21-\x7e]/g, (character) => encoded(character));
@@ -84,7 +84,7 @@ function hexOf(byte: number): string {
 
 function changedBody(value: unknown, mutation: Mutation): unknown {
   if (mutation.at !== 'body') return value;
-  // Where the route takes no body, it gets one.
+  // A route without a body gets one.
   if (value === undefined) return mutation.how === 'remove' ? undefined : mutation.value;
   const places = placesIn(value);
   const { holder, key } = places[mutation.place % places.length]!;
@@ -99,7 +99,7 @@ function changedBody(value: unknown, mutation: Mutation): unknown {
 
 type Holder = Record<string, unknown>;
 
-/** Every value of a copy, each by what holds it; the first is the whole, in a holder of its own. */
+/** Every value of a copy with its parent; the first is the copy itself, in a parent of its own. */
 function placesIn(value: unknown): { holder: Holder; key: string }[] {
   const places: { holder: Holder; key: string }[] = [{ holder: { value: structuredClone(value) }, key: 'value' }];
   for (const { holder, key } of places) {
@@ -111,7 +111,7 @@ function placesIn(value: unknown): { holder: Holder; key: string }[] {
   return places;
 }
 
-/** As a field of its own, whatever its name. */
+/** Defines an own property, whatever its name. */
 function set(holder: Holder, key: string, value: unknown): void {
   Object.defineProperty(holder, key, { value, enumerable: true, configurable: true, writable: true });
 }

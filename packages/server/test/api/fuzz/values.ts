@@ -1,15 +1,15 @@
-// Values for fuzzing: what a schema of the contract allows, and what nobody should send.
+// Values for fuzzing: those that a schema of the contract allows, and those that no client should send.
 //
-// Identifiers are not known when values are made, so they are written as references (`@ses:own:3`) and put in when a request
-// is sent (world.ts): that is how a seed gives the same requests again.
+// Identifiers are unknown when values are generated, so values contain references (`@ses:own:3`) that are resolved when a request
+// is sent (world.ts). A seed therefore repeats the same requests.
 import type { SchemaObject } from '@signalbox/contract';
 import fc, { type Arbitrary } from 'fast-check';
 import { anyText } from '../../support/any-text.ts';
 
-/** `own`: of the caller's organization; `foreign`: of another; `unknown`: of nobody. */
+/** `own`: of the caller's organization; `foreign`: of another one; `unknown`: of none. */
 const referenceKinds = ['own', 'foreign', 'unknown'] as const;
 
-/** To something of this kind that the world has, such as `ses`, `env`, `cursor`. */
+/** To a resource of this kind in the world, such as `ses`, `env`, `cursor`. */
 export function referenceTo(kind: string): Arbitrary<string> {
   return fc
     .tuple(
@@ -28,7 +28,7 @@ const deep = (levels: number, wrap: (inner: unknown) => unknown) => {
   for (let level = 0; level < levels; level += 1) value = wrap(value);
   return value;
 };
-/** `__proto__` as a name like any other: in a literal it would be the prototype. */
+/** Defines `__proto__` like any other name: in a literal it would set the prototype. */
 const named = (name: string, value: unknown) => Object.fromEntries([[name, value]]);
 
 export const hostileNames = [
@@ -57,7 +57,7 @@ export const hostileNames = [
   'x'.repeat(5_000),
 ];
 
-/** Text that is at home in some other place: a format, a language, a protocol. */
+/** Text that means something in another format, language or protocol. */
 export const hostileTexts = [
   ...hostileNames,
   '\ufeff',
@@ -122,7 +122,7 @@ const hostileValues: readonly unknown[] = [
   deep(63, (inner) => [inner]),
   deep(64, (inner) => ({ a: inner })),
   deep(65, (inner) => ({ a: inner })),
-  // The deepest are written as bytes (request.ts): fast-check could not print them.
+  // The deepest values are written as bytes (request.ts): fast-check could not print them.
   deep(200, (inner) => [inner]),
   Array.from({ length: 20_000 }, () => null),
   Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`field${index}`, index])),
@@ -132,13 +132,13 @@ export const hostile: Arbitrary<unknown> = fc.oneof(
   fc.constantFrom(...hostileTexts),
   fc.constantFrom(...hostileValues),
   anyText({ maxLength: 40 }),
-  // Any code units: half a surrogate pair as often as not.
+  // Any code units, often half a surrogate pair.
   fc.array(fc.integer({ min: 0, max: 0xff_ff }), { maxLength: 20 }).map((units) => String.fromCharCode(...units)),
   fc.double(),
   fc.jsonValue({ maxDepth: 3 }),
 );
 
-/** Schemas as data, for tools and answers: good ones, and ones that cost or mean something else than they seem to. */
+/** Schemas as data, for tools and results: valid ones, expensive ones, and ones that mean something else than they seem to. */
 const jsonSchemas: readonly unknown[] = [
   { type: 'object' },
   { type: 'object', properties: { x: { type: 'string' } }, required: ['x'] },
@@ -163,7 +163,7 @@ const jsonSchemas: readonly unknown[] = [
 
 const words = fc.constantFrom('order', 'refund', 'A b', 'Ü', '日本', '{{input}}', '0', 'x'.repeat(200));
 
-/** Values that fit the schema; `name` is the field's, which says more of some than their schema does. */
+/** Values that match the schema. `name` is the name of the field, which says more about some than their schema does. */
 export function valid(schema: SchemaObject, name = ''): Arbitrary<unknown> {
   const known = byName(name, schema) ?? byPattern(schema);
   if (known) return known;
@@ -194,7 +194,7 @@ function ofType(type: string, schema: SchemaObject): Arbitrary<unknown> {
   }
 }
 
-/** What bounds a value, as the contract's schemas have it. */
+/** The bounds of a value, as the contract's schemas state them. */
 interface Bounds {
   minimum?: number;
   maximum?: number;
@@ -249,7 +249,7 @@ function objects(schema: SchemaObject): Arbitrary<Record<string, unknown>> {
   const { properties = {}, required = [], additionalProperties: more, propertyNames } = schema;
   const fields = fc.record(
     Object.fromEntries(Object.entries(properties).map(([name, inner]) => [name, valid(inner, name)])),
-    // What would wait for nothing says so itself.
+    // `wait…` is always set: a request without it would wait for nothing.
     { requiredKeys: [...required, ...Object.keys(properties).filter((name) => name.startsWith('wait'))] as never[] },
   );
   if (more === undefined || more === false) return fields;
@@ -300,7 +300,7 @@ const urls: Arbitrary<string> = fc.oneof(
   ),
 );
 
-/** What the contract's patterns stand for. */
+/** Text that matches the contract's patterns. */
 function byPattern({ pattern, examples }: SchemaObject): Arbitrary<unknown> | undefined {
   if (typeof pattern !== 'string') return undefined;
   const [, prefix] = /^\^([a-z]+)_\[0-7\]/.exec(pattern) ?? [];

@@ -1,33 +1,33 @@
-// One request as bytes on a connection of its own, and what came back: no client between that would mend or refuse what is
-// sent.
+// Sends one request as bytes on its own connection and reads the response, without a client that would fix or refuse the
+// request.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 
 export interface WireRequest {
   method: string;
-  /** As it stands in the request line. */
+  /** As it is in the request line. */
   target: string;
   headers: readonly (readonly [string, string])[];
   body?: Uint8Array | undefined;
-  /** The body is shorter than the headers say, and nothing more will come: no answer is due. */
+  /** The body is shorter than the headers say, and nothing follows: no response is due. */
   isCut: boolean;
 }
 
 export interface WireAnswer {
   status: number;
-  /** By their lower-case names. */
+  /** By lower-case names. */
   headers: ReadonlyMap<string, string>;
   text: string;
-  /** All of it, as it came. */
+  /** The complete response, unparsed. */
   whole: string;
 }
 
-/** Not a time that is measured: only what is hanging is ended by it. A long poll may take 20 s. */
+/** Not a measurement: it only ends what hangs. A long poll may take 20 s. */
 const HANGS_AFTER_MS = 40_000;
-/** How long a stream is listened to after its first bytes: what is there already comes at once. */
+/** How long a stream is read after its first bytes: existing data arrives at once. */
 const STREAM_PEEK_MS = 5;
 
-/** The answer; undefined where the connection was ended without one. Throws where neither comes. */
+/** The response; undefined if the connection ended without one. Throws if neither happens. */
 export async function exchange(port: number, request: WireRequest): Promise<WireAnswer | undefined> {
   const socket = connect({ port, host: '127.0.0.1' });
   // A server that has refused a long body does not read the rest.
@@ -60,7 +60,7 @@ function bytesOf({ method, target, headers, body }: WireRequest): Buffer {
   return Buffer.concat([Buffer.from(head.join('\r\n'), 'latin1'), body ?? Buffer.alloc(0)]);
 }
 
-/** Undefined where the headers have not come whole. */
+/** Undefined until the headers are complete. */
 function answerOf(bytes: Buffer, method: string): (WireAnswer & { isWhole: boolean }) | undefined {
   const end = bytes.indexOf('\r\n\r\n');
   if (end < 0) return undefined;
@@ -69,7 +69,7 @@ function answerOf(bytes: Buffer, method: string): (WireAnswer & { isWhole: boole
   if (digits === undefined) throw new Error(`Not an HTTP answer: ${bytes.toString('latin1').slice(0, 200)}`);
   const status = Number(digits);
   const rest = bytes.subarray(end + 4);
-  // "Go on and send", and then the answer itself.
+  // 100 Continue, and then the response itself.
   if (status === 100) return answerOf(rest, method);
   const headers = new Map(
     lines.map((line) => [line.split(':', 1)[0]!.toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
@@ -81,7 +81,7 @@ function answerOf(bytes: Buffer, method: string): (WireAnswer & { isWhole: boole
   return { status, headers, text: body.toString(), whole: bytes.toString(), isWhole };
 }
 
-/** Without the lengths between; up to where it was cut off. */
+/** Without the chunk lengths; up to the point where it was cut off. */
 function joined(chunked: Buffer): Buffer {
   const parts: Buffer[] = [];
   for (let at = 0; at < chunked.length; ) {

@@ -1,5 +1,5 @@
-// What the requests are sent to: a service with two organizations. One is the caller's; whatever is the other's has a canary in
-// it, which no answer to the first may show.
+// The target of the requests: a service with two organizations. One is the caller's. Everything of the other contains a canary,
+// which no response to the first may show.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Signalbox, Tool } from '@signalbox/client';
@@ -14,24 +14,24 @@ import { startTestService, type TestService, watchSecret } from '../../support/s
 
 export interface FuzzWorld {
   service: TestService;
-  /** Puts in what references stand for, anywhere in a JSON value; `misplaced` gets the secrets that were put in. */
+  /** Resolves references anywhere in a JSON value; `misplaced` receives the secrets that were inserted. */
   resolve<T>(value: T, misplaced?: Set<string>): T;
-  /** Keeps identifiers, cursors and secrets of an answer, for later requests and checks. */
+  /** Remembers identifiers, cursors and secrets of a response, for later requests and checks. */
   learn(json: unknown): void;
-  /** Makes what earlier requests have used up: Sessions that wait, a subscription with deliveries, and so on. */
+  /** Replaces what earlier requests have used up: sessions that wait, a subscription with deliveries, and so on. */
   refresh(): Promise<void>;
-  /** Every secret there is. */
+  /** All secrets. */
   secrets: ReadonlySet<string>;
-  /** What of the other organization's an answer shows, unless its request named it, or an earlier one wrote it down. */
+  /** Data of the other organization in a response, unless its request or an earlier one contained it. */
   foreignIn(text: string, request: { target: string; headers: string; body: string }): string[];
-  /** All that the other organization has. */
+  /** Everything that the other organization has. */
   foreignState(): Promise<unknown>;
   close(): Promise<void>;
 }
 
 const CANARY = 'canary-of-the-others';
 const SECRET_VALUE = 'secret-of-the-tool-0123456789';
-/** What an organization has, and nobody else may change. */
+/** What only its own organization may change. */
 const owned = [
   'api_keys',
   'agents',
@@ -46,17 +46,17 @@ const KEPT = 40;
 const isId = /^([a-z]+)_[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 const oldest = '00000000-0000-7000-8000-000000000000';
 
-/** `reachable`: hosts with their ports that agents may reach besides the world's own. */
+/** `reachable`: hosts with ports that agents may reach in addition to the world's own. */
 export async function createFuzzWorld(reachable: readonly string[] = []): Promise<FuzzWorld> {
   const echo = await startEcho();
   const service = await startTestService({
-    // A request that waits for a second connection while it holds one is then a 503, whichever it is.
+    // A request that needs a second connection while it has one always gets a 503.
     maxConnections: 1,
     config: {
       egress: parseEgressAllow([echo.host, ...reachable].join(',')),
-      // What was sent before is left behind at the end.
+      // At the end, open requests are aborted.
       graceSeconds: 0,
-      // Refused credentials are a good part of what is sent.
+      // A good part of what is sent has invalid credentials.
       authFailuresPerMinute: 0,
     },
   });
@@ -64,7 +64,7 @@ export async function createFuzzWorld(reachable: readonly string[] = []): Promis
   const foreign = new Map<string, string[]>();
   const secrets = new Set<string>([SECRET_VALUE]);
   watchSecret(SECRET_VALUE);
-  // The caller's own must live.
+  // The caller's own key must stay valid.
   const callers = new Map<string, string>([['admin', service.adminKey]]);
   const spared = new Set<string>();
 
@@ -92,7 +92,7 @@ export async function createFuzzWorld(reachable: readonly string[] = []): Promis
     });
   }
 
-  /** A client that is listened to. */
+  /** A client whose stream is read. */
   function listening(client: Signalbox, pools: Map<string, string[]>) {
     return async <T>(ask: (client: Signalbox) => PromiseLike<T>): Promise<T> => {
       const answer = await ask(client);
@@ -188,7 +188,7 @@ export async function createFuzzWorld(reachable: readonly string[] = []): Promis
       update api_keys set expires_at = now() where organization_id = ${uuidOf('org', service.organizationId)}
         and key_id = ${uuidOf('key', expired.keyId)}`);
     callers.set('halved', service.adminKey.slice(0, 40));
-    // One that names the other organization, and is of nobody.
+    // A secret that names the other organization and is not of any key.
     const { organization, apiKey } = await stranger.me();
     callers.set(
       'forged',
@@ -260,7 +260,7 @@ export async function createFuzzWorld(reachable: readonly string[] = []): Promis
           text: `select * from ${table} where organization_id = $1 order by 1, 2, 3`,
           values: [uuidOf('org', theirs.organizationId)],
         } as never);
-        // Asking for it is itself a use of their key.
+        // Reading the list counts as a use of their key.
         state[table] = rows.map(({ last_used_at: _, ...row }) => row);
       }
       return state;
@@ -289,7 +289,7 @@ async function until(client: Signalbox, sessionId: string, status: string): Prom
   }
 }
 
-/** Another organization, with an admin key: its secret. */
+/** Creates another organization with an admin key, and returns its secret. */
 async function addOrganization(service: TestService): Promise<string> {
   const apiKey = await service.db.transaction(async (tx) => {
     const now = new Date();
@@ -301,7 +301,7 @@ async function addOrganization(service: TestService): Promise<string> {
   return apiKey.secret!;
 }
 
-/** A server that gives back all that it is sent, headers included: for webhooks and for a tool with a secret. */
+/** A server that returns everything it receives, including headers: for webhooks, and for a tool with a secret. */
 async function startEcho(): Promise<{ url: string; host: string; close(): Promise<void> }> {
   const server = createServer(async (request, response) => {
     let body = '';
